@@ -1,0 +1,3 @@
+"""Differentially private release of linked data."""
+
+__version__ = "0.1.0"

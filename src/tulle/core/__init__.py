@@ -1,0 +1,1 @@
+"""The nouns of tulle; this room knows no kind of data."""

@@ -1,0 +1,62 @@
+"""Sealed records with declared public facts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NoReturn
+
+from tulle.core.errors import SealedError, UnitError
+from tulle.core.unit import Unit
+
+Facts = Mapping[str, Any]
+"""Public facts: JSON-able values that anyone may know, by name."""
+
+
+class Dataset(ABC):
+    """Base of all kinds of data. Its records leave only through a mechanism.
+
+    ``repr``, ``format``, ``pickle`` and ``copy`` show nothing. Methods that hand records to the
+    custodian are named for it in each kind (for example ``Graph.edges``).
+    """
+
+    kind: ClassVar[str]
+    """The word for this kind of data in queries, plans and ledgers."""
+
+    units: ClassVar[tuple[str, ...]]
+    """Names of the units that this kind of data can be protected under."""
+
+    @abstractmethod
+    def facts(self, unit: Unit) -> Facts:
+        """Return what is public under ``unit``; equal on all neighbours, by construction."""
+
+    @abstractmethod
+    def neighbours(self, unit: Unit) -> Iterator[Dataset]:
+        """Yield all neighbours under ``unit``. For small datasets: the audit needs them all."""
+
+    def check_unit(self, unit: str | Unit) -> Unit:
+        """Return the unit if this kind of data knows it.
+
+        Raises:
+            UnitError: when it does not.
+        """
+        known = Unit.of(unit)
+        if known.name not in self.units:
+            allowed = ", ".join(self.units)
+            raise UnitError(
+                f"A {self.kind} cannot be protected per {known.name}. Units for a {self.kind}: "
+                f"{allowed}."
+            )
+        return known
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: sealed>"
+
+    def __format__(self, specification: str) -> str:
+        return format(repr(self), specification)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise SealedError(
+            f"A {type(self).__name__} is sealed and cannot be pickled or copied: its records would "
+            "leave without a debit. Read it again where it is needed, or release from it."
+        )

@@ -1,0 +1,47 @@
+"""Every error that tulle raises on purpose.
+
+An error says what was asked, what is allowed and what to do instead. No message holds a record,
+nor anything computed from records, except in errors of reading a file: those are the custodian's
+own and name a line.
+"""
+
+from __future__ import annotations
+
+
+class TulleError(Exception):
+    """Base of all errors that tulle raises on purpose."""
+
+
+class InputError(TulleError, ValueError):
+    """An argument or an input file is not usable as it is."""
+
+
+class UnitError(InputError):
+    """The privacy unit is unknown, or it does not fit the data or the question."""
+
+
+class QueryError(InputError):
+    """The question is malformed or no mechanism answers it under the unit asked for."""
+
+
+class BudgetError(TulleError):
+    """The question costs more than the account still holds; nothing was spent."""
+
+
+class LedgerError(TulleError):
+    """The ledger file cannot be used, or it fails verification; nothing was spent."""
+
+
+class SealedError(TulleError, TypeError):
+    """Raw records were about to leave a dataset by a side door (pickle, copy, format)."""
+
+
+class MissingExtraError(TulleError, ImportError):
+    """An optional library is needed for this call and is not installed."""
+
+    def __init__(self, library: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {library}, which is not installed. "
+            f"Install it with: pip install 'tulle[{extra}]'"
+        )
+        self.name = library

@@ -1,0 +1,68 @@
+"""Who is protected, and what a neighbouring dataset is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tulle.core.errors import UnitError
+
+if TYPE_CHECKING:
+    from tulle.core.dataset import Dataset
+
+Relation = Literal["add-remove", "replace"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The thing whose presence a release hides.
+
+    Two datasets are neighbours when one comes from the other by adding or removing one unit
+    (``add-remove``) or by changing one unit's value (``replace``).
+
+    Example:
+        >>> Unit.of("edge").relation
+        'add-remove'
+    """
+
+    name: str
+    relation: Relation
+    meaning: str
+
+    @classmethod
+    def of(cls, unit: str | Unit) -> Unit:
+        """Return the unit of that name.
+
+        Raises:
+            UnitError: when no unit has that name.
+        """
+        if isinstance(unit, Unit):
+            return unit
+        try:
+            return UNITS[unit]
+        except (KeyError, TypeError):
+            known = ", ".join(UNITS)
+            raise UnitError(
+                f"unit={unit!r} is not known. Say who is protected with one of: {known}."
+            ) from None
+
+    def neighbours(self, dataset: Dataset) -> Iterator[Dataset]:
+        """Yield every neighbour of a small dataset; the audit relies on this being complete."""
+        return dataset.neighbours(self)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+UNITS: dict[str, Unit] = {
+    unit.name: unit
+    for unit in (
+        Unit("edge", "add-remove", "any one edge; the set of nodes is public"),
+        Unit("node", "add-remove", "any one node together with all its edges"),
+        Unit("row", "replace", "all values in any one row"),
+        Unit("cell", "replace", "any one value of the matrix"),
+        Unit("participant", "add-remove", "any one participant with all their records"),
+        Unit("client", "replace", "everything any one client reports"),
+    )
+}

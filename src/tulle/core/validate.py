@@ -1,0 +1,73 @@
+"""Argument checks that put the argument's own name into the message.
+
+Call them with the argument as a keyword: ``epsilon = validate.positive(epsilon=epsilon)``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tulle.core.errors import InputError
+from tulle.core.exact import rational
+
+
+def _single(named: dict[str, Any]) -> tuple[str, Any]:
+    ((name, value),) = named.items()
+    return name, value
+
+
+def number(**named: Any) -> Fraction:
+    """Return the one keyword's value as an exact fraction."""
+    name, value = _single(named)
+    try:
+        return rational(value)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name} must be a finite number; got {value!r} ({error}).") from None
+
+
+def positive(**named: Any) -> Fraction:
+    """Return the one keyword's value as a fraction above zero."""
+    name, value = _single(named)
+    result = number(**named)
+    if result <= 0:
+        raise InputError(f"{name} must be above zero; got {value!r}.")
+    return result
+
+
+def non_negative(**named: Any) -> Fraction:
+    """Return the one keyword's value as a fraction of at least zero."""
+    name, value = _single(named)
+    result = number(**named)
+    if result < 0:
+        raise InputError(f"{name} must not be negative; got {value!r}.")
+    return result
+
+
+def probability(**named: Any) -> Fraction:
+    """Return the one keyword's value as a fraction strictly between zero and one."""
+    name, value = _single(named)
+    result = number(**named)
+    if not 0 < result < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
+    return result
+
+
+def delta(**named: Any) -> Fraction:
+    """Return the one keyword's value as a fraction in [0, 1)."""
+    name, value = _single(named)
+    result = number(**named)
+    if not 0 <= result < 1:
+        raise InputError(f"{name} must be at least 0 and below 1; got {value!r}.")
+    return result
+
+
+def whole(*, at_least: int, **named: Any) -> int:
+    """Return the one keyword's value as an int of at least ``at_least``."""
+    name, value = _single(named)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InputError(f"{name} must be a whole number; got {value!r}.")
+    result = int(value.__index__())
+    if result < at_least:
+        raise InputError(f"{name} must be at least {at_least}; got {value!r}.")
+    return result
