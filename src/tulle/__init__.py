@@ -1,3 +1,111 @@
-"""Differentially private release of linked data."""
+"""Differentially private release of linked data: graphs, joins, matrices.
+
+Everything is imported when it is first used, so that ``import tulle`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tulle.core.registry import announce
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from tulle import noise
+    from tulle.core.errors import (
+        BudgetError,
+        InputError,
+        LedgerError,
+        QueryError,
+        TulleError,
+        UnitError,
+    )
+    from tulle.core.guarantee import Guarantee
+    from tulle.core.ledger import Ledger
+    from tulle.core.plan import Plan
+    from tulle.core.release import Release
+    from tulle.core.session import Session, release
+    from tulle.core.unit import Unit
+    from tulle.graphs.data import Graph
+    from tulle.graphs.queries import (
+        cliques,
+        degree_distribution,
+        degrees,
+        edges,
+        k_triangles,
+        stars,
+        triangles,
+    )
+
+_HOMES = {
+    "tulle.core.errors": (
+        "BudgetError",
+        "InputError",
+        "LedgerError",
+        "QueryError",
+        "TulleError",
+        "UnitError",
+    ),
+    "tulle.core.guarantee": ("Guarantee",),
+    "tulle.core.ledger": ("Ledger",),
+    "tulle.core.plan": ("Plan",),
+    "tulle.core.release": ("Release",),
+    "tulle.core.session": ("Session", "release"),
+    "tulle.core.unit": ("Unit",),
+    "tulle.graphs.data": ("Graph",),
+    "tulle.graphs.queries": (
+        "cliques",
+        "degree_distribution",
+        "degrees",
+        "edges",
+        "k_triangles",
+        "stars",
+        "triangles",
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+# Which room provides what; core looks here and imports nothing by itself.
+announce("query", "graph", "tulle.graphs.queries")
+announce("mechanism", "graph", "tulle.graphs.mechanisms")
+announce("stand-in", "graph", "tulle.graphs.stand_in")
+announce("law", "graph", "tulle.graphs.mechanisms")
+
+__all__ = [
+    "BudgetError",
+    "Graph",
+    "Guarantee",
+    "InputError",
+    "Ledger",
+    "LedgerError",
+    "Plan",
+    "QueryError",
+    "Release",
+    "Session",
+    "TulleError",
+    "Unit",
+    "UnitError",
+    "cliques",
+    "degree_distribution",
+    "degrees",
+    "edges",
+    "k_triangles",
+    "noise",
+    "release",
+    "stars",
+    "triangles",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"tulle.{name}")
+    raise AttributeError(f"module 'tulle' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

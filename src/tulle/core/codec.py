@@ -1,0 +1,84 @@
+"""Released values as JSON and back, exactly."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from tulle.core import registry
+from tulle.core.errors import InputError
+from tulle.core.exact import rational, text
+
+_INLINE = 10_000
+"""Arrays up to this many entries are written as readable lists, longer ones compressed."""
+
+
+def encode(value: Any) -> Any:
+    """Return a JSON-able form of a released value.
+
+    Numbers and short arrays stay readable; kinds of data register a codec under the role "value".
+    """
+    import numpy as np
+
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Fraction):
+        return {"type": "fraction", "value": text(value)}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return _encode_array(value)
+    if isinstance(value, Mapping):
+        return {"type": "record", "value": {str(k): encode(v) for k, v in value.items()}}
+    if isinstance(value, list | tuple):
+        return {"type": "list", "value": [encode(v) for v in value]}
+    for group in registry.groups("value"):
+        for name, codec in registry.find("value", group).items():
+            if isinstance(value, codec.type):
+                return {"type": name, "value": codec.encode(value)}
+    raise InputError(f"A {type(value).__name__} has no JSON form.")
+
+
+def decode(data: Any) -> Any:
+    """Read what :func:`encode` wrote."""
+    if not isinstance(data, Mapping):
+        return data
+    kind, body = data["type"], data.get("value")
+    if kind == "fraction":
+        return rational(str(body))
+    if kind == "array":
+        return _decode_array(data)
+    if kind == "record":
+        return {k: decode(v) for k, v in dict(body or {}).items()}
+    if kind == "list":
+        return [decode(v) for v in body or ()]
+    for group in registry.groups("value"):
+        codecs = registry.find("value", group)
+        if kind in codecs:
+            return codecs[kind].decode(body)
+    raise InputError(f"A released value of type {kind!r} is not known to this version of tulle.")
+
+
+def _encode_array(array: Any) -> dict[str, Any]:
+    header = {"type": "array", "dtype": array.dtype.str, "shape": list(array.shape)}
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"Arrays of {array.dtype} have no JSON form.")
+    if array.size <= _INLINE and array.dtype.kind != "f":
+        return header | {"value": array.ravel().tolist()}
+    import numpy as np
+
+    packed = zlib.compress(np.ascontiguousarray(array).tobytes(), 6)
+    return header | {"packed": base64.b64encode(packed).decode("ascii")}
+
+
+def _decode_array(data: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    if "packed" in data:
+        flat = np.frombuffer(zlib.decompress(base64.b64decode(data["packed"])), data["dtype"])
+    else:
+        flat = np.array(data["value"], dtype=data["dtype"])
+    return flat.reshape(data["shape"]).copy()

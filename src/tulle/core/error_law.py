@@ -1,0 +1,127 @@
+"""How wrong a released number may be: laws of the added noise, known to everyone.
+
+A law answers one question: within what distance of the released value does the truth lie, with a
+given probability? It is made of public numbers only, so it travels with the release.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+from tulle.core import registry
+from tulle.core.errors import InputError
+from tulle.core.exact import rational, text, widen_up
+
+
+@dataclass(frozen=True)
+class ErrorLaw(ABC):
+    """The distribution of released value minus true value, or an upper bound on its spread."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def half_width(self, level: float) -> float:
+        """Return a w such that the error is at most w in size with probability ``level``."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        return {"law": self.name} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_parameters(cls, data: Mapping[str, Any]) -> ErrorLaw:
+        """Build the law from what :meth:`to_json` wrote."""
+        values = {}
+        for field in fields(cls):
+            value = data[field.name]
+            values[field.name] = rational(value) if field.type == "Fraction" else value
+        return cls(**values)
+
+
+def _plain(value: Any) -> Any:
+    return text(value) if isinstance(value, Fraction) else value
+
+
+def law_from_json(data: Mapping[str, Any] | None) -> ErrorLaw | None:
+    """Read a law that was written with :meth:`ErrorLaw.to_json`."""
+    if data is None:
+        return None
+    for group in registry.groups("law"):
+        known = registry.find("law", group)
+        if data["law"] in known:
+            law: ErrorLaw = known[data["law"]].from_parameters(data)
+            return law
+    raise InputError(
+        f"The error law {data['law']!r} is not known to this version of tulle. "
+        "Read this release with the version that wrote it."
+    )
+
+
+def check_level(level: float) -> float:
+    """Return the level if it lies strictly between 0 and 1."""
+    if not 0 < level < 1:
+        raise InputError(f"level must lie strictly between 0 and 1; got {level!r}.")
+    return float(level)
+
+
+@registry.register("law", "core", "exact")
+@dataclass(frozen=True)
+class ExactLaw(ErrorLaw):
+    """No error at all: a public number."""
+
+    name: ClassVar[str] = "exact"
+
+    def half_width(self, level: float) -> float:
+        """Return zero."""
+        check_level(level)
+        return 0.0
+
+
+@registry.register("law", "core", "laplace")
+@dataclass(frozen=True)
+class LaplaceLaw(ErrorLaw):
+    """Discrete Laplace noise of this scale on a lattice of this step, per entry.
+
+    With ``count`` above one the half-width holds for that many independent entries at once. After
+    post-processing the error is at most ``factor`` times that of the noise, plus ``slack``.
+    """
+
+    scale: Fraction
+    step: Fraction = Fraction(1)
+    count: int = 1
+    factor: int = 1
+    slack: float = 0.0
+    name: ClassVar[str] = "laplace"
+
+    def half_width(self, level: float) -> float:
+        """Return the half-width: P(|X| > w) = 2·q^(w+1) / (1 + q), with q = exp(-1/scale)."""
+        alpha = 1 - check_level(level)
+        if self.count > 1:
+            alpha = -math.expm1(math.log1p(-alpha) / self.count)
+        scale = float(self.scale)
+        q = math.exp(-1 / scale)
+        tail = math.log(2 / ((1 + q) * alpha)) * scale - 1
+        width = max(0.0, widen_up(math.ceil(widen_up(tail)) * float(self.step)))
+        return self.factor * width + self.slack
+
+
+@registry.register("law", "core", "gaussian")
+@dataclass(frozen=True)
+class GaussianLaw(ErrorLaw):
+    """Gaussian noise of this standard deviation, for ``count`` independent entries at once."""
+
+    sigma: Fraction
+    count: int = 1
+    name: ClassVar[str] = "gaussian"
+
+    def half_width(self, level: float) -> float:
+        """Return the half-width from the normal quantile, one lattice step of 1 included."""
+        alpha = 1 - check_level(level)
+        if self.count > 1:
+            alpha = -math.expm1(math.log1p(-alpha) / self.count)
+        return widen_up(float(self.sigma) * -NormalDist().inv_cdf(alpha / 2)) + 1.0

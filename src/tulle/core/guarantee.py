@@ -1,0 +1,263 @@
+"""What a release promises, and how promises add up.
+
+All parameters are exact fractions. Sums are exact; conversions that need logarithms are computed
+with fifty digits and then rounded outwards, so a guarantee is never stated smaller than it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, Literal
+
+from tulle.core import validate
+from tulle.core.errors import InputError
+from tulle.core.exact import Number, rational, round_up, text
+from tulle.core.unit import Unit
+
+Measure = Literal["pure", "approximate", "concentrated"]
+
+REPLAYABLE = "drawn from a source that can be replayed: anyone who knows it can undo the noise"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A differential privacy guarantee for one unit.
+
+    Exactly one form is set: (epsilon, delta), where delta = 0 is pure differential privacy, or
+    ``rho`` for zero-concentrated differential privacy. ``holds`` is false for releases that were
+    drawn from a replayable source, and stays so after every operation.
+
+    Example:
+        >>> one = Guarantee.of("edge", epsilon=0.1)
+        >>> print(Guarantee.compose([one] * 10))
+        epsilon = 1, pure, per edge (add-remove)
+    """
+
+    unit: Unit
+    epsilon: Fraction | None
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+    assumptions: tuple[str, ...] = ()
+    holds: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise InputError(
+                "A guarantee has either an epsilon or a rho, not both and not neither."
+            )
+
+    @classmethod
+    def of(
+        cls,
+        unit: str | Unit,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        assumptions: tuple[str, ...] = (),
+    ) -> Guarantee:
+        """Build a guarantee from checked parameters: epsilon (and delta), or rho."""
+        known = Unit.of(unit)
+        if rho is not None:
+            if epsilon is not None or rational(delta) != 0:
+                raise InputError("Give either epsilon (and delta) or rho, not both.")
+            return cls(known, None, rho=validate.positive(rho=rho), assumptions=assumptions)
+        return cls(
+            known,
+            validate.positive(epsilon=epsilon),
+            validate.delta(delta=delta),
+            assumptions=assumptions,
+        )
+
+    @property
+    def measure(self) -> Measure:
+        """Which form the guarantee has."""
+        if self.rho is not None:
+            return "concentrated"
+        return "approximate" if self.delta else "pure"
+
+    def void(self) -> Guarantee:
+        """Return the same parameters marked as not holding: the noise can be replayed."""
+        return replace(self, holds=False)
+
+    def to_concentrated(self) -> Guarantee:
+        """Convert pure epsilon to rho = epsilon² / 2 (Bun & Steinke 2016, proposition 1.4)."""
+        if self.rho is not None:
+            return self
+        if self.delta:
+            raise InputError(
+                "An (epsilon, delta) guarantee with delta > 0 has no zero-concentrated form. "
+                "Compose it by its epsilon and delta instead."
+            )
+        assert self.epsilon is not None
+        return replace(self, epsilon=None, rho=self.epsilon**2 / 2)
+
+    def to_approximate(self, delta: Number) -> Guarantee:
+        """Convert rho to the least epsilon found at this delta, rounded up.
+
+        Uses epsilon = rho·a + ln(1/(a·delta))/(a - 1) + ln(1 - 1/a), valid for every order a > 1
+        (Canonne, Kamath & Steinke 2020, corollary 13); the order is searched, the value at the
+        order found is evaluated with outward rounding, so the search can only cost tightness.
+        """
+        wanted = validate.probability(delta=delta)
+        if self.rho is None:
+            if self.delta > wanted:
+                raise InputError(
+                    f"This guarantee has delta = {text(self.delta)}, above {text(wanted)}."
+                )
+            return self
+        epsilon = epsilon_of_rho(self.rho, wanted)
+        return replace(self, epsilon=epsilon, delta=wanted, rho=None)
+
+    @staticmethod
+    def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
+        """Add up guarantees on the same data, chosen adaptively or not.
+
+        Pure and approximate ones add epsilon and delta; if any is concentrated, the pure ones are
+        converted and rho adds. Both sums hold when each question depends on earlier answers.
+
+        Raises:
+            InputError: when the units differ, nothing is given, or concentrated guarantees are
+                mixed with ones that have delta > 0 (convert those with ``to_approximate`` first).
+        """
+        items = list(guarantees)
+        if not items:
+            raise InputError("There is nothing to compose: give at least one guarantee.")
+        units = {item.unit for item in items}
+        if len(units) > 1:
+            names = ", ".join(sorted(unit.name for unit in units))
+            raise InputError(f"Guarantees for different units do not add up: {names}.")
+        assumptions = tuple(dict.fromkeys(a for item in items for a in item.assumptions))
+        holds = all(item.holds for item in items)
+        unit = items[0].unit
+        if any(item.rho is not None for item in items):
+            if any(item.delta for item in items):
+                raise InputError(
+                    "Concentrated guarantees do not add to ones with delta > 0 without a target "
+                    "delta. Convert the concentrated ones first: guarantee.to_approximate(delta)."
+                )
+            total = sum((item.to_concentrated().rho or Fraction(0) for item in items), Fraction(0))
+            return Guarantee(unit, None, rho=total, assumptions=assumptions, holds=holds)
+        return Guarantee(
+            unit,
+            sum((item.epsilon or Fraction(0) for item in items), Fraction(0)),
+            sum((item.delta for item in items), Fraction(0)),
+            assumptions=assumptions,
+            holds=holds,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form; fractions are written as text and read back exactly."""
+        return {
+            "unit": self.unit.name,
+            "relation": self.unit.relation,
+            "epsilon": None if self.epsilon is None else text(self.epsilon),
+            "delta": text(self.delta),
+            "rho": None if self.rho is None else text(self.rho),
+            "assumptions": list(self.assumptions),
+            "holds": self.holds,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Guarantee:
+        """Read what :meth:`to_json` wrote."""
+        return cls(
+            Unit.of(data["unit"]),
+            None if data["epsilon"] is None else rational(data["epsilon"]),
+            rational(data["delta"]),
+            None if data["rho"] is None else rational(data["rho"]),
+            tuple(data["assumptions"]),
+            bool(data["holds"]),
+        )
+
+    def __str__(self) -> str:
+        who = f"per {self.unit.name} ({self.unit.relation})"
+        if self.rho is not None:
+            price = f"rho = {display(self.rho)}, zero-concentrated"
+        elif self.delta:
+            price = f"epsilon = {display(self.epsilon)}, delta = {display(self.delta)}"
+        else:
+            price = f"epsilon = {display(self.epsilon)}, pure"
+        if not self.holds:
+            return f"no guarantee ({REPLAYABLE}); it would be {price}, {who}"
+        return f"{price}, {who}"
+
+
+def display(value: Fraction | None) -> str:
+    """Write a parameter for people: exact when short, otherwise rounded up to six digits."""
+    if value is None:
+        return "-"
+    exact = text(value)
+    if len(exact) <= 10 and "/" not in exact:
+        return exact
+    with localcontext() as context:
+        context.prec = 6
+        context.rounding = ROUND_CEILING
+        return f"{Decimal(value.numerator) / Decimal(value.denominator):g}"
+
+
+def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
+    """Return an epsilon, rounded up, such that rho-zCDP implies (epsilon, delta)."""
+    import math
+
+    r, d = float(rho), float(delta)
+    log_delta = math.log(d) if d > 0 else math.log(delta.numerator) - math.log(delta.denominator)
+
+    def at(order: float) -> float:
+        return r * order - (math.log(order) + log_delta) / (order - 1) + math.log1p(-1 / order)
+
+    # The standard order 1 + sqrt(ln(1/delta)/rho) is near the optimum; search around it.
+    centre = math.sqrt(-log_delta / r) if r > 0 else 1e6
+    low, high = math.log(centre / 100), math.log(centre * 100)
+    ratio = (math.sqrt(5) - 1) / 2
+    for _ in range(80):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        if at(1 + math.exp(left)) < at(1 + math.exp(right)):
+            high = right
+        else:
+            low = left
+    order = Fraction(1 + math.exp((low + high) / 2))
+    with localcontext() as context:
+        context.prec = 60
+        a = _decimal(order)
+        context.rounding = ROUND_CEILING
+        value = _decimal(rho) * a - (a.ln() + _decimal(delta).ln()) / (a - 1) + (1 - 1 / a).ln()
+        # Sixty digits and fewer than a dozen operations: 1e-40 relative covers every rounding.
+        value += (abs(value) + 1) * Decimal("1e-40")
+    exact = max(Fraction(value), Fraction(0))
+    return Fraction(round_up(exact))
+
+
+def delta_of_rho(rho: Fraction, epsilon: Fraction) -> Fraction:
+    """Return a delta, rounded up, such that rho-zCDP implies (epsilon, delta)."""
+    low, high = Fraction(1, 2**1000), Fraction(1, 2)
+    if epsilon_of_rho(rho, high) > epsilon:
+        return Fraction(1)
+    for _ in range(60):
+        middle = _geometric_middle(low, high)
+        if epsilon_of_rho(rho, middle) <= epsilon:
+            high = middle
+        else:
+            low = middle
+    return Fraction(round_up(high))
+
+
+def _geometric_middle(low: Fraction, high: Fraction) -> Fraction:
+    with localcontext() as context:
+        context.prec = 30
+        return Fraction((_decimal(low) * _decimal(high)).sqrt())
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def floor_to(value: Fraction, digits: int) -> Fraction:
+    """Round a budget down to so many decimal digits; what does not divide is left unspent."""
+    with localcontext() as context:
+        context.prec = max(digits + 20, 40)
+        context.rounding = ROUND_FLOOR
+        return Fraction(_decimal(value).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_FLOOR))

@@ -1,0 +1,127 @@
+"""What a mechanism is: a way to answer some questions, its price and its error."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from tulle.core.dataset import Dataset, Facts
+from tulle.core.error_law import ErrorLaw
+from tulle.core.errors import InputError
+from tulle.core.guarantee import Guarantee
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+
+Parameters = Mapping[str, Any]
+"""A mechanism's public, JSON-able settings: exact numbers are written as text."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is asked for: the question, who is protected, what may be spent, what is public."""
+
+    query: Query
+    unit: Unit
+    epsilon: Fraction
+    delta: Fraction
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The error to expect, from public facts and, where given, a public stand-in dataset.
+
+    ``bound`` holds for every dataset with these facts; ``typical`` is what the stand-in would
+    see. For noise that does not depend on the data the two are equal.
+    """
+
+    bound: ErrorLaw | None
+    typical: ErrorLaw | None
+    mean_error: float | None = None
+    """For vectors: the typical mean absolute error of an entry, if it is less than the law says."""
+
+    def rank(self) -> float:
+        """Return the figure by which mechanisms for one question are compared: less is better."""
+        if self.mean_error is not None:
+            return self.mean_error
+        law = self.typical or self.bound
+        return float("inf") if law is None else law.half_width(0.5)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a mechanism gives back: a private value and the public law of its error."""
+
+    value: Any
+    error: ErrorLaw | None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Mechanism(ABC):
+    """A way to answer some questions under some units.
+
+    Subclasses are stateless; an instance is registered under its name. ``settings`` and
+    ``guarantee`` see public facts only, ``run`` alone sees records.
+    """
+
+    name: ClassVar[str]
+    """The word a user names it with."""
+
+    kind: ClassVar[str]
+    """The kind of data it works on."""
+
+    title: ClassVar[str]
+    """What it does, in a few words."""
+
+    reference: ClassVar[str]
+    """Where it comes from."""
+
+    needs_delta: ClassVar[bool] = False
+    """Whether its guarantee needs a delta above zero."""
+
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of the settings that a user may choose."""
+
+    @abstractmethod
+    def supports(self, query: Query, unit: Unit) -> bool:
+        """Say whether it answers this question under this unit."""
+
+    @abstractmethod
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        """Return all public settings of one run, checked.
+
+        Raises:
+            InputError: for an option it does not know or cannot use.
+        """
+
+    @abstractmethod
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        """Return the error to expect, from public facts and a public stand-in."""
+
+    @abstractmethod
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        """Draw a private answer. The price has been paid when this is called."""
+
+    def guarantee(self, terms: Terms, settings: Parameters) -> Guarantee:
+        """Return what a run with these settings guarantees; at most what the terms allow."""
+        spent_delta = terms.delta if self.needs_delta else Fraction(0)
+        return Guarantee(terms.unit, terms.epsilon, spent_delta)
+
+    def check_options(self, options: Parameters) -> None:
+        """Refuse options that this mechanism does not have.
+
+        Raises:
+            InputError: naming the option and those that exist.
+        """
+        for name in options:
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise InputError(
+                    f"Mechanism {self.name!r} has no option {name!r}. Its options: {known}."
+                )

@@ -1,0 +1,298 @@
+"""Questions: frozen, without data, and combinable with + - * /."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from tulle.core.errors import QueryError
+from tulle.core.exact import rational, text
+
+Shape = Literal["scalar", "vector", "object"]
+Operator = Literal["+", "-", "*", "/"]
+Tree = Any
+"""An expression as nested lists: [sign, left, right], a leaf's text, or {"number": text}."""
+
+
+@dataclass(frozen=True)
+class Query(ABC):
+    """A question about one kind of data. It validates itself when built and holds no records."""
+
+    name: ClassVar[str]
+    """The word for this question in Python, on the command line and in ledgers."""
+
+    kind: ClassVar[str]
+    """The kind of dataset that it asks about."""
+
+    shape: ClassVar[Shape] = "scalar"
+    """Whether the answer is one number, one number per place, or an object such as a graph."""
+
+    integral: ClassVar[bool] = True
+    """Whether every entry of the true answer is a whole number."""
+
+    @abstractmethod
+    def truth(self, dataset: Any) -> Any:
+        """Return the true answer. Custodian side: this value is not private."""
+
+    def canonical(self) -> dict[str, Any]:
+        """Return a JSON-able form; equal questions have equal forms."""
+        return {"query": self.name} | {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def parts(self) -> tuple[Query, ...]:
+        """Return the distinct questions that must be asked of the data to answer this one."""
+        return (self,)
+
+    def __str__(self) -> str:
+        arguments = ", ".join(str(getattr(self, f.name)) for f in fields(self))
+        return f"{self.name}({arguments})"
+
+    def __add__(self, other: Any) -> Query:
+        return _combine("+", self, other)
+
+    def __radd__(self, other: Any) -> Query:
+        return _combine("+", other, self)
+
+    def __sub__(self, other: Any) -> Query:
+        return _combine("-", self, other)
+
+    def __rsub__(self, other: Any) -> Query:
+        return _combine("-", other, self)
+
+    def __mul__(self, other: Any) -> Query:
+        return _combine("*", self, other)
+
+    def __rmul__(self, other: Any) -> Query:
+        return _combine("*", other, self)
+
+    def __truediv__(self, other: Any) -> Query:
+        return _combine("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Query:
+        return _combine("/", other, self)
+
+
+@dataclass(frozen=True)
+class Constant(Query):
+    """A number inside an expression; it costs nothing."""
+
+    value: Fraction
+    name: ClassVar[str] = "constant"
+    kind: ClassVar[str] = "any"
+
+    def truth(self, dataset: Any) -> Fraction:
+        return self.value
+
+    def canonical(self) -> dict[str, Any]:
+        return {"query": self.name, "value": text(self.value)}
+
+    def parts(self) -> tuple[Query, ...]:
+        return ()
+
+    def __str__(self) -> str:
+        return text(self.value)
+
+
+@dataclass(frozen=True)
+class Expression(Query):
+    """Two questions joined by an arithmetic sign; only its leaves are asked of the data."""
+
+    operator: Operator
+    left: Query
+    right: Query
+    name: ClassVar[str] = "expression"
+    kind: ClassVar[str] = "any"
+    integral: ClassVar[bool] = False
+
+    def truth(self, dataset: Any) -> float:
+        """Return the expression of the true answers; a quotient by zero is 0."""
+        values = {part: part.truth(dataset) for part in self.parts()}
+        return self.evaluate(values)
+
+    def tree(self) -> Tree:
+        """Return the expression as nested JSON-able lists whose leaves are questions as text."""
+        return [self.operator, _tree(self.left), _tree(self.right)]
+
+    def evaluate(self, values: Mapping[Query, Any]) -> float:
+        """Return the expression's value when its leaves have these values."""
+        return evaluate(self.tree(), {str(leaf): value for leaf, value in values.items()})
+
+    def canonical(self) -> dict[str, Any]:
+        return {
+            "query": self.name,
+            "operator": self.operator,
+            "left": self.left.canonical(),
+            "right": self.right.canonical(),
+        }
+
+    def parts(self) -> tuple[Query, ...]:
+        return tuple(dict.fromkeys((*self.left.parts(), *self.right.parts())))
+
+    def __str__(self) -> str:
+        return f"{_bracket(self.left, self.operator)} {self.operator} " + _bracket(
+            self.right, self.operator, right=True
+        )
+
+
+_RANK = {"+": 1, "-": 1, "*": 2, "/": 2}
+
+
+def _bracket(side: Query, operator: Operator, *, right: bool = False) -> str:
+    if not isinstance(side, Expression):
+        return str(side)
+    loose = _RANK[side.operator] < _RANK[operator]
+    tie = right and _RANK[side.operator] == _RANK[operator]
+    return f"({side})" if loose or tie else str(side)
+
+
+def _tree(side: Query) -> Tree:
+    if isinstance(side, Expression):
+        return side.tree()
+    return {"number": text(side.value)} if isinstance(side, Constant) else str(side)
+
+
+def evaluate(tree: Tree, values: Mapping[str, Any]) -> float:
+    """Return the value of an expression's tree, given the values of its leaves by their text."""
+    if isinstance(tree, str):
+        return float(values[tree])
+    if isinstance(tree, Mapping):
+        return float(rational(tree["number"]))
+    operator, left, right = tree
+    return _apply(operator, evaluate(left, values), evaluate(right, values))
+
+
+def enclose(tree: Tree, ranges: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+    """Return the range of an expression's tree when each leaf lies anywhere in its own range."""
+    if isinstance(tree, str):
+        return ranges[tree]
+    if isinstance(tree, Mapping):
+        number = float(rational(tree["number"]))
+        return number, number
+    operator, *sides = tree
+    (low_left, high_left), (low_right, high_right) = (enclose(side, ranges) for side in sides)
+    if operator == "+":
+        return low_left + low_right, high_left + high_right
+    if operator == "-":
+        return low_left - high_right, high_left - low_right
+    if operator == "/" and low_right <= 0 <= high_right:
+        # A range that touches zero from one side still bounds the quotient from one side.
+        if low_left >= 0 and low_right == 0 < high_right:
+            return min(0.0, low_left / high_right), float("inf")
+        return -float("inf"), float("inf")
+    corners = [
+        _apply(operator, x, y) for x in (low_left, high_left) for y in (low_right, high_right)
+    ]
+    return min(corners), max(corners)
+
+
+def _apply(operator: Operator, left: float, right: float) -> float:
+    if operator == "+":
+        return left + right
+    if operator == "-":
+        return left - right
+    if operator == "*":
+        return left * right
+    # A quotient with a zero denominator is 0, as transitivity without triples is by custom.
+    return left / right if right else 0.0
+
+
+def _combine(operator: Operator, left: Any, right: Any) -> Query:
+    sides: list[Query] = []
+    for side in (left, right):
+        if isinstance(side, Query):
+            sides.append(side)
+            continue
+        try:
+            sides.append(Constant(rational(side)))
+        except ValueError:
+            raise QueryError(
+                f"A question combines with questions and finite numbers, not with {side!r}."
+            ) from None
+    for side in sides:
+        if side.shape != "scalar":
+            raise QueryError(
+                f"{side} gives more than one number; only single-number questions combine with "
+                f"{operator}. Release it and compute with release.value instead."
+            )
+    if operator == "/" and isinstance(sides[1], Constant) and sides[1].value == 0:
+        raise QueryError(f"{sides[0]} / 0 has no value.")
+    kinds = {part.kind for side in sides for part in side.parts()}
+    if len(kinds) > 1:
+        raise QueryError(f"One question cannot ask about {' and '.join(sorted(kinds))} at once.")
+    return Expression(operator, sides[0], sides[1])
+
+
+def kind_of(query: Query) -> str:
+    """Return the kind of dataset that a question, or the leaves of an expression, ask about.
+
+    Raises:
+        QueryError: for an expression of constants only, which asks nothing.
+    """
+    for part in query.parts():
+        return part.kind
+    raise QueryError(f"{query} asks nothing of the data.")
+
+
+def parse(source: str, names: Mapping[str, Callable[..., Query]]) -> Query:
+    """Read a question from text such as ``3 * triangles() / stars(2)``.
+
+    Only the given names, whole numbers, decimals and + - * / are understood; brackets may be
+    left off after a name without arguments.
+
+    Raises:
+        QueryError: with the place and the names that are known.
+    """
+    try:
+        tree = ast.parse(source, mode="eval").body
+    except SyntaxError as error:
+        raise QueryError(
+            f"{source!r} is not a question (near column {error.offset}). "
+            f"Write for example: triangles, stars(2), 3 * triangles / stars(2)."
+        ) from None
+    built = _build(tree, names)
+    return built if isinstance(built, Query) else Constant(rational(built))
+
+
+_SIGNS: dict[type[ast.operator], Operator] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+}
+
+
+def _build(node: ast.AST, names: Mapping[str, Callable[..., Query]]) -> Any:
+    if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
+        left, right = _build(node.left, names), _build(node.right, names)
+        return _combine(_SIGNS[type(node.op)], left, right)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _combine("*", -1, _build(node.operand, names))
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return rational(node.value)
+    if isinstance(node, ast.Name):
+        return _factory(node.id, names)()
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        arguments = list(_arguments(node.args))
+        keywords = {k.arg: v for k in node.keywords if k.arg for v in _arguments([k.value])}
+        try:
+            return _factory(node.func.id, names)(*arguments, **keywords)
+        except TypeError as error:
+            raise QueryError(f"{ast.unparse(node)}: {error}.") from None
+    raise QueryError(f"{ast.unparse(node)!r} is not part of a question.")
+
+
+def _arguments(nodes: list[ast.expr]) -> Iterator[Any]:
+    for node in nodes:
+        try:
+            yield ast.literal_eval(node)
+        except ValueError:
+            raise QueryError(f"{ast.unparse(node)!r} must be a plain number or text.") from None
+
+
+def _factory(name: str, names: Mapping[str, Callable[..., Query]]) -> Callable[..., Query]:
+    if name not in names:
+        raise QueryError(f"There is no question {name!r}. Known: {', '.join(sorted(names))}.")
+    return names[name]

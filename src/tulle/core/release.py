@@ -1,0 +1,164 @@
+"""A released answer: the only thing that leaves the house."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tulle.core import codec
+from tulle.core.error_law import ErrorLaw, check_level, law_from_json
+from tulle.core.errors import InputError, TulleError
+from tulle.core.guarantee import Guarantee
+from tulle.core.query import enclose
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A private value with its guarantee, its error and where it was booked.
+
+    Example:
+        >>> import tulle
+        >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+        >>> r = tulle.release(square, tulle.edges(), unit="edge", epsilon=1.0)
+        >>> low, high = r.interval(0.95)
+        >>> low <= r.value <= high
+        True
+    """
+
+    value: Any
+    query: str
+    """The question, as text."""
+    mechanism: str
+    guarantee: Guarantee
+    error: ErrorLaw | None
+    """The public law of the error, or None when the release has no interval."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Public settings of the mechanism and public facts that it used."""
+    debit: str | None = None
+    """Digest of the ledger row that paid for it, or None for a release outside a ledger."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, Release] = field(default_factory=dict)
+    """For an expression: the releases of its leaves, by question."""
+
+    def interval(self, level: float) -> Any:
+        """Return (low, high) that contains the truth with at least this probability.
+
+        For a vector the two are arrays, and all entries are covered at once. For an expression
+        each leaf gets an equal share of the failure probability, and the range of the expression
+        over the leaves' intervals is returned: it covers at least as often as stated.
+
+        Raises:
+            TulleError: when this release has no error law.
+        """
+        import numpy as np
+
+        level = check_level(level)
+        if self.parts:
+            share = 1 - (1 - level) / len(self.parts)
+            ranges = {name: part.interval(share) for name, part in self.parts.items()}
+            return enclose(self.parameters["expression"], ranges)
+        if self.error is None:
+            raise TulleError(
+                f"This release of {self.query} has no interval: none was bought. "
+                "Ask again with the mechanism's own share for the interval above zero."
+            )
+        width = self.error.half_width(level)
+        lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
+        if np.ndim(self.value) == 0:
+            return max(self.value - width, lowest), min(self.value + width, highest)
+        return np.maximum(self.value - width, lowest), np.minimum(self.value + width, highest)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form that :meth:`from_json` reads back exactly."""
+        return {
+            "format": FORMAT,
+            "query": self.query,
+            "value": codec.encode(self.value),
+            "mechanism": self.mechanism,
+            "guarantee": self.guarantee.to_json(),
+            "error": None if self.error is None else self.error.to_json(),
+            "parameters": dict(self.parameters),
+            "debit": self.debit,
+            "versions": dict(self.versions),
+            "parts": {name: part.to_json() for name, part in self.parts.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | str) -> Release:
+        """Read a release from JSON text or from parsed JSON.
+
+        Raises:
+            InputError: when it is not a release, or one of another format.
+        """
+        try:
+            parsed = json.loads(data) if isinstance(data, str) else data
+            if parsed["format"] != FORMAT:
+                raise InputError(
+                    f"This release has format {parsed['format']}; this version of tulle reads "
+                    f"format {FORMAT}."
+                )
+            return cls(
+                value=codec.decode(parsed["value"]),
+                query=parsed["query"],
+                mechanism=parsed["mechanism"],
+                guarantee=Guarantee.from_json(parsed["guarantee"]),
+                error=law_from_json(parsed["error"]),
+                parameters=parsed["parameters"],
+                debit=parsed["debit"],
+                versions=parsed["versions"],
+                parts={name: cls.from_json(part) for name, part in parsed["parts"].items()},
+            )
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise InputError(f"This is not a release written by tulle ({error!r}).") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the release as a JSON file."""
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a release from a JSON file."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = [("value", _short(self.value))]
+        if self.error is not None or self.parts:
+            low, high = self.interval(0.95)
+            lines.append(("95 % interval", f"{_short(low)} to {_short(high)}"))
+        lines.append(("guarantee", str(self.guarantee)))
+        lines.append(("mechanism", self.mechanism))
+        lines.append(("debit", self.debit[:12] if self.debit else "none (outside a ledger)"))
+        return lines
+
+    def __repr__(self) -> str:
+        rows = "\n".join(f"  {name:<14}{content}" for name, content in self._lines())
+        return f"Release of {self.query}\n{rows}"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(content)}</td></tr>"
+            for name, content in self._lines()
+        )
+        title = html.escape(self.query)
+        return f"<table><caption>Release of <b>{title}</b></caption>{rows}</table>"
+
+
+def _short(value: Any) -> str:
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, threshold=12, edgeitems=3, precision=6)
+    if isinstance(value, float):
+        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)

@@ -1,0 +1,231 @@
+"""Asking: plan, pay, draw, release. The one way from data to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.errors import InputError
+from tulle.core.exact import Number
+from tulle.core.mechanism import Outcome
+from tulle.core.plan import Plan, make_plan
+from tulle.core.query import Expression, Query
+from tulle.core.release import Release
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+
+if TYPE_CHECKING:
+    from tulle.core.ledger import Account, Budget, Ledger
+
+
+def release(
+    dataset: Dataset,
+    query: Query,
+    *,
+    unit: str | Unit,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: str | None = None,
+    like: Dataset | None = None,
+    source: Source | None = None,
+    **options: Any,
+) -> Release:
+    """Answer one question about a dataset, without a ledger.
+
+    Nobody adds up what was spent this way; use :class:`tulle.Ledger` when more than one answer
+    about the same data will be published.
+
+    Guarantee:
+        (epsilon, delta) for the unit named, as written in ``release.guarantee``.
+
+    Raises:
+        InputError: for arguments out of range; its subclasses say what is allowed.
+
+    Example:
+        >>> import tulle
+        >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+        >>> r = tulle.release(square, tulle.edges(), unit="edge", epsilon=1.0)
+        >>> print(r.guarantee)
+        epsilon = 1, pure, per edge (add-remove)
+    """
+    plan = plan_for(
+        dataset,
+        query,
+        unit=unit,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        like=like,
+        options=options,
+    )
+    return _draw(plan, dataset, source, debit=None)
+
+
+def plan_for(
+    dataset: Dataset,
+    query: Query,
+    *,
+    unit: str | Unit,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: str | None = None,
+    like: Dataset | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Plan a question about a dataset from its public facts; nothing is spent."""
+    if not isinstance(dataset, Dataset):
+        raise InputError(
+            f"A sealed dataset is needed, such as tulle.Graph.read(...); got "
+            f"{type(dataset).__name__}."
+        )
+    known = dataset.check_unit(unit)
+    return make_plan(
+        query,
+        kind=dataset.kind,
+        facts=dataset.facts(known),
+        unit=known,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        like=like,
+        options=options,
+    )
+
+
+class Session:
+    """One account of a ledger, opened with its data: ask here."""
+
+    def __init__(self, ledger: Ledger, account: Account, dataset: Dataset) -> None:
+        self._ledger = ledger
+        self._account = account
+        self._dataset = dataset
+
+    @property
+    def name(self) -> str:
+        """The account's name."""
+        return self._account.name
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self._account.unit
+
+    @property
+    def remaining(self) -> Budget:
+        """What is left: a number (epsilon, rounded down) with exact ``epsilon`` and ``delta``."""
+        return self._ledger.remaining(self.name)
+
+    def plan(
+        self,
+        query: Query,
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: str | None = None,
+        like: Dataset | None = None,
+        **options: Any,
+    ) -> Plan:
+        """Show which mechanisms could answer, their price and predicted error; spends nothing.
+
+        ``like`` is a dataset that you declare public, similar to the one at hand: errors that
+        depend on the data are predicted on it.
+        """
+        return plan_for(
+            self._dataset,
+            query,
+            unit=self.unit,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            like=like,
+            options=options,
+        )
+
+    def ask(
+        self,
+        query: Query,
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: str | None = None,
+        like: Dataset | None = None,
+        again: bool = False,
+        source: Source | None = None,
+        **options: Any,
+    ) -> Release:
+        """Answer a question and book it.
+
+        The price is on disk before the first random bit is drawn. The identical question gets
+        the stored answer at no cost; ``again=True`` pays for a fresh one.
+
+        Raises:
+            BudgetError: when the account does not hold enough; nothing is spent.
+            LedgerError: when the ledger cannot be used; nothing is spent.
+        """
+        plan = self.plan(
+            query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, **options
+        )
+        key = {**plan.canonical(), "source": _kind_of_source(source)}
+        debit, stored = self._ledger.book(self.name, str(query), key, plan.guarantee, again=again)
+        if stored is not None:
+            return stored
+        answer = _draw(plan, self._dataset, source, debit=debit)
+        self._ledger.keep(self.name, debit, key, answer)
+        return answer
+
+    def __repr__(self) -> str:
+        return f"<Session {self.name!r}: {self._account.terms}; {self.remaining} left>"
+
+
+def _kind_of_source(source: Source | None) -> str:
+    return "secure" if source is None or source.secure else "replayable"
+
+
+def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | None) -> Release:
+    guarantee = plan.guarantee
+    if _kind_of_source(source) != "secure":
+        guarantee = guarantee.void()
+    if plan.parts:
+        assert isinstance(plan.query, Expression)
+        parts = {str(part.query): _draw(part, dataset, source, debit=debit) for part in plan.parts}
+        values = {part.query: parts[str(part.query)].value for part in plan.parts}
+        return Release(
+            value=plan.query.evaluate(values),
+            query=str(plan.query),
+            mechanism=plan.mechanism,
+            guarantee=guarantee,
+            error=None,
+            parameters={"expression": plan.query.tree()},
+            debit=debit,
+            versions=_versions(),
+            parts=parts,
+        )
+    offer = plan.chosen
+    mechanism = registry.mechanisms(plan.query.kind)[offer.mechanism]
+    outcome: Outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
+    return Release(
+        value=outcome.value,
+        query=str(plan.query),
+        mechanism=offer.mechanism,
+        guarantee=guarantee,
+        error=outcome.error,
+        parameters={**offer.settings, **outcome.details},
+        debit=debit,
+        versions=_versions(),
+    )
+
+
+def _versions() -> dict[str, str]:
+    import platform
+
+    import numpy
+
+    import tulle
+
+    return {
+        "tulle": tulle.__version__,
+        "numpy": numpy.__version__,
+        "python": platform.python_version(),
+    }

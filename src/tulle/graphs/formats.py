@@ -1,0 +1,217 @@
+"""Readers for Parquet, MatrixMarket and GraphML."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import numpy as np
+
+from tulle.core.errors import InputError
+from tulle.graphs.conversion import from_scipy, refuse_direction, refuse_weights
+from tulle.graphs.data import Graph
+from tulle.graphs.pairs import FactorisedPairs, factorise, number_names
+
+_CANONICAL = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
+def read_parquet(
+    file: Path,
+    nodes: int | None,
+    columns: tuple[int | str, int | str] | None,
+    ignore: frozenset[str],
+) -> Graph:
+    """Read a Parquet file of pairs."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(file) as source:
+            names = source.schema_arrow.names
+            picked = _pick_columns(file, names, columns, ignore)
+            table = source.read(columns=[names[place] for place in picked])
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, OSError):
+        raise InputError(f"{file} cannot be read as Parquet.") from None
+    ends = [table.column(names[place]) for place in picked]
+    for place, end in zip(picked, ends, strict=True):
+        if end.null_count:
+            raise InputError(f"{file}: column {names[place]!r} has missing nodes; drop those rows.")
+    if all(pyarrow.types.is_integer(end.type) for end in ends):
+        pairs = factorise(np.column_stack([end.to_numpy() for end in ends]), nodes)
+    elif nodes is not None:
+        raise InputError(
+            f"{file}: with nodes={nodes} both columns must hold whole numbers from 0 to nodes - 1."
+        )
+    elif any(pyarrow.types.is_floating(end.type) for end in ends):
+        pairs = factorise(np.column_stack([end.to_numpy() for end in ends]), None)
+    else:
+        pairs = number_names(ends[0].to_pylist(), ends[1].to_pylist())
+    return Graph._build(pairs, pairs.labels)
+
+
+def _pick_columns(
+    file: Path,
+    names: list[str],
+    columns: tuple[int | str, int | str] | None,
+    ignore: frozenset[str],
+) -> tuple[int, int]:
+    if len(names) < 2:
+        raise InputError(f"{file} has fewer than two columns; an edge needs two nodes.")
+    if columns is None:
+        if len(names) > 2 and "weights" not in ignore:
+            raise InputError(
+                f"{file} has {len(names)} columns; is the graph weighted? Pick two with "
+                'columns=("source", "target"), or pass ignore=("weights",) to keep the first two.'
+            )
+        return 0, 1
+    places = []
+    for column in columns:
+        place = names.index(column) if column in names else column
+        if not isinstance(place, int) or place >= len(names):
+            raise InputError(f"{file} has no column {column!r}; it has {', '.join(names)}.")
+        places.append(place)
+    return places[0], places[1]
+
+
+def read_matrix_market(file: Path, data: bytes, nodes: int | None, ignore: frozenset[str]) -> Graph:
+    """Read a MatrixMarket file as an adjacency matrix."""
+    import scipy.io
+
+    header = data[: data.find(b"\n")].decode("ascii", "replace").lower().split()
+    if len(header) != 5 or header[:2] != ["%%matrixmarket", "matrix"]:
+        raise InputError(
+            f"{file}, line 1: not a MatrixMarket header; it must read like "
+            "'%%MatrixMarket matrix coordinate pattern symmetric'."
+        )
+    if header[3] == "complex" or header[4] == "hermitian":
+        raise InputError(f"{file}, line 1: complex values are no adjacency matrix.")
+    try:
+        matrix = scipy.io.mmread(BytesIO(data))
+    except (ValueError, OverflowError, TypeError) as error:
+        where = re.search(r"[Ll]ine (\d+)", str(error))
+        place = f", line {where.group(1)}" if where else ""
+        raise InputError(f"{file}{place}: not valid MatrixMarket.") from None
+    graph = from_scipy(matrix, ignore, str(file))
+    _check_declared(file, graph, nodes)
+    return graph
+
+
+def _check_declared(file: Path, graph: Graph, nodes: int | None) -> None:
+    if nodes is not None and graph.node_count != nodes:
+        raise InputError(
+            f"{file} states its own nodes, and not nodes={nodes} of them; leave nodes out."
+        )
+
+
+def read_graphml(file: Path, data: bytes, nodes: int | None, ignore: frozenset[str]) -> Graph:
+    """Read a GraphML file with one graph."""
+    reader = _GraphMLReader(file, ignore)
+    reader.parse(data)
+    graph = reader.graph()
+    _check_declared(file, graph, nodes)
+    return graph
+
+
+class _GraphMLReader:
+    """Collects nodes and edges while the parser walks the file.
+
+    A document type declaration is refused: it is where entity expansion attacks live, and GraphML
+    has no need of one.
+    """
+
+    def __init__(self, file: Path, ignore: frozenset[str]) -> None:
+        self.file, self.ignore = file, ignore
+        self.nodes: dict[str, int] = {}
+        self.sources: list[str] = []
+        self.targets: list[str] = []
+        self.weight_keys: set[str] = set()
+        self.directed = False
+        self.graphs = 0
+        self.inside: list[str] = []
+        self.parser = expat.ParserCreate(namespace_separator="}")
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.StartDoctypeDeclHandler = self._refuse_declaration
+
+    def parse(self, data: bytes) -> None:
+        if not data.strip():
+            raise InputError(f"{self.file} is empty; a GraphML file has a graph.")
+        try:
+            self.parser.Parse(data, True)
+        except expat.ExpatError as error:
+            reason = expat.errors.messages.get(error.code, "malformed")
+            raise InputError(
+                f"{self.file}, line {error.lineno}: not valid XML ({reason})."
+            ) from None
+        if self.graphs == 0:
+            raise self._error("there is no graph element")
+
+    def graph(self) -> Graph:
+        names = list(self.nodes)
+        ends = []
+        for side in (self.sources, self.targets):
+            missing = sum(name not in self.nodes for name in side)
+            if missing:
+                raise InputError(f"{self.file}: {missing} edges name a node that is not declared.")
+            ends.append(np.array([self.nodes[name] for name in side], dtype=np.int64))
+        labels: Any = np.empty(len(names), dtype=object)
+        labels[:] = names
+        if all(_CANONICAL.fullmatch(name) for name in names):
+            labels = np.array([int(name) for name in names], dtype=np.int64)
+            if np.array_equal(labels, np.arange(len(names))):
+                labels = None
+        return Graph._build(FactorisedPairs(len(names), ends[0], ends[1]), labels)
+
+    def _error(self, reason: str) -> InputError:
+        return InputError(f"{self.file}, line {self.parser.CurrentLineNumber}: {reason}.")
+
+    def _refuse_declaration(self, *_: Any) -> None:
+        raise self._error("a document type declaration is refused; remove the DOCTYPE")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = tag.rpartition("}")[2]
+        if name == "graph":
+            self.graphs += 1
+            if self.graphs > 1:
+                raise self._error("more than one graph, or a graph inside a node")
+            self.directed = attributes.get("edgedefault") == "directed"
+        elif name == "node":
+            identity = attributes.get("id")
+            if identity is None:
+                raise self._error("a node without id")
+            if identity in self.nodes:
+                raise self._error("a node id that was used before")
+            self.nodes[identity] = len(self.nodes)
+        elif name == "edge":
+            self._edge(attributes)
+        elif name == "hyperedge":
+            raise self._error("a hyperedge; edges here join two nodes")
+        elif name == "key":
+            if "weight" in attributes.get("attr.name", attributes.get("id", "")).casefold():
+                self.weight_keys.add(attributes.get("id", ""))
+        elif (
+            name == "data"
+            and self.inside
+            and self.inside[-1] == "edge"
+            and attributes.get("key") in self.weight_keys
+            and "weights" not in self.ignore
+        ):
+            raise refuse_weights(f"{self.file}, line {self.parser.CurrentLineNumber}: the graph")
+        self.inside.append(name)
+
+    def _end(self, tag: str) -> None:
+        self.inside.pop()
+
+    def _edge(self, attributes: dict[str, str]) -> None:
+        stated = attributes.get("directed")
+        directed = self.directed if stated is None else stated in ("true", "1")
+        if directed and "direction" not in self.ignore:
+            raise refuse_direction(f"{self.file}, line {self.parser.CurrentLineNumber}: the graph")
+        source, target = attributes.get("source"), attributes.get("target")
+        if source is None or target is None:
+            raise self._error("an edge without source or target")
+        self.sources.append(source)
+        self.targets.append(target)

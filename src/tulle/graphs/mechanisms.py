@@ -1,0 +1,8 @@
+"""All mechanisms on graphs; importing this registers them."""
+
+from tulle.graphs.isotonic import Isotonic
+from tulle.graphs.ladder import Ladder, Steep
+from tulle.graphs.laplace import Laplace
+from tulle.graphs.smooth import Smooth, SmoothPure
+
+__all__ = ["Isotonic", "Ladder", "Laplace", "Smooth", "SmoothPure", "Steep"]

@@ -1,0 +1,167 @@
+"""How much one edge can move a count: on this graph, and on graphs some edges away.
+
+For a count f, the profile of a graph G is a row of whole numbers I_0 <= I_1 <= ... with
+
+* I_0(G) >= |f(G) - f(G')| for every neighbour G' of G (adding or removing one edge), and
+* I_{t+1}(G) >= I_t(G') for every neighbour G' of G and every t.
+
+Both conditions are what a ladder function (Zhang et al. 2015) needs; together they make I_t an
+upper bound on the local sensitivity at distance t, which smooth sensitivity needs. The audit
+checks both on every graph with few nodes, additions and removals alike. From the public place
+``length`` on, the profile is the global bound: that keeps both conditions, because the place does
+not depend on the graph.
+
+Notation: a(G) is the largest number of common neighbours over all pairs, adjacent or not. One
+edge changes a(G) by at most one.
+"""
+
+from __future__ import annotations
+
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from tulle.graphs.data import Graph
+from tulle.graphs.queries import Cliques, GraphQuery, KTriangles, Stars, Triangles
+
+Profile = list[int]
+"""I_0, I_1, ... up to the public length; afterwards the global bound."""
+
+PROFILED = (Triangles, Stars, KTriangles, Cliques)
+"""The questions that have a profile."""
+
+
+def cap(query: GraphQuery, nodes: int) -> int:
+    """Return the global bound, but at least 1, so that every rung has room."""
+    return max(query.edge_sensitivity(nodes), 1)
+
+
+class Measured(NamedTuple):
+    """What a graph says about the sensitivity of one question. Custodian side."""
+
+    profile: Profile
+    spread: int
+    """The one number that governs the profile: the largest degree for stars, a(G) otherwise.
+
+    One edge moves it by at most one.
+    """
+
+
+def measure(query: GraphQuery, graph: Graph, length: int) -> Measured:
+    """Return the profile I_0 ... I_{length-1} and the spread; see the module's text."""
+    if isinstance(query, Stars):
+        rungs, spread = _stars(query, graph, length)
+    elif isinstance(query, KTriangles):
+        rungs, spread = _k_triangles(query, graph, length)
+    elif isinstance(query, Cliques) and query.k > 3:
+        rungs, spread = _cliques(query, graph, length)
+    else:
+        rungs, spread = _triangles(graph, length)
+    most = cap(query, graph.node_count)
+    return Measured([min(max(value, 1), most) for value in rungs], spread)
+
+
+def _triangles(graph: Graph, length: int) -> tuple[list[int], int]:
+    """Exact local sensitivity of the triangle count at distance t (Nissim et al. 2007).
+
+    A pair with a common neighbours, and x nodes adjacent to exactly one of the two, gains one
+    common neighbour from one edge while those x last, afterwards from two edges.
+    """
+    from tulle.graphs.bounds import pair_front
+
+    front = pair_front(graph)
+    common = np.flatnonzero(front >= 0)
+    if not len(common):
+        return [1] * length, 0
+    single = front[common]
+    rungs = [int(np.max(common + (t + np.minimum(t, single)) // 2)) for t in range(length)]
+    return rungs, len(front) - 1
+
+
+def _stars(query: Stars, graph: Graph, length: int) -> tuple[list[int], int]:
+    """Exact local sensitivity of the k-star count at distance t.
+
+    Toggling ij moves the count by C(u_i, k-1) + C(u_j, k-1), where u are degrees without ij. Each
+    of t edges raises one of the two; the sum is convex, so the larger is filled up first.
+    """
+    from tulle.graphs.bounds import star_front
+    from tulle.graphs.kernels import degrees
+
+    front = [(int(u), int(v)) for u, v in star_front(graph)]
+    room = max(graph.node_count - 2, 0)
+    below = query.k - 1
+
+    def at(u: int, v: int, t: int) -> int:
+        first = min(t, room - u)
+        return comb(u + first, below) + comb(min(v + t - first, room), below)
+
+    rungs = [max((at(u, v, t) for u, v in front), default=1) for t in range(length)]
+    return rungs, int(degrees(graph).max(initial=0))
+
+
+def _cliques(query: Cliques, graph: Graph, length: int) -> tuple[list[int], int]:
+    """Local sensitivity of the k-clique count, growing by C(a + t, k - 3) at distance t.
+
+    Toggling ij moves the count by the number of (k-2)-cliques among the common neighbours of i
+    and j. One more edge either brings a new common neighbour, in at most C(a, k-3) new cliques,
+    or joins two old ones, in at most C(a-2, k-4) <= C(a, k-3). Also never above C(a + t, k - 2).
+    """
+    from tulle.graphs.bounds import pair_front
+    from tulle.graphs.cliques import clique_local_sensitivity
+
+    common = max(len(pair_front(graph)) - 1, 0)
+    value = clique_local_sensitivity(graph, query.k)
+    rungs = []
+    for t in range(length):
+        rungs.append(min(value, envelope(query, common + t)))
+        value += comb(common + t, query.k - 3)
+    return rungs, common
+
+
+def _k_triangles(query: KTriangles, graph: Graph, length: int) -> tuple[list[int], int]:
+    """Local sensitivity of the k-triangle count and a bound on its growth.
+
+    Toggling ij moves the count by F = C(a_ij, k) + sum over common neighbours w of
+    C(a_iw, k-1) + C(a_jw, k-1), the latter without ij. One more edge e, with a the largest number
+    of common neighbours before it:
+
+    * e joins i (or j) to a neighbour y of the other: C(a, k-1) for the pair, 2·C(a, k-1) for the
+      new w = y, and C(a, k-2) for each w adjacent to i, j and y, of which there are at most a;
+    * e joins i to another node: only the last of these;
+    * e joins two common neighbours: at most 4·C(a, k-2).
+
+    So F grows by at most 3·C(a, k-1) + max(a, 4)·C(a, k-2). Also F <= C(a, k) + 2a·C(a, k-1).
+    """
+    from tulle.graphs.bounds import k_triangle_local_sensitivity, pair_front
+
+    common = max(len(pair_front(graph)) - 1, 0)
+    value = k_triangle_local_sensitivity(graph, query.k)
+    k = query.k
+    rungs = []
+    for t in range(length):
+        a = common + t
+        rungs.append(min(value, envelope(query, a)))
+        value += 3 * comb(a, k - 1) + max(a, 4) * comb(a, k - 2)
+    return rungs, common
+
+
+def envelope(query: GraphQuery, spread: int) -> int:
+    """Return a bound on the local sensitivity of every graph with at most this spread.
+
+    At distance t the bound is ``envelope(query, spread + t)``: it grows at least as fast as any
+    profile, which is what the error law relies on.
+    """
+    if isinstance(query, Stars):
+        return 2 * comb(spread, query.k - 1)
+    if isinstance(query, KTriangles):
+        return comb(spread, query.k) + 2 * spread * comb(spread, query.k - 1)
+    if isinstance(query, Cliques):
+        return comb(spread, query.k - 2)
+    return spread
+
+
+def envelope_profile(query: GraphQuery, nodes: int, spread: int, length: int) -> Profile:
+    """Return the bounds at distance 0, 1, ... for every graph with at most this spread."""
+    most = cap(query, nodes)
+    return [min(max(envelope(query, spread + t), 1), most) for t in range(length)]

@@ -1,0 +1,158 @@
+"""Exact coins: rational probabilities, and exp(-x) for rational x."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import prod
+from typing import overload
+
+import numpy as np
+
+from tulle.core import validate
+from tulle.core.errors import InputError
+from tulle.core.exact import Number
+from tulle.core.source import Source
+from tulle.noise.bits import Bits
+from tulle.noise.exponent import exp_bounds
+from tulle.noise.shape import Array, Size, by_value, is_array, shape_of
+from tulle.noise.source import resolve
+
+
+@overload
+def bernoulli(  # type: ignore[overload-overlap]
+    p: Array, size: None = None, source: Source | None = None
+) -> Array: ...
+@overload
+def bernoulli(p: Number, size: None = None, source: Source | None = None) -> bool: ...
+@overload
+def bernoulli(p: Number | Array, size: Size, source: Source | None = None) -> Array: ...
+def bernoulli(
+    p: Number | Array, size: Size | None = None, source: Source | None = None
+) -> bool | Array:
+    """Draw True with probability p, exactly.
+
+    Without ``size`` the result is a bool, else an array of them. An array of probabilities gives
+    one draw per entry.
+
+    Raises:
+        InputError: when p is not a number in [0, 1].
+
+    Example:
+        >>> bernoulli(1), bernoulli("0/3", size=2)
+        (True, array([False, False]))
+    """
+    if is_array(p):
+        drawn = by_value(p, "p", size, lambda each, n: bernoulli(each, n, source))
+        return drawn.astype(np.bool_)
+    exact = validate.non_negative(p=p)
+    if exact > 1:
+        raise InputError(f"p must be at most 1; got {p!r}.")
+    source = resolve(source)
+    if size is None:
+        return Bits(source).fraction(exact.numerator, exact.denominator)
+    shape = shape_of(size)
+    return _coins(exact.numerator, exact.denominator, prod(shape), source).reshape(shape)
+
+
+def _coins(numerator: int, denominator: int, count: int, source: Source) -> Array:
+    """Compare a random byte with the first byte of p; where they tie, go on with the rest of p."""
+    threshold, rest = divmod(numerator << 8, denominator)
+    digits = np.frombuffer(source.read(count), dtype=np.uint8)
+    if threshold > 255:
+        return np.ones(count, dtype=np.bool_)
+    out = digits < threshold
+    if rest:
+        ties = np.flatnonzero(digits == threshold)
+        if len(ties):
+            out[ties] = _coins(rest, denominator, len(ties), source)
+    return out
+
+
+@overload
+def bernoulli_exp(  # type: ignore[overload-overlap]
+    x: Array, size: None = None, source: Source | None = None, *, denominator: int = 1
+) -> Array: ...
+@overload
+def bernoulli_exp(
+    x: Number, size: None = None, source: Source | None = None, *, denominator: int = 1
+) -> bool: ...
+@overload
+def bernoulli_exp(
+    x: Number | Array, size: Size, source: Source | None = None, *, denominator: int = 1
+) -> Array: ...
+def bernoulli_exp(
+    x: Number | Array,
+    size: Size | None = None,
+    source: Source | None = None,
+    *,
+    denominator: int = 1,
+) -> bool | Array:
+    """Draw True with probability exp(-x / denominator), exactly.
+
+    An array of integers or floats gives one draw per entry; its floats count as the binary
+    fractions that they are, whereas a single float counts as the decimal that it prints.
+
+    *Method.* One draw: a series of rational coins. An array: 64 bits against exp in floating
+    point with a margin of 2**-40, assumed to cover the errors of the mathematical library; the
+    draws inside the margin are settled in integer arithmetic.
+
+    Raises:
+        InputError: when x is negative or not finite, or the denominator is not in [1, 2**63].
+
+    Example:
+        >>> bernoulli_exp(0), bernoulli_exp(10**9)
+        (True, False)
+    """
+    denominator = validate.whole(denominator=denominator, at_least=1)
+    if denominator > 2**63:
+        raise InputError("denominator must be at most 2**63.")
+    source = resolve(source)
+    if is_array(x):
+        entries = np.asarray(x)
+        if size is not None and shape_of(size) != entries.shape:
+            raise InputError("size must equal the shape of the array x, or be left out.")
+        if entries.dtype.kind not in "iuf" or not (np.isfinite(entries) & (entries >= 0)).all():
+            raise InputError("x must hold finite numbers of at least zero.")
+        flat = entries.reshape(-1)
+
+        def fraction_at(place: int) -> Fraction:
+            return Fraction(flat[place].item()) / denominator
+
+        approximate = flat.astype(np.float64) / denominator
+        return exponential_coins(approximate, fraction_at, source).reshape(entries.shape)
+    fraction = validate.non_negative(x=x) / denominator
+    if size is None:
+        return Bits(source).exponential(fraction.numerator, fraction.denominator)
+    shape = shape_of(size)
+    approximate = np.full(prod(shape), float(min(fraction, Fraction(2**60))))
+    return exponential_coins(approximate, lambda _: fraction, source).reshape(shape)
+
+
+def exponential_coins(
+    approximate: Array, exact: Callable[[int], Fraction], source: Source
+) -> Array:
+    """Draw Bernoulli(exp(-x)) for each x, given to 2**-40 and, by place, exactly."""
+    from tulle.noise import _kernels  # numba is slow to import
+
+    count = len(approximate)
+    raw = np.frombuffer(source.read(8 * count), dtype="<u8")
+    words = raw.astype(np.uint64, copy=False)
+    verdicts = np.empty(count, dtype=np.uint8)
+    if _kernels.accept_exponential(approximate, words, verdicts):
+        bits = Bits(source)
+        for place in np.flatnonzero(verdicts == 2).tolist():
+            verdicts[place] = settle_exponential(exact(place), int(words[place]), 64, bits)
+    return verdicts.view(np.bool_)
+
+
+def settle_exponential(x: Fraction, uniform: int, known: int, bits: Bits) -> bool:
+    """Tell whether a uniform real is below exp(-x), given its first bits; draw more if needed."""
+    while True:
+        low, high = exp_bounds(x, known)
+        if uniform < low:
+            return True
+        if uniform >= high:
+            return False
+        uniform = uniform << 64 | bits.take(64)
+        known += 64

@@ -1,0 +1,247 @@
+"""Private selection: which of finitely many options, by their scores."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import accumulate
+from math import isfinite, prod
+from typing import Any, overload
+
+import numpy as np
+
+from tulle.core import validate
+from tulle.core.errors import InputError
+from tulle.core.exact import Number, rational
+from tulle.core.source import Source
+from tulle.noise.bits import Bits
+from tulle.noise.exponent import exp_bounds
+from tulle.noise.shape import Array, Size, shape_of
+from tulle.noise.source import resolve
+
+Values = Sequence[Any] | Array
+
+
+@overload
+def exponential(
+    scores: Values,
+    *,
+    epsilon: Number,
+    sensitivity: Number,
+    size: None = None,
+    source: Source | None = None,
+) -> int: ...
+@overload
+def exponential(
+    scores: Values,
+    *,
+    epsilon: Number,
+    sensitivity: Number,
+    size: Size,
+    source: Source | None = None,
+) -> Array: ...
+def exponential(
+    scores: Values,
+    *,
+    epsilon: Number,
+    sensitivity: Number,
+    size: Size | None = None,
+    source: Source | None = None,
+) -> int | Array:
+    """Draw an index i with probability proportional to exp(epsilon score_i / (2 sensitivity)).
+
+    Scores are ints, fractions or floats; a float counts as the binary fraction that it is.
+
+    *Guarantee.* epsilon-DP for one draw, when one unit changes each score by at most
+    ``sensitivity``; each further draw costs epsilon again.
+
+    *Error.* With probability 1 - beta the score is within 2 sensitivity ln(n / beta) / epsilon
+    of the best of n.
+
+    Raises:
+        InputError: when there is no score, one is not finite, or epsilon or sensitivity is not
+            above zero.
+
+    Example:
+        >>> exponential([0, 5000], epsilon=1, sensitivity=1)
+        1
+
+    Reference: McSherry, Talwar, *Mechanism design via differential privacy*, FOCS 2007.
+    """
+    return choose_log_weights(_losses(scores, epsilon, sensitivity), size=size, source=source)
+
+
+def permute_and_flip(
+    scores: Values,
+    *,
+    epsilon: Number,
+    sensitivity: Number,
+    source: Source | None = None,
+) -> int:
+    """Draw an index by walking through the options in random order and flipping a coin at each.
+
+    The coin of option i says yes with probability exp(-epsilon (best - score_i) / (2
+    sensitivity)); the first yes is the answer.
+
+    *Guarantee.* epsilon-DP, when one unit changes each score by at most ``sensitivity``.
+
+    *Error.* Never worse in expectation than :func:`exponential`, up to twice as good.
+
+    Raises:
+        InputError: as :func:`exponential`.
+
+    Example:
+        >>> permute_and_flip([0, 5000], epsilon=1, sensitivity=1)
+        1
+
+    Reference: McKenna, Sheldon, *Permute-and-Flip*, NeurIPS 2020.
+    """
+    losses = _losses(scores, epsilon, sensitivity)
+    bits = Bits(resolve(source))
+    waiting = list(range(len(losses)))
+    while True:
+        place = bits.below(len(waiting))
+        index = waiting[place]
+        waiting[place] = waiting[-1]
+        waiting.pop()
+        # The best option always says yes, so that the list cannot run out.
+        if bits.exponential(losses[index].numerator, losses[index].denominator):
+            return index
+
+
+@overload
+def choose_log_weights(
+    exponents: Values,
+    *,
+    multiplicities: Iterable[int] | None = None,
+    size: None = None,
+    source: Source | None = None,
+) -> int: ...
+@overload
+def choose_log_weights(
+    exponents: Values,
+    *,
+    multiplicities: Iterable[int] | None = None,
+    size: Size | None,
+    source: Source | None = None,
+) -> int | Array: ...
+def choose_log_weights(
+    exponents: Values,
+    *,
+    multiplicities: Iterable[int] | None = None,
+    size: Size | None = None,
+    source: Source | None = None,
+) -> int | Array:
+    """Draw an index i with probability proportional to multiplicity_i * exp(-exponent_i), exactly.
+
+    Multiplicities are whole numbers of any length (1 when left out); an option of multiplicity 0
+    is never drawn. Exponents are ints, fractions or floats, the latter as binary fractions.
+
+    *Method.* The cumulative weights and a uniform real are enclosed in intervals, which are
+    refined until they decide.
+
+    Raises:
+        InputError: when there is no option, or the numbers are not as said.
+
+    Example:
+        >>> choose_log_weights([0, 0], multiplicities=[0, 10**100])
+        1
+    """
+    choice = Choice(_exact_values(exponents, "exponents"), _whole_numbers(multiplicities))
+    bits = Bits(resolve(source))
+    if size is None:
+        return choice.draw(bits)
+    shape = shape_of(size)
+    drawn = [choice.draw(bits) for _ in range(prod(shape))]
+    return np.array(drawn, dtype=np.int64).reshape(shape)
+
+
+class Choice:
+    """Weights multiplicity_i * exp(-exponent_i), enclosed as tightly as a draw needs."""
+
+    def __init__(self, exponents: list[Fraction], multiplicities: list[int] | None) -> None:
+        if multiplicities is None:
+            multiplicities = [1] * len(exponents)
+        if len(multiplicities) != len(exponents):
+            raise InputError("multiplicities must be as many as exponents.")
+        possible = [c for c, m in zip(exponents, multiplicities, strict=True) if m]
+        if not possible:
+            raise InputError("At least one option must have a multiplicity above zero.")
+        least = min(possible)
+        # A common factor changes no probability; this one makes all exponents at least zero.
+        self._exponents = [
+            c - least if m else None for c, m in zip(exponents, multiplicities, strict=True)
+        ]
+        self._multiplicities = multiplicities
+        self._levels: dict[int, tuple[list[int], list[int]]] = {}
+
+    def draw(self, bits: Bits, step: int = 64) -> int:
+        """Draw an index, taking ``step`` random bits at a time until they decide."""
+        uniform = known = 0
+        precision = 128
+        while True:
+            uniform = uniform << step | bits.take(step)
+            known += step
+            while precision < known + 64:
+                precision *= 2
+            index = self._decide(uniform, known, precision)
+            if index is not None:
+                return index
+            precision *= 2
+
+    def _decide(self, uniform: int, known: int, precision: int) -> int | None:
+        """Return the index that every real with these first bits picks, if there is one."""
+        lows, highs = self._cumulative(precision)
+        index = bisect_right(highs, uniform * lows[-1] >> known)
+        if index < len(highs) and (uniform + 1) * highs[-1] <= lows[index] << known:
+            return index
+        return None
+
+    def _cumulative(self, precision: int) -> tuple[list[int], list[int]]:
+        """Return lower and upper bounds of the sums of weights up to each option."""
+        if precision not in self._levels:
+            known: dict[Fraction | None, tuple[int, int]] = {None: (0, 0)}
+            lows, highs = [], []
+            for exponent, count in zip(self._exponents, self._multiplicities, strict=True):
+                if exponent not in known:
+                    assert exponent is not None
+                    known[exponent] = exp_bounds(exponent, precision)
+                low, high = known[exponent]
+                lows.append(count * low)
+                highs.append(count * high)
+            self._levels[precision] = list(accumulate(lows)), list(accumulate(highs))
+        return self._levels[precision]
+
+
+def _losses(scores: Values, epsilon: Number, sensitivity: Number) -> list[Fraction]:
+    """Return epsilon (best - score) / (2 sensitivity) for each score."""
+    factor = validate.positive(epsilon=epsilon) / (2 * validate.positive(sensitivity=sensitivity))
+    exact = _exact_values(scores, "scores")
+    best = max(exact)
+    return [(best - score) * factor for score in exact]
+
+
+def _exact_values(values: Values, name: str) -> list[Fraction]:
+    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if not listed:
+        raise InputError(f"{name} must hold at least one number.")
+    try:
+        return [_exact(value) for value in listed]
+    except (ValueError, TypeError):
+        # The value itself stays out of the message: scores are computed from records.
+        raise InputError(f"{name} must be finite numbers.") from None
+
+
+def _exact(value: Any) -> Fraction:
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise ValueError
+        return Fraction(value)
+    return rational(value)
+
+
+def _whole_numbers(values: Iterable[int] | None) -> list[int] | None:
+    if values is None:
+        return None
+    return [validate.whole(multiplicities=value, at_least=0) for value in values]

@@ -1,0 +1,201 @@
+"""Threshold tables: exact bulk sampling from 31 bits per digit, more only where those tie.
+
+A uniform real U picks the smallest k with U < P(X <= k). Given only the first 31 bits of U, the
+answer is certain unless those bits equal the first 31 bits of some threshold. Then, and only then
+(about once in a million draws), more bits of both are taken. No float is involved, no rounding.
+
+The base-b digits of a geometric variable are independent, and each is a truncated geometric: one
+small table per digit serves any scale.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from tulle.core.errors import InputError
+from tulle.core.source import Source
+from tulle.noise.bits import Bits
+from tulle.noise.laws import FoldedLaplace, Geometric, Law, TruncatedGeometric
+
+Array = np.ndarray[Any, Any]
+Mode = Literal["magnitude", "signed", "folded", "mirrored"]
+
+WORD_BITS = 31
+"""Bits of a 32-bit word that choose a digit; the last one is the sign."""
+
+LARGEST_SCALE = 2**48
+"""Bulk draws beyond this scale are refused: their sums would come near the end of int64."""
+
+_REACH = Fraction(43, 2)
+"""-ln(2**-31) = 21.49: so many scales are in reach of 31 bits."""
+
+_CHUNK_WORDS = 1 << 16
+_MODES: dict[Mode, int] = {"magnitude": 0, "signed": 1, "folded": 2, "mirrored": 3}
+
+
+@dataclass(frozen=True)
+class Table:
+    """How to draw from digits with the given laws, the most significant first.
+
+    ``widths[i]`` is how many bits digit i has; the first has no limit. The arrays are the laws'
+    31-bit thresholds, one after the other, and where to start looking for the leading bits.
+    """
+
+    laws: tuple[Law, ...]
+    widths: tuple[int, ...]
+    floors: Array
+    starts: Array
+    guide: Array
+    guide_starts: Array
+    shifts: Array
+
+    @classmethod
+    def of(cls, laws: tuple[Law, ...], widths: tuple[int, ...]) -> Table:
+        """Compute the thresholds and guides of these laws."""
+        floors: list[Array] = []
+        guides: list[Array] = []
+        starts, guide_starts, shifts = [], [], []
+        for law in laws:
+            column = np.array([*law.floors(WORD_BITS), 1 << WORD_BITS], dtype=np.uint32)
+            width = min(14, max(6, len(column).bit_length()))
+            shift = WORD_BITS - width
+            cells = np.arange(1 << width, dtype=np.uint32) << np.uint32(shift)
+            starts.append(sum(len(part) for part in floors))
+            guide_starts.append(sum(len(part) for part in guides))
+            floors.append(column)
+            guides.append(np.searchsorted(column, cells, side="right").astype(np.uint16))
+            shifts.append(shift)
+        return cls(
+            laws,
+            widths,
+            np.concatenate(floors),
+            np.array(starts, dtype=np.int64),
+            np.concatenate(guides),
+            np.array(guide_starts, dtype=np.int64),
+            np.array(shifts, dtype=np.uint32),
+        )
+
+    def draw(self, count: int, mode: Mode, source: Source) -> Array:
+        """Return ``count`` independent draws as an int64 array."""
+        from tulle.noise import _kernels  # numba is slow to import
+
+        digits = len(self.laws)
+        out = np.empty(count, dtype=np.int64)
+        pending = np.empty((min(count, _CHUNK_WORDS), 2), dtype=np.int64)
+        widths = np.array(self.widths, dtype=np.int64)
+        code = _MODES[mode]
+        done = 0
+        while done < count:
+            batch = min(count - done, _CHUNK_WORDS // digits)
+            raw = source.read(4 * digits * batch)
+            words = np.frombuffer(raw, dtype="<u4").astype(np.uint32, copy=False)
+            part = out[done : done + batch]
+            if digits == 1:
+                made, waiting = _kernels.draw_single(
+                    words, self.floors, self.guide, self.shifts[0], code, part, pending
+                )
+            else:
+                made, waiting = _kernels.draw_digits(
+                    words,
+                    self.floors,
+                    self.starts,
+                    self.guide,
+                    self.guide_starts,
+                    self.shifts,
+                    widths,
+                    code,
+                    part,
+                    pending,
+                )
+            for place, position in pending[:waiting].tolist():
+                given = words[position : position + digits].tolist()
+                part[place] = self._settle(given, mode, Bits(source))
+            done += made
+        return out
+
+    def _settle(self, words: list[int], mode: Mode, bits: Bits) -> int:
+        """Finish a draw that its words leave open; if it is rejected, draw afresh."""
+        while True:
+            value = 0
+            for law, width, word in zip(self.laws, self.widths, words, strict=True):
+                value = (value << width) + settle(law, word >> 1, WORD_BITS, bits)
+            negative = words[0] & 1
+            if not (mode == "signed" and negative and value == 0):
+                break
+            words = [bits.take(32) for _ in words]
+        if mode == "magnitude" or not negative:
+            return value
+        return ~value if mode == "mirrored" else -value
+
+
+def settle(law: Law, uniform: int, known: int, bits: Bits) -> int:
+    """Return the value of ``law`` that a uniform real picks, given its first ``known`` bits.
+
+    More bits are drawn until they differ from those of every threshold.
+    """
+    while True:
+        floors = law.floors(known)
+        index = bisect_right(floors, uniform)
+        if index == 0 or floors[index - 1] != uniform:
+            return index
+        wanted = max(128, 2 * known)
+        uniform = uniform << wanted - known | bits.take(wanted - known)
+        known = wanted
+
+
+@lru_cache(maxsize=64)
+def geometric_table(scale: Fraction) -> Table:
+    """Return the table of a geometric variable of that scale.
+
+    Raises:
+        InputError: when the scale is beyond :data:`LARGEST_SCALE`.
+    """
+    check_scale(scale)
+    needed = _exponent(scale, 8192)
+    if needed == 0:
+        return Table.of((Geometric(scale),), (0,))
+    lower = -(-needed // 12)
+    # The word for a lower digit is spent anyway: let it shrink the first table into the cache.
+    exponent = min(12 * lower, _exponent(scale, 1024))
+    widths = [exponent * (part + 1) // lower - exponent * part // lower for part in range(lower)]
+    laws: list[Law] = [Geometric(scale / 2**exponent)]
+    place = exponent
+    for width in widths:
+        place -= width
+        laws.append(TruncatedGeometric(scale / 2**place, 1 << width))
+    return Table.of(tuple(laws), (0, *widths))
+
+
+@lru_cache(maxsize=64)
+def laplace_table(scale: Fraction) -> tuple[Table, Mode]:
+    """Return the table of a discrete Laplace of that scale, and how it uses the sign."""
+    if _exponent(scale, 4096) == 0:
+        return Table.of((FoldedLaplace(scale),), (0,)), "folded"
+    return geometric_table(scale), "signed"
+
+
+def _exponent(scale: Fraction, entries: int) -> int:
+    """Return the least e such that scale / 2**e needs at most so many thresholds."""
+    exponent = 0
+    while scale * _REACH > entries << exponent:
+        exponent += 1
+    return exponent
+
+
+def check_scale(scale: Fraction) -> None:
+    """Refuse scales that bulk draws cannot serve.
+
+    Raises:
+        InputError: when the scale is beyond :data:`LARGEST_SCALE`.
+    """
+    if scale > LARGEST_SCALE:
+        raise InputError(
+            "scale must be at most 2**48 for an array of draws. Draw one by one (size=None), or "
+            "use coarser units."
+        )
