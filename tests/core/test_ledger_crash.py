@@ -93,7 +93,12 @@ class Shake(Mechanism):
         return Outcome(total, None)
 
 
-registry.register("mechanism", Jar.kind, Shake.name)(Shake())
+@pytest.fixture(scope="module", autouse=True)
+def shake() -> Iterator[None]:
+    """Register the mechanism for these tests only: others look at all that are registered."""
+    registry.register("mechanism", Jar.kind, Shake.name)(Shake)
+    yield
+    del registry._items["mechanism", Jar.kind]
 
 
 class Watched(Source):

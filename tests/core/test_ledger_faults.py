@@ -81,7 +81,12 @@ class Shake(Mechanism):
         return Outcome(int.from_bytes(source.read(4), "big"), None)
 
 
-registry.register("mechanism", Jar.kind, Shake.name)(Shake())
+@pytest.fixture(scope="module", autouse=True)
+def shake() -> Iterator[None]:
+    """Register the mechanism for these tests only: others look at all that are registered."""
+    registry.register("mechanism", Jar.kind, Shake.name)(Shake)
+    yield
+    del registry._items["mechanism", Jar.kind]
 
 
 class Counted(Source):

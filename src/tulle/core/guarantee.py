@@ -242,7 +242,11 @@ def delta_of_rho(rho: Fraction, epsilon: Fraction) -> Fraction:
             high = middle
         else:
             low = middle
-    return Fraction(round_up(high))
+    # Rounding to a float may move the search for the best order; what is returned is checked.
+    delta = Fraction(round_up(high))
+    while epsilon_of_rho(rho, delta) > epsilon:
+        delta = Fraction(round_up(delta * (1 + Fraction(1, 10**12))))
+    return delta
 
 
 def _geometric_middle(low: Fraction, high: Fraction) -> Fraction:

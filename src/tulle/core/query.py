@@ -269,7 +269,8 @@ def _build(node: ast.AST, names: Mapping[str, Callable[..., Query]]) -> Any:
         left, right = _build(node.left, names), _build(node.right, names)
         return _combine(_SIGNS[type(node.op)], left, right)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return _combine("*", -1, _build(node.operand, names))
+        operand = _build(node.operand, names)
+        return _combine("*", -1, operand) if isinstance(operand, Query) else -operand
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return rational(node.value)
     if isinstance(node, ast.Name):

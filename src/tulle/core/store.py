@@ -483,8 +483,9 @@ def _decode(text: bytes) -> str:
 def _create(path: Path) -> None:
     """Create the ledger under another name and link it into place when it is complete.
 
-    A crash before the link leaves no ledger, and of two processes that create at once, one's link
-    fails and it uses the other's. A rename would replace the other's.
+    A crash before the link leaves no ledger, only a hidden draft that nobody reads and that may
+    be deleted. Of two processes that create at once, one's link fails and it uses the other's; a
+    rename would replace the other's.
     """
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.draft")
     journal = path.with_name(f"{path.name}-journal")

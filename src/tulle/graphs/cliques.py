@@ -43,7 +43,7 @@ def count_cliques(graph: Graph, k: int) -> int:
     if k == 3:
         return count_triangles(graph)
     indptr, indices = graph.csr()
-    offsets, earlier = orient(indptr, indices, *degeneracy_rank(indptr, indices))
+    offsets, earlier = orient(indptr, indices, *degeneracy_rank(indptr, indices), True)
     if int(np.diff(offsets).max(initial=0)) < k - 1:
         return 0
     parts = in_chunks(
@@ -322,6 +322,7 @@ def _best_pair(
         if bounds[pairs[pair, 2]] <= best:
             break
         first, second = pairs[pair, 0], pairs[pair, 1]
+        limit = np.int64(pairs[pair, 2])
         here, there = offsets[first], offsets[second]
         found = 0
         while here < offsets[first + 1] and there < offsets[second + 1]:
@@ -336,11 +337,22 @@ def _best_pair(
                 here += 1
                 there += 1
         total = 0
-        for place in range(found):
-            total += _count_within(
-                offsets[:-1], split, neighbours, shared[place], allowed, local, members, rows,
-                stack, size,
-            )  # fmt: skip
+        # Edges are cheap to count, and they bound what larger cliques there can be.
+        for step in (2, size):
+            total = 0
+            for place in range(found):
+                total += _count_within(
+                    offsets[:-1], split, neighbours, shared[place], allowed, local, members, rows,
+                    stack, step,
+                )  # fmt: skip
+            if step < size:
+                while limit > 0 and (limit - 1) * (limit - 2) // 2 >= total:
+                    limit -= 1
+                if bounds[limit] <= best:
+                    total = 0
+                    break
+            else:
+                break
         best = max(best, total)
         for place in range(found):
             allowed[shared[place]] = 0

@@ -15,9 +15,11 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.graphs.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
-from tulle.graphs.ordering import degree_rank, orient, renumber
+from tulle.graphs.ordering import degree_rank, orient, renumber, spans_before
 
 Array = npt.NDArray[Any]
+
+_BLOCK = 16
 
 
 def degrees(graph: Graph) -> npt.NDArray[np.int64]:
@@ -46,17 +48,24 @@ def count_stars(graph: Graph, leaves: int) -> int:
 def count_triangles(graph: Graph) -> int:
     """Return the number of triangles.
 
-    Each edge is kept under its end of lower degree; for every node the kept neighbours are marked
-    and the kept neighbours of those looked up, which takes at most m^1.5 steps.
+    Nodes are put in order of descending degree. For every node its earlier neighbours are marked;
+    for each later neighbour u, the neighbours of u that come before the node are looked up. That
+    looks at each pair of earlier neighbours once, at most m^1.5 pairs.
 
     Example:
         >>> count_triangles(Graph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)]))
         1
     """
     indptr, indices = graph.csr()
-    offsets, earlier = orient(indptr, indices, *degree_rank(indptr))
+    order, rank = degree_rank(indptr)
+    later_offsets, later = orient(indptr, indices, order, rank, False)
+    spans = np.empty((len(later), 2), dtype=np.uint32 if len(later) < 2**32 else np.int64)
+    offsets, earlier = spans_before(indptr, order, later_offsets, later, spans)
     parts = in_chunks(
-        len(indices), lambda chunk, chunks: _count_triangles(offsets, earlier, chunk, chunks)
+        len(indices),
+        lambda chunk, chunks: _count_triangles(
+            offsets, earlier, later_offsets, spans, chunk, chunks
+        ),
     )
     return int(sum(parts))
 
@@ -139,22 +148,25 @@ def triangles_from_supports(offsets: Array, supports: Array) -> npt.NDArray[np.i
 
 
 @compiled
-def _count_triangles(offsets: Array, earlier: Array, chunk: int, chunks: int) -> int:
+def _count_triangles(
+    offsets: Array, earlier: Array, later_offsets: Array, spans: Array, chunk: int, chunks: int
+) -> int:
     count = len(offsets) - 1
     marked = np.zeros(count, np.uint8)
     total = 0
-    for node in range(chunk, count, chunks):
-        start, end = offsets[node], offsets[node + 1]
-        if end - start < 2:
-            continue
-        for place in range(start, end):
-            marked[earlier[place]] = 1
-        for place in range(start, end):
-            other = earlier[place]
-            for step in range(offsets[other], offsets[other + 1]):
-                total += marked[earlier[step]]
-        for place in range(start, end):
-            marked[earlier[place]] = 0
+    # Blocks of nodes, so that threads do not fight over cache lines.
+    for block in range(chunk * _BLOCK, count, chunks * _BLOCK):
+        for node in range(block, min(block + _BLOCK, count)):
+            start, end = offsets[node], offsets[node + 1]
+            if start == end or later_offsets[node] == later_offsets[node + 1]:
+                continue
+            for place in range(start, end):
+                marked[earlier[place]] = 1
+            for place in range(later_offsets[node], later_offsets[node + 1]):
+                for step in range(np.int64(spans[place, 0]), np.int64(spans[place, 1])):
+                    total += marked[earlier[step]]
+            for place in range(start, end):
+                marked[earlier[place]] = 0
     return total
 
 

@@ -40,31 +40,54 @@ def degree_rank(indptr: Array) -> tuple[Array, Array]:
 
 
 @compiled
-def orient(indptr: Array, indices: Array, order: Array, rank: Array) -> tuple[Array, Array]:
-    """Return each edge once, under its later node: (offsets, sorted earlier neighbours).
+def orient(
+    indptr: Array, indices: Array, order: Array, rank: Array, earlier: bool
+) -> tuple[Array, Array]:
+    """Return each edge once, numbered by ``rank``: (offsets, neighbours).
 
-    Nodes are numbered by ``rank``.
+    The edge stays with its later end, which then lists its earlier neighbours, or the other way
+    round. Lists are not sorted.
     """
     count = len(indptr) - 1
     offsets = np.zeros(count + 1, np.int64)
-    for node in range(count):
-        mine = rank[node]
-        earlier = 0
-        for place in range(indptr[node], indptr[node + 1]):
-            earlier += rank[indices[place]] < mine
-        offsets[mine + 1] = earlier
-    for node in range(count):
-        offsets[node + 1] += offsets[node]
-    earlier_nodes = np.empty(offsets[count], np.uint32)
+    kept = np.empty(len(indices) // 2 + 1, np.uint32)
+    fill = 0
     for mine in range(count):
-        fill = offsets[mine]
         node = order[mine]
         for place in range(indptr[node], indptr[node + 1]):
             other = rank[indices[place]]
-            if other < mine:
-                earlier_nodes[fill] = other
-                fill += 1
-    return offsets, earlier_nodes
+            # Writing always and stepping on only if it is kept avoids a branch nobody can predict.
+            kept[fill] = other
+            fill += (other < mine) == earlier and other != mine
+        offsets[mine + 1] = fill
+    return offsets, kept[:fill]
+
+
+@compiled
+def spans_before(
+    indptr: Array, order: Array, later_offsets: Array, later: Array, spans: Array
+) -> tuple[Array, Array]:
+    """Return (offsets, sorted earlier neighbours) and fill ``spans`` to go with ``later``.
+
+    When ``later[place]`` is u in the list of v, then the earlier neighbours of u that come before
+    v are ``earlier[spans[place, 0]:spans[place, 1]]``.
+    """
+    count = len(later_offsets) - 1
+    offsets = np.zeros(count + 1, np.int64)
+    for mine in range(count):
+        degree = indptr[order[mine] + 1] - indptr[order[mine]]
+        offsets[mine + 1] = offsets[mine] + degree - (later_offsets[mine + 1] - later_offsets[mine])
+    earlier = np.empty(len(later), np.uint32)
+    fill = offsets.copy()
+    # Handing out node numbers in ascending order leaves every list sorted.
+    for mine in range(count):
+        for place in range(later_offsets[mine], later_offsets[mine + 1]):
+            other = later[place]
+            spans[place, 0] = offsets[other]
+            spans[place, 1] = fill[other]
+            earlier[fill[other]] = mine
+            fill[other] += 1
+    return offsets, earlier
 
 
 @compiled

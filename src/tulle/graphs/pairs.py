@@ -42,7 +42,9 @@ def factorise(edges: Any, nodes: int | None) -> FactorisedPairs:
         table = np.asarray(edges)
     except (ValueError, TypeError, OverflowError):
         table = _object_table(edges)
-    if table.size == 0 and table.ndim <= 2:
+    if isinstance(edges, list) and table.ndim > 2:
+        table = _object_table(edges)  # the labels are themselves sequences
+    if table.shape in ((0,), (0, 0), (0, 2)):
         table = np.empty((0, 2), dtype=np.int64)
     if table.ndim != 2 or table.shape[1] != 2:
         raise InputError(_shape_advice(table.shape))
@@ -197,7 +199,7 @@ def _is_whole(value: Any) -> bool:
 def _check_label(value: Any, row: int) -> None:
     if value is None or value != value:
         raise InputError(f"Row {row} of edges has a missing node; drop it.")
-    if isinstance(value, float) and value != int(value):
+    if isinstance(value, float) and not value.is_integer():
         raise InputError(
             f"Row {row} of edges holds a number with a fractional part; nodes are whole numbers."
         )

@@ -26,4 +26,4 @@ def stand_in(unit: Unit, facts: Facts) -> tuple[Graph, str] | None:
 
 @lru_cache(maxsize=8)
 def _network(nodes: int) -> Graph:
-    return social_network(nodes, seed=2)
+    return social_network(nodes, mean_degree=min(16.0, (nodes - 1) / 2), seed=2)

@@ -67,10 +67,16 @@ def _edge_list(graph: Graph, kind: str) -> Iterator[str]:
         yield f"source{delimiter}target\n"
     edges = graph.edges()
     labels = graph.labels
+    if any(isinstance(label, str) and len(label.splitlines()) > 1 for label in labels.tolist()):
+        raise InputError("A label holds a line break; an edge list cannot. Write .graphml instead.")
     for start in range(0, len(edges), _ROWS_AT_ONCE):
         rows = labels[edges[start : start + _ROWS_AT_ONCE]]
         text = StringIO()
-        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows.tolist())
+        # Names are quoted, so that none of them is taken for a comment or holds a delimiter.
+        writer = csv.writer(
+            text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+        )
+        writer.writerows(rows.tolist())
         yield text.getvalue()
 
 

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tulle.core.accounting import compose_tightly
+from tulle.core.errors import InputError, UnitError
+from tulle.core.guarantee import Guarantee, delta_of_rho, display, epsilon_of_rho
+from tulle.core.unit import Unit
+
+small = st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(20))
+
+
+def oracle_epsilon(rho: Fraction, delta: Fraction) -> mpmath.mpf:
+    """The least epsilon over a dense search of orders, with fifty digits."""
+    with mpmath.workdps(50):
+        r, d = (mpmath.mpf(x.numerator) / x.denominator for x in (rho, delta))
+
+        def at(log_order: mpmath.mpf) -> mpmath.mpf:
+            a = 1 + mpmath.e**log_order
+            return r * a - mpmath.log(a * d) / (a - 1) + mpmath.log(1 - 1 / a)
+
+        centre = mpmath.log(mpmath.sqrt(-mpmath.log(d) / r))
+        best = min(at(centre + x / mpmath.mpf(50)) for x in range(-200, 201))
+        return max(best, mpmath.mpf(0))
+
+
+@given(small, st.integers(2, 12))
+@settings(max_examples=40, deadline=None)
+def test_concentrated_to_approximate_is_above_the_formula_and_near_its_least(
+    rho: Fraction, digits: int
+) -> None:
+    delta = Fraction(1, 10**digits)
+    found = epsilon_of_rho(rho, delta)
+    best = oracle_epsilon(rho, delta)
+    exact = mpmath.mpf(found.numerator) / found.denominator
+    # The oracle searches a coarse grid of orders: at a finer one ours may only be slightly less.
+    assert exact >= best * (1 - mpmath.mpf("1e-2")) - mpmath.mpf("1e-12")
+    assert exact <= best * (1 + mpmath.mpf("1e-3")) + mpmath.mpf("1e-9")
+
+
+def test_concentrated_to_approximate_never_beats_the_true_gaussian_curve() -> None:
+    """The Gaussian mechanism with rho = 1/(2 sigma²) has a known exact delta; ours lies above."""
+    for rho in (Fraction(1, 100), Fraction(1, 2), Fraction(4)):
+        with mpmath.workdps(40):
+            sigma = 1 / mpmath.sqrt(2 * mpmath.mpf(rho.numerator) / rho.denominator)
+            epsilon = epsilon_of_rho(rho, Fraction(1, 10**6))
+            e = mpmath.mpf(epsilon.numerator) / epsilon.denominator
+            true_delta = mpmath.ncdf(1 / (2 * sigma) - e * sigma) - mpmath.exp(e) * mpmath.ncdf(
+                -1 / (2 * sigma) - e * sigma
+            )
+        assert true_delta <= mpmath.mpf("1e-6")
+
+
+def test_delta_of_rho_inverts_epsilon_of_rho_outwards() -> None:
+    rho, epsilon = Fraction(1, 8), Fraction(3)
+    delta = delta_of_rho(rho, epsilon)
+    assert epsilon_of_rho(rho, delta) <= epsilon
+    assert epsilon_of_rho(rho, delta * Fraction(9, 10)) > epsilon
+
+
+@given(st.lists(small, min_size=1, max_size=8), st.lists(small, min_size=1, max_size=8))
+def test_composition_is_an_exact_sum(first: list[Fraction], second: list[Fraction]) -> None:
+    items = [Guarantee.of("edge", epsilon=e) for e in (*first, *second)]
+    assert Guarantee.compose(items).epsilon == sum((*first, *second), Fraction(0))
+    concentrated = Guarantee.compose([*items, Guarantee.of("edge", rho=1)])
+    assert concentrated.rho == 1 + sum((e**2 / 2 for e in (*first, *second)), Fraction(0))
+
+
+def test_what_cannot_be_added_is_refused() -> None:
+    edge = Guarantee.of("edge", epsilon=1, delta=1e-6)
+    with pytest.raises(InputError, match="different units"):
+        Guarantee.compose([edge, Guarantee.of("node", epsilon=1)])
+    with pytest.raises(InputError, match="to_approximate"):
+        Guarantee.compose([edge, Guarantee.of("edge", rho=1)])
+    with pytest.raises(InputError, match="nothing to compose"):
+        Guarantee.compose([])
+    with pytest.raises(InputError, match="no zero-concentrated form"):
+        edge.to_concentrated()
+    with pytest.raises(InputError, match="either"):
+        Guarantee.of("edge", epsilon=1, rho=1)
+    with pytest.raises(InputError, match="either"):
+        Guarantee(Unit.of("edge"), None)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "x", None, True])
+def test_epsilon_must_be_a_positive_finite_number(epsilon: object) -> None:
+    with pytest.raises(InputError, match="epsilon"):
+        Guarantee.of("edge", epsilon=epsilon)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1, 2, float("nan")])
+def test_delta_must_be_a_probability_below_one(delta: float) -> None:
+    with pytest.raises(InputError, match="delta"):
+        Guarantee.of("edge", epsilon=1, delta=delta)
+
+
+def test_unknown_unit_lists_the_known_ones() -> None:
+    with pytest.raises(UnitError, match="edge, node"):
+        Guarantee.of("person", epsilon=1)
+
+
+def test_json_keeps_every_digit_and_the_lack_of_a_guarantee() -> None:
+    for item in (
+        Guarantee.of("edge", epsilon="1/3", delta="1e-7", assumptions=("nodes are public",)),
+        Guarantee.of("node", rho="1/7"),
+        Guarantee.of("edge", epsilon=1).void(),
+    ):
+        assert Guarantee.from_json(item.to_json()) == item
+    void = Guarantee.of("edge", epsilon=1).void()
+    assert "no guarantee" in str(void)
+    assert not Guarantee.compose([void, Guarantee.of("edge", epsilon=1)]).holds
+    assert not Guarantee.of("edge", rho=1).void().to_approximate(1e-6).holds
+
+
+def test_small_deltas_are_shown_as_they_are_and_long_ones_rounded_up() -> None:
+    assert "1e-06" in str(Guarantee.of("edge", epsilon=1, delta=1e-6))
+    assert Fraction(display(Fraction(1, 3))) >= Fraction(1, 3)
+
+
+def test_tight_composition_is_tighter_than_the_sum_and_above_the_truth() -> None:
+    hundred = [Guarantee.of("edge", epsilon=0.05)] * 100
+    tight = compose_tightly(hundred, delta=1e-6)
+    assert tight.epsilon is not None
+    assert tight.epsilon < 5
+    # The worst mechanism is randomized response; its exact curve after 100 uses, by summation.
+    with mpmath.workdps(40):
+        e, n = mpmath.mpf("0.05"), 100
+        p = mpmath.exp(e) / (1 + mpmath.exp(e))
+        bound = mpmath.mpf(tight.epsilon.numerator) / tight.epsilon.denominator
+        delta = mpmath.mpf(0)
+        for k in range(n + 1):
+            loss = (2 * k - n) * e
+            if loss > bound:
+                mass = mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k)
+                delta += mass * (1 - mpmath.exp(bound - loss))
+    assert delta <= mpmath.mpf("1e-6")
+    assert compose_tightly(hundred[:1], delta=1e-6).epsilon <= Fraction(1, 20)  # type: ignore[operator]
+    with pytest.raises(InputError, match="above"):
+        compose_tightly([Guarantee.of("edge", epsilon=1, delta=1e-3)], delta=1e-6)

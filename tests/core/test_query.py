@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tulle
+from tulle.core.errors import InputError, QueryError
+from tulle.core.query import enclose, evaluate, kind_of, parse
+from tulle.core.registry import find
+
+NAMES = find("query", "graph")
+
+
+def test_expressions_print_as_they_are_parsed() -> None:
+    for text in (
+        "3 * triangles() / stars(2)",
+        "(edges() + triangles()) * 2",
+        "edges() - (triangles() - stars(3))",
+        "edges() / (2 * triangles())",
+        "-1 * edges()",
+    ):
+        assert str(parse(text, NAMES)) == text
+        assert parse(str(parse(text, NAMES)), NAMES) == parse(text, NAMES)
+    assert parse("triangles", NAMES) == tulle.triangles()
+    assert parse("3 * triangles / stars(k=2)", NAMES) == 3 * tulle.triangles() / tulle.stars(2)
+    assert parse("-edges", NAMES) == -1 * tulle.edges()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "triangle",
+        "stars()",
+        "stars(2, 3)",
+        "stars(two)",
+        "triangles(",
+        "__import__('os')",
+        "edges ** 2",
+        "edges if edges else edges",
+        "(lambda: 1)()",
+        "edges.truth",
+        "'text'",
+        "",
+    ],
+)
+def test_what_is_not_a_question_is_refused(text: str) -> None:
+    with pytest.raises(QueryError):
+        parse(text, NAMES)
+
+
+def test_parts_are_distinct_and_constants_cost_nothing() -> None:
+    ratio = (tulle.triangles() + 1) / (tulle.triangles() + tulle.edges())
+    assert ratio.parts() == (tulle.triangles(), tulle.edges())
+    with pytest.raises(QueryError, match="asks nothing"):
+        kind_of(parse("1 + 2", NAMES))
+
+
+def test_questions_check_themselves() -> None:
+    with pytest.raises(InputError, match="k must be at least 2"):
+        tulle.stars(1)
+    with pytest.raises(InputError, match="whole number"):
+        tulle.cliques(3.5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="whole number"):
+        tulle.k_triangles(True)
+    with pytest.raises(QueryError, match="more than one number"):
+        tulle.degrees() * 2
+    with pytest.raises(QueryError, match="finite numbers"):
+        tulle.edges() + float("nan")
+    with pytest.raises(QueryError, match="has no value"):
+        tulle.edges() / 0
+
+
+def test_truth_of_an_expression() -> None:
+    triangle = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 0)], nodes=3)
+    transitivity = 3 * tulle.triangles() / tulle.stars(2)
+    assert transitivity.truth(triangle) == 1.0
+    assert transitivity.truth(tulle.Graph.from_edges([], nodes=3)) == 0.0
+
+
+values = st.floats(-100, 100)
+
+
+@given(st.tuples(values, values), st.tuples(values, values), st.floats(0, 1), st.floats(0, 1))
+def test_the_range_of_an_expression_contains_every_value(
+    first: tuple[float, float], second: tuple[float, float], x: float, y: float
+) -> None:
+    ranges = {"edges()": tuple(sorted(first)), "triangles()": tuple(sorted(second))}
+    inside = {
+        name: min(max(low + part * (high - low), low), high)
+        for (name, (low, high)), part in zip(ranges.items(), (x, y), strict=True)
+    }
+    e, t = tulle.edges(), tulle.triangles()
+    for query in (e + t, e - t, e * t, e / t, 3 * t / (e + 2), (e - t) * (e + t)):
+        low, high = enclose(query.tree(), ranges)  # type: ignore[attr-defined]
+        value = evaluate(query.tree(), inside)  # type: ignore[attr-defined]
+        slack = 1e-9 * (1 + abs(value))
+        assert low - slack <= value <= high + slack
