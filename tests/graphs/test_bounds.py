@@ -1,9 +1,11 @@
+from itertools import combinations
 from math import comb
 
 import pytest
 from hypothesis import given, settings
 from slow_reference import SlowGraph, graphs
 
+import tulle.graphs.bounds as bounds_module
 import tulle.graphs.cliques as cliques_module
 import tulle.graphs.compiled as compiled_module
 from tulle.core.errors import InputError
@@ -57,6 +59,19 @@ def test_bands_of_pairs_do_not_change_the_answer(held, monkeypatch):
     assert banded == whole
 
 
+@pytest.mark.parametrize("clique", [7, 8])
+def test_the_best_pair_may_have_a_smaller_bound_than_others(clique, monkeypatch):
+    # Two hubs share twelve neighbours with six edges among them; each has forty more triangles.
+    edges = [(hub, node) for hub in (0, 1) for node in range(2, 14)]
+    edges += [(node, node + 1) for node in range(2, 14, 2)]
+    for hub in (0, 1):
+        ends = range(100 * (hub + 1), 100 * (hub + 1) + 80)
+        edges += [(hub, end) for end in ends] + [(end, end + 1) for end in ends[::2]]
+    edges += combinations(range(300, 300 + clique), 2)
+    monkeypatch.setattr(cliques_module, "_PAIRS_AT_ONCE", 1)
+    assert clique_local_sensitivity(Graph.from_edges(edges), 4) == comb(clique - 2, 2)
+
+
 @pytest.mark.parametrize("k", [4, 5, 6])
 def test_clique_sensitivity_on_a_network(k):
     graph = social_network(150, seed=4)
@@ -95,6 +110,16 @@ def test_k_triangle_sensitivity_is_exact_past_machine_integers(k):
     # Without one edge, joining it again changes as much.
     missing = Graph.from_edges(complete.edges()[1:], nodes=nodes)
     assert k_triangle_local_sensitivity(missing, k) == expected
+
+
+@pytest.mark.parametrize("width", [2, 5])
+def test_narrow_limbs_give_the_same_sensitivity(width, monkeypatch):
+    made = [erdos_renyi(30, chance, seed=7) for chance in (0.3, 0.5, 0.7, 0.9)]
+    whole = [k_triangle_local_sensitivity(graph, k) for graph in made for k in (1, 2, 3, 5)]
+    monkeypatch.setattr(bounds_module, "_ONE_LIMB", 0)
+    monkeypatch.setattr(bounds_module, "_LIMB_WIDTH", width)
+    cut = [k_triangle_local_sensitivity(graph, k) for graph in made for k in (1, 2, 3, 5)]
+    assert cut == whole
 
 
 @pytest.mark.parametrize("k", [12, 25])

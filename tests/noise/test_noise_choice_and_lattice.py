@@ -15,7 +15,7 @@ from scipy import integrate
 
 from tulle import noise
 from tulle.core.errors import InputError
-from tulle.noise import Lattice, SeededSource, TapeSource
+from tulle.noise import Lattice, SeededSource, TapeExhausted, TapeSource
 from tulle.noise.exponent import exp_bounds
 
 
@@ -55,19 +55,24 @@ def test_selection_of_extremes():
 
 
 def test_bulk_bernoulli_exactly():
-    """All tapes of two bytes: True on exactly the floor of p * 2**16 of them, one left open."""
-    for p in (Fraction(1, 3), Fraction(1, 10)):
-        true = open_ended = 0
-        for tape in range(2**16):
-            source = TapeSource(tape.to_bytes(2, "big") + b"\xff" * 16)
-            outcome = bool(noise.bernoulli(p, size=1, source=source)[0])
-            if source.used > 16:
-                open_ended += 1
-            else:
-                # A first byte that decides stands for all its second bytes.
-                true += outcome
-        assert open_ended == 1
-        assert true == int(p * 2**16)
+    """All tapes up to two bytes: True on floor(p * 2**16) of 2**16, and one left open."""
+    for p in (Fraction(1, 3), Fraction(1, 10), Fraction(3, 4)):
+        masses = {True: Fraction(0), False: Fraction(0)}
+        tapes = [b""]
+        undecided = 0
+        while tapes:
+            tape = tapes.pop()
+            try:
+                outcome = noise.bernoulli(p, size=1, source=TapeSource(tape))
+            except TapeExhausted:
+                if len(tape) == 2:
+                    undecided += 1
+                else:
+                    tapes += [tape + bytes([digit]) for digit in range(256)]
+                continue
+            masses[bool(outcome[0])] += Fraction(1, 256 ** len(tape))
+        assert undecided == (p.denominator != 4)
+        assert masses[True] == Fraction(int(p * 2**16), 2**16)
 
 
 def test_bulk_bernoulli_exp_at_a_tie():

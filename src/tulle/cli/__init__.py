@@ -1,1 +1,1 @@
-"""(room in the making)"""
+"""The command line: the words of the library, for the shell."""

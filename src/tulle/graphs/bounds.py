@@ -19,7 +19,9 @@ from tulle.graphs.ordering import degree_rank, renumber
 
 Array = npt.NDArray[Any]
 
-_LIMB = 32
+# Numbers up to this fit one machine integer; larger ones are cut into limbs of so many bits.
+_ONE_LIMB = 2**62
+_LIMB_WIDTH = 32
 
 
 def pair_front(graph: Graph) -> npt.NDArray[np.int64]:
@@ -91,7 +93,7 @@ def k_triangle_local_sensitivity(graph: Graph, k: int) -> int:
     largest_common = len(pair_front(graph)) - 1
     bound = comb(largest_common, k) + 2 * largest_common * comb(largest_support, k - 1)
     # One limb of 62 bits, or as many of 32 bits as the bound needs: sums of limbs then fit int64.
-    limbs = 1 if bound < 2**62 else -(-bound.bit_length() // _LIMB) + 1
+    limbs = 1 if bound < _ONE_LIMB else bound.bit_length() // _LIMB_WIDTH + 1
     own = _limb_table([comb(a, k) for a in range(largest_common + 1)], limbs)
     apart = [comb(a, k - 1) for a in range(largest_support + 1)]
     # The edge ij itself makes j a common neighbour of i and w: take it out.
@@ -100,11 +102,11 @@ def k_triangle_local_sensitivity(graph: Graph, k: int) -> int:
     parts = in_chunks(
         wedge_work(offsets),
         lambda chunk, chunks: _largest_change(
-            offsets, neighbours, split, supports, own, side, chunk, chunks
+            offsets, neighbours, split, supports, own, side, _LIMB_WIDTH, chunk, chunks
         ),
     )
     return max(
-        sum(int(limb) << (_LIMB * place) for place, limb in enumerate(part)) for part in parts
+        sum(int(limb) << (_LIMB_WIDTH * place) for place, limb in enumerate(part)) for part in parts
     )
 
 
@@ -117,9 +119,9 @@ def wedge_work(offsets: Array) -> int:
 def _limb_table(values: list[int], limbs: int) -> npt.NDArray[np.int64]:
     if limbs == 1:
         return np.array(values, dtype=np.int64).reshape(-1, 1)
-    mask = (1 << _LIMB) - 1
+    mask = (1 << _LIMB_WIDTH) - 1
     return np.array(
-        [[value >> (_LIMB * place) & mask for place in range(limbs)] for value in values],
+        [[value >> (_LIMB_WIDTH * place) & mask for place in range(limbs)] for value in values],
         dtype=np.int64,
     )
 
@@ -219,6 +221,7 @@ def _largest_change(
     supports: Array,
     own: Array,
     side: Array,
+    width: int,
     chunk: int,
     chunks: int,
 ) -> Array:
@@ -257,8 +260,8 @@ def _largest_change(
                 value[limb] = sums[other, limb] + own[shared, limb] + carry
                 sums[other, limb] = 0
                 if limbs > 1:
-                    carry = value[limb] >> _LIMB
-                    value[limb] -= carry << _LIMB
+                    carry = value[limb] >> width
+                    value[limb] -= carry << width
             common[other] = 0
             for limb in range(limbs - 1, -1, -1):
                 if value[limb] != best[limb]:

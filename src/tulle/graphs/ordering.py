@@ -58,7 +58,7 @@ def orient(
             other = rank[indices[place]]
             # Writing always and stepping on only if it is kept avoids a branch nobody can predict.
             kept[fill] = other
-            fill += (other < mine) == earlier and other != mine
+            fill += (other < mine) == earlier
         offsets[mine + 1] = fill
     return offsets, kept[:fill]
 

@@ -109,7 +109,7 @@ class Lattice:
         try:
             return float(index * self.step)
         except OverflowError:
-            return math.copysign(math.inf, index)
+            return math.inf if index > 0 else -math.inf
 
 
 @overload

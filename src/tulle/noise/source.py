@@ -78,10 +78,10 @@ class TapeSource(Source):
 
     def __init__(self, tape: bytes | str | Iterable[int]) -> None:
         if isinstance(tape, bytes):
-            bits = [byte >> shift & 1 for byte in tape for shift in range(7, -1, -1)]
+            bits = "".join(f"{byte:08b}" for byte in tape)
         else:
-            bits = [int(bit) for bit in tape]
-        if any(bit not in (0, 1) for bit in bits):
+            bits = "".join(str(bit) for bit in tape)
+        if bits.strip("01"):
             raise InputError("A tape holds only the bits 0 and 1.")
         self._bits = bits
         self.used = 0
@@ -91,16 +91,14 @@ class TapeSource(Source):
         if self.used >= len(self._bits):
             raise TapeExhausted(f"The tape of {len(self._bits)} bits is used up.")
         self.used += 1
-        return self._bits[self.used - 1]
+        return int(self._bits[self.used - 1])
 
     def read(self, count: int) -> bytes:
         """Return the next ``count`` bytes; all or none are consumed."""
         stop = self.used + 8 * count
         if stop > len(self._bits):
             raise TapeExhausted(f"The tape of {len(self._bits)} bits is used up.")
-        value = 0
-        for bit in self._bits[self.used : stop]:
-            value = 2 * value + bit
+        value = int(self._bits[self.used : stop] or "0", 2)
         self.used = stop
         return value.to_bytes(count, "big")
 

@@ -117,20 +117,19 @@ def _number(alive: Array) -> tuple[Array, Array]:
 def _settle(
     offsets: Array, participants: Array, weights: Array, loads: Array, tau: float, rounds: int
 ) -> tuple[Array, Array, Array, Array, Array]:
+    """Repeat steps 1 to 3; return (alive, capacities, undecided tuples, settled, prices)."""
     count = len(loads)
-    tuples = len(weights)
-    alive = np.empty(count, np.bool_)
+    alive = loads > tau
     filled = np.zeros(count, np.bool_)
     capacities = np.full(count, tau)
     prices = np.zeros(count)
-    remaining = loads.copy()
+    remaining = np.zeros(count)
     alone = np.zeros(count)
-    undecided = np.empty(tuples, np.int64)
-    settled = np.zeros(tuples)
-    for participant in range(count):
-        alive[participant] = remaining[participant] > tau
+    settled = np.zeros(len(weights))
+    undecided = np.empty(len(weights), np.int64)
+    only = np.empty(len(weights), np.int32)
     left = 0
-    for item in range(tuples):
+    for item in range(len(weights)):
         # A tuple of weight zero is worth nothing wherever it goes.
         if weights[item] > 0.0:
             undecided[left] = item
@@ -141,69 +140,112 @@ def _settle(
         for position in range(left):
             item = undecided[position]
             binding = 0
-            only = -1
-            blocked = False
+            sole = -1
             for place in range(offsets[item], offsets[item + 1]):
-                participant = participants[place]
-                if filled[participant]:
-                    blocked = True
-                elif alive[participant]:
+                if alive[participants[place]]:
                     binding += 1
-                    only = participant
-            if blocked:
-                continue
+                    sole = participants[place]
             if binding == 0:
                 settled[item] = 1.0
                 continue
-            if binding == 1:
-                alone[only] += weights[item]
+            if binding > 1:
+                sole = -1
+            else:
+                alone[sole] += weights[item]
             undecided[kept] = item
+            only[kept] = sole
             kept += 1
         left = kept
         changed = False
         for participant in range(count):
-            if alive[participant] and alone[participant] > 0.0:
-                changed = True
+            if alive[participant]:
                 if alone[participant] >= capacities[participant]:
                     filled[participant] = True
                     alive[participant] = False
                     prices[participant] = 1.0
+                    changed = True
+                elif alone[participant] > 0.0:
+                    changed = True
+        if not changed:
+            break
         kept = 0
         remaining[:] = 0.0
         for position in range(left):
             item = undecided[position]
-            binding = 0
-            only = -1
-            last_filled = -1
-            for place in range(offsets[item], offsets[item + 1]):
-                participant = participants[place]
-                if alive[participant]:
-                    binding += 1
-                    only = participant
-                elif filled[participant]:
-                    last_filled = participant
-            if last_filled >= 0:
-                # Only a tuple that was alone on the filled row gets a share of it.
-                if binding == 0 and _needs_one(
-                    offsets, participants, filled, prices, loads, item, alone, last_filled
-                ):
-                    settled[item] = capacities[last_filled] / alone[last_filled]
+            sole = only[position]
+            if sole >= 0:
+                full = filled[sole]
+                settled[item] = capacities[sole] / alone[sole] if full else 1.0
                 continue
-            if binding == 1 and alone[only] > 0.0:
-                settled[item] = 1.0
+            blocked = False
+            for place in range(offsets[item], offsets[item + 1]):
+                blocked |= filled[participants[place]]
+            if blocked:
                 continue
             for place in range(offsets[item], offsets[item + 1]):
-                if alive[participants[place]]:
-                    remaining[participants[place]] += weights[item]
+                remaining[participants[place]] += weights[item]
             undecided[kept] = item
             kept += 1
         left = kept
         for participant in range(count):
             if alive[participant]:
                 capacities[participant] -= alone[participant]
-                if remaining[participant] <= capacities[participant]:
-                    alive[participant] = False
-                    changed = True
-        if not changed:
-            break
+                alive[participant] = remaining[participant] > capacities[participant]
     return alive, capacities, undecided[:left].copy(), settled, prices
+
+
+@compiled
+def _merge(
+    offsets: Array, participants: Array, weights: Array, chosen: Array, row_of: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Merge tuples with the same rows: (offsets, rows, weights, column of every tuple).
+
+    An open-addressing table maps each set of rows to its column; sets are compared in full.
+    """
+    size = 16
+    while size < 2 * len(chosen):
+        size *= 2
+    mask = np.uint64(size - 1)
+    table = np.full(size, -1, np.int32)
+    entries = 0
+    for item in chosen:
+        entries += offsets[item + 1] - offsets[item]
+    starts = np.zeros(len(chosen) + 1, np.int64)
+    rows = np.empty(entries, np.int32)
+    totals = np.zeros(len(chosen))
+    column_of = np.full(len(weights), -1, np.int32)
+    columns = 0
+    fill = 0
+    for item in chosen:
+        code = np.uint64(0)
+        end = fill
+        for place in range(offsets[item], offsets[item + 1]):
+            row = row_of[participants[place]]
+            if row >= 0:
+                rows[end] = row
+                end += 1
+                code = (code ^ np.uint64(row + 1)) * np.uint64(0x9E3779B97F4A7C15)
+                code ^= code >> np.uint64(29)
+        slot = (code ^ (code >> np.uint64(32))) & mask
+        while True:
+            column = table[slot]
+            if column < 0:
+                table[slot] = columns
+                column = columns
+                columns += 1
+                starts[columns] = end
+                fill = end
+                break
+            first = starts[column]
+            same = starts[column + 1] - first == end - fill
+            if same:
+                for place in range(end - fill):
+                    if rows[first + place] != rows[fill + place]:
+                        same = False
+                        break
+            if same:
+                break
+            slot = (slot + np.uint64(1)) & mask
+        totals[column] += weights[item]
+        column_of[item] = column
+    return starts[: columns + 1].copy(), rows[:fill].copy(), totals[:columns].copy(), column_of

@@ -1,0 +1,250 @@
+"""The audit's view of graphs: all small ones, and each mechanism's run in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.audit.kind import Description, Kind
+from tulle.audit.laws import Ladder, LaplaceVector, Law
+from tulle.audit.rounded import RoundedHeavy, RoundedLaplace
+from tulle.audit.twins import Twin
+from tulle.audit.world import World
+from tulle.core.dataset import Dataset
+from tulle.core.exact import rational
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.unit import Unit
+from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.isotonic import decreasing, graphical, sorted_sequence
+from tulle.graphs.ladder import steepen
+from tulle.graphs.queries import (
+    DegreeDistribution,
+    Degrees,
+    GraphQuery,
+    cliques,
+    degree_distribution,
+    degrees,
+    edges,
+    k_triangles,
+    stars,
+    triangles,
+)
+from tulle.graphs.sensitivity import Measured, cap, measure
+from tulle.graphs.settings import SpreadBudget, SpreadLaw, graph_query
+from tulle.graphs.smooth import smooth_bound
+
+QUESTIONS: tuple[GraphQuery, ...] = (
+    edges(),
+    triangles(),
+    *(stars(k) for k in (2, 3, 4)),
+    *(k_triangles(k) for k in (2, 3)),
+    *(cliques(k) for k in (3, 4, 5)),
+    degrees(),
+    degree_distribution(),
+)
+"""The questions of the audit; each mechanism is examined on those that it answers."""
+
+_KEPT = 40_000
+"""How many measurements are remembered: one question on all graphs of six nodes."""
+
+_memory: dict[Hashable, Any] = {}
+
+
+def graph_key(graph: Dataset) -> Hashable:
+    """Return what tells graphs apart: their records. For made-up graphs only."""
+    assert isinstance(graph, Graph)
+    indptr, indices = graph.csr()
+    return indptr.tobytes(), indices.tobytes()
+
+
+def measured(query: GraphQuery, graph: Graph, length: int) -> tuple[int, Measured]:
+    """Return a made-up graph's true count, profile and spread; each is computed once."""
+    key = query, length, graph_key(graph)
+    if key not in _memory:
+        if len(_memory) >= _KEPT:
+            _memory.clear()
+        _memory[key] = int(query.truth(graph)), measure(query, graph, length)
+    found: tuple[int, Measured] = _memory[key]
+    return found
+
+
+def vector(value: Any) -> tuple[int, ...]:
+    """Return an answer as a tuple of whole numbers."""
+    return tuple(int(entry) for entry in np.atleast_1d(value))
+
+
+def describe_laplace(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on every entry of the answer."""
+    centre = vector(graph_query(terms).truth(graph))
+    return _laplace(centre, settings)
+
+
+def describe_isotonic(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on every entry of the sorted sequence."""
+    return _laplace(vector(sorted_sequence(terms.query, graph)), settings)
+
+
+def _laplace(centre: tuple[int, ...], settings: Parameters) -> Description:
+    scale = rational(settings["scale"])
+    law = LaplaceVector(centre, (scale,) * len(centre), Fraction(settings["sensitivity"]))
+    return Description((("answer", law),))
+
+
+def describe_ladder(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a draw from the graph's ladder, and its private spread."""
+    query = graph_query(terms)
+    truth, found = measured(query, graph, int(settings["length"]))
+    most = cap(query, int(settings["nodes"]))
+    widths = _steepen(tuple(found.profile), most, rational(settings["smoothing"]))
+    return with_spread(ladder_law(truth, widths, most, settings), found.spread, settings)
+
+
+@lru_cache(maxsize=4096)
+def _steepen(profile: tuple[int, ...], most: int, smoothing: Fraction) -> tuple[int, ...]:
+    return tuple(steepen(list(profile), most, smoothing))
+
+
+def ladder_law(truth: int, widths: Sequence[int], most: int, settings: Parameters) -> Ladder:
+    """Return a ladder with the rates that the settings say."""
+    rates = rational(settings["decay"]), rational(settings["smoothing"])
+    return Ladder(truth, tuple(widths), most, *rates)
+
+
+def describe_smooth(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe rounded Laplace noise on the smooth bound, and the private spread."""
+    return _smooth(RoundedLaplace, terms, settings, graph)
+
+
+def describe_smooth_pure(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe rounded heavy-tailed noise on the smooth bound, and the private spread."""
+    return _smooth(RoundedHeavy, terms, settings, graph)
+
+
+def _smooth(
+    law: type[RoundedLaplace] | type[RoundedHeavy],
+    terms: Terms,
+    settings: Parameters,
+    graph: Graph,
+) -> Description:
+    query = graph_query(terms)
+    truth, found = measured(query, graph, int(settings["length"]))
+    beta = rational(settings["beta"])
+    bound = _smooth_bound(tuple(found.profile), cap(query, int(settings["nodes"])), beta)
+    answer = law(truth, bound, rational(settings["alpha"]), beta)
+    return with_spread(answer, found.spread, settings)
+
+
+@lru_cache(maxsize=4096)
+def _smooth_bound(profile: tuple[int, ...], most: int, beta: Fraction) -> Fraction:
+    return smooth_bound(list(profile), most, beta)
+
+
+def with_spread(answer: Law, spread: int, settings: Parameters, *, open: bool = False) -> Description:
+    """Add the private spread to an answer; ``open`` describes a spread without noise."""
+    budget = SpreadBudget.from_settings(settings)
+    if budget.spread == 0:
+        return Description((("answer", answer),))
+    scale = Fraction(0) if open else 1 / budget.spread
+    return Description(
+        (("answer", answer), ("spread", LaplaceVector((spread,), (scale,), Fraction(1))))
+    )
+
+
+Describer = Callable[[Terms, Parameters, Graph], Description]
+
+DESCRIBERS: dict[str, Describer] = {
+    "laplace": describe_laplace,
+    "isotonic": describe_isotonic,
+    "ladder": describe_ladder,
+    "steep": describe_ladder,
+    "smooth": describe_smooth,
+    "smooth_pure": describe_smooth_pure,
+}
+"""The closed form of each registered mechanism's run, by name."""
+
+
+class Audited(Kind):
+    """Graphs under edge privacy, up to six nodes."""
+
+    name: ClassVar[str] = "graph"
+
+    def world(self, size: int) -> World:
+        return _world(size)
+
+    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        if isinstance(mechanism, Twin):
+            return mechanism.questions
+        if mechanism.name not in DESCRIBERS:
+            return ()
+        return [query for query in QUESTIONS if mechanism.supports(query, Unit.of("edge"))]
+
+    def describe(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        assert isinstance(dataset, Graph)
+        if isinstance(mechanism, Twin):
+            return mechanism.describe(terms, settings, dataset)
+        return DESCRIBERS[mechanism.name](terms, settings, dataset)
+
+    def finish(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters
+    ) -> Callable[[tuple[Any, ...]], Hashable]:
+        query = graph_query(terms)
+        most = query.maximum(int(settings["nodes"]))
+        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
+
+        def finish(parts: tuple[Any, ...]) -> Hashable:
+            answer = parts[0]
+            spread = parts[1][0] if len(parts) > 1 else None
+            if name == "isotonic":
+                return consistent(query, int(settings["nodes"]), answer), spread
+            if query.shape == "vector":
+                return tuple(min(max(entry, 0), most) for entry in answer), spread
+            value = answer[0] if isinstance(answer, tuple) else answer
+            return (min(max(value, 0), most),), spread
+
+        return finish
+
+    def observe(self, outcome: Outcome) -> Hashable:
+        spread = outcome.error.spread if isinstance(outcome.error, SpreadLaw) else None
+        return vector(outcome.value), spread
+
+    def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        if query.shape == "vector":
+            path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
+            return path, Graph.from_edges([(0, 1)], nodes=3)
+        square = [(0, 1), (1, 2), (2, 3), (3, 0)]
+        return Graph.from_edges(square, nodes=4), Graph.from_edges([*square, (0, 2)], nodes=4)
+
+    def show(self, dataset: Dataset) -> str:
+        assert isinstance(dataset, Graph)
+        listed = " ".join(f"{u}-{v}" for u, v in dataset.edges().tolist())
+        return f"{dataset.node_count} nodes: {listed or 'no edge'}"
+
+    def twins(self) -> Sequence[Twin]:
+        from tulle.audit.twins_graphs import graph_twins
+
+        return graph_twins()
+
+    def odd_questions(self) -> Sequence[Query]:
+        return [*QUESTIONS, stars(50), k_triangles(50), cliques(50), 3 * triangles() / stars(2)]
+
+
+@lru_cache(maxsize=8)
+def _world(nodes: int) -> World:
+    return World.of(f"all graphs on {nodes} nodes", "edge", all_graphs(nodes), graph_key)
+
+
+def consistent(query: Query, nodes: int, noisy: tuple[int, ...]) -> tuple[int, ...]:
+    """Post-process a noisy sequence as the isotonic mechanism does."""
+    most = nodes - 1 if isinstance(query, Degrees) else nodes
+    smoothed = np.clip(decreasing(np.array(noisy, dtype=np.int64)), 0, most)
+    final = np.rint(smoothed).astype(np.int64)
+    if isinstance(query, DegreeDistribution):
+        return vector(-np.diff(np.concatenate([[nodes], final, [0]])))
+    return vector(graphical(final))

@@ -1,0 +1,101 @@
+"""What a room must say about its data and mechanisms so that the audit can examine them."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tulle.audit.laws import Law
+from tulle.audit.world import World
+from tulle.core.dataset import Dataset
+from tulle.core.errors import InputError
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.unit import Unit
+
+if TYPE_CHECKING:
+    from tulle.audit.twins import Twin
+
+
+@dataclass(frozen=True)
+class Description:
+    """A run in closed form: independent parts, by name."""
+
+    parts: tuple[tuple[str, Law], ...]
+
+
+class Kind(ABC):
+    """The audit's view of one kind of data."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def world(self, size: int) -> World:
+        """Return every dataset of at most, or exactly, this size, with its neighbours."""
+
+    @abstractmethod
+    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        """Return the questions on which a mechanism is examined; empty when it has no case."""
+
+    @abstractmethod
+    def describe(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        """Return the closed form of a run of this mechanism on this dataset."""
+
+    @abstractmethod
+    def finish(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters
+    ) -> Callable[[tuple[Any, ...]], Hashable]:
+        """Return the post-processing: from one value for each part to what leaves."""
+
+    @abstractmethod
+    def observe(self, outcome: Outcome) -> Hashable:
+        """Return all that an outcome shows and that depends on the data."""
+
+    @abstractmethod
+    def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        """Return two tiny neighbours on which a question has a telling answer."""
+
+    @abstractmethod
+    def show(self, dataset: Dataset) -> str:
+        """Describe a made-up dataset, for a witness."""
+
+    @abstractmethod
+    def twins(self) -> Sequence[Twin]:
+        """Return the broken versions of this kind's mechanisms."""
+
+    @abstractmethod
+    def odd_questions(self) -> Sequence[Query]:
+        """Return questions with unusual arguments, for the check of failures."""
+
+    def terms(
+        self,
+        query: Query,
+        dataset: Dataset,
+        unit: Unit,
+        epsilon: Fraction,
+        delta: Fraction = Fraction(0),
+    ) -> Terms:
+        """Return what is asked for, with the dataset's public facts."""
+        return Terms(query, unit, epsilon, delta, dataset.facts(unit))
+
+
+_KINDS: dict[str, str] = {"graph": "tulle.audit.graphs"}
+"""Which module audits which kind of data; each has a class ``Audited``."""
+
+
+def kind_of(name: str) -> Kind:
+    """Return the audit's view of a kind of data.
+
+    Raises:
+        InputError: when that kind has none: its mechanisms cannot be audited yet.
+    """
+    if name not in _KINDS:
+        raise InputError(f"The audit does not know data of kind {name!r}. Add its view to audit/.")
+    view: Kind = importlib.import_module(_KINDS[name]).Audited()
+    return view

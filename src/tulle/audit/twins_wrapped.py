@@ -1,0 +1,188 @@
+"""Broken twins of graph mechanisms that change one thing around the real mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.audit.graphs import DESCRIBERS, consistent
+from tulle.audit.kind import Description
+from tulle.audit.laws import LaplaceVector
+from tulle.audit.twins import Twin
+from tulle.core.dataset import Dataset
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.graphs.isotonic import Isotonic
+from tulle.graphs.ladder import Ladder, Steep
+from tulle.graphs.laplace import Laplace
+from tulle.graphs.queries import degree_distribution, degrees, edges, k_triangles, stars, triangles
+from tulle.graphs.settings import SpreadLaw
+from tulle.graphs.smooth import Smooth, SmoothPure
+from tulle.noise import SeededSource, discrete_laplace
+
+_COUNTS: tuple[Query, ...] = (triangles(), stars(2), stars(3), k_triangles(2))
+_VECTORS: tuple[Query, ...] = (degrees(), degree_distribution())
+
+
+class Wrapped(Twin):
+    """A twin that hands everything to the real mechanism, but for its fault."""
+
+    kind: ClassVar[str] = "graph"
+    title: ClassVar[str] = "a broken twin"
+    reference: ClassVar[str] = "none"
+    original: ClassVar[type[Mechanism]]
+
+    def supports(self, query: Query, unit: Unit) -> bool:
+        return self.original().supports(query, unit)
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        return self.original().settings(terms, options)
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        return self.original().predict(terms, settings, like)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        return self.original().run(terms, settings, dataset, source)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        return DESCRIBERS[self.mimics](terms, settings, dataset)
+
+
+def _make(base: type[Wrapped], original: type[Mechanism], what: str, **more: Any) -> Wrapped:
+    """Return the twin of one mechanism with the fault of ``base``."""
+    values = {
+        "__doc__": f"{base.__doc__} Mimics {original.name}.",
+        "name": f"{original.name}, {what}",
+        "mimics": original.name,
+        "original": original,
+        "needs_delta": original.needs_delta,
+        **more,
+    }
+    made: Wrapped = type(f"{base.__name__}{original.__name__}", (base,), values)()
+    return made
+
+
+class Scaled(Wrapped):
+    """Too little noise."""
+
+    fault: ClassVar[str] = "a fraction of the noise that the guarantee needs"
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+    setting: ClassVar[str]
+    factor: ClassVar[Fraction]
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        honest = dict(super().settings(terms, options))
+        honest[self.setting] = text(rational(honest[self.setting]) * self.factor)
+        return honest
+
+    @classmethod
+    def all(cls) -> list[Twin]:
+        """Return the twin of each mechanism."""
+        half, twice = Fraction(1, 2), Fraction(2)
+        rows: list[tuple[type[Mechanism], Sequence[Query], str, Fraction]] = [
+            (Laplace, (edges(), triangles(), *_VECTORS), "scale", half),
+            (Isotonic, _VECTORS, "scale", half),
+            (Ladder, _COUNTS, "decay", twice),
+            (Steep, _COUNTS, "decay", twice),
+            (SmoothPure, _COUNTS, "alpha", twice),
+            (Smooth, _COUNTS, "alpha", twice),
+        ]
+        return [
+            _make(cls, original, "half the noise", questions=asked, setting=setting, factor=factor)
+            for original, asked, setting, factor in rows
+        ]
+
+
+class Seeded(Wrapped):
+    """The noise is the same every time."""
+
+    fault: ClassVar[str] = "noise from a seeded source: who knows the seed can undo it"
+    caught_by: ClassVar[tuple[str, ...]] = ("fresh noise", "sampler")
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        return super().run(terms, settings, dataset, SeededSource(7))
+
+    @classmethod
+    def all(cls) -> list[Twin]:
+        """Return the twin of each mechanism."""
+        rows: list[tuple[type[Mechanism], Query]] = [
+            (Laplace, edges()),
+            (Isotonic, degrees()),
+            (Ladder, triangles()),
+            (Steep, triangles()),
+            (Smooth, triangles()),
+            (SmoothPure, triangles()),
+        ]
+        return [_make(cls, original, "seeded", questions=(asked,)) for original, asked in rows]
+
+
+class OpenSpread(Wrapped):
+    """The spread that the interval needs is released as it is."""
+
+    fault: ClassVar[str] = "the private spread without noise"
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+    questions: ClassVar[Sequence[Query]] = (triangles(), stars(2))
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        outcome = super().run(terms, settings, dataset, source)
+        assert isinstance(outcome.error, SpreadLaw)
+        spread = self.describe(terms, settings, dataset).parts[1][1]
+        assert isinstance(spread, LaplaceVector)
+        return replace(outcome, error=replace(outcome.error, spread=spread.centre[0]))
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        answer, (name, spread) = super().describe(terms, settings, dataset).parts
+        assert isinstance(spread, LaplaceVector)
+        return Description((answer, (name, replace(spread, scales=(Fraction(0),)))))
+
+    @classmethod
+    def all(cls) -> list[Twin]:
+        """Return the twin of each mechanism that has a spread."""
+        originals: tuple[type[Mechanism], ...] = (Ladder, Steep, Smooth, SmoothPure)
+        return [_make(cls, original, "open spread") for original in originals]
+
+
+class Skipping(Twin):
+    """Some entries get no noise."""
+
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+
+    def noisy(self, centre: Sequence[int]) -> list[bool]:
+        """Say which entries get noise."""
+        return [True] * len(centre)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        law = DESCRIBERS[self.mimics](terms, settings, dataset).parts[0][1]
+        assert isinstance(law, LaplaceVector)
+        kept = zip(law.scales, self.noisy(law.centre), strict=True)
+        scales = tuple(scale if noisy else Fraction(0) for scale, noisy in kept)
+        return Description((("answer", replace(law, scales=scales)),))
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        law = self.describe(terms, settings, dataset).parts[0][1]
+        assert isinstance(law, LaplaceVector)
+        noise = discrete_laplace(
+            scale=rational(settings["scale"]), size=len(law.centre), source=source
+        )
+        values = np.array(law.centre) + np.where([s > 0 for s in law.scales], noise, 0)
+        nodes = int(settings["nodes"])
+        if self.mimics == "isotonic":
+            final = np.array(consistent(terms.query, nodes, tuple(values.tolist())))
+        else:
+            final = np.clip(values, 0, nodes)
+        return Outcome(final, None)

@@ -1,0 +1,79 @@
+"""A world: finitely many tiny datasets, and which of them are neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.dataset import Dataset
+from tulle.core.unit import Unit
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """An enumerated set of made-up datasets with every neighbouring pair in it, both ways round.
+
+    A check measures each dataset once and compares along ``first`` and ``second``.
+    """
+
+    name: str
+    unit: Unit
+    datasets: Sequence[Dataset]
+    first: Places
+    second: Places
+    outside: int
+    """How many neighbours were left out because they are not in the enumerated set."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        unit: str | Unit,
+        datasets: Iterable[Dataset],
+        key: Callable[[Dataset], Hashable],
+    ) -> World:
+        """Find all pairs by asking each dataset for its neighbours.
+
+        ``key`` tells datasets apart. Neighbours outside the set (one node more than the largest
+        graph, say) are counted and left out.
+        """
+        known = Unit.of(unit)
+        listed = list(datasets)
+        place = {key(dataset): index for index, dataset in enumerate(listed)}
+        first: list[int] = []
+        second: list[int] = []
+        outside = 0
+        for index, dataset in enumerate(listed):
+            for neighbour in known.neighbours(dataset):
+                other = place.get(key(neighbour))
+                if other is None:
+                    outside += 1
+                    continue
+                first.append(index)
+                second.append(other)
+        return cls(name, known, listed, np.array(first), np.array(second), outside)
+
+    def distinct_pairs(self, values: Sequence[Hashable]) -> dict[tuple[int, int], tuple[int, int]]:
+        """Return which pairs of values occur among neighbours, each with one pair of places.
+
+        ``values`` has one entry per dataset. Many datasets share a value (isomorphic graphs do),
+        so that a costly comparison is needed only once for each pair of values.
+        """
+        codes: dict[Hashable, int] = {}
+        code = np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int64)
+        if not len(self.first):
+            return {}
+        joint = code[self.first] * len(codes) + code[self.second]
+        _, where = np.unique(joint, return_index=True)
+        return {
+            (int(code[self.first[at]]), int(code[self.second[at]])): (
+                int(self.first[at]),
+                int(self.second[at]),
+            )
+            for at in where
+        }

@@ -1,0 +1,134 @@
+"""One question from the command line: planned, released outside a ledger, or booked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tulle.core.errors import BudgetError, InputError
+
+if TYPE_CHECKING:
+    from tulle.cli.options import Price
+    from tulle.core.ledger import Ledger
+    from tulle.core.plan import Plan
+    from tulle.core.query import Query
+    from tulle.core.release import Release
+    from tulle.core.session import Session
+    from tulle.graphs.data import Graph
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The question and all that the user said about how to answer it."""
+
+    query: Query
+    price: Price
+    mechanism: str | None
+    like: Graph | None
+    settings: Mapping[str, Any]
+
+    def plan(self, graph: Graph) -> Plan:
+        """Plan it; nothing is spent."""
+        from tulle.core.session import plan_for
+
+        return plan_for(
+            graph,
+            self.query,
+            unit=self.price.unit,
+            epsilon=self.price.epsilon,
+            delta=self.price.delta,
+            mechanism=self.mechanism,
+            like=self.like,
+            options=self.settings,
+        )
+
+    def release(self, graph: Graph) -> Release:
+        """Answer it outside a ledger."""
+        from tulle.core.session import release
+
+        return release(
+            graph,
+            self.query,
+            unit=self.price.unit,
+            epsilon=self.price.epsilon,
+            delta=self.price.delta,
+            mechanism=self.mechanism,
+            like=self.like,
+            **self.settings,
+        )
+
+    def ask(self, session: Session, *, again: bool) -> Release:
+        """Book it and answer it, or find the answer that is already paid for."""
+        return session.ask(
+            self.query,
+            epsilon=self.price.epsilon,
+            delta=self.price.delta,
+            mechanism=self.mechanism,
+            like=self.like,
+            again=again,
+            **self.settings,
+        )
+
+
+@dataclass(frozen=True)
+class Purse:
+    """Where answers are booked: a ledger's file, an account and, the first time, its total."""
+
+    file: Path
+    account: str
+    budget: str | None
+    budget_delta: str | None
+
+    @classmethod
+    def of(
+        cls, file: Path, account: str | None, edges: Path, budget: str | None, delta: str | None
+    ) -> Purse:
+        """Check the options; the account's name defaults to the file's, without its endings."""
+        from tulle.core import validate
+
+        if budget is not None:
+            validate.positive(budget=budget)
+            validate.delta(budget_delta=delta or "0")
+        elif delta is not None:
+            raise InputError("--budget-delta goes with --budget, the account's total.")
+        name = account if account is not None else edges.name.split(".")[0] or edges.name
+        return cls(file, name, budget, delta)
+
+    def open(self, graph: Graph, asking: Asking) -> tuple[Ledger, Session]:
+        """Open the account. A new one is made only if the question can be planned and paid."""
+        from tulle.core.ledger import Ledger
+
+        ledger = Ledger(self.file, create=False) if os.path.lexists(self.file) else None
+        known = {account.name: account for account in ledger.accounts()} if ledger else {}
+        epsilon: Any = self.budget
+        delta: Any = self.budget_delta or "0"
+        if self.account not in known:
+            self._check_new(sorted(known), asking.plan(graph))
+        elif epsilon is None:
+            epsilon, delta = known[self.account].terms.epsilon, known[self.account].terms.delta
+        ledger = ledger or Ledger(self.file)
+        session = ledger.open(
+            self.account, graph, unit=asking.price.unit, epsilon=epsilon, delta=delta
+        )
+        return ledger, session
+
+    def _check_new(self, known: list[str], plan: Plan) -> None:
+        from tulle.core.exact import rational
+
+        if self.budget is None:
+            others = f" Its accounts: {', '.join(map(repr, known))}." if known else ""
+            raise InputError(
+                f"There is no account {self.account!r} in {self.file} yet.{others} To open it, "
+                "say what may be spent in all: --budget EPSILON (and --budget-delta DELTA)."
+            )
+        asked = plan.guarantee
+        total, total_delta = rational(self.budget), rational(self.budget_delta or "0")
+        if asked.epsilon is None or asked.epsilon > total or asked.delta > total_delta:
+            raise BudgetError(
+                f"{plan.query} would cost {asked}: more than the whole budget of the new account "
+                f"{self.account!r}, epsilon = {self.budget}, delta = {self.budget_delta or '0'}. "
+                "Raise the budget or ask for less. The account was not opened; nothing was spent."
+            )

@@ -1,0 +1,188 @@
+"""What all commands share: where they print, how they fail, how they show progress.
+
+Nothing here imports the library's data rooms, so that ``tulle --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import typer
+
+from tulle.core.errors import BudgetError, LedgerError, TulleError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+CHECK_FAILED = 1
+BAD_INPUT = 2
+BUDGET_REFUSED = 3
+LEDGER_PROBLEM = 4
+UNEXPECTED = 70
+"""What a program ends with, by custom, when the fault is its own."""
+
+EXIT_CODES = """Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 refused by the \
+budget, 4 a ledger problem, 70 a fault of tulle."""
+
+Arguments = ParamSpec("Arguments")
+Report = Callable[[float, str], None]
+
+_WIDTH_OF_A_PIPE = 100
+_PATIENCE = 0.5
+"""Seconds before a progress bar is worth showing."""
+
+_KEYWORD = re.compile(
+    r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|spread_share)="
+)
+
+
+def printer(*, quiet: bool = False) -> Console:
+    """Return where results go: standard output, without any markup being read from the text."""
+    return _console(quiet=quiet)
+
+
+def _console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # A pipe has no width; rich would take 80, in which tables of numbers break.
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _WIDTH_OF_A_PIPE
+    return Console(
+        stderr=stderr, quiet=quiet, width=width, markup=False, emoji=False, highlight=False
+    )
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON document; numbers that JSON cannot write become null."""
+    typer.echo(json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, float) and not abs(data) < float("inf"):
+        return None
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return data
+
+
+def in_options(message: str) -> str:
+    """Say ``--like`` where the library, which speaks to Python, says ``like=``."""
+    return _KEYWORD.sub(lambda found: f"--{found[1].replace('_', '-')} ", message).replace(
+        "--spread-share ", "--option spread_share="
+    )
+
+
+def warn(message: str) -> None:
+    """Print one line on standard error."""
+    _say("warning:", "yellow", message)
+
+
+def _say(word: str, style: str, message: str) -> None:
+    from rich.text import Text
+
+    console = _console(stderr=True)
+    text = Text.assemble((word, f"bold {style}"), " ", in_options(message))
+    # Who reads a log wants one line; who reads a terminal wants whole words.
+    console.print(text, soft_wrap=not sys.stderr.isatty())
+
+
+def command(
+    function: Callable[Arguments, None],
+) -> Callable[Arguments, None]:
+    """Wrap a command so that it ends with one paragraph and an exit code, never a traceback.
+
+    With ``--json`` the error is the one document on standard output:
+    ``{"error": {"kind": ..., "message": ...}}``.
+    """
+
+    @functools.wraps(function)
+    def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        as_json = bool(kwargs.get("as_json"))
+        try:
+            function(*args, **kwargs)
+        except TulleError as error:
+            raise typer.Exit(_failed(type(error).__name__, str(error), error, as_json)) from None
+        except BrokenPipeError:
+            raise  # the reader of a pipe went away: typer ends quietly
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            message = f"{place}{error.strerror or type(error).__name__}."
+            raise typer.Exit(_failed("InputError", message, error, as_json)) from None
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except Exception as error:  # noqa: BLE001 - an unknown message may quote a record
+            if os.environ.get("TULLE_DEBUG") == "1":
+                raise
+            raise typer.Exit(_failed("fault", _fault(error), error, as_json)) from None
+
+    return wrapped
+
+
+def _failed(kind: str, message: str, error: Exception, as_json: bool) -> int:
+    if as_json:
+        print_json({"error": {"kind": kind, "message": in_options(message)}})
+    else:
+        _say("error:", "red", message)
+    if isinstance(error, BudgetError):
+        return BUDGET_REFUSED
+    if isinstance(error, LedgerError):
+        return LEDGER_PROBLEM
+    return BAD_INPUT if isinstance(error, TulleError | OSError) else UNEXPECTED
+
+
+def _fault(error: Exception) -> str:
+    return (
+        f"Something went wrong inside tulle ({type(error).__name__}). Its details are held back "
+        "because they might quote your data. Set TULLE_DEBUG=1 and run the command again to see "
+        "them; look before you pass them on."
+    )
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """Give a function to report (fraction done, step) to; on a terminal it draws a bar.
+
+    The bar appears when the work has lasted a moment, and leaves nothing behind.
+    """
+    if not sys.stderr.isatty():
+        yield lambda fraction, label: None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=_console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("", total=1.0)
+    began = time.monotonic()
+
+    def report(fraction: float, label: str) -> None:
+        bar.update(task, completed=fraction, description=label)
+        if fraction < 1 and time.monotonic() - began > _PATIENCE:
+            bar.start()
+
+    try:
+        yield report
+    finally:
+        bar.stop()
+
+
+def waiting(label: str) -> AbstractContextManager[Any]:
+    """Show on a terminal that something is going on which cannot say how far it is."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    return _console(stderr=True).status(label)

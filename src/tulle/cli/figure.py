@@ -1,0 +1,159 @@
+"""The demonstration's picture: what went in beside what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.errors import MissingExtraError
+
+Counts = npt.NDArray[np.int64]
+
+# A light grey and a dark blue (Okabe and Ito's): told apart by every reader, and in print.
+_INSIDE = "#d4d4d4"
+_OUTSIDE = "#0072B2"
+_INK = "#2b2b2b"
+_LEFT = 0.062
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One answer relative to the truth, in per cent: its place and both ends of its interval."""
+
+    words: str
+    released: str
+    value: float
+    low: float
+    high: float
+
+
+def draw(
+    path: Path,
+    *,
+    title: str,
+    subtitle: str,
+    inside: Counts,
+    outside: Counts,
+    bars: Sequence[Bar],
+) -> None:
+    """Write the picture: two degree distributions, and each answer beside the truth.
+
+    Raises:
+        MissingExtraError: when matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "Drawing the picture") from None
+
+    figure = Figure(figsize=(13, 5.8), dpi=140, facecolor="white")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.2, 1]})
+    figure.subplots_adjust(left=_LEFT, right=0.975, top=0.72, bottom=0.12, wspace=0.52)
+    figure.text(_LEFT, 0.935, title, fontsize=18, fontweight="bold", color=_INK)
+    figure.text(_LEFT, 0.88, subtitle, fontsize=12, color=_INK)
+    _distributions(left, inside, outside)
+    _answers(right, bars)
+    figure.savefig(path)
+
+
+def _distributions(axes: Any, inside: Counts, outside: Counts) -> None:
+    shown = np.flatnonzero(outside)
+    last = max(int(np.flatnonzero(inside)[-1]), int(shown[-1]))
+    axes.bar(np.arange(last + 1), inside[: last + 1], width=1.0, color=_INSIDE, label="the truth")
+    axes.plot(
+        shown,
+        outside[shown],
+        "o",
+        markersize=5.5,
+        color=_OUTSIDE,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+        label="what was released",
+    )
+    axes.set_yscale("log")
+    axes.set_xlim(0, last + 2)
+    axes.set_ylim(0.7, None)
+    _count_ticks(axes.yaxis)
+    axes.set_xlabel("number of friends", fontsize=12, color=_INK)
+    axes.set_ylabel("people who have that many", fontsize=12, color=_INK)
+    _head(axes, "How many friends people have")
+    axes.text(
+        0.98,
+        0.62,
+        "Groups of a few people blur:\nthat is the protection at work.",
+        transform=axes.transAxes,
+        ha="right",
+        fontsize=11.5,
+        color=_INK,
+    )
+
+
+def _answers(axes: Any, bars: Sequence[Bar]) -> None:
+    for place, bar in enumerate(reversed(bars)):
+        axes.plot(
+            [bar.low, bar.high],
+            [place, place],
+            color=_OUTSIDE,
+            linewidth=11,
+            alpha=0.3,
+            solid_capstyle="butt",
+            label="95 % interval" if place == 0 else None,
+        )
+        axes.plot(
+            bar.value,
+            place,
+            "o",
+            markersize=8,
+            color=_OUTSIDE,
+            linestyle="none",
+            label="what was released" if place == 0 else None,
+        )
+        beside = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        beside |= {"ha": "right", "va": "center"}
+        axes.annotate(bar.words, (0, place), xytext=(-14, 8), fontsize=12, color=_INK, **beside)
+        axes.annotate(
+            bar.released, (0, place), xytext=(-14, -9), fontsize=12, color=_OUTSIDE, **beside
+        )
+    axes.axvline(
+        0, color=_INK, linewidth=1.1, linestyle=(0, (4, 3)), zorder=0, label="the truth"
+    )
+    axes.set_yticks([])
+    axes.set_ylim(-0.55, len(bars) - 0.45)
+    reach = 1.12 * max(max(abs(bar.low), abs(bar.high)) for bar in bars)
+    axes.set_xlim(-reach, reach)
+    axes.set_xlabel("difference from the truth, in per cent", fontsize=12, color=_INK)
+    _head(axes, "Counts and a ratio")
+    axes.spines["left"].set_visible(False)
+
+
+def _head(axes: Any, title: str) -> None:
+    axes.set_title(title, fontsize=14, loc="left", color=_INK, pad=34, fontweight="bold")
+    axes.legend(
+        frameon=False,
+        fontsize=11.5,
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 0.99),
+        ncols=3,
+        borderaxespad=0.2,
+        handletextpad=0.5,
+        columnspacing=1.4,
+        labelcolor=_INK,
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#888888")
+    axes.tick_params(labelsize=11, colors=_INK)
+
+
+def _count_ticks(axis: Any) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axis.set_major_locator(FixedLocator([1, 3, 10, 30, 100, 300, 1000]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_locator(NullLocator())

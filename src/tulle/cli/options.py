@@ -1,0 +1,171 @@
+"""The options that several commands share, and the values behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tulle.cli.common import progress
+from tulle.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tulle.core.query import Query
+    from tulle.core.unit import Unit
+    from tulle.graphs.data import Graph
+
+Edges = Annotated[
+    Path,
+    typer.Argument(
+        metavar="EDGES",
+        help="The network: an edge list (.csv, .tsv, .txt), .parquet, .mtx or .graphml, also .gz.",
+        show_default=False,
+    ),
+]
+Question = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUESTION",
+        help="What to ask: triangles, stars(2), '3 * triangles / stars(2)'.",
+        show_default=False,
+    ),
+]
+UnitName = Annotated[
+    str, typer.Option("--unit", help="Who is protected: edge or node.", show_default=False)
+]
+# Budgets stay text, so that 0.1 is one tenth and 1/3 can be written.
+Epsilon = Annotated[
+    str, typer.Option("--epsilon", help="What the answer may cost.", show_default=False)
+]
+Delta = Annotated[
+    str, typer.Option("--delta", help="Lets mechanisms that need a delta take part.")
+]
+MechanismName = Annotated[
+    str | None, typer.Option("--mechanism", help="Use this one, not the one predicted best.")
+]
+MechanismOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="A setting of the mechanism that --mechanism names; may be repeated.",
+    ),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option("--like", help="A similar network that is public: errors are predicted on it."),
+]
+Nodes = Annotated[
+    int | None,
+    typer.Option(
+        "--nodes", help="The public number of nodes, if some have no edges; ids are then 0 to N-1."
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", metavar="A,B", help="The two columns of an edge list, by name or from 0."
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", help="What to leave out: weights, direction; may be repeated."),
+]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", help="edges, parquet, mtx or graphml, if the name does not say."),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
+]
+
+
+@dataclass(frozen=True)
+class Price:
+    """Who is protected and what an answer may cost, checked."""
+
+    unit: Unit
+    epsilon: str
+    delta: str
+
+    @classmethod
+    def of(cls, unit: str, epsilon: str, delta: str) -> Price:
+        """Check the three before any data is read."""
+        from tulle.core import validate
+        from tulle.core.unit import Unit
+
+        known = Unit.of(unit)
+        validate.positive(epsilon=epsilon)
+        validate.delta(delta=delta)
+        return cls(known, epsilon, delta)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Where the network lies and how to read it."""
+
+    path: Path
+    nodes: int | None = None
+    columns: str | None = None
+    ignore: tuple[str, ...] = ()
+    format: str | None = None
+
+    def read(self) -> Graph:
+        """Read it, with a progress bar if it takes long."""
+        from tulle.graphs.data import Graph
+
+        with progress() as report:
+            return Graph.read(
+                self.path,
+                format=self.format,
+                nodes=self.nodes,
+                columns=_columns(self.columns),
+                ignore=self.ignore,
+                progress=report,
+            )
+
+    def public(self, price: Price) -> str:
+        """Say what everybody may know about the network under the unit."""
+        if price.unit.name != "edge":
+            return "Public: nothing about the network."
+        if self.nodes is not None:
+            return f"Public: that there are {self.nodes:,} nodes, as declared with --nodes."
+        return (
+            "Public: the set of nodes, read off the file. If whether somebody has an edge at all "
+            "must be hidden, declare it with --nodes."
+        )
+
+
+def read_like(path: Path | None) -> Graph | None:
+    """Read the public stand-in, if one was named."""
+    return None if path is None else Network(path).read()
+
+
+def parse_question(text: str) -> Query:
+    """Return the question that the text asks about a graph."""
+    from tulle.core import registry
+    from tulle.core.query import parse
+
+    return parse(text.strip(), registry.find("query", "graph"))
+
+
+def parse_options(named: list[str] | None) -> dict[str, Any]:
+    """Read NAME=VALUE pairs; values stay text, which every setting understands."""
+    options: dict[str, Any] = {}
+    for pair in named or ():
+        name, sign, value = pair.partition("=")
+        if not sign or not name.isidentifier():
+            raise InputError(f"--option is written NAME=VALUE; got {pair!r}.")
+        options[name] = value
+    return options
+
+
+def _columns(text: str | None) -> list[int | str] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if all(name.isascii() and name.isdigit() for name in names):
+        return [int(name) for name in names]
+    return list(names)

@@ -1,0 +1,122 @@
+"""``tulle plan``: which mechanisms could answer, their price and predicted error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tulle.cli import options
+from tulle.cli.common import command, in_options, print_json, printer, waiting
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tulle.core.plan import Offer, Plan
+
+
+@command
+def plan(
+    edges: options.Edges,
+    question: options.Question,
+    unit: options.UnitName,
+    epsilon: options.Epsilon,
+    delta: options.Delta = "0",
+    mechanism: options.MechanismName = None,
+    option: options.MechanismOptions = None,
+    like: options.Like = None,
+    nodes: options.Nodes = None,
+    columns: options.Columns = None,
+    ignore: options.Ignore = None,
+    format: options.Format = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show the mechanisms for a question, their price and predicted error. Spends nothing."""
+    price = options.Price.of(unit, epsilon, delta)
+    query = options.parse_question(question)
+    settings = options.parse_options(option)
+    network = options.Network(edges, nodes, columns, tuple(ignore or ()), format)
+    graph, public = network.read(), options.read_like(like)
+
+    from tulle.core.session import plan_for
+
+    with waiting("planning"):
+        made = plan_for(
+            graph,
+            query,
+            unit=price.unit,
+            epsilon=price.epsilon,
+            delta=price.delta,
+            mechanism=mechanism,
+            like=public,
+            options=settings,
+        )
+    if as_json:
+        print_json({**to_json(made), "public": network.public(price), "spent": "0"})
+        return
+    out = printer()
+    out.print(f"Plan for {made.query}", style="bold")
+    out.print(f"{made.guarantee}\n")
+    out.print(table(made))
+    for note in (*notes(made), network.public(price)):
+        out.print(note, style="dim")
+    out.print("Nothing is spent.", style="green")
+
+
+def table(made: Plan) -> Table:
+    """Return the offers as a table, the chosen ones marked."""
+    from rich.table import Table
+
+    from tulle.cli.tables import simple
+
+    drawn: Table = simple()
+    drawn.add_column("")
+    drawn.add_column("question")
+    drawn.add_column("mechanism")
+    drawn.add_column("price")
+    drawn.add_column("median error", justify="right")
+    drawn.add_column("95 % within", justify="right")
+    drawn.add_column("on any data", justify="right")
+    for part in made.parts or (made,):
+        for row in part.rows():
+            drawn.add_row(*row.values(), style="bold" if row["chosen"] else "dim")
+        drawn.add_section()
+    return drawn
+
+
+def notes(made: Plan) -> list[str]:
+    """Return what belongs below the table, in the words of the command line."""
+    return [in_options(note).replace("--like  for", "--like for") for note in made.notes()]
+
+
+def to_json(made: Plan) -> dict[str, Any]:
+    """Return the plan with numbers as numbers."""
+    leaves = made.parts or (made,)
+    return {
+        "question": str(made.query),
+        "guarantee": made.guarantee.to_json(),
+        "mechanism": made.mechanism,
+        "offers": [_offer(leaf, offer) for leaf in leaves for offer in leaf.offers],
+        "refused": [
+            {"question": str(leaf.query), "mechanism": name, "reason": reason}
+            for leaf in leaves
+            for name, reason in leaf.refused
+        ],
+        "stand_in": made.stand_in,
+    }
+
+
+def _offer(leaf: Plan, offer: Offer) -> dict[str, Any]:
+    prediction = offer.prediction
+    return {
+        "question": str(leaf.query),
+        "mechanism": offer.mechanism,
+        "title": offer.title,
+        "chosen": offer is leaf.chosen,
+        "guarantee": offer.guarantee.to_json(),
+        "median_error": prediction.rank(),
+        "half_width_95": _half_width(prediction.typical),
+        "half_width_95_on_any_data": _half_width(prediction.bound),
+    }
+
+
+def _half_width(law: Any) -> float | None:
+    return None if law is None else float(law.half_width(0.95))

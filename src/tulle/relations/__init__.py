@@ -1,0 +1,1 @@
+"""K-relations, the truncation LP, recursive and race-to-the-top mechanisms."""
