@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tulle.core.errors import BudgetError, InputError, LedgerError
@@ -121,6 +121,7 @@ plain = st.recursive(
 ).filter(lambda value: "inf" not in str(value))
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), plain))
 def test_canonical_text_does_not_depend_on_order_and_reads_back(body: dict[str, object]) -> None:
     text = canonical(body)
@@ -132,6 +133,7 @@ def test_canonical_text_does_not_depend_on_order_and_reads_back(body: dict[str, 
 row = st.tuples(st.integers(0), st.text(), st.text(), st.text(), st.text(), st.text())
 
 
+@settings(deadline=None)
 @given(row, row)
 def test_digests_differ_when_entries_do(
     one: tuple[int, str, str, str, str, str], other: tuple[int, str, str, str, str, str]

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tulle.core import store as module
 from tulle.core.errors import LedgerError
 from tulle.core.store import Head, Problem, Store, canonical, compute_digest
 from tulle.core.store import verify as verify_file
+
+# Each example writes a file and syncs it; on a busy disk that takes what it takes.
+patient = settings(deadline=None)
 
 COUNT = 7
 NAMES = ("friends", "shop")
@@ -63,6 +66,7 @@ def test_taking_off_the_triggers_alone_changes_nothing(sound: Path) -> None:
 value = st.text() | st.integers(-(2**63), 2**63 - 1) | st.binary() | st.floats(allow_nan=False)
 
 
+@patient
 @given(number=st.integers(0, COUNT), column=st.sampled_from(TEXTS), value=value)
 @example(number=3, column="body", value='{"epsilon":"0.0","step":2}')
 @example(number=3, column="body", value='{"epsilon": "0.1", "step": 2}')
@@ -85,6 +89,7 @@ def test_any_changed_column_of_any_row_is_found(
     assert number in {problem.number for problem in problems}
 
 
+@patient
 @given(number=st.integers(0, COUNT), other=st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 12))
 def test_any_changed_number_is_found(sound: Path, number: int, other: int) -> None:
     if 0 <= other <= COUNT:
@@ -119,6 +124,7 @@ def test_a_deleted_row_with_the_rest_renumbered_is_found(sound: Path) -> None:
     assert problems[0].number == 3
 
 
+@patient
 @given(st.lists(st.integers(1, COUNT), min_size=2, max_size=2, unique=True), st.booleans())
 def test_any_two_rows_exchanged_are_found(sound: Path, pair: list[int], contents: bool) -> None:
     one, other = pair
@@ -141,6 +147,7 @@ def test_any_two_rows_exchanged_are_found(sound: Path, pair: list[int], contents
     assert set(pair) <= {problem.number for problem in problems}
 
 
+@patient
 @given(number=st.integers(1, COUNT + 1), copied=st.integers(0, COUNT))
 def test_any_inserted_row_is_found(sound: Path, number: int, copied: int) -> None:
     with closing(sqlite3.connect(sound)) as connection:
@@ -177,6 +184,7 @@ def forge(sound: Path, number: int, upto: int) -> Path:
     return tampered(sound, *changes)
 
 
+@patient
 @given(st.integers(1, COUNT), st.integers(0, COUNT))
 def test_a_forged_digest_is_found_at_the_next_link(sound: Path, number: int, more: int) -> None:
     last = min(number + more, COUNT)
@@ -246,6 +254,37 @@ def test_earlier_heads_stay_in_the_ledger(sound: Path) -> None:
 )
 def test_changed_summaries_are_found(sound: Path, change: str) -> None:
     assert found(tampered(sound, (change, ())))
+
+
+def test_opening_notices_that_the_accounts_do_not_add_up(sound: Path) -> None:
+    """With its summary gone, and its index damaged too, an account would look like a new one."""
+    copy = tampered(sound, ("DELETE FROM accounts WHERE account = 'shop'", ()))
+    with pytest.raises(LedgerError, match="add up"):
+        Store(copy)
+
+
+def test_damaged_text_is_found_where_it_is(sound: Path) -> None:
+    """Bytes that are no text must not hide which entry they are in."""
+    copy = tampered(sound)
+    content = copy.read_bytes()
+    place = content.index(b'{"epsilon":"0.1","step":3}')
+    copy.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+    assert [problem.number for problem in found(copy)] == [4]
+    with pytest.raises(LedgerError, match="entry 4"):
+        Store(copy).entries("shop")
+
+
+@pytest.mark.parametrize(("place", "value"), [(32, [0, 0, 0, 2, 0, 0, 0, 1]), (52, [0, 0, 0, 6])])
+def test_a_header_that_lets_live_pages_be_overwritten_is_refused(
+    sound: Path, place: int, value: list[int]
+) -> None:
+    """A list of free pages that names a live one; a map of pages where there is none."""
+    copy = tampered(sound)
+    content = copy.read_bytes()
+    copy.write_bytes(content[:place] + bytes(value) + content[place + len(value) :])
+    with pytest.raises(LedgerError, match="tables"):
+        Store(copy).append("debit", "shop", {})
+    assert verify_file(copy)
 
 
 def test_an_account_is_not_read_short(sound: Path) -> None:

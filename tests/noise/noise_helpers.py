@@ -6,6 +6,7 @@ import decimal
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,13 @@ def rounded_laplace_mass(x: int, scale: Fraction) -> Fraction:
 
 
 def gaussian_mass(x: int, variance: Fraction) -> Fraction:
+    return exp(Fraction(-x * x) / (2 * variance)) / _gaussian_total(variance)
+
+
+@lru_cache
+def _gaussian_total(variance: Fraction) -> Fraction:
     reach = 30 * int(variance**0.5 + 1)
-    total = 1 + 2 * sum(exp(Fraction(-k * k) / (2 * variance)) for k in range(1, reach))
-    return exp(Fraction(-x * x) / (2 * variance)) / total
+    return 1 + 2 * sum(exp(Fraction(-k * k) / (2 * variance)) for k in range(1, reach))
 
 
 def chi_square(draws: np.ndarray, mass: Mapping[int, float]) -> float:

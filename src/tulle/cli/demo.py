@@ -27,9 +27,9 @@ BUDGET = "3"
 ACCOUNT = "made-up friends"
 QUESTIONS = (
     ("edges", "0.2", "friendships"),
-    ("triangles", "0.5", "trios who are all friends"),
-    ("stars(2)", "0.5", "pairs with a friend in common"),
-    ("3 * triangles / stars(2)", "0.8", "share of those pairs who are friends"),
+    ("triangles", "0.5", "trios of mutual friends"),
+    ("stars(2)", "0.5", "times two people share a friend"),
+    ("3 * triangles / stars(2)", "0.8", "how often those two are friends"),
     ("degree_distribution", "0.5", "degree distribution"),
 )
 TOO_MUCH = ("cliques(4)", "1")

@@ -19,6 +19,8 @@ _INSIDE = "#d4d4d4"
 _OUTSIDE = "#0072B2"
 _INK = "#2b2b2b"
 _LEFT = 0.062
+_NAMES = 0.72
+"""Room for the names left of the bars, as a share of the width that the bars have."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ def draw(
 
     figure = Figure(figsize=(13, 5.8), dpi=140, facecolor="white")
     FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.2, 1]})
-    figure.subplots_adjust(left=_LEFT, right=0.975, top=0.72, bottom=0.12, wspace=0.52)
+    left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.25, 1]})
+    figure.subplots_adjust(left=_LEFT, right=0.975, top=0.72, bottom=0.12, wspace=0.75)
     figure.text(_LEFT, 0.935, title, fontsize=18, fontweight="bold", color=_INK)
     figure.text(_LEFT, 0.88, subtitle, fontsize=12, color=_INK)
     _distributions(left, inside, outside)
@@ -64,35 +66,42 @@ def draw(
 
 
 def _distributions(axes: Any, inside: Counts, outside: Counts) -> None:
-    shown = np.flatnonzero(outside)
-    last = max(int(np.flatnonzero(inside)[-1]), int(shown[-1]))
-    axes.bar(np.arange(last + 1), inside[: last + 1], width=1.0, color=_INSIDE, label="the truth")
+    """Draw how many people have at least so many friends: no bar is too thin to see."""
+    truth, released = _at_least(inside), _at_least(outside)
+    last = max(len(truth), len(released))
+    friends = np.arange(1, len(truth) + 1)
+    axes.fill_between(friends, truth, 0.5, step="mid", color=_INSIDE, label="the truth", lw=0)
     axes.plot(
-        shown,
-        outside[shown],
-        "o",
-        markersize=5.5,
+        np.arange(1, len(released) + 1),
+        released,
+        drawstyle="steps-mid",
         color=_OUTSIDE,
-        markeredgecolor="white",
-        markeredgewidth=0.6,
+        linewidth=2.4,
         label="what was released",
     )
+    axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlim(0, last + 2)
-    axes.set_ylim(0.7, None)
-    _count_ticks(axes.yaxis)
+    axes.set_xlim(1, last * 1.15)
+    axes.set_ylim(0.8, 1.3 * float(inside.sum()))
+    _plain_ticks(axes.xaxis, [1, 2, 5, 10, 20, 50, 100, 200])
+    _plain_ticks(axes.yaxis, [1, 10, 100, 1000, 10_000])
     axes.set_xlabel("number of friends", fontsize=12, color=_INK)
-    axes.set_ylabel("people who have that many", fontsize=12, color=_INK)
-    _head(axes, "How many friends people have")
+    axes.set_ylabel("people with at least that many", fontsize=12, color=_INK)
+    _head(axes, "How many friends people have", 0.0)
     axes.text(
-        0.98,
-        0.62,
-        "Groups of a few people blur:\nthat is the protection at work.",
+        0.04,
+        0.08,
+        "Many people: the answer is sharp.\nFew people: it blurs, which protects them.",
         transform=axes.transAxes,
-        ha="right",
         fontsize=11.5,
         color=_INK,
     )
+
+
+def _at_least(counts: Counts) -> Counts:
+    """Return how many have at least 1, 2, ... up to the largest that anybody has."""
+    tail = np.cumsum(counts[::-1])[::-1]
+    return tail[1 : int(np.flatnonzero(counts)[-1]) + 1]
 
 
 def _answers(axes: Any, bars: Sequence[Bar]) -> None:
@@ -129,17 +138,25 @@ def _answers(axes: Any, bars: Sequence[Bar]) -> None:
     reach = 1.12 * max(max(abs(bar.low), abs(bar.high)) for bar in bars)
     axes.set_xlim(-reach, reach)
     axes.set_xlabel("difference from the truth, in per cent", fontsize=12, color=_INK)
-    _head(axes, "Counts and a ratio")
+    _head(axes, "Counts and a ratio, beside the truth", -_NAMES)
     axes.spines["left"].set_visible(False)
 
 
-def _head(axes: Any, title: str) -> None:
-    axes.set_title(title, fontsize=14, loc="left", color=_INK, pad=34, fontweight="bold")
+def _head(axes: Any, title: str, start: float) -> None:
+    axes.text(
+        start,
+        1.13,
+        title,
+        transform=axes.transAxes,
+        fontsize=14,
+        fontweight="bold",
+        color=_INK,
+    )
     axes.legend(
         frameon=False,
         fontsize=11.5,
         loc="lower left",
-        bbox_to_anchor=(-0.02, 0.99),
+        bbox_to_anchor=(start - 0.01, 1.01),
         ncols=3,
         borderaxespad=0.2,
         handletextpad=0.5,
@@ -151,9 +168,9 @@ def _head(axes: Any, title: str) -> None:
     axes.tick_params(labelsize=11, colors=_INK)
 
 
-def _count_ticks(axis: Any) -> None:
+def _plain_ticks(axis: Any, places: list[int]) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    axis.set_major_locator(FixedLocator([1, 3, 10, 30, 100, 300, 1000]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axis.set_minor_locator(NullLocator())

@@ -183,16 +183,18 @@ class Choice:
         while True:
             uniform = uniform << step | bits.take(step)
             known += step
-            while precision < known + 64:
+            lows, highs = self._cumulative(precision)
+            # The weights must be finer than the bits, or more bits could not help.
+            while (highs[-1] - lows[-1]) << known + 8 > lows[-1]:
                 precision *= 2
-            index = self._decide(uniform, known, precision)
+                lows, highs = self._cumulative(precision)
+            index = self._decide(uniform, known, lows, highs)
             if index is not None:
                 return index
-            precision *= 2
 
-    def _decide(self, uniform: int, known: int, precision: int) -> int | None:
+    @staticmethod
+    def _decide(uniform: int, known: int, lows: list[int], highs: list[int]) -> int | None:
         """Return the index that every real with these first bits picks, if there is one."""
-        lows, highs = self._cumulative(precision)
         index = bisect_right(highs, uniform * lows[-1] >> known)
         if index < len(highs) and (uniform + 1) * highs[-1] <= lows[index] << known:
             return index
