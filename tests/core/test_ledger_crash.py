@@ -11,6 +11,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,7 @@ import pytest
 import tulle.core
 from tulle.core import registry
 from tulle.core import session as session_module
+from tulle.core.chain import canonical
 from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError
 from tulle.core.ledger import Ledger
@@ -34,7 +36,6 @@ from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.session import Session
 from tulle.core.source import Source
-from tulle.core.store import canonical
 from tulle.core.store import verify as verify_file
 from tulle.core.unit import Unit
 
@@ -99,6 +100,14 @@ def shake() -> Iterator[None]:
     registry.register("mechanism", Jar.kind, Shake.name)(Shake)
     yield
     del registry._items["mechanism", Jar.kind]
+
+
+@pytest.fixture
+def quick() -> Iterator[Path]:
+    """A folder in memory if there is one: a kill needs no disk, and syncing is what takes time."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
 
 
 class Watched(Source):
@@ -253,19 +262,19 @@ def test_a_run_that_is_not_killed_keeps_the_promise(tmp_path: Path) -> None:
     assert inspect(path, told) == []
 
 
-def test_a_kill_at_any_line_loses_no_privacy(tmp_path: Path) -> None:
-    total = total_lines(tmp_path)
+def test_a_kill_at_any_line_loses_no_privacy(quick: Path) -> None:
+    total = total_lines(quick)
     points = spread(total, 300)
     start = time.perf_counter()
-    assert kill_at_lines(tmp_path, points) == {}
+    assert kill_at_lines(quick, points) == {}
     print(f"{len(points)} of {total} lines, {time.perf_counter() - start:.1f} s")
     assert len(points) >= 200
 
 
 @pytest.mark.slow
-def test_a_kill_at_every_line_loses_no_privacy(tmp_path: Path) -> None:
-    total = total_lines(tmp_path)
-    assert kill_at_lines(tmp_path, list(range(1, total + 1))) == {}
+def test_a_kill_at_every_line_loses_no_privacy(quick: Path) -> None:
+    total = total_lines(quick)
+    assert kill_at_lines(quick, list(range(1, total + 1))) == {}
 
 
 def test_a_kill_at_any_moment_loses_no_privacy(tmp_path: Path) -> None:
@@ -307,8 +316,8 @@ def debit_after_drawing(
 
 
 def test_a_ledger_that_debits_after_drawing_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    quick: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Session, "ask", debit_after_drawing)
-    wrongs = kill_at_lines(tmp_path, spread(total_lines(tmp_path), 60))
+    wrongs = kill_at_lines(quick, spread(total_lines(quick), 60))
     assert any("not booked" in wrong for found in wrongs.values() for wrong in found)

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy  # noqa: F401 - warm before forking: a release names its version
 import pytest
 
-from tulle.core import registry
+from tulle.core import registry, store_file
 from tulle.core import store as store_module
 from tulle.core.dataset import Dataset
 from tulle.core.errors import LedgerError
@@ -222,7 +222,8 @@ def test_a_store_that_trusts_what_it_reads_is_caught(
     sound: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broken twin takes the rows as they are, and shows a larger budget."""
-    monkeypatch.setattr(store_module, "_altered", lambda row: None)
+    for reader in (store_module, store_file):
+        monkeypatch.setattr(reader, "altered", lambda row: None)
     price = b'"epsilon":"0.01"'
     places = [
         place + len(price) - 2
@@ -318,7 +319,7 @@ def test_a_disk_that_refuses_to_let_the_file_grow(sound: bytes, tmp_path: Path, 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Let no file have more than so many pages from now on."""
-    honest = store_module._connect
+    honest = store_file.connect
 
     def limit(pages: int) -> None:
         def connect(path: Path, timeout: float) -> sqlite3.Connection:
@@ -326,7 +327,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
             connection.execute(f"PRAGMA max_page_count = {pages}")
             return connection
 
-        monkeypatch.setattr(store_module, "_connect", connect)
+        monkeypatch.setattr(store_file, "connect", connect)
 
     return limit
 
@@ -345,7 +346,6 @@ def test_no_more_pages(
     check_after_full_disk(study, drew, refused)
 
 
-@pytest.mark.xfail(strict=True, reason="a failed keeping repeats that nothing was spent")
 def test_an_answer_that_could_not_be_kept_is_not_called_unspent(
     sound: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

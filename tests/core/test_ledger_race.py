@@ -18,13 +18,14 @@ import numpy  # noqa: F401 - warm before forking: a release names its version
 import pytest
 
 from tulle.core import registry
+from tulle.core.chain import Entry
 from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError
 from tulle.core.ledger import Ledger
 from tulle.core.mechanism import Mechanism, Outcome, Prediction
 from tulle.core.query import Query
 from tulle.core.session import Session
-from tulle.core.store import Entry, Store
+from tulle.core.store import Store
 from tulle.core.unit import Unit
 
 # Newer Pythons warn of every fork in a process with threads; the children here use none.

@@ -17,9 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tulle.core.chain import VERSION, Entry, Head, canonical, compute_digest
 from tulle.core.errors import BudgetError, InputError, LedgerError
-from tulle.core.store import APPLICATION, VERSION, Entry, Head, Store, canonical, compute_digest
+from tulle.core.store import Store
 from tulle.core.store import verify as verify_file
+from tulle.core.store_file import APPLICATION
 
 NAMES = ("friends", "shop", "genes")
 

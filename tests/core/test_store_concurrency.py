@@ -16,8 +16,10 @@ from typing import Any, NoReturn
 import pytest
 
 from tulle.core import store as module
+from tulle.core import store_file
+from tulle.core.chain import Entry
 from tulle.core.errors import BudgetError, LedgerError
-from tulle.core.store import Entry, Store
+from tulle.core.store import Store
 from tulle.core.store import verify as verify_file
 
 # Newer Pythons warn of every fork in a process with threads; the children here use none.
@@ -151,7 +153,7 @@ def kill_at(step: int) -> Any:
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left
-        if frame.f_code.co_filename != module.__file__:
+        if frame.f_code.co_filename not in (module.__file__, store_file.__file__):
             return None
         if event == "line":
             left -= 1

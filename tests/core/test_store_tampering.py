@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tulle.core import store as module
+from tulle.core import store_file
+from tulle.core.chain import Head, Problem, canonical, compute_digest
 from tulle.core.errors import LedgerError
-from tulle.core.store import Head, Problem, Store, canonical, compute_digest
+from tulle.core.store import Store
 from tulle.core.store import verify as verify_file
 
 # Each example writes a file and syncs it; on a busy disk that takes what it takes.
@@ -23,7 +24,7 @@ patient = settings(deadline=None)
 COUNT = 7
 NAMES = ("friends", "shop")
 TEXTS = ("kind", "account", "time", "body", "previous", "digest")
-TRIGGERS = [sql for sql in module._SCHEMA if sql.startswith("CREATE TRIGGER")]
+TRIGGERS = [sql for sql in store_file.SCHEMA if sql.startswith("CREATE TRIGGER")]
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +160,7 @@ def test_any_inserted_row_is_found(sound: Path, number: int, copied: int) -> Non
             sound,
             ("UPDATE entries SET number = -number WHERE number >= ?", (number,)),
             ("UPDATE entries SET number = 1 - number WHERE number < 0", ()),
-            (module._INSERT, (*row, compute_digest(*row))),
+            (store_file.INSERT, (*row, compute_digest(*row))),
         )
     )
     assert problems
@@ -308,7 +309,7 @@ def test_a_hundred_thousand_entries_verify_in_about_a_second(tmp_path: Path) -> 
             body = canonical({"epsilon": "0.1", "query": "triangles", "step": number})
             row = (number, "debit", f"a{number % 100}", "2030-01-01T00:00:00", body, previous)
             previous = compute_digest(*row)
-            connection.execute(module._INSERT, (*row, previous))
+            connection.execute(store_file.INSERT, (*row, previous))
         connection.execute("UPDATE head SET count = ?, digest = ?", (count, previous))
         connection.execute(
             "INSERT INTO accounts SELECT account, count(*), (SELECT digest FROM entries e WHERE"

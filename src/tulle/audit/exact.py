@@ -49,9 +49,7 @@ def check_exact(
     worst, where = -1.0, (0, 0)
     for place in world.distinct_pairs(described).values():
         one, other = described[place[0]], described[place[1]]
-        observed = (
-            _excess(one, other, epsilon) / delta if delta else _loss(one, other) / epsilon
-        )
+        observed = _excess(one, other, epsilon) / delta if delta else _loss(one, other) / epsilon
         if observed > worst:
             worst, where = observed, place
     figure = (
@@ -86,7 +84,7 @@ def _excess(one: Description, other: Description, epsilon: float) -> float:
         law.losses(neighbour)
         for (_, law), (_, neighbour) in zip(rest, other.parts[1:], strict=True)
     ]
-    for cells in product(*(zip(m.tolist(), l.tolist(), strict=True) for m, l in others)):
+    for cells in product(*(zip(*map(np.ndarray.tolist, part), strict=True) for part in others)):
         weight = math.prod(mass for mass, _ in cells)
         spent = math.fsum(loss for _, loss in cells)
         left = -math.inf if spent == math.inf else epsilon - spent
@@ -100,7 +98,7 @@ def output_law(
     terms: Terms,
     settings: Parameters,
     description: Description,
-    left_out: float = 1e-9,
+    left_out: float = 1e-7,
 ) -> dict[Hashable, float]:
     """Return the probability of each possible release, all but ``left_out`` of the mass."""
     finish = kind.finish(mechanism, terms, settings)
@@ -138,9 +136,7 @@ def check_sampler(
     settings = mechanism.settings(terms, {})
     description = kind.describe(mechanism, terms, settings, dataset)
     law = output_law(kind, mechanism, terms, settings, description)
-    seen = Counter(
-        kind.observe(mechanism.run(terms, settings, dataset, None)) for _ in range(runs)
-    )
+    seen = Counter(kind.observe(mechanism.run(terms, settings, dataset, None)) for _ in range(runs))
     probability = chi_square(seen, law, runs)
     return Finding(
         mechanism.name,

@@ -49,6 +49,8 @@ QUESTIONS: tuple[GraphQuery, ...] = (
 )
 """The questions of the audit; each mechanism is examined on those that it answers."""
 
+_DRAWN = (edges(), triangles(), stars(2), degrees(), degree_distribution())
+
 _KEPT = 40_000
 """How many measurements are remembered: one question on all graphs of six nodes."""
 
@@ -144,7 +146,9 @@ def _smooth_bound(profile: tuple[int, ...], most: int, beta: Fraction) -> Fracti
     return smooth_bound(list(profile), most, beta)
 
 
-def with_spread(answer: Law, spread: int, settings: Parameters, *, open: bool = False) -> Description:
+def with_spread(
+    answer: Law, spread: int, settings: Parameters, *, open: bool = False
+) -> Description:
     """Add the private spread to an answer; ``open`` describes a spread without noise."""
     budget = SpreadBudget.from_settings(settings)
     if budget.spread == 0:
@@ -182,6 +186,9 @@ class Audited(Kind):
         if mechanism.name not in DESCRIBERS:
             return ()
         return [query for query in QUESTIONS if mechanism.supports(query, Unit.of("edge"))]
+
+    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        return [query for query in self.questions(mechanism) if query in _DRAWN]
 
     def describe(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset

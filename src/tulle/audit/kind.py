@@ -42,6 +42,10 @@ class Kind(ABC):
         """Return the questions on which a mechanism is examined; empty when it has no case."""
 
     @abstractmethod
+    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        """Return the questions on which runs are drawn: their answers vary on tiny data."""
+
+    @abstractmethod
     def describe(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:

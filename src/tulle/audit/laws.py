@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,10 +185,10 @@ class Ladder(Law):
         yield Claim(
             "rungs shift by one", worst, f"I_{t}(G') = {theirs[t]}, I_{t + 1}(G) = {ours[t + 1]}"
         )
-        rises = [ratio(a, b) for a, b in zip(ours, ours[1:], strict=False)]
+        rises = [ratio(a, b) for a, b in pairwise(ours)]
         yield Claim("widths rise", max(rises), f"largest step down {max(rises):.3g}")
         if self.smoothing:
-            steps = [(Fraction(b, a), t) for t, (a, b) in enumerate(zip(ours, ours[1:], strict=False))]
+            steps = [(Fraction(b, a), t) for t, (a, b) in enumerate(pairwise(ours))]
             step, t = max(steps)
             yield Claim(
                 "widths grow slowly",

@@ -94,14 +94,12 @@ class RoundedHeavy(Rounded):
     """The shape has density proportional to 1 / (1 + z⁴)."""
 
     def logs(self, values: Wholes) -> Floats:
-        """Integrate the density over each cell; beyond one in the variable 1/z, where it is flat."""
+        """Integrate the density over each cell; beyond one in the variable 1/z, flat there."""
         distance = np.abs(values - self.centre).astype(np.float64)
         low = np.maximum(distance - 0.5, 0.0) / self.scale
         high = (distance + 0.5) / self.scale
         inner = _integral(np.minimum(low, 1.0), np.minimum(high, 1.0), inverted=False)
-        outer = _integral(
-            1 / np.maximum(high, 1.0), 1 / np.maximum(low, 1.0), inverted=True
-        )
+        outer = _integral(1 / np.maximum(high, 1.0), 1 / np.maximum(low, 1.0), inverted=True)
         mass = (inner + outer) * (math.sqrt(2) / math.pi)
         return np.asarray(np.log(np.where(distance == 0, 2 * mass, mass)), dtype=np.float64)
 

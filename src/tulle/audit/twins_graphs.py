@@ -47,9 +47,7 @@ class _Reshaped(Twin):
     questions: ClassVar[Sequence[Query]] = _COUNTS
     caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
 
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: Measured, most: int
-    ) -> Sequence[int]:
+    def reshape(self, query: GraphQuery, graph: Graph, found: Measured, most: int) -> Sequence[int]:
         """Return the wrong profile."""
         raise TypeError("each twin has its own fault")
 
@@ -87,9 +85,7 @@ class _ReshapedLadder(_Reshaped):
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         truth, found, most = self._wrong(terms, settings, dataset)
-        return with_spread(
-            ladder_law(truth, found.profile, most, settings), found.spread, settings
-        )
+        return with_spread(ladder_law(truth, found.profile, most, settings), found.spread, settings)
 
 
 class _ReshapedSmooth(_Reshaped):
@@ -119,9 +115,7 @@ class ConstantLadder(_ReshapedLadder, Ladder):
     mimics: ClassVar[str] = "ladder"
     fault: ClassVar[str] = "the local sensitivity of the graph at hand on every rung"
 
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: Measured, most: int
-    ) -> Sequence[int]:
+    def reshape(self, query: GraphQuery, graph: Graph, found: Measured, most: int) -> Sequence[int]:
         return [found.profile[0]] * len(found.profile)
 
 
@@ -132,9 +126,7 @@ class RawSteep(_ReshapedLadder, Steep):
     mimics: ClassVar[str] = "steep"
     fault: ClassVar[str] = "decay epsilon - smoothing on widths that may grow faster"
 
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: Measured, most: int
-    ) -> Sequence[int]:
+    def reshape(self, query: GraphQuery, graph: Graph, found: Measured, most: int) -> Sequence[int]:
         return found.profile
 
 
@@ -154,9 +146,7 @@ class _Deletions(_Reshaped):
     questions: ClassVar[Sequence[Query]] = (triangles(), k_triangles(2), cliques(4))
     fault: ClassVar[str] = "local sensitivity over deletions only, as printed in a dissertation"
 
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: Measured, most: int
-    ) -> Sequence[int]:
+    def reshape(self, query: GraphQuery, graph: Graph, found: Measured, most: int) -> Sequence[int]:
         return deletions_only(query, graph, found)
 
 
@@ -173,9 +163,7 @@ class DeletionsSteep(_Deletions, _ReshapedLadder, Steep):
     name: ClassVar[str] = "steep, deletions only"
     mimics: ClassVar[str] = "steep"
 
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: Measured, most: int
-    ) -> Sequence[int]:
+    def reshape(self, query: GraphQuery, graph: Graph, found: Measured, most: int) -> Sequence[int]:
         return deletions_only(query, graph, found)
 
 
@@ -185,7 +173,7 @@ class DeletionsSmooth(_Deletions, _ReshapedSmooth, Smooth):
     name: ClassVar[str] = "smooth, deletions only"
     mimics: ClassVar[str] = "smooth"
     shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedLaplace
-    caught_by: ClassVar[tuple[str, ...]] = ("claims",)
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
 
 
 class DeletionsPure(_Deletions, _ReshapedSmooth, SmoothPure):
@@ -194,7 +182,7 @@ class DeletionsPure(_Deletions, _ReshapedSmooth, SmoothPure):
     name: ClassVar[str] = "smooth_pure, deletions only"
     mimics: ClassVar[str] = "smooth_pure"
     shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedHeavy
-    caught_by: ClassVar[tuple[str, ...]] = ("claims",)
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
 
 
 class PrintedStars(_ReshapedSmooth, Smooth):
@@ -205,11 +193,9 @@ class PrintedStars(_ReshapedSmooth, Smooth):
     fault: ClassVar[str] = "d_max + d_second - 2 counts removed edges only (chapter 2, result 4)"
     questions: ClassVar[Sequence[Query]] = (stars(2),)
     shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedLaplace
-    caught_by: ClassVar[tuple[str, ...]] = ("claims",)
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
 
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: Measured, most: int
-    ) -> Sequence[int]:
+    def reshape(self, query: GraphQuery, graph: Graph, found: Measured, most: int) -> Sequence[int]:
         count = graph.node_count
         adjacency = np.zeros((count, count), dtype=np.int64)
         for u, v in graph.edges().tolist():
@@ -226,9 +212,7 @@ class PrintedStars(_ReshapedSmooth, Smooth):
 class _Local(_ReshapedSmooth):
     fault: ClassVar[str] = "noise on the local sensitivity itself, which neighbours do not share"
 
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: Measured, most: int
-    ) -> Sequence[int]:
+    def reshape(self, query: GraphQuery, graph: Graph, found: Measured, most: int) -> Sequence[int]:
         return found.profile
 
     def bound(self, found: Measured, most: int, settings: Parameters) -> Fraction:
@@ -251,6 +235,22 @@ class LocalPure(_Local, SmoothPure):
     shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedHeavy
 
 
+class HalfDrawn(Twin, Smooth):
+    """The settings are right and the draw is not: half the scale that they say."""
+
+    name: ClassVar[str] = "smooth, half the scale drawn"
+    mimics: ClassVar[str] = "smooth"
+    fault: ClassVar[str] = "the code draws less noise than its stated settings say"
+    questions: ClassVar[Sequence[Query]] = (triangles(),)
+    caught_by: ClassVar[tuple[str, ...]] = ("sampler",)
+
+    def noise(self, scale: Fraction, source: Source | None) -> int:
+        return super().noise(scale / 2, source)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        return DESCRIBERS["smooth"](terms, settings, dataset)
+
+
 class CutHistogram(Skipping, Laplace):
     """A histogram that ends at the true largest degree."""
 
@@ -271,7 +271,9 @@ class CutHistogram(Skipping, Laplace):
         law = honest.parts[0][1]
         assert isinstance(law, LaplaceVector)
         end = self._end(dataset)
-        return Description((("answer", replace(law, centre=law.centre[:end], scales=law.scales[:end])),))
+        return Description(
+            (("answer", replace(law, centre=law.centre[:end], scales=law.scales[:end])),)
+        )
 
     def _end(self, graph: Graph) -> int:
         return max(vector(degrees().truth(graph))) + 1
@@ -326,6 +328,7 @@ def graph_twins() -> list[Twin]:
         DeletionsSmooth(),
         DeletionsPure(),
         PrintedStars(),
+        HalfDrawn(),
         LocalSmooth(),
         LocalPure(),
         CutHistogram(),

@@ -23,7 +23,7 @@ from tulle.graphs.isotonic import Isotonic
 from tulle.graphs.ladder import Ladder, Steep
 from tulle.graphs.laplace import Laplace
 from tulle.graphs.queries import degree_distribution, degrees, edges, k_triangles, stars, triangles
-from tulle.graphs.settings import SpreadLaw
+from tulle.graphs.settings import SpreadLaw, graph_query
 from tulle.graphs.smooth import Smooth, SmoothPure
 from tulle.noise import SeededSource, discrete_laplace
 
@@ -94,10 +94,17 @@ class Scaled(Wrapped):
             (Ladder, _COUNTS, "decay", twice),
             (Steep, _COUNTS, "decay", twice),
             (SmoothPure, _COUNTS, "alpha", twice),
-            (Smooth, _COUNTS, "alpha", twice),
+            # Half the noise would still be private here: half of epsilon pays for a change of
+            # scale that, on small graphs, never comes together with the largest move.
+            (Smooth, _COUNTS, "alpha", 2 * twice),
         ]
+        names = {
+            half: "half the noise",
+            twice: "half the noise",
+            2 * twice: "a quarter of the noise",
+        }
         return [
-            _make(cls, original, "half the noise", questions=asked, setting=setting, factor=factor)
+            _make(cls, original, names[factor], questions=asked, setting=setting, factor=factor)
             for original, asked, setting, factor in rows
         ]
 
@@ -184,5 +191,5 @@ class Skipping(Twin):
         if self.mimics == "isotonic":
             final = np.array(consistent(terms.query, nodes, tuple(values.tolist())))
         else:
-            final = np.clip(values, 0, nodes)
+            final = np.clip(values, 0, graph_query(terms).maximum(nodes))
         return Outcome(final, None)

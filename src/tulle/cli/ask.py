@@ -76,9 +76,9 @@ def ask(
     asking = Asking(query, price, mechanism, options.read_like(like), settings)
 
     if purse is None:
-        warn(NO_LEDGER)
         with waiting("asking"):
             release = asking.release(graph)
+        warn(NO_LEDGER)
         left, kept = None, False
     else:
         with waiting("asking"):
@@ -164,9 +164,7 @@ def _to_json(
     from tulle.cli.tables import interval_json
     from tulle.core.exact import text
 
-    remaining = (
-        None if left is None else {"epsilon": text(left.epsilon), "delta": text(left.delta)}
-    )
+    remaining = None if left is None else {"epsilon": text(left.epsilon), "delta": text(left.delta)}
     return {
         "release": release.to_json(),
         "interval": interval_json(release),

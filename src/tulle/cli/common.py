@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
@@ -40,7 +40,8 @@ _PATIENCE = 0.5
 """Seconds before a progress bar is worth showing."""
 
 _KEYWORD = re.compile(
-    r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|spread_share)="
+    r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta)="
+    r"([^\s.,;:)])?"
 )
 
 
@@ -77,8 +78,8 @@ def _finite(data: Any) -> Any:
 
 def in_options(message: str) -> str:
     """Say ``--like`` where the library, which speaks to Python, says ``like=``."""
-    return _KEYWORD.sub(lambda found: f"--{found[1].replace('_', '-')} ", message).replace(
-        "--spread-share ", "--option spread_share="
+    return _KEYWORD.sub(
+        lambda found: f"--{found[1]}" + (f" {found[2]}" if found[2] else ""), message
     )
 
 
@@ -120,9 +121,10 @@ def command(
             raise typer.Exit(_failed("InputError", message, error, as_json)) from None
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
-        except Exception as error:  # noqa: BLE001 - an unknown message may quote a record
+        except Exception as error:
             if os.environ.get("TULLE_DEBUG") == "1":
                 raise
+            # Its message is unknown and may quote a record.
             raise typer.Exit(_failed("fault", _fault(error), error, as_json)) from None
 
     return wrapped
@@ -181,8 +183,14 @@ def progress() -> Iterator[Report]:
         bar.stop()
 
 
-def waiting(label: str) -> AbstractContextManager[Any]:
-    """Show on a terminal that something is going on which cannot say how far it is."""
+@contextmanager
+def waiting(label: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal that work goes on which cannot say how far it is.
+
+    The function it gives changes the words.
+    """
     if not sys.stderr.isatty():
-        return nullcontext()
-    return _console(stderr=True).status(label)
+        yield lambda words: None
+        return
+    with _console(stderr=True).status(label) as status:
+        yield status.update

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from tulle.core.ledger import Ledger
     from tulle.core.plan import Plan
-    from tulle.core.query import Query
     from tulle.core.release import Release
     from tulle.core.session import Session
     from tulle.graphs.data import Graph
@@ -133,13 +133,13 @@ def _make_network(console: Console, path: Path) -> tuple[Graph, Graph]:
         f"{PEOPLE:,} people and their friendships, in communities with a few very sociable "
         f"members. They are made up, and written to {path}.\n"
     )
-    _pair(console, "Protected", "every single friendship: whether it is there stays hidden")
+    _pair(console, "Protected", "every single friendship (unit: edge)")
     _pair(console, "Public", f"that there are {PEOPLE:,} people")
     _pair(
         console,
-        "Epsilon",
-        "what an answer may give away about a friendship: the chance of any outcome changes by a "
-        "factor of e^epsilon at most, with it or without it",
+        "Price",
+        "epsilon: with one friendship more or less, the chance of any answer changes by a factor "
+        "of e^epsilon at most",
     )
     return graph, social_network(PEOPLE, seed=2)
 
@@ -173,7 +173,9 @@ def _open_account(console: Console, path: Path, graph: Graph) -> tuple[Ledger, S
     return ledger, session
 
 
-def _ask(session: Session, graph: Graph, like: Graph, text: str, epsilon: str, words: str) -> Answer:
+def _ask(
+    session: Session, graph: Graph, like: Graph, text: str, epsilon: str, words: str
+) -> Answer:
     query = options.parse_question(text)
     plan = session.plan(query, epsilon=epsilon, like=like)
     release = session.ask(query, epsilon=epsilon, like=like)
@@ -202,23 +204,23 @@ def _predicted(plan: Plan, like: Graph) -> float:
 
 
 def _show_answers(console: Console, answers: list[Answer], session: Session) -> None:
-    from tulle.cli.tables import figure, simple
+    from tulle.cli.tables import error_figure, figure, simple
 
     drawn = simple()
-    for title in ("question", "epsilon", "released", "truth", "off by", "predicted: 95 % within"):
-        drawn.add_column(title, justify="left" if title == "question" else "right")
-    for answer in answers:
-        price = str(answer.release.guarantee.epsilon and float(answer.release.guarantee.epsilon))
-        if answer.single:
-            values = (figure(answer.release.value), figure(answer.truth), figure(answer.off))
-            drawn.add_row(str(answer.plan.query), price, *values, f"± {figure(answer.predicted)}")
-        else:
-            size = f"{len(answer.release.value):,} numbers"
-            means = (f"{figure(answer.off)} each", f"mean {figure(answer.predicted)} each")
-            drawn.add_row(str(answer.plan.query), price, size, size, *means)
+    drawn.add_column("question", overflow="fold")
+    for title in ("epsilon", "released", "off by", "predicted"):
+        drawn.add_column(title, justify="right", no_wrap=True)
+    for answer, (_, epsilon, _) in zip(answers, QUESTIONS, strict=True):
+        off, predicted = error_figure(answer.off), f"± {error_figure(answer.predicted)}"
+        if not answer.single:
+            off, predicted = f"{off} each", f"{error_figure(answer.predicted)} each"
+        value = figure(answer.release.value, first=0)
+        drawn.add_row(str(answer.plan.query), epsilon, value, off, predicted)
     console.print(drawn)
     console.print(
-        "The truth is shown only because the network is made up; it is never part of a release. "
+        "Predicted is what 19 of 20 errors stay within, known before the price was paid; for the "
+        "distribution, the mean error of a number. How far they are off can be shown only because "
+        "the network is made up: no release ever says it. "
         f"Left in the account: {session.remaining}."
     )
 
@@ -281,16 +283,18 @@ def _draw(console: Console, answers: list[Answer], path: Path) -> bool:
         if answer.single:
             low, high = answer.release.interval(0.95)
             places = (per_cent(answer, end) for end in (answer.release.value, low, high))
-            bars.append(Bar(answer.words, figure(answer.release.value), *places))
+            value = answer.release.value
+            released = f"{value:.3f}" if isinstance(value, float) else figure(value)
+            bars.append(Bar(answer.words, released, *places))
     distribution = next(answer for answer in answers if not answer.single)
     spent = sum(float(epsilon) for _, epsilon, _ in QUESTIONS)
     try:
         draw(
             path,
-            title=f"What {PEOPLE:,} people's friendships look like from outside",
+            title=f"The friendships of {PEOPLE:,} made-up people, seen from outside",
             subtitle=(
-                "Whether any one friendship exists stays hidden. All of this together cost "
-                f"epsilon = {spent:g}. Made-up network."
+                "With any one friendship more or less, the chance of these answers changes by a "
+                f"factor of e^{spent:g} ≈ {math.exp(spent):.0f} at most (epsilon = {spent:g})."
             ),
             inside=distribution.truth,
             outside=distribution.release.value,
@@ -298,7 +302,7 @@ def _draw(console: Console, answers: list[Answer], path: Path) -> bool:
         )
     except MissingExtraError as error:
         _title(console, "No picture")
-        console.print(str(error), style="yellow")
+        console.print(str(error), style="yellow", soft_wrap=True)  # a command to copy
         return False
     return True
 

@@ -18,7 +18,7 @@ Counts = npt.NDArray[np.int64]
 _INSIDE = "#d4d4d4"
 _OUTSIDE = "#0072B2"
 _INK = "#2b2b2b"
-_LEFT = 0.062
+_LEFT = 0.07
 _NAMES = 0.72
 """Room for the names left of the bars, as a share of the width that the bars have."""
 
@@ -68,12 +68,11 @@ def draw(
 def _distributions(axes: Any, inside: Counts, outside: Counts) -> None:
     """Draw how many people have at least so many friends: no bar is too thin to see."""
     truth, released = _at_least(inside), _at_least(outside)
-    last = max(len(truth), len(released))
     friends = np.arange(1, len(truth) + 1)
     axes.fill_between(friends, truth, 0.5, step="mid", color=_INSIDE, label="the truth", lw=0)
     axes.plot(
-        np.arange(1, len(released) + 1),
-        released,
+        np.arange(1, len(released) + 2),
+        np.append(released, 0.5),  # nobody has more: the line falls off the picture
         drawstyle="steps-mid",
         color=_OUTSIDE,
         linewidth=2.4,
@@ -81,7 +80,8 @@ def _distributions(axes: Any, inside: Counts, outside: Counts) -> None:
     )
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlim(1, last * 1.15)
+    # Noise may leave a last person with absurdly many friends; twice the truth shows enough.
+    axes.set_xlim(1, min(1.15 * max(len(truth), len(released)), 2 * len(truth)))
     axes.set_ylim(0.8, 1.3 * float(inside.sum()))
     _plain_ticks(axes.xaxis, [1, 2, 5, 10, 20, 50, 100, 200])
     _plain_ticks(axes.yaxis, [1, 10, 100, 1000, 10_000])
@@ -91,7 +91,7 @@ def _distributions(axes: Any, inside: Counts, outside: Counts) -> None:
     axes.text(
         0.04,
         0.08,
-        "Many people: the answer is sharp.\nFew people: it blurs, which protects them.",
+        "Many people: a sharp answer.\nFew people: a blurred one, by design.",
         transform=axes.transAxes,
         fontsize=11.5,
         color=_INK,
@@ -130,9 +130,7 @@ def _answers(axes: Any, bars: Sequence[Bar]) -> None:
         axes.annotate(
             bar.released, (0, place), xytext=(-14, -9), fontsize=12, color=_OUTSIDE, **beside
         )
-    axes.axvline(
-        0, color=_INK, linewidth=1.1, linestyle=(0, (4, 3)), zorder=0, label="the truth"
-    )
+    axes.axvline(0, color=_INK, linewidth=1.1, linestyle=(0, (4, 3)), zorder=0, label="the truth")
     axes.set_yticks([])
     axes.set_ylim(-0.55, len(bars) - 0.45)
     reach = 1.12 * max(max(abs(bar.low), abs(bar.high)) for bar in bars)

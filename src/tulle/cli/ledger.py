@@ -53,8 +53,8 @@ def accounts(file: File, as_json: options.Json = False) -> None:
     known = ledger.accounts()
     if as_json:
         listed = [_account_json(ledger, item) for item in known]
-        for item in listed:
-            del item["debits"]
+        for row in listed:
+            del row["debits"]
         print_json({"accounts": listed})
         return
     from tulle.cli.tables import simple
@@ -82,7 +82,7 @@ def verify(
     as_json: options.Json = False,
 ) -> None:
     """Check the whole ledger, also against a noted head and published releases."""
-    from tulle.core.store import Head
+    from tulle.core.chain import Head
     from tulle.core.store import verify as check
 
     noted = None if head is None else Head.parse(head)
@@ -194,16 +194,16 @@ def _show_account(ledger: Ledger, account: Account) -> None:
     drawn.add_column("entry", justify="right")
     drawn.add_column("time (UTC)", no_wrap=True)
     drawn.add_column("question", overflow="fold")
-    drawn.add_column("price", overflow="fold")
-    drawn.add_column("answer", overflow="fold")
+    drawn.add_column("price")
+    drawn.add_column("answer", justify="right")
     for entry in ledger.debits(account.name):
         kept = answers.get(entry.digest)
         drawn.add_row(
             str(entry.number),
-            entry.time[:19].replace("T", " "),
+            entry.time[:16].replace("T", " "),
             str(entry.body["question"]),
             str(Guarantee.from_json(entry.body["guarantee"])).rpartition(", ")[0],
-            "none kept" if kept is None else tables.figure(kept.value),
+            "none kept" if kept is None else tables.figure(kept.value, first=0),
         )
     if drawn.row_count:
         out.print(drawn)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tulle.cli.common import progress
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, QueryError, TulleError
 
 if TYPE_CHECKING:
     from tulle.core.query import Query
     from tulle.core.unit import Unit
     from tulle.graphs.data import Graph
+
+_READING = "Reading the network"
 
 Edges = Annotated[
     Path,
@@ -39,9 +41,7 @@ UnitName = Annotated[
 Epsilon = Annotated[
     str, typer.Option("--epsilon", help="What the answer may cost.", show_default=False)
 ]
-Delta = Annotated[
-    str, typer.Option("--delta", help="Lets mechanisms that need a delta take part.")
-]
+Delta = Annotated[str, typer.Option("--delta", help="Lets mechanisms that need a delta take part.")]
 MechanismName = Annotated[
     str | None, typer.Option("--mechanism", help="Use this one, not the one predicted best.")
 ]
@@ -60,26 +60,37 @@ Like = Annotated[
 Nodes = Annotated[
     int | None,
     typer.Option(
-        "--nodes", help="The public number of nodes, if some have no edges; ids are then 0 to N-1."
+        "--nodes",
+        help="The public number of nodes, if some have no edges; ids are then 0 to N-1.",
+        rich_help_panel=_READING,
     ),
 ]
 Columns = Annotated[
     str | None,
     typer.Option(
-        "--columns", metavar="A,B", help="The two columns of an edge list, by name or from 0."
+        "--columns",
+        metavar="A,B",
+        help="The two columns of an edge list, by name or from 0.",
+        rich_help_panel=_READING,
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", help="What to leave out: weights, direction; may be repeated."),
+    typer.Option(
+        "--ignore",
+        help="What to leave out: weights, direction; may be repeated.",
+        rich_help_panel=_READING,
+    ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", help="edges, parquet, mtx or graphml, if the name does not say."),
+    typer.Option(
+        "--format",
+        help="edges, parquet, mtx or graphml, if the name does not say.",
+        rich_help_panel=_READING,
+    ),
 ]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 @dataclass(frozen=True)
@@ -148,7 +159,21 @@ def parse_question(text: str) -> Query:
     from tulle.core import registry
     from tulle.core.query import parse
 
-    return parse(text.strip(), registry.find("query", "graph"))
+    known = registry.find("query", "graph")
+    try:
+        return parse(text.strip(), known)
+    except TulleError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        # Nothing but the question has been looked at, so what is wrong may be said in full.
+        raise QueryError(
+            f"{_shortened(text)!r} is not a question ({error}). Write for example: triangles, "
+            f"stars(2), 3 * triangles / stars(2). Known: {', '.join(sorted(known))}."
+        ) from None
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def parse_options(named: list[str] | None) -> dict[str, Any]:

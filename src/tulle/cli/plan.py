@@ -8,6 +8,7 @@ from tulle.cli import options
 from tulle.cli.common import command, in_options, print_json, printer, waiting
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from tulle.core.plan import Offer, Plan
@@ -54,37 +55,41 @@ def plan(
         return
     out = printer()
     out.print(f"Plan for {made.query}", style="bold")
-    out.print(f"{made.guarantee}\n")
-    out.print(table(made))
+    out.print(str(made.guarantee))
+    show(out, made)
     for note in (*notes(made), network.public(price)):
         out.print(note, style="dim")
     out.print("Nothing is spent.", style="green")
 
 
-def table(made: Plan) -> Table:
-    """Return the offers as a table, the chosen ones marked."""
-    from rich.table import Table
+def show(out: Console, made: Plan) -> None:
+    """Print the offers, one table for each question that is asked of the data."""
+    for part in made.parts or (made,):
+        if made.parts:
+            out.print(f"  {part.query}", style="bold")
+        out.print(table(part))
 
+
+def table(leaf: Plan) -> Table:
+    """Return the offers for one question as a table, the chosen one marked."""
     from tulle.cli.tables import simple
 
-    drawn: Table = simple()
+    drawn = simple()
     drawn.add_column("")
-    drawn.add_column("question")
     drawn.add_column("mechanism")
     drawn.add_column("price")
     drawn.add_column("median error", justify="right")
     drawn.add_column("95 % within", justify="right")
     drawn.add_column("on any data", justify="right")
-    for part in made.parts or (made,):
-        for row in part.rows():
-            drawn.add_row(*row.values(), style="bold" if row["chosen"] else "dim")
-        drawn.add_section()
+    for row in leaf.rows():
+        shown = [content for name, content in row.items() if name != "query"]
+        drawn.add_row(*shown, style="bold" if row["chosen"] else "dim")
     return drawn
 
 
 def notes(made: Plan) -> list[str]:
     """Return what belongs below the table, in the words of the command line."""
-    return [in_options(note).replace("--like  for", "--like for") for note in made.notes()]
+    return [in_options(note) for note in made.notes()]
 
 
 def to_json(made: Plan) -> dict[str, Any]:

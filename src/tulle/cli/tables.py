@@ -17,7 +17,9 @@ def simple(**settings: Any) -> Table:
     from rich import box
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", **settings)
+    return Table(
+        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", **settings
+    )
 
 
 def facing() -> Table:
@@ -30,20 +32,26 @@ def facing() -> Table:
     return drawn
 
 
-def figure(value: Any) -> str:
+def figure(value: Any, *, first: int = 8) -> str:
     """Write a released number for people; of several numbers, say how many and the first."""
     import numpy as np
 
     if np.ndim(value):
         flat = np.ravel(value)
-        shown = ", ".join(figure(item) for item in flat[:8].tolist())
-        return f"{flat.size:,} numbers: {shown}{', …' if flat.size > 8 else ''}"
+        shown = ", ".join(figure(item) for item in flat[:first].tolist())
+        number = f"{flat.size:,} numbers"
+        return f"{number}: {shown}{', …' if flat.size > first else ''}" if shown else number
     if isinstance(value, int | np.integer):
         return f"{int(value):,}"
     if isinstance(value, float | np.floating):
         size = abs(float(value))
-        return f"{float(value):,.0f}" if size >= 1e4 else f"{float(value):.5g}"
+        return f"{float(value):,.0f}" if size >= 1e3 else f"{float(value):.5g}"
     return str(value)
+
+
+def error_figure(value: float) -> str:
+    """Write the size of an error: two digits are enough, unless it is large."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def interval(release: Release) -> str:

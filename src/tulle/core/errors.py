@@ -45,3 +45,14 @@ class MissingExtraError(TulleError, ImportError):
             f"Install it with: pip install 'tulle[{extra}]'"
         )
         self.name = library
+
+
+class UnkeptAnswerWarning(UserWarning):
+    """An answer was paid for and drawn, but the ledger could not store it: save it yourself."""
+
+    def __init__(self, account: str, cause: Exception) -> None:
+        reason = str(cause).replace(" Nothing was spent.", "")
+        super().__init__(
+            f"The answer was booked on account {account!r} and is returned here, but it could not "
+            f"be kept in the ledger: asking again would cost again. Save it now. ({reason})"
+        )

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core import validate
+from tulle.core.chain import Entry, Head, Problem, canonical
 from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError, InputError, LedgerError
 from tulle.core.exact import Number, rational, round_down, text
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.release import Release
 from tulle.core.session import Session
-from tulle.core.store import Entry, Head, Problem, Store, canonical
+from tulle.core.store import Store
 from tulle.core.unit import Unit
 
 
@@ -110,8 +111,8 @@ class Ledger:
         Raises:
             LedgerError: when the account exists with other terms or other public facts.
         """
-        if not isinstance(name, str) or not name.strip():
-            raise InputError(f"name must be text that names the account; got {name!r}.")
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise InputError(f"name must be printable text that names the account; got {name!r}.")
         if not isinstance(dataset, Dataset):
             raise InputError(f"A sealed dataset is needed; got {type(dataset).__name__}.")
         known = dataset.check_unit(unit)

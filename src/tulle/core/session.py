@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, TulleError, UnkeptAnswerWarning
 from tulle.core.exact import Number
 from tulle.core.mechanism import Outcome
 from tulle.core.plan import Plan, make_plan
@@ -163,6 +164,9 @@ class Session:
         Raises:
             BudgetError: when the account does not hold enough; nothing is spent.
             LedgerError: when the ledger cannot be used; nothing is spent.
+
+        Warns:
+            UnkeptAnswerWarning: when the answer was paid for but could not be stored.
         """
         plan = self.plan(
             query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, **options
@@ -172,7 +176,11 @@ class Session:
         if stored is not None:
             return stored
         answer = _draw(plan, self._dataset, source, debit=debit)
-        self._ledger.keep(self.name, debit, key, answer)
+        try:
+            self._ledger.keep(self.name, debit, key, answer)
+        except TulleError as error:
+            # The price is paid and the answer drawn: losing it as well would help nobody.
+            warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
         return answer
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 _INT_LIMIT = 2**62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Lattice:
     """The multiples of a step that is a power of two.
 

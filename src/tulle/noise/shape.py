@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
@@ -52,21 +52,23 @@ def by_value(values: Any, name: str, size: Size | None, draw: Callable[[Any, int
         )
     out = np.empty(entries.shape, dtype=np.int64)
     flat = out.reshape(-1)
-    listed = entries.reshape(-1).tolist()
-    groups: dict[Any, list[int]] = {}
-    if entries.dtype != object and entries.size:
-        # Sorting finds the groups of a numeric array without a Python loop over entries.
-        kinds, inverse = np.unique(entries.reshape(-1), return_inverse=True)
+    for kind, places in _groups(entries.reshape(-1)):
+        flat[places] = draw(kind, len(places))
+    return out
+
+
+def _groups(entries: Array) -> Iterator[tuple[Any, Any]]:
+    """Yield each different entry with the places where it stands."""
+    if entries.dtype == object:  # fractions and texts: comparable, but not by numpy
+        groups: dict[Any, list[int]] = {}
+        for place, entry in enumerate(entries.tolist()):
+            groups.setdefault(entry, []).append(place)
+        yield from groups.items()
+    elif entries.size:
+        kinds, inverse = np.unique(entries, return_inverse=True)
         order = np.argsort(inverse, kind="stable")
         cuts = np.cumsum(np.bincount(inverse))[:-1]
-        for kind, places in zip(kinds.tolist(), np.split(order, cuts), strict=True):
-            flat[places] = draw(kind, len(places))
-        return out
-    for place, entry in enumerate(listed):
-        groups.setdefault(entry, []).append(place)
-    for entry, members in groups.items():
-        flat[members] = draw(entry, len(members))
-    return out
+        yield from zip(kinds.tolist(), np.split(order, cuts), strict=True)
 
 
 def is_array(value: Any) -> bool:

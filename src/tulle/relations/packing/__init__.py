@@ -1,1 +1,7 @@
-"""x"""
+"""The packing LP and the deletion LP of truncation mechanisms, solved to certified bounds."""
+
+from tulle.relations.packing.deletion import DeletionOracle, decide_deletion
+from tulle.relations.packing.problem import PackingProblem
+from tulle.relations.packing.solve import Bracket, solve
+
+__all__ = ["Bracket", "DeletionOracle", "PackingProblem", "decide_deletion", "solve"]

@@ -182,19 +182,17 @@ def raise_deletions(
     rows: Array,
     weights: Array,
     capacities: Array,
-    sizes: Array,
     row_offsets: Array,
     row_columns: Array,
     binding: Array,
-    deletable: Array,
     deletions: Array,
-) -> float:
-    """Raise deletions in place until every load fits; return their sum.
+    grid: float,
+) -> None:
+    """Raise deletions in place until every binding load fits its capacity.
 
-    Rows are visited in turn, each raised as far as its own load asks for. The load falls, convex
-    and piecewise linear, while its deletion grows, so Newton's method from the left ends exactly.
-    A row that is not deletable is dominated by one that is; its load is met by raising that one's
-    share, found as the deletable member that most of its remaining tuples have.
+    Rows are visited in turn, each raised as far as its own load asks for, to a multiple of 1/grid.
+    The load falls, convex and piecewise linear, while the deletion grows, so Newton's method from
+    the left never overshoots and ends after few steps.
     """
     remaining = np.empty(len(weights))
     for column in range(len(weights)):
@@ -202,51 +200,41 @@ def raise_deletions(
         for place in range(offsets[column], offsets[column + 1]):
             left -= deletions[rows[place]]
         remaining[column] = left
-    shares = np.zeros(len(capacities))
     for row in range(len(capacities)):
         if not binding[row]:
             continue
-        for _ in range(200):
+        while deletions[row] < 1.0:
             load = 0.0
-            for place in range(row_offsets[row], row_offsets[row + 1]):
-                column = row_columns[place]
-                if remaining[column] > 0.0:
-                    load += weights[column] * remaining[column]
-            if load <= capacities[row] * (1.0 + 1e-12):
-                break
-            # Which deletion lowers this load fastest?
-            target = row
-            if not deletable[row]:
-                target = -1
-                most = 0.0
-                for place in range(row_offsets[row], row_offsets[row + 1]):
-                    column = row_columns[place]
-                    if remaining[column] > 0.0:
-                        for member in range(offsets[column], offsets[column + 1]):
-                            other = rows[member]
-                            if deletable[other]:
-                                shares[other] += weights[column]
-                                if shares[other] > most:
-                                    most = shares[other]
-                                    target = other
-                for place in range(row_offsets[row], row_offsets[row + 1]):
-                    column = row_columns[place]
-                    for member in range(offsets[column], offsets[column + 1]):
-                        shares[rows[member]] = 0.0
-                if target < 0:
-                    break
             slope = 0.0
             for place in range(row_offsets[row], row_offsets[row + 1]):
                 column = row_columns[place]
                 if remaining[column] > 0.0:
+                    load += weights[column] * remaining[column]
                     for member in range(offsets[column], offsets[column + 1]):
-                        if rows[member] == target:
+                        if rows[member] == row:
                             slope += weights[column]
-            grow = (load - capacities[row]) / slope
-            deletions[target] += grow
-            for place in range(row_offsets[target], row_offsets[target + 1]):
+            if load <= capacities[row]:
+                break
+            grow = np.ceil((load - capacities[row]) / slope * grid) / grid
+            grow = min(grow, 1.0 - deletions[row])
+            deletions[row] += grow
+            for place in range(row_offsets[row], row_offsets[row + 1]):
                 remaining[row_columns[place]] -= grow
-    total = 0.0
-    for row in range(len(capacities)):
-        total += sizes[row] * deletions[row]
-    return total
+
+
+@compiled
+def transpose(offsets: Array, rows: Array, count: int) -> tuple[Array, Array]:
+    """Return (offsets, columns) by row; a column is listed as often as it names the row."""
+    starts = np.zeros(count + 1, np.int64)
+    for row in rows:
+        starts[row + 1] += 1
+    for row in range(count):
+        starts[row + 1] += starts[row]
+    fill = starts[:count].copy()
+    columns = np.empty(len(rows), np.int32)
+    for column in range(len(offsets) - 1):
+        for place in range(offsets[column], offsets[column + 1]):
+            row = rows[place]
+            columns[fill[row]] = column
+            fill[row] += 1
+    return starts, columns

@@ -9,8 +9,9 @@ extrapolated levels. The iteration is ``z <- (k+1)/(k+2) (2 T(z) - z) + 1/(k+2) 
 is reset when the fixed-point residual has fallen enough, and the balance between primal and dual
 steps is then set anew from how far each side has moved.
 
-Steps are diagonal (Pock and Chambolle, 2011): ``s_c = weight^a / size`` for a column and
-``1 / sum of weight^a`` over its columns for a row, so that the scaled incidence has norm at most 1.
+Steps are diagonal (Pock and Chambolle, 2011): ``weight / size`` for a column and
+``1 / (sum of the weights of its columns)`` for a row, so that the scaled incidence has norm at most
+1 and merging columns changes nothing.
 
 References: Lu and Yang, "Restarted Halpern PDHG for linear programming" (2024); Applegate et al.,
 "Practical large-scale linear programming using primal-dual hybrid gradient" (2021).
@@ -33,21 +34,21 @@ ARTIFICIAL = 0.36
 
 
 @compiled
-def column_steps(offsets: Array, weights: Array, power: float) -> Array:
+def column_steps(offsets: Array, weights: Array) -> Array:
     """Return the diagonal step of every column."""
     steps = np.empty(len(weights))
     for column in range(len(weights)):
-        steps[column] = weights[column] ** power / (offsets[column + 1] - offsets[column])
+        steps[column] = weights[column] / (offsets[column + 1] - offsets[column])
     return steps
 
 
 @compiled
-def row_steps(offsets: Array, rows: Array, weights: Array, power: float, count: int) -> Array:
+def row_steps(offsets: Array, rows: Array, weights: Array, count: int) -> Array:
     """Return the diagonal step of every row."""
     sums = np.zeros(count)
     for column in range(len(weights)):
         for place in range(offsets[column], offsets[column + 1]):
-            sums[rows[place]] += weights[column] ** power
+            sums[rows[place]] += weights[column]
     return 1.0 / sums
 
 

@@ -12,6 +12,8 @@ unreduced problem, so rounding here can cost a little of the gap and never the t
    every other tuple of p is left out.
 4. Tuples with the same remaining rows merge, with the sum of their weights: the optimum can be
    spread over them in proportion to weight.
+5. Participants and columns that colour refinement cannot tell apart become one
+   (:mod:`tulle.relations.packing.symmetry`).
 
 Step 3 lowers the loads of other rows, so 1 to 3 repeat until nothing changes. If every tuple needs
 one participant, the problem is gone after the first round: the value is the sum of
@@ -28,6 +30,7 @@ import numpy.typing as npt
 
 from tulle.relations.packing.compiled import compiled
 from tulle.relations.packing.problem import PackingProblem
+from tulle.relations.packing.symmetry import collapse, refine
 
 Array = npt.NDArray[Any]
 
@@ -40,8 +43,8 @@ class ReducedProblem:
 
     Column ``c`` needs ``rows[offsets[c]:offsets[c + 1]]`` and is worth ``weights[c]``; row ``r``
     holds ``capacities[r]``. ``column_of`` gives each tuple's column, or -1 when it is settled at
-    the fraction ``settled`` of its weight; ``participant_of`` gives each row's participant, and
-    ``prices`` those of the participants without a row.
+    the fraction ``settled`` of its weight; ``row_of`` gives each participant's row, or -1 when
+    their price is already known from ``prices``.
     """
 
     offsets: Array
@@ -50,7 +53,7 @@ class ReducedProblem:
     capacities: Array
     column_of: Array
     settled: Array
-    participant_of: Array
+    row_of: Array
     prices: Array
 
     @property
@@ -60,48 +63,51 @@ class ReducedProblem:
 
     @property
     def row_count(self) -> int:
-        """The number of participants that can bind."""
+        """The number of classes of participants that can bind."""
         return len(self.capacities)
 
     def fractions(self, levels: Array) -> Array:
         """Return what fraction of each tuple the column levels stand for."""
-        taken = self.settled.copy()
-        inside = self.column_of >= 0
-        columns = self.column_of[inside]
-        taken[inside] = levels[columns] / self.weights[columns]
-        return taken
+        if not self.column_count:
+            return self.settled
+        shares = levels / self.weights
+        return np.where(self.column_of >= 0, shares[self.column_of], self.settled)
 
-    def full_prices(self, prices: Array) -> Array:
+    def everyone(self, prices: Array) -> Array:
         """Return the price of every participant, given the prices of the rows."""
-        everyone = self.prices.copy()
-        everyone[self.participant_of] = prices
-        return everyone
+        if not self.row_count:
+            return self.prices
+        return np.where(self.row_of >= 0, prices[self.row_of], self.prices)
 
 
-def reduce(problem: PackingProblem, tau: float) -> ReducedProblem:
+def reduce(problem: PackingProblem, tau: float, *, symmetry: bool = True) -> ReducedProblem:
     """Return the packing problem at threshold ``tau`` after all reductions."""
-    offsets, participants = problem.offsets, problem.participants
-    alive, capacities, open_tuples, settled, prices = _settle(
-        offsets, participants, problem.weights, problem.loads, float(tau), _ROUNDS
+    alive, held, undecided, settled, prices = _settle(
+        problem.offsets, problem.participants, problem.weights, problem.loads, float(tau), _ROUNDS
     )
-    row_of, participant_of = _number(alive)
-    columns, rows, weights, column_of = _merge(
-        offsets, participants, problem.weights, open_tuples, row_of
+    row_of, members = number(alive)
+    offsets, rows, weights, column_of = merge(
+        problem.offsets, problem.participants, problem.weights, undecided, row_of
     )
+    capacities = held[members]
+    classes = refine(offsets, rows, weights, capacities) if symmetry and len(weights) else None
+    if classes is not None:
+        row_class, column_class = classes
+        columns = int(column_class.max()) + 1
+        offsets, rows, weights = collapse(
+            offsets, rows, weights, row_class, column_class, columns
+        )
+        capacities = np.bincount(row_class, capacities)
+        row_of = np.where(row_of >= 0, row_class[row_of], -1)
+        column_of = np.where(column_of >= 0, column_class[column_of], -1)
     return ReducedProblem(
-        columns,
-        rows,
-        weights,
-        capacities[participant_of],
-        column_of,
-        settled,
-        participant_of,
-        prices,
+        offsets, rows, weights, capacities, column_of, settled, row_of, prices
     )
 
 
 @compiled
-def _number(alive: Array) -> tuple[Array, Array]:
+def number(alive: Array) -> tuple[Array, Array]:
+    """Number the marked participants: (number of each or -1, those numbered)."""
     numbers = np.full(len(alive), -1, np.int32)
     members = np.empty(len(alive), np.int32)
     count = 0
@@ -195,7 +201,7 @@ def _settle(
 
 
 @compiled
-def _merge(
+def merge(
     offsets: Array, participants: Array, weights: Array, chosen: Array, row_of: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Merge tuples with the same rows: (offsets, rows, weights, column of every tuple).

@@ -56,10 +56,15 @@ def _refine(
         row_colours[row] = _mix(touched[row] ^ _mix(row_colours[row] + np.uint64(3)))
 
 
-def refine(offsets: Array, rows: Array, weights: Array, capacities: Array) -> tuple[Array, Array]:
-    """Return the class of every row and of every column, numbered from zero."""
+def refine(
+    offsets: Array, rows: Array, weights: Array, marks: Array
+) -> tuple[Array, Array] | None:
+    """Return the class of every row and column, numbered from zero; None if nothing merges.
+
+    ``marks`` tells rows apart from the start: their capacities, for one.
+    """
     # Adding zero turns -0.0 into 0.0, which has other bits and the same meaning.
-    row_colours = (capacities + 0.0).view(np.uint64).copy()
+    row_colours = (marks + 0.0).view(np.uint64).copy()
     weight_bits = (weights + 0.0).view(np.uint64)
     column_colours = np.zeros(len(weights), np.uint64)
     classes = len(np.unique(row_colours))
@@ -71,8 +76,33 @@ def refine(offsets: Array, rows: Array, weights: Array, capacities: Array) -> tu
         classes = refined
     else:
         # Not yet stable: an unfinished partition is not equitable, so nothing may merge.
-        return np.arange(len(capacities)), np.arange(len(weights))
+        return None
+    if classes == len(marks):
+        return None
     # The columns were coloured by the rows before the last round, which split nothing.
     row_class = np.unique(row_colours, return_inverse=True)[1]
     column_class = np.unique(column_colours, return_inverse=True)[1]
     return row_class.astype(np.int32), column_class.astype(np.int32)
+
+
+@compiled
+def collapse(
+    offsets: Array, rows: Array, weights: Array, row_class: Array, column_class: Array, columns: int
+) -> tuple[Array, Array, Array]:
+    """Return one column per class, with the weight of all: (offsets, rows, weights)."""
+    first = np.full(columns, -1, np.int64)
+    totals = np.zeros(columns)
+    for column in range(len(weights)):
+        group = column_class[column]
+        totals[group] += weights[column]
+        if first[group] < 0:
+            first[group] = column
+    starts = np.zeros(columns + 1, np.int64)
+    for group in range(columns):
+        starts[group + 1] = starts[group] + offsets[first[group] + 1] - offsets[first[group]]
+    entries = np.empty(starts[columns], np.int32)
+    for group in range(columns):
+        shift = offsets[first[group]] - starts[group]
+        for place in range(starts[group], starts[group + 1]):
+            entries[place] = row_class[rows[place + shift]]
+    return starts, entries, totals

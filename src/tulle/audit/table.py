@@ -1,0 +1,304 @@
+"""The audit's table: every mechanism, question and check, and what became of the twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, Literal
+
+from tulle.audit.blackbox import lower_bound, power
+from tulle.audit.exact import check_exact, check_sampler
+from tulle.audit.exhaustive import check_claims, describe_world
+from tulle.audit.failures import check_alike
+from tulle.audit.findings import Finding, merge
+from tulle.audit.fresh import check_fresh
+from tulle.audit.kind import Kind, kind_of
+from tulle.audit.twins import Twin
+from tulle.audit.world import World
+from tulle.core import registry
+from tulle.core.errors import InputError
+from tulle.core.mechanism import Mechanism
+from tulle.core.query import Query
+
+Verdict = Literal["passed", "FAILED", "caught", "MISSED"]
+Progress = Callable[[str], None]
+
+BUDGETS = (
+    (Fraction(1, 2), Fraction(1, 10**6)),
+    (Fraction(3), Fraction(1, 20)),
+    (Fraction(30), Fraction(1, 10**6)),
+)
+"""Every (epsilon, delta) at which claims and output distributions are examined."""
+
+DRAWN_AT = (Fraction(3), Fraction(1, 20))
+"""The budget at which runs are drawn and compared with the closed form."""
+
+BLACK_BOX_AT = (Fraction(1), Fraction(1, 1000))
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is done: sizes of the worlds, numbers of runs."""
+
+    sizes: tuple[int, ...]
+    runs: int
+    samples: int
+
+
+FAST = Effort(sizes=(2, 3, 4, 5), runs=2000, samples=4000)
+SLOW = Effort(sizes=(2, 3, 4, 5, 6), runs=40_000, samples=100_000)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    mechanism: str
+    query: str
+    check: str
+    cases: int
+    figure: str
+    verdict: Verdict
+
+    @property
+    def good(self) -> bool:
+        """Whether this is as it should be: real mechanisms pass, twins are caught."""
+        return self.verdict in ("passed", "caught")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        return {
+            "mechanism": self.mechanism,
+            "query": self.query,
+            "check": self.check,
+            "cases": self.cases,
+            "figure": self.figure,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class AuditTable:
+    """What the audit found."""
+
+    lines: tuple[Row, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every mechanism passed every check and every twin was caught."""
+        return all(row.good for row in self.lines)
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the table as text, one dictionary for each line."""
+        return [
+            {name: f"{value:,}" if name == "cases" else str(value) for name, value in items}
+            for items in (row.to_json().items() for row in self.lines)
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        return {"passed": self.passed, "rows": [row.to_json() for row in self.lines]}
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        if not rows:
+            return "Nothing was audited."
+        titles = {name: name for name in rows[0]}
+        widths = {name: max(len(row[name]) for row in (titles, *rows)) for name in titles}
+        lines = [
+            "  ".join(row[name].ljust(widths[name]) for name in titles).rstrip()
+            for row in (titles, *rows)
+        ]
+        return "\n".join(lines)
+
+
+def run_audit(
+    *,
+    slow: bool = False,
+    mechanisms: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> AuditTable:
+    """Examine the registered mechanisms and their broken twins.
+
+    ``slow`` adds the largest worlds and more draws. ``progress`` is told, in words, what is being
+    examined.
+
+    Raises:
+        InputError: when a name in ``mechanisms`` is not that of a registered mechanism.
+    """
+    effort = SLOW if slow else FAST
+    tell = progress or (lambda words: None)
+    chosen = _chosen(mechanisms)
+    lines: list[Row] = []
+    for name in dict.fromkeys(mechanism.kind for mechanism in chosen):
+        group = [mechanism for mechanism in chosen if mechanism.kind == name]
+        lines.extend(_audit_kind(kind_of(name), group, effort, tell, whole=mechanisms is None))
+    return AuditTable(tuple(lines))
+
+
+def _chosen(names: Sequence[str] | None) -> list[Mechanism]:
+    known = list(registry.every_mechanism())
+    if names is None:
+        return known
+    missing = set(names) - {mechanism.name for mechanism in known}
+    if missing:
+        listed = ", ".join(mechanism.name for mechanism in known)
+        raise InputError(f"No mechanism is called {', '.join(sorted(missing))}. Known: {listed}.")
+    return [mechanism for mechanism in known if mechanism.name in names]
+
+
+def _audit_kind(
+    kind: Kind, group: Sequence[Mechanism], effort: Effort, tell: Progress, *, whole: bool
+) -> list[Row]:
+    twins = [twin for twin in kind.twins() if twin.mimics in {item.name for item in group}]
+    found: list[Finding] = []
+    # Questions in the outer loop: mechanisms share what is measured for one question.
+    asked = list(dict.fromkeys(query for item in group for query in kind.questions(item)))
+    for size, query in product(effort.sizes, asked):
+        world = kind.world(size)
+        tell(f"{world.name}: {query}")
+        for item in group:
+            if query in kind.questions(item):
+                found.extend(closed_form(kind, item, query, world))
+    for item in group:
+        tell(f"drawing from {item.name}")
+        found.extend(drawn(kind, item, effort))
+    caught: dict[str, list[Row]] = {item.name: [] for item in group}
+    for twin in twins:
+        tell(f"twin: {twin.name}")
+        caught[twin.mimics].append(_twin_row(kind, twin))
+    verdicts = merge(found)
+    rows: list[Row] = []
+    for item in group:
+        rows.extend(_row(finding) for finding in verdicts if finding.mechanism == item.name)
+        rows.extend(_completeness(kind, item, twins))
+        rows.extend(caught[item.name])
+    if whole:
+        tell("odd questions to neighbours")
+        names: list[str | None] = [None, *(item.name for item in group)]
+        alike = [
+            check_alike(kind, kind.world(size), kind.odd_questions(), [(1.0, 1e-6)], names)
+            for size in (0, 1, 2, 3)
+        ]
+        rows.extend(_row(finding) for finding in merge(alike))
+    return rows
+
+
+def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) -> list[Finding]:
+    """Return the findings that need no draw: claims, and exact output distributions."""
+    found: list[Finding] = []
+    for epsilon, delta in BUDGETS:
+        described = describe_world(kind, mechanism, query, world, epsilon, delta)
+        found.extend(check_claims(kind, mechanism, query, world, described))
+        terms = kind.terms(query, world.datasets[0], world.unit, epsilon, delta)
+        guarantee = mechanism.guarantee(terms, mechanism.settings(terms, {}))
+        found.append(check_exact(kind, mechanism, query, world, described, guarantee))
+    return merge(found)
+
+
+def drawn(kind: Kind, mechanism: Mechanism, effort: Effort) -> list[Finding]:
+    """Return the findings that need draws: the sampler's law, fresh noise, the black box."""
+    epsilon, delta = DRAWN_AT
+    found: list[Finding] = []
+    asked = kind.drawn_questions(mechanism)
+    for query in asked:
+        found.append(
+            check_sampler(kind, mechanism, query, epsilon=epsilon, delta=delta, runs=effort.runs)
+        )
+        found.append(check_fresh(kind, mechanism, query, epsilon=Fraction(1), delta=delta))
+    if asked:
+        found.append(check_black_box(kind, mechanism, asked[0], effort.samples))
+    return found
+
+
+def check_black_box(kind: Kind, mechanism: Mechanism, query: Query, samples: int) -> Finding:
+    """Bound epsilon from below by draws alone; the figure says what would have been noticed."""
+    one, other = kind.small(query)
+    unit = one.check_unit(one.units[0])
+    terms = kind.terms(query, one, unit, *BLACK_BOX_AT)
+    settings = mechanism.settings(terms, {})
+    guarantee = mechanism.guarantee(terms, settings)
+    assert guarantee.epsilon is not None
+    claimed, delta = float(guarantee.epsilon), float(guarantee.delta)
+
+    def draw(dataset: Any, size: int) -> list[Any]:
+        return [kind.observe(mechanism.run(terms, settings, dataset, None)) for _ in range(size)]
+
+    evidence = lower_bound(draw, [(one, other)], samples=samples, delta=delta)
+    noticed = power(epsilon=claimed, samples=samples, delta=delta)
+    return Finding(
+        mechanism.name,
+        str(query),
+        "black box",
+        2 * samples,
+        max(evidence.epsilon_at_least, 0.0) / claimed,
+        evidence.epsilon_at_least <= claimed,
+        f"epsilon >= {evidence.epsilon_at_least:.3g} of {claimed:g}; "
+        f"would notice {noticed:.3g} ({evidence.event})",
+        f"{kind.show(one)} | {kind.show(other)}",
+    )
+
+
+def catch(kind: Kind, twin: Twin) -> dict[str, Finding | None]:
+    """Return, for each check that must reject a twin, the finding that does, or None.
+
+    The checks are those of the real mechanisms, on all graphs of four nodes or the like.
+    """
+    found: list[Finding] = []
+    caught: dict[str, Finding | None] = dict.fromkeys(twin.caught_by)
+    for query in kind.questions(twin):
+        if {"claims", "exact"} & set(twin.caught_by):
+            found.extend(closed_form(kind, twin, query, kind.world(4)))
+        if "sampler" in twin.caught_by:
+            epsilon, delta = DRAWN_AT
+            found.append(
+                check_sampler(kind, twin, query, epsilon=epsilon, delta=delta, runs=FAST.runs)
+            )
+        if "fresh noise" in twin.caught_by:
+            found.append(check_fresh(kind, twin, query, epsilon=Fraction(1), delta=DRAWN_AT[1]))
+    for finding in found:
+        check = finding.check.partition(":")[0]
+        known = caught.get(check)
+        if (
+            check in caught
+            and not finding.passed
+            and (known is None or finding.worst > known.worst)
+        ):
+            caught[check] = finding
+    return caught
+
+
+def _twin_row(kind: Kind, twin: Twin) -> Row:
+    caught = catch(kind, twin)
+    missed = [check for check, finding in caught.items() if finding is None]
+    shown = [finding for finding in caught.values() if finding is not None]
+    return Row(
+        f"twin: {twin.name}",
+        " ".join(dict.fromkeys(finding.query for finding in shown)),
+        " + ".join(caught),
+        sum(finding.cases for finding in shown),
+        "; ".join(finding.figure for finding in shown)
+        + (f"; not seen by {', '.join(missed)}" if missed else ""),
+        "MISSED" if missed else "caught",
+    )
+
+
+def _completeness(kind: Kind, mechanism: Mechanism, twins: Sequence[Twin]) -> Iterator[Row]:
+    """Yield a failure for a mechanism that nothing examines, or whose checks nothing tests."""
+    if not kind.questions(mechanism):
+        yield Row(mechanism.name, "", "has a case", 0, "no closed form is known", "FAILED")
+    if not any(twin.mimics == mechanism.name for twin in twins):
+        yield Row(mechanism.name, "", "has a twin", 0, "no broken twin", "FAILED")
+
+
+def _row(finding: Finding) -> Row:
+    return Row(
+        finding.mechanism,
+        finding.query,
+        finding.check,
+        finding.cases,
+        finding.figure if finding.passed else f"{finding.figure} [{finding.witness}]",
+        "passed" if finding.passed else "FAILED",
+    )

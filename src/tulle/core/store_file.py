@@ -1,0 +1,292 @@
+"""The SQLite file of the ledger: how it is created, opened, read and checked."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tulle.core.chain import (
+    GENESIS,
+    VERSION,
+    Entry,
+    Head,
+    Problem,
+    altered,
+    canonical,
+    compute_digest,
+    entry_of,
+)
+from tulle.core.errors import LedgerError
+
+APPLICATION = 0x74756C6C
+"""The mark ("tull") in the file's header that tells a ledger from other SQLite files."""
+
+COLUMNS = "number, kind, account, time, body, previous, digest"
+INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+SCHEMA = (
+    # Types are checked here because SQLite would store text in an integer column and back.
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, account TEXT NOT NULL,"
+    " time TEXT NOT NULL, body TEXT NOT NULL, previous TEXT NOT NULL, digest TEXT NOT NULL,"
+    " CHECK (typeof(kind) = 'text' AND typeof(account) = 'text' AND typeof(time) = 'text'"
+    " AND typeof(body) = 'text' AND typeof(previous) = 'text' AND typeof(digest) = 'text'))",
+    "CREATE INDEX entries_account ON entries (account)",
+    # The last entry overall and of each account, so that missing last entries are noticed.
+    "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL,"
+    " digest TEXT NOT NULL)",
+    "CREATE TABLE accounts (account TEXT PRIMARY KEY NOT NULL, count INTEGER NOT NULL,"
+    " digest TEXT NOT NULL)",
+    "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries"
+    " BEGIN SELECT RAISE(ABORT, 'ledger entries cannot be changed'); END",
+    "CREATE TRIGGER entries_remain BEFORE DELETE ON entries"
+    " BEGIN SELECT RAISE(ABORT, 'ledger entries cannot be deleted'); END",
+    # INSERT OR REPLACE deletes without firing the trigger above; this one fires before it.
+    "CREATE TRIGGER entries_follow BEFORE INSERT ON entries"
+    " WHEN NEW.number IS NOT (SELECT coalesce(max(number) + 1, 0) FROM entries)"
+    " BEGIN SELECT RAISE(ABORT, 'ledger entries can only be appended'); END",
+)
+
+
+def connect(path: Path, timeout: float) -> sqlite3.Connection:
+    """Open an existing file, set for durable commits."""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", uri=True, timeout=timeout, isolation_level=None
+    )
+    try:
+        # Damaged text must reach the digest check, which can say which entry it is in.
+        connection.text_factory = _decode
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        # A rollback journal keeps the ledger one file that can be copied when no one writes. A
+        # commit happens when the journal is deleted; EXTRA also syncs the folder after that. With
+        # FULL a power loss could bring the journal back and take back a debit whose noise is out.
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+def create(path: Path) -> None:
+    """Create the ledger under another name and link it into place when it is complete.
+
+    A crash before the link leaves no ledger, only a hidden draft that nobody reads and that may
+    be deleted. Of two processes that create at once, one's link fails and it uses the other's; a
+    rename would replace the other's.
+    """
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.draft")
+    journal = path.with_name(f"{path.name}-journal")
+    if os.path.exists(journal) and not os.path.exists(path):
+        raise cannot(
+            path,
+            f"its journal {journal.name} is there but the ledger is not: it was moved or deleted "
+            "after a crash",
+            "Put it back beside its journal, or delete the journal to begin a new ledger.",
+        )
+    try:
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        try:
+            with closing(connect(draft, 0.0)) as connection:
+                _fill(connection)
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                return
+        finally:
+            draft.unlink()
+        _sync_folder(path.parent)
+    except OSError as error:
+        reason = f"it cannot be created ({error.strerror})"
+        raise cannot(
+            path, reason, "Choose a folder that exists, has space and allows writing and links."
+        ) from error
+    except sqlite3.Error as error:
+        raise explained(path, error, 0.0) from error
+
+
+def _fill(connection: sqlite3.Connection) -> None:
+    """Write the tables and the genesis entry, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in SCHEMA:
+        connection.execute(statement)
+    # A ledger's identity tells it from others; it is no noise and protects nothing, so it does
+    # not come from a noise source.
+    body = canonical({"id": uuid.uuid4().hex, "version": VERSION})
+    row = (0, GENESIS, "", datetime.now(UTC).isoformat(timespec="microseconds"), body, "")
+    digest = compute_digest(*row)
+    connection.execute(INSERT, (*row, digest))
+    connection.execute("INSERT INTO head VALUES (1, 0, ?)", (digest,))
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def pragma(connection: sqlite3.Connection, name: str) -> Any:
+    """Return the value of a setting of the file."""
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def read_row(connection: sqlite3.Connection, number: int) -> Any:
+    """Return one row by its number, or None."""
+    rows = connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number = ?", (number,))
+    found = rows.fetchall()
+    return found[0] if found else None
+
+
+def read_head(connection: sqlite3.Connection) -> Head:
+    """Return the head as the file states it."""
+    return Head(*connection.execute("SELECT count, digest FROM head").fetchall()[0])
+
+
+def check_mark(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a file of another program or of another version."""
+    if pragma(connection, "application_id") != APPLICATION:
+        raise cannot(
+            path, "it is not a ledger of tulle", "Give the path of a ledger, or of a new file."
+        )
+    version = pragma(connection, "user_version")
+    if version != VERSION:
+        raise cannot(
+            path,
+            f"its format has version {version}, and this tulle reads version {VERSION}",
+            "Use the tulle that wrote it, or a newer one.",
+        )
+
+
+def has_strange_tables(connection: sqlite3.Connection) -> bool:
+    """Tell whether the tables, triggers and settings differ from those of a new ledger."""
+    statements = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^'"
+    ).fetchall()
+    # The log never frees a page. A free list, or room for one, can only come from damage, and
+    # SQLite would write the next entry over live pages.
+    return bool(
+        sorted(str(sql) for (sql,) in statements) != sorted(SCHEMA)
+        or pragma(connection, "freelist_count")
+        or pragma(connection, "auto_vacuum")
+    )
+
+
+def check(path: Path, connection: sqlite3.Connection) -> Head:
+    """Do the cheap checks: format, first and last entry against the head, number of entries."""
+    check_mark(path, connection)
+    if has_strange_tables(connection):
+        what = "its tables or triggers are not those of a ledger"
+        raise unsound(path, Problem(None, what))
+    heads = connection.execute("SELECT count, digest FROM head").fetchall()
+    last = connection.execute(f"SELECT {COLUMNS} FROM entries ORDER BY number DESC LIMIT 1")
+    ends = last.fetchall()
+    (tally,) = connection.execute("SELECT coalesce(sum(count), 0) FROM accounts").fetchone()
+    genesis = read_row(connection, 0)
+    if len(heads) != 1 or not ends or heads[0] != (ends[0][0], ends[0][6]):
+        raise unsound(path, Problem(None, "its last entry is not the one that its head names"))
+    if fault := altered(ends[0]):
+        raise unsound(path, Problem(ends[0][0], fault))
+    if genesis is None or genesis[1] != GENESIS or altered(genesis):
+        raise unsound(path, Problem(0, "is missing or was changed"))
+    if tally != heads[0][0]:
+        raise unsound(path, Problem(None, "its accounts do not add up to its entries"))
+    return Head(*heads[0])
+
+
+def read_account(path: Path, connection: sqlite3.Connection, account: str) -> list[Entry]:
+    """Return the account's entries, after checking each and that none is missing."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM entries WHERE account = ? AND number > 0 ORDER BY number",
+        (account,),
+    ).fetchall()
+    noted = connection.execute(
+        "SELECT count, digest FROM accounts WHERE account = ?", (account,)
+    ).fetchall()
+    for row in rows:
+        if fault := altered(row):
+            raise unsound(path, Problem(row[0], fault))
+    if noted != ([(len({row[0] for row in rows}), rows[-1][6])] if rows else []):
+        what = f"account {account!r} has other entries than are noted for it"
+        raise unsound(path, Problem(None, what))
+    return [entry_of(row) for row in rows]
+
+
+def cannot(path: Path, reason: str, remedy: str) -> LedgerError:
+    """Return the error for a file that cannot be used, with what to do."""
+    return LedgerError(f"The ledger {path} cannot be used: {reason}. Nothing was spent. {remedy}")
+
+
+def unsound(path: Path, problem: Problem) -> LedgerError:
+    """Return the error for a file that fails its checks."""
+    return LedgerError(
+        f"The ledger {path} fails its checks: {problem}. Nothing was spent. Do not go on with it: "
+        "put back the newest sound copy, and compare it with the releases that are out."
+    )
+
+
+def obstacle(path: Path) -> str:
+    """Say in words why a path is no ledger file."""
+    # Functions of os.path: methods of Path raise when a folder may not be entered.
+    if os.path.isdir(path):
+        return "it is a folder"
+    if os.path.exists(path):
+        return "it is not a regular file"
+    return "it does not exist" if os.path.isdir(path.parent) else "its folder does not exist"
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code; errors of the Python module itself have none."""
+    return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def explained(path: Path, error: sqlite3.Error, timeout: float) -> LedgerError:
+    """Turn an error of SQLite into one paragraph: what happened, and what to do."""
+    explanations = {
+        sqlite3.SQLITE_BUSY: (
+            f"another program has kept it locked for {timeout:g} seconds",
+            "Wait for the other program or end it, then ask again.",
+        ),
+        sqlite3.SQLITE_READONLY: (
+            "it cannot be written",
+            "Make the file and its folder writable, then ask again.",
+        ),
+        sqlite3.SQLITE_FULL: ("the disk is full", "Make space, then ask again."),
+        sqlite3.SQLITE_IOERR: (
+            f"the disk refused to read or write ({error})",
+            "Check its space, quota and health, then ask again.",
+        ),
+        sqlite3.SQLITE_NOTADB: (
+            "it is not a ledger of tulle, or its beginning is damaged",
+            "Give the path of a ledger, or put back the newest sound copy.",
+        ),
+        sqlite3.SQLITE_CORRUPT: (
+            f"the file is damaged ({error})",
+            "Put back the newest sound copy, and compare it with the releases that are out.",
+        ),
+        sqlite3.SQLITE_CANTOPEN: (
+            "it, or the journal beside it, cannot be opened"
+            if os.path.isfile(path)
+            else f"it cannot be opened ({obstacle(path)})",
+            "Check the path and the permissions of the file and its folder.",
+        ),
+    }
+    reason, remedy = explanations.get(
+        primary_code(error),
+        (f"SQLite reports: {error}", "Verify the ledger, or put back the newest sound copy."),
+    )
+    return cannot(path, reason, remedy)

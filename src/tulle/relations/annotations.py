@@ -1,0 +1,214 @@
+"""Under which participants a tuple is there: positive Boolean expressions, rewritten only safely.
+
+The recursive mechanism looks at *how* an expression is written, through its relaxation to the
+unit interval. Two expressions with one truth table can relax differently, and a rewriting that
+changes the relaxation breaks the guarantee. What this module does by itself is limited to the
+rules that leave the relaxation unchanged: identity, annihilation, associativity, distributing
+*and* over *or*, and, within a disjunctive normal form, dropping repeated participants and clauses.
+
+Reference: Chen & Zhou, Recursive mechanism, SIGMOD 2013, sections 2.4 and 5.2.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+Clause = frozenset[Any]
+
+
+class Annotation(ABC):
+    """A positive Boolean expression over participants. Combine with ``&`` and ``|``."""
+
+    @abstractmethod
+    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+        """Say whether the tuple is there when these participants are."""
+
+    @abstractmethod
+    def relax(self, present: Mapping[Any, Any]) -> Any:
+        """Return the relaxation at fractional presences: 0 to 1, convex, equal to truth at 0 and 1.
+
+        *And* is max(0, x + y - 1), *or* is the larger of the two.
+        """
+
+    @abstractmethod
+    def slope(self, participant: Hashable) -> int:
+        """Return a bound on how fast the relaxation grows with one participant's presence."""
+
+    @abstractmethod
+    def without(self, participant: Hashable) -> Annotation:
+        """Return the expression after a participant has left."""
+
+    @abstractmethod
+    def participants(self) -> frozenset[Any]:
+        """Return everyone that the expression names."""
+
+    @abstractmethod
+    def clauses(self) -> frozenset[Clause]:
+        """Return the disjunctive normal form: who must be there together, for each way."""
+
+    def normal_form(self) -> Annotation:
+        """Return the disjunctive normal form without clauses that contain another.
+
+        Two expressions with one truth table have one such form, so it is always safe to write all
+        annotations of a relation in it.
+        """
+        found = self.clauses()
+        least = [c for c in found if not any(other < c for other in found)]
+        ordered = sorted(least, key=lambda clause: sorted(map(repr, clause)))
+        return either(*(together(*map(Participant, sorted(c, key=repr))) for c in ordered))
+
+    def __and__(self, other: Annotation) -> Annotation:
+        return together(self, other)
+
+    def __or__(self, other: Annotation) -> Annotation:
+        return either(self, other)
+
+
+@dataclass(frozen=True)
+class Constant(Annotation):
+    """Always there, or never."""
+
+    value: bool
+
+    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+        return self.value
+
+    def relax(self, present: Mapping[Any, Any]) -> Any:
+        return 1 if self.value else 0
+
+    def slope(self, participant: Hashable) -> int:
+        return 0
+
+    def without(self, participant: Hashable) -> Annotation:
+        return self
+
+    def participants(self) -> frozenset[Any]:
+        return frozenset()
+
+    def clauses(self) -> frozenset[Clause]:
+        return frozenset([frozenset()]) if self.value else frozenset()
+
+
+ALWAYS = Constant(True)
+NEVER = Constant(False)
+
+
+@dataclass(frozen=True)
+class Participant(Annotation):
+    """There when one participant is."""
+
+    name: Hashable
+
+    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+        return bool(present[self.name])
+
+    def relax(self, present: Mapping[Any, Any]) -> Any:
+        return present[self.name]
+
+    def slope(self, participant: Hashable) -> int:
+        return int(participant == self.name)
+
+    def without(self, participant: Hashable) -> Annotation:
+        return NEVER if participant == self.name else self
+
+    def participants(self) -> frozenset[Any]:
+        return frozenset([self.name])
+
+    def clauses(self) -> frozenset[Clause]:
+        return frozenset([frozenset([self.name])])
+
+
+@dataclass(frozen=True)
+class Together(Annotation):
+    """There when all parts are. Build with :func:`together`."""
+
+    parts: tuple[Annotation, ...]
+
+    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+        return all(part.holds(present) for part in self.parts)
+
+    def relax(self, present: Mapping[Any, Any]) -> Any:
+        missing = sum(1 - part.relax(present) for part in self.parts)
+        return max(0 * missing, 1 - missing)
+
+    def slope(self, participant: Hashable) -> int:
+        return sum(part.slope(participant) for part in self.parts)
+
+    def without(self, participant: Hashable) -> Annotation:
+        return together(*(part.without(participant) for part in self.parts))
+
+    def participants(self) -> frozenset[Any]:
+        return frozenset().union(*(part.participants() for part in self.parts))
+
+    def clauses(self) -> frozenset[Clause]:
+        ways = product(*(part.clauses() for part in self.parts))
+        return frozenset(frozenset().union(*way) for way in ways)
+
+
+@dataclass(frozen=True)
+class Either(Annotation):
+    """There when some part is. Build with :func:`either`."""
+
+    parts: tuple[Annotation, ...]
+
+    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+        return any(part.holds(present) for part in self.parts)
+
+    def relax(self, present: Mapping[Any, Any]) -> Any:
+        return max(part.relax(present) for part in self.parts)
+
+    def slope(self, participant: Hashable) -> int:
+        return max(part.slope(participant) for part in self.parts)
+
+    def without(self, participant: Hashable) -> Annotation:
+        return either(*(part.without(participant) for part in self.parts))
+
+    def participants(self) -> frozenset[Any]:
+        return frozenset().union(*(part.participants() for part in self.parts))
+
+    def clauses(self) -> frozenset[Clause]:
+        return frozenset().union(*(part.clauses() for part in self.parts))
+
+
+def together(*parts: Annotation) -> Annotation:
+    """Return the conjunction, simplified by identity, annihilation and associativity only.
+
+    Example:
+        >>> together(Participant("a"), ALWAYS)
+        Participant(name='a')
+    """
+    flat = [p for p in _flatten(parts, Together) if p != ALWAYS]
+    if NEVER in flat:
+        return NEVER
+    if len(flat) <= 1:
+        return flat[0] if flat else ALWAYS
+    return Together(tuple(flat))
+
+
+def either(*parts: Annotation) -> Annotation:
+    """Return the disjunction, simplified by identity, annihilation, associativity, repetition.
+
+    Repeated parts may go: the larger of x and x is x, for the relaxation too.
+
+    Example:
+        >>> either(Participant("a"), NEVER, Participant("a"))
+        Participant(name='a')
+    """
+    flat = [p for p in dict.fromkeys(_flatten(parts, Either)) if p != NEVER]
+    if ALWAYS in flat:
+        return ALWAYS
+    if len(flat) <= 1:
+        return flat[0] if flat else NEVER
+    return Either(tuple(flat))
+
+
+def _flatten(parts: tuple[Annotation, ...], kind: type[Any]) -> Iterator[Annotation]:
+    for part in parts:
+        if isinstance(part, kind):
+            yield from part.parts
+        else:
+            yield part

@@ -1,0 +1,122 @@
+"""Bounds on the packing value that hold in spite of rounding.
+
+Both are worked out on the unreduced problem from vectors of any origin, and trust nothing else.
+
+*Upper.* For every price vector >= 0, weak duality gives
+``X(tau) <= tau sum_p price_p + sum_t q(t) max(0, 1 - sum_{p in t} price_p)``. Prices are first
+rounded to multiples of 2^-40 in [0, 1] (a price above 1 is never better than 1), so that the sum of
+up to 2048 of them, and its difference from 1, are exact floats.
+
+*Lower.* Levels are clipped to [0, q] and each is shrunk by the worst overload of its participants,
+with a margin for the rounding of loads. What is left is feasible in exact arithmetic.
+
+*Sums* are compensated. With unit roundoff u and n terms >= 0, the result of Sum2 of Ogita, Rump and
+Oishi ("Accurate sum and dot product", 2005, proposition 4.5) is off by at most a relative
+u + (2 n u)^2; an ordinary sum of n terms in any order by at most 2 n u. A product adds u, and what
+underflow can add is below 2^-1070 per term.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.relations.packing.compiled import compiled
+
+Array = npt.NDArray[Any]
+
+GRID = 2.0**40
+ROUNDOFF = 2.0**-53
+UNDERFLOW = 2.0**-1060
+"""More than underflow can add to one term; levels below it are taken for zero."""
+
+
+def on_grid(values: Array, largest: float) -> Array:
+    """Return the values clipped to [0, largest] and rounded to multiples of 2^-40."""
+    clean = np.nan_to_num(values, nan=0.0, posinf=largest, neginf=0.0)
+    return np.rint(np.clip(clean, 0.0, largest) * GRID) / GRID
+
+
+@compiled
+def sum_with_error(terms: Array) -> tuple[float, float]:
+    """Return the sum of terms >= 0 and a bound on its error."""
+    total = 0.0
+    lost = 0.0
+    for term in terms:
+        grown = total + term
+        part = grown - total
+        lost += (total - (grown - part)) + (term - part)
+        total = grown
+    total += lost
+    small = len(terms) * 2.0 * ROUNDOFF
+    return total, total * (4.0 * ROUNDOFF + 4.0 * small * small) + len(terms) * UNDERFLOW
+
+
+@compiled
+def _dual_terms(
+    offsets: Array, participants: Array, weights: Array, prices: Array
+) -> Array:
+    terms = np.zeros(len(weights))
+    for item in range(len(weights)):
+        spare = 1.0
+        for place in range(offsets[item], offsets[item + 1]):
+            spare -= prices[participants[place]]
+        if spare > 0.0:
+            terms[item] = weights[item] * spare
+    return terms
+
+
+def upper_bound(
+    offsets: Array, participants: Array, weights: Array, tau: float, prices: Array
+) -> float:
+    """Return a float that is certainly at least the packing value."""
+    rounded = on_grid(prices, 1.0)
+    priced, price_error = sum_with_error(rounded)
+    terms = _dual_terms(offsets, participants, weights, rounded)
+    kept, kept_error = sum_with_error(terms)
+    # Each term carries one rounding, and so do the product with tau and the sum.
+    bound = (tau * (priced + price_error) + (kept + kept_error)) * (1.0 + 16.0 * ROUNDOFF)
+    return float(np.nextafter(bound + UNDERFLOW, np.inf)) if bound > 0.0 else 0.0
+
+
+@compiled
+def feasible_levels(
+    offsets: Array, participants: Array, limits: Array, capacity: float, count: int, levels: Array
+) -> Array:
+    """Return levels in [0, limit] whose sum over any participant is certainly within capacity."""
+    loads = np.zeros(count)
+    terms = np.zeros(count)
+    safe = np.empty(len(limits))
+    for item in range(len(limits)):
+        level = levels[item]
+        if not level > UNDERFLOW:
+            level = 0.0
+        safe[item] = min(level, limits[item])
+        for place in range(offsets[item], offsets[item + 1]):
+            loads[participants[place]] += safe[item]
+            terms[participants[place]] += 1.0
+    shrink = np.ones(count)
+    for participant in range(count):
+        most = loads[participant] * (1.0 + 4.0 * ROUNDOFF * (terms[participant] + 8.0))
+        if most > capacity:
+            shrink[participant] = capacity / most * (1.0 - 8.0 * ROUNDOFF)
+    for item in range(len(limits)):
+        least = 1.0
+        for place in range(offsets[item], offsets[item + 1]):
+            least = min(least, shrink[participants[place]])
+        if least < 1.0:
+            safe[item] *= least
+            if safe[item] < UNDERFLOW:
+                safe[item] = 0.0
+    return safe
+
+
+def lower_bound(
+    offsets: Array, participants: Array, weights: Array, tau: float, count: int, fractions: Array
+) -> float:
+    """Return a float that is certainly at most the packing value."""
+    levels = feasible_levels(offsets, participants, weights, tau, count, fractions * weights)
+    total, error = sum_with_error(levels)
+    return max(0.0, float(np.nextafter((total - error) * (1.0 - 4.0 * ROUNDOFF), -np.inf)))

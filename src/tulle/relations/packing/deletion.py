@@ -1,0 +1,232 @@
+"""Whether few participants can be deleted so that nobody is left in many tuples.
+
+*Where it comes from.* The efficient recursive mechanism (Chen and Zhou, "Recursive mechanism:
+towards node differential privacy and unrestricted joins", SIGMOD 2013, section 5). For an
+assignment f of participants to [0, 1], a conjunction t has the value phi_t(f) = max(0, sum_{p in t} f_p - (|t| - 1)), and its phi-sensitivity S_{t,p} is 1 for the
+participants of t and 0 for others. Equation 19 reads
+
+    G_{|P|-j} = 2 min { max_p sum_{t with p} q(t) phi_t(f) : f in [0, 1]^P, |f| = |P| - j }.
+
+With g = 1 - f this is phi_t = max(0, 1 - g(t)), g(t) = sum_{p in t} g_p, and |g| = j. Raising g
+only lowers loads, so |g| = j may be read as |g| <= j for 0 <= j <= |P|, and
+
+    G_{|P|-j} <= theta e^{j beta}   if and only if   D(tau_j) <= j,   tau_j = theta e^{j beta} / 2,
+
+    D(tau) = min sum_p g_p,  0 <= g_p <= 1,
+             sum_{t with p} q(t) max(0, 1 - g(t)) <= tau for *every* participant p.
+
+As an LP: a remainder z_t >= 0 with z_t + g(t) >= 1, and sum_{t with p} q(t) z_t <= tau. The factor
+2 of equation 19 sits in tau_j: the caller passes half the threshold on G.
+
+*Sensitivity.* When a participant joins, with their tuples, D(tau) rises by at most 1 (delete them
+wholly) and never falls (drop their entry from g; the remaining loads do not grow). So for a fixed
+real eta and thresholds tau_0 <= tau_1 <= ..., the least j with D(tau_j) <= j + eta moves by at most
+1: if j is enough without them, then D'(tau_{j+1}) <= D(tau_j) + 1 <= j + 1 + eta; and what is
+enough with them is enough without. This needs the decision to be exact at the fixed eta, which is
+why it is made from certificates only; eta keeps the comparison away from the integers where ties
+are common.
+
+*Dual.* D(tau) = max sum_t w_t - tau sum_p mu_p over mu >= 0 and 0 <= w_t <= q(t) mu(t) with
+sum_{t with p} w_t <= 1. Every such pair bounds D from below at all thresholds at once.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import validate
+from tulle.core.errors import InputError
+from tulle.core.exact import Number
+from tulle.relations.packing import highs
+from tulle.relations.packing.deletion_certificate import Line, dual_line, feasible_total
+from tulle.relations.packing.deletion_first_order import (
+    advance_deletion,
+    deletion_steps,
+    raise_deletions,
+    transpose,
+)
+from tulle.relations.packing.deletion_reduce import ReducedDeletion, reduce_deletion
+from tulle.relations.packing.exact import exceeds
+from tulle.relations.packing.first_order import repair
+from tulle.relations.packing.problem import PackingProblem
+
+Array = npt.NDArray[Any]
+
+_CHECK = 40
+_PATIENCE = 2_000
+_HIGHS_ENTRIES = 300_000
+_FINEST = 1e-11
+_FINE_GRID = 2.0**50
+
+
+class DeletionOracle:
+    """Decides D(tau) <= j + eta for one problem, and remembers every certificate.
+
+    Feasible deletions at one threshold are feasible at all larger ones, and a dual bound is a line
+    that holds at all thresholds, so one decision often settles the next. Custodian side.
+
+    Example:
+        >>> star = PackingProblem([0, 2, 4, 6], [0, 1, 0, 2, 0, 3], [1, 1, 1], 4)
+        >>> oracle = DeletionOracle(star, eta="1/3")
+        >>> oracle.decide(1.0, 0), oracle.decide(1.0, 1)
+        (False, True)
+    """
+
+    def __init__(self, problem: PackingProblem, *, eta: Number) -> None:
+        self._problem = problem
+        self._eta = validate.probability(eta=eta)
+        self._lines: list[Line] = []
+        self._totals: list[tuple[float, Fraction]] = []
+
+    def decide(self, tau: float, j: int) -> bool:
+        """Return whether D(tau) <= j + eta, from a certificate either way."""
+        tau = float(tau)
+        if not 0.0 <= tau < np.inf:
+            raise InputError(f"tau must be a number of at least 0; got {tau!r}.")
+        target = validate.whole(at_least=0, j=j) + self._eta
+        known = self._known(tau, target)
+        if known is not None:
+            return known
+        decided = self._search(tau, target)
+        if decided is None:
+            # Within rounding of a tie: only exact arithmetic can tell.
+            return not exceeds(self._problem, tau, target)
+        return decided
+
+    def bounds(self, tau: float) -> tuple[Fraction, Fraction]:
+        """Return what is known so far about D(tau): a lower and an upper bound."""
+        lower = max((line.at(tau) for line in self._lines), default=Fraction(0))
+        upper = min(
+            (total for reached, total in self._totals if reached <= tau),
+            default=Fraction(self._problem.count),
+        )
+        return max(lower, Fraction(0)), upper
+
+    def least(self, thresholds: npt.ArrayLike) -> int | None:
+        """Return the least j with D(thresholds[j]) <= j + eta, by bisection; None if there is none.
+
+        The thresholds must not decrease: then D(thresholds[j]) - j does not increase.
+        """
+        taus = np.asarray(thresholds, dtype=np.float64)
+        if taus.ndim != 1 or np.any(np.diff(taus) < 0):
+            raise InputError("thresholds must be a list of numbers that does not decrease.")
+        low, high = 0, len(taus)
+        while low < high:
+            middle = (low + high) // 2
+            if self.decide(float(taus[middle]), middle):
+                high = middle
+            else:
+                low = middle + 1
+        return low if low < len(taus) else None
+
+    def _known(self, tau: float, target: Fraction) -> bool | None:
+        lower, upper = self.bounds(tau)
+        if upper <= target:
+            return True
+        return False if lower > target else None
+
+    def _certify(self, tau: float, target: Fraction, run: _Run) -> bool | None:
+        """Put the best vectors of a run on record, if they decide."""
+        goal = float(target)
+        if run.upper <= goal * (1.0 + 1e-9):
+            total = feasible_total(self._problem, tau, run.reduced.everyone(run.best_deletions))
+            self._totals.append((tau, total))
+        if run.lower >= goal * (1.0 - 1e-9):
+            pressures = run.reduced.everyone(run.best_pressures)
+            covers = run.reduced.every_tuple(run.best_covers)
+            self._lines.append(dual_line(self._problem, pressures, covers))
+        return self._known(tau, target)
+
+    def _search(self, tau: float, target: Fraction) -> bool | None:
+        """Iterate until decided; None when the bounds meet at the target within rounding."""
+        run = _Run(reduce_deletion(self._problem, tau))
+        goal = float(target)
+        decided = self._certify(tau, target, run)
+        while decided is None:
+            if run.exhausted or run.upper - run.lower <= _FINEST * goal:
+                return None
+            run.step()
+            if run.upper <= goal or run.lower > goal:
+                decided = self._certify(tau, target, run)
+        return decided
+
+
+def decide_deletion(problem: PackingProblem, tau: float, j: int, *, eta: Number) -> bool:
+    """Return whether the least deletion at ``tau`` is at most ``j + eta``, with certainty.
+
+    Several questions about one problem are cheaper through :class:`DeletionOracle`.
+
+    Example:
+        >>> path = PackingProblem([0, 2, 4], [0, 1, 1, 2], [1, 1], 3)
+        >>> decide_deletion(path, 1.0, 0, eta="1/3"), decide_deletion(path, 1.0, 0, eta="2/3")
+        (False, True)
+    """
+    return DeletionOracle(problem, eta=eta).decide(tau, j)
+
+
+class _Run:
+    """The iteration on one reduced problem, with the best vectors and bounds so far."""
+
+    def __init__(self, reduced: ReducedDeletion) -> None:
+        self.reduced = reduced
+        rows, columns = len(reduced.sizes), len(reduced.weights)
+        self.shape = (reduced.offsets, reduced.rows, reduced.weights, reduced.capacities)
+        # Without any multiplier the bound is 0; deleting all who bind is always enough.
+        self.best_deletions = reduced.binding.astype(np.float64)
+        self.best_pressures = np.zeros(rows)
+        self.best_covers = np.zeros(columns)
+        self.lower, self.upper = 0.0, float(reduced.sizes @ self.best_deletions)
+        self.exhausted = not columns
+        self.by_row = transpose(reduced.offsets, reduced.rows, rows)
+        self.limits = np.where(reduced.deletable, reduced.sizes, np.inf)
+        self.steps = deletion_steps(*self.shape, reduced.deletable, reduced.binding)
+        self.current, self.anchor, self.last = (
+            (np.zeros(rows), np.zeros(rows), np.ones(columns), np.zeros(columns)) for _ in range(3)
+        )
+        self.memory = np.array([1.0, 0.0, 0.0, np.inf, np.inf])
+
+    def step(self) -> None:
+        """Run some iterations and keep whichever bound is better than before."""
+        advance_deletion(
+            *self.shape,
+            self.reduced.sizes,
+            self.steps,
+            self.current,
+            self.anchor,
+            self.last,
+            self.memory,
+            _CHECK,
+        )
+        self.offer(self.last[0], self.last[1], self.last[3])
+        entries = len(self.reduced.rows)
+        if entries <= _HIGHS_ENTRIES and self.memory[2] > _PATIENCE + entries / 10.0:
+            self.exhausted = True
+            self.offer(
+                *highs.deletion_vectors(
+                    *self.shape, self.reduced.sizes, self.reduced.deletable, self.reduced.binding
+                )
+            )
+
+    def offer(self, deletions: Array, pressures: Array, covers: Array) -> None:
+        """Repair the vectors, and keep those that are better than before."""
+        raised = np.clip(deletions, 0.0, 1.0)
+        raise_deletions(*self.shape, *self.by_row, self.reduced.binding, raised, _FINE_GRID)
+        upper = float(self.reduced.sizes @ raised)
+        if upper < self.upper:
+            self.upper, self.best_deletions = upper, raised
+        limits = self.reduced.weights * _gather(self.reduced.offsets, self.reduced.rows, pressures)
+        repaired = np.minimum(covers, limits)
+        lower = repair(
+            self.reduced.offsets, self.reduced.rows, limits, self.limits, repaired, True
+        ) - float(self.reduced.capacities @ pressures)
+        if lower > self.lower:
+            self.lower, self.best_pressures, self.best_covers = lower, pressures.copy(), repaired
+
+
+def _gather(offsets: Array, rows: Array, values: Array) -> Array:
+    """Return the sum of the values of each column's rows."""
+    return np.add.reduceat(values[rows], offsets[:-1])

@@ -1,0 +1,189 @@
+"""The packing value at a threshold, between two certain bounds.
+
+    X(tau) = max sum_t y_t,  0 <= y_t <= q(t),  sum_{t with p} y_t <= tau for every participant p.
+
+*Sensitivity.* When participant p leaves, with all their tuples, X falls by at most tau and never
+rises: any y for the larger problem, with the tuples of p left out, is feasible for the smaller one,
+and those tuples carry at most tau. A value reported within ``gap`` of X therefore moves by at most
+tau + 2 gap, whichever value in the bracket is reported; ``gap`` must be fixed in advance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.errors import InputError
+from tulle.relations.packing import certificate, first_order, highs
+from tulle.relations.packing.problem import PackingProblem
+from tulle.relations.packing.reduce import ReducedProblem, reduce
+
+Array = npt.NDArray[Any]
+
+Progress = Callable[[float, float], None]
+"""Called with the lower and the upper bound so far. They are private: show, never publish."""
+
+_CHECK = 40
+_PATIENCE = 20_000
+_HIGHS_ENTRIES = 1_000_000
+_FINEST = 10_000
+_SHARE = 0.95
+"""Part of the gap that the reduced problem may use; the rest covers rounding on the way back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """Two floats with the value certainly between them. Private, like the value."""
+
+    lower: float
+    upper: float
+
+    @property
+    def middle(self) -> float:
+        """The float halfway, at most half the gap from the value (and a rounding)."""
+        return self.lower + (self.upper - self.lower) / 2.0
+
+
+def solve(
+    problem: PackingProblem,
+    tau: float,
+    *,
+    gap: float,
+    progress: Progress | None = None,
+) -> Bracket:
+    """Return bounds on the packing value at ``tau`` that are at most ``gap`` apart.
+
+    It goes on until both bounds are certified: how long that takes depends on the data, what is
+    returned does not depend on how long it took. ``gap`` is absolute; a hundredth of ``tau`` is
+    usual and less than tau / 10,000 is refused.
+
+    Raises:
+        InputError: when ``tau`` or ``gap`` is out of range.
+
+    Example:
+        >>> square = PackingProblem([0, 2, 4, 6, 8], [0, 1, 1, 2, 2, 3, 3, 0], [1, 1, 1, 1], 4)
+        >>> bracket = solve(square, 1.0, gap=0.01)
+        >>> bracket.lower <= 2.0 <= bracket.upper
+        True
+    """
+    tau, gap = float(tau), float(gap)
+    if not 0.0 <= tau < np.inf:
+        raise InputError(f"tau must be a number of at least 0; got {tau!r}.")
+    if not (gap > 0.0 and gap * _FINEST >= tau and gap < np.inf):
+        raise InputError(f"gap must be above 0 and at least tau / {_FINEST}; got {gap!r}.")
+    for symmetry in (True, False):
+        bracket = _solve_reduced(problem, tau, gap, reduce(problem, tau, symmetry=symmetry), progress)
+        if bracket is not None:
+            return bracket
+    raise InputError(
+        "the gap is below what double precision can certify for values of this size; "
+        "use a larger gap."
+    )
+
+
+def _solve_reduced(
+    problem: PackingProblem,
+    tau: float,
+    gap: float,
+    reduced: ReducedProblem,
+    progress: Progress | None,
+) -> Bracket | None:
+    """Solve and certify; None when the gap on the reduced problem does not carry over."""
+    wanted = _SHARE * gap
+    run = _Run(reduced)
+    lower, upper = 0.0, np.inf
+    for _ in range(4):
+        run.narrow(wanted, progress)
+        lower = max(
+            lower,
+            certificate.lower_bound(
+                problem.offsets,
+                problem.participants,
+                problem.weights,
+                tau,
+                problem.count,
+                reduced.fractions(run.best_levels),
+            ),
+        )
+        upper = min(
+            upper,
+            certificate.upper_bound(
+                problem.offsets,
+                problem.participants,
+                problem.weights,
+                tau,
+                reduced.everyone(run.best_prices),
+            ),
+        )
+        if progress is not None:
+            progress(lower, upper)
+        if upper - lower <= gap:
+            return Bracket(lower, upper)
+        wanted *= 0.25
+    return None
+
+
+class _Run:
+    """The iteration on one reduced problem, with the best vectors so far."""
+
+    def __init__(self, reduced: ReducedProblem) -> None:
+        self.reduced = reduced
+        self.shape = (reduced.offsets, reduced.rows, reduced.weights, reduced.capacities)
+        self.best_levels = np.zeros(reduced.column_count)
+        self.best_prices = np.zeros(reduced.row_count)
+        self.lower, self.upper = 0.0, np.inf
+        self.settled = float(reduced.settled.sum())
+        if reduced.column_count:
+            self.column_step = first_order.column_steps(reduced.offsets, reduced.weights)
+            self.row_step = first_order.row_steps(
+                reduced.offsets, reduced.rows, reduced.weights, reduced.row_count
+            )
+            self.levels, self.anchor_levels, self.last_levels = np.zeros((3, reduced.column_count))
+            self.prices, self.anchor_prices, self.last_prices = np.zeros((3, reduced.row_count))
+            self.memory = np.array([1.0, 0.0, 0.0, np.inf, np.inf])
+            self.patience = _PATIENCE
+
+    def narrow(self, wanted: float, progress: Progress | None) -> None:
+        """Iterate until the best bounds of the reduced problem are at most ``wanted`` apart."""
+        if not self.reduced.column_count:
+            return
+        while self.upper - self.lower > wanted:
+            # What doubles resolve: a smaller gap is not to be had, and the caller decides.
+            if self.upper - self.lower <= 1e-13 * self.upper < np.inf:
+                return
+            first_order.advance(
+                *self.shape,
+                self.column_step,
+                self.row_step,
+                self.levels,
+                self.prices,
+                self.anchor_levels,
+                self.anchor_prices,
+                self.last_levels,
+                self.last_prices,
+                self.memory,
+                _CHECK,
+            )
+            self.offer(self.last_levels, self.last_prices)
+            if progress is not None:
+                progress(self.settled + self.lower, self.settled + self.upper)
+            if self.memory[2] > self.patience:
+                self.patience *= 4
+                if len(self.reduced.rows) <= _HIGHS_ENTRIES:
+                    levels, prices = highs.packing_vectors(*self.shape)
+                    self.offer(np.clip(levels, 0.0, self.reduced.weights), prices)
+
+    def offer(self, levels: Array, prices: Array) -> None:
+        """Keep whichever side is better than before."""
+        repaired = levels.copy()
+        lower = first_order.repair(*self.shape, repaired, True)
+        if lower > self.lower:
+            self.lower, self.best_levels = lower, repaired
+        capped = np.minimum(prices, 1.0)
+        upper = first_order.upper_value(*self.shape, capped)
+        if upper < self.upper:
+            self.upper, self.best_prices = upper, capped

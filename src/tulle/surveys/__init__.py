@@ -1,0 +1,75 @@
+"""Surveys in the local model: answers are perturbed before they leave the person.
+
+A room like the others, except that it holds no sealed data: what reaches the collector is already
+private. The client side (:mod:`tulle.surveys.client`, ``account``, ``links_client``) and what it
+needs (``data``, ``form``, ``designs``, ``large``) are plain Python; the collector side uses arrays.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tulle.surveys.account import ClientAccount
+    from tulle.surveys.client import respond
+    from tulle.surveys.collection import Collection
+    from tulle.surveys.data import Survey
+    from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse, laplace_and_round
+    from tulle.surveys.form import Form
+    from tulle.surveys.individual import Reconstruction, reconstruct
+    from tulle.surveys.large import LocalHashing, UnaryEncoding
+    from tulle.surveys.link_reports import LinkReports, perturb_links
+    from tulle.surveys.links_client import LinkForm, report_links
+    from tulle.surveys.perturb import Reports, perturb
+    from tulle.surveys.planner import DesignPlan, plan_design
+
+_HOMES = {
+    "account": ("ClientAccount",),
+    "client": ("respond",),
+    "collection": ("Collection",),
+    "data": ("Survey",),
+    "designs": ("Design", "DesignMatrix", "RandomizedResponse", "laplace_and_round"),
+    "form": ("Form",),
+    "individual": ("Reconstruction", "reconstruct"),
+    "large": ("LocalHashing", "UnaryEncoding"),
+    "link_reports": ("LinkReports", "perturb_links"),
+    "links_client": ("LinkForm", "report_links"),
+    "perturb": ("Reports", "perturb"),
+    "planner": ("DesignPlan", "plan_design"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ClientAccount",
+    "Collection",
+    "Design",
+    "DesignMatrix",
+    "DesignPlan",
+    "Form",
+    "LinkForm",
+    "LinkReports",
+    "LocalHashing",
+    "RandomizedResponse",
+    "Reconstruction",
+    "Reports",
+    "Survey",
+    "UnaryEncoding",
+    "laplace_and_round",
+    "perturb",
+    "perturb_links",
+    "plan_design",
+    "reconstruct",
+    "report_links",
+    "respond",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"tulle.surveys.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'tulle.surveys' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,56 @@
+"""Every proof's claims and every output distribution, on all small graphs."""
+
+from fractions import Fraction
+
+import pytest
+
+from tulle.audit.exact import check_exact
+from tulle.audit.exhaustive import describe_world
+from tulle.audit.kind import kind_of
+from tulle.audit.table import closed_form
+from tulle.core import registry
+from tulle.graphs.queries import cliques, stars
+
+GRAPHS = kind_of("graph")
+MECHANISMS = {mechanism.name: mechanism for mechanism in registry.every_mechanism()}
+
+
+def check(name, size):
+    mechanism = MECHANISMS[name]
+    asked = kind_of(mechanism.kind).questions(mechanism)
+    assert asked, f"{name} has no case in the audit"
+    for query in asked:
+        for finding in closed_form(GRAPHS, mechanism, query, GRAPHS.world(size)):
+            assert finding.passed, finding
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_all_graphs_up_to_five_nodes(name, size):
+    check(name, size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_all_graphs_on_six_nodes(name):
+    check(name, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ladder", "steep", "smooth", "smooth_pure"])
+def test_larger_cliques_on_six_nodes(name):
+    for finding in closed_form(GRAPHS, MECHANISMS[name], cliques(6), GRAPHS.world(6)):
+        assert finding.passed, finding
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(20, "1e-6"), (30, "1e-6"), (16, "1e-3")])
+def test_smooth_keeps_its_delta_at_a_large_epsilon(epsilon, delta):
+    """The scale's share of the proof, exp(-t)(1 - exp(-beta)) <= delta, is not for epsilon < 1
+    alone: t = (epsilon/2 + beta) / (exp(beta) - 1) shrinks as beta grows."""
+    mechanism, query, world = MECHANISMS["smooth"], stars(3), GRAPHS.world(5)
+    budget = Fraction(epsilon), Fraction(delta)
+    terms = GRAPHS.terms(query, world.datasets[0], world.unit, *budget)
+    guarantee = mechanism.guarantee(terms, mechanism.settings(terms, {}))
+    described = describe_world(GRAPHS, mechanism, query, world, *budget)
+    finding = check_exact(GRAPHS, mechanism, query, world, described, guarantee)
+    assert finding.passed, finding

@@ -1,0 +1,42 @@
+"""An audit that catches nothing proves nothing: each twin must be rejected."""
+
+import pytest
+
+from tulle.audit.kind import kind_of
+from tulle.audit.table import _completeness, catch
+from tulle.core import registry
+
+TWINS = [twin for kind in registry.groups("mechanism") for twin in kind_of(kind).twins()]
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
+def test_every_check_that_should_reject_a_twin_does(twin):
+    assert twin.caught_by
+    caught = catch(kind_of(twin.kind), twin)
+    assert set(caught) == set(twin.caught_by)
+    for check, finding in caught.items():
+        assert finding is not None, f"{twin.name} is not seen by {check}"
+        assert not finding.passed
+
+
+def test_every_registered_mechanism_has_a_case_and_a_twin():
+    for mechanism in registry.every_mechanism():
+        kind = kind_of(mechanism.kind)
+        assert list(_completeness(kind, mechanism, kind.twins())) == []
+
+
+def test_a_mechanism_without_case_or_twin_is_reported():
+    mechanism = next(registry.every_mechanism())
+    stranger = type("Stranger", (type(mechanism),), {"name": "stranger"})()
+    rows = list(_completeness(kind_of("graph"), stranger, kind_of("graph").twins()))
+    assert [row.check for row in rows] == ["has a case", "has a twin"]
+    assert not any(row.good for row in rows)
+
+
+def test_twins_are_not_registered_and_name_a_mechanism():
+    names = {mechanism.name for mechanism in registry.every_mechanism()}
+    for twin in TWINS:
+        assert twin.name not in names
+        assert twin.mimics in names
+        assert twin.fault
+    assert len({twin.name for twin in TWINS}) == len(TWINS)

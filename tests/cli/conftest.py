@@ -1,0 +1,41 @@
+"""Fixtures for the tests of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_helpers import SECRET, Ran, Run
+from typer.testing import CliRunner
+
+from tulle.cli.main import app
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command in an empty folder, and see that it ends well-mannered."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TULLE_DEBUG", raising=False)
+    runner = CliRunner()
+
+    def call(*arguments: object) -> Ran:
+        result = runner.invoke(app, [str(item) for item in arguments])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        ran = Ran(result.exit_code, result.stdout, result.stderr)
+        for text in (ran.out, ran.err):
+            assert "Traceback" not in text
+            assert SECRET not in text
+        return ran
+
+    return call
+
+
+@pytest.fixture
+def friends(tmp_path: Path) -> Path:
+    """A ring of thirty with chords, under labels that must stay inside."""
+    pairs = [(i, (i + step) % 30) for i in range(30) for step in (1, 2, 5)]
+    lines = [f"{SECRET}-{a},{SECRET}-{b}" for a, b in pairs]
+    file = tmp_path / "friends.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return file

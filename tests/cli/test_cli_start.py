@@ -1,0 +1,90 @@
+"""The command line starts fast and says what it can do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tulle
+
+TULLE = (sys.executable, "-m", "tulle.cli.main")
+HEAVY = ("numpy", "scipy", "numba", "pyarrow", "matplotlib", "tulle.graphs", "tulle.noise")
+
+
+def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*TULLE, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_nothing_heavy_is_imported_at_start(option: str) -> None:
+    script = (
+        "import sys\n"
+        "from tulle.cli.main import main\n"
+        "try:\n"
+        f"    main([{option!r}])\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "[]"
+
+
+def test_help_answers_at_once() -> None:
+    def seconds() -> float:
+        began = time.perf_counter()
+        assert call("--help").returncode == 0
+        return time.perf_counter() - began
+
+    # The quickest of some runs, so that a busy machine does not fail the test.
+    assert min(seconds() for _ in range(4)) < 1.0
+
+
+def test_version() -> None:
+    ran = call("--version")
+    assert ran.returncode == 0
+    assert ran.stdout.strip() == f"tulle {tulle.__version__}"
+
+
+def test_help_names_every_command_and_the_exit_codes() -> None:
+    text = call("--help").stdout
+    for word in ("plan", "ask", "ledger", "audit", "demo", "Exit codes"):
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan",),
+        ("plan", "friends.csv", "triangles"),
+        ("ask", "friends.csv", "triangles", "--unit", "edge"),
+        ("ask", "friends.csv", "triangles", "--epsilon", "1"),
+        ("nonsense",),
+        ("plan", "--nonsense"),
+        ("ledger", "nonsense"),
+    ],
+)
+def test_bad_usage_ends_with_two(arguments: tuple[str, ...]) -> None:
+    plain = call(*arguments)
+    assert plain.returncode == 2
+    assert plain.stdout == ""
+    assert "Traceback" not in plain.stderr
+
+
+def test_bad_usage_in_json_is_one_document() -> None:
+    ran = call("plan", "friends.csv", "triangles", "--unit", "edge", "--json")
+    assert ran.returncode == 2
+    assert ran.stderr == ""
+    error = json.loads(ran.stdout)["error"]
+    assert error["kind"] == "UsageError"
+    assert "--epsilon" in error["message"]
+
+
+def test_json_passes_exit_codes_on(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing.ledger")
+    assert call("ledger", "show", missing, "--json").returncode == 4
