@@ -13,7 +13,7 @@ from tulle.core.registry import announce
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tulle import noise
+    from tulle import noise, surveys
     from tulle.core.errors import (
         BudgetError,
         InputError,
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
         stars,
         triangles,
     )
+    from tulle.graphs.response import topology
+    from tulle.matrices.data import BinaryMatrix
+    from tulle.matrices.queries import xor
+    from tulle.surveys.data import Survey
 
 _HOMES = {
     "tulle.core.errors": (
@@ -64,6 +68,10 @@ _HOMES = {
         "stars",
         "triangles",
     ),
+    "tulle.graphs.response": ("topology",),
+    "tulle.matrices.data": ("BinaryMatrix",),
+    "tulle.matrices.queries": ("xor",),
+    "tulle.surveys.data": ("Survey",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -72,8 +80,12 @@ announce("query", "graph", "tulle.graphs.queries")
 announce("mechanism", "graph", "tulle.graphs.mechanisms")
 announce("stand-in", "graph", "tulle.graphs.stand_in")
 announce("law", "graph", "tulle.graphs.mechanisms")
+announce("value", "topology", "tulle.graphs.response")
+announce("query", "matrix", "tulle.matrices.queries")
+announce("law", "survey", "tulle.surveys.error_law")
 
 __all__ = [
+    "BinaryMatrix",
     "BudgetError",
     "Graph",
     "Guarantee",
@@ -84,6 +96,7 @@ __all__ = [
     "QueryError",
     "Release",
     "Session",
+    "Survey",
     "TulleError",
     "Unit",
     "UnitError",
@@ -95,7 +108,10 @@ __all__ = [
     "noise",
     "release",
     "stars",
+    "surveys",
+    "topology",
     "triangles",
+    "xor",
 ]
 
 

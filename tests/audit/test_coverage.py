@@ -18,7 +18,7 @@ LEVEL = 0.9
 SIGNIFICANCE = 1e-6
 CASES = [
     (mechanism.name, query)
-    for mechanism in registry.every_mechanism()
+    for mechanism in registry.mechanisms("graph").values()
     for query in QUESTIONS
     if mechanism.supports(query, UNIT)
 ]

@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import pytest
 
-from tulle.audit.exact import chi_square, check_sampler
+from tulle.audit.exact import check_sampler, chi_square
 from tulle.audit.fresh import check_fresh
 from tulle.audit.kind import kind_of
 from tulle.audit.table import DRAWN_AT, check_black_box
 from tulle.core import registry
 
 GRAPHS = kind_of("graph")
-MECHANISMS = {mechanism.name: mechanism for mechanism in registry.every_mechanism()}
+MECHANISMS = registry.mechanisms("graph")
 EPSILON, DELTA = DRAWN_AT
 
 

@@ -16,6 +16,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Run a command in an empty folder, and see that it ends well-mannered."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TULLE_DEBUG", raising=False)
+    monkeypatch.setenv("COLUMNS", "120")  # test runners set their own, in which sentences break
     runner = CliRunner()
 
     def call(*arguments: object) -> Ran:

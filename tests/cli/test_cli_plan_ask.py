@@ -27,11 +27,13 @@ def test_plan_prints_offers_and_spends_nothing(run: Run, friends: Path) -> None:
 
 def test_plan_json_has_numbers(run: Run, friends: Path) -> None:
     plan = run("plan", friends, TRANSITIVITY, *EDGE, "--delta", "1e-6", "--json").json()
-    assert plan["question"] == "3 * triangles() / stars(2)"
+    assert plan["query"] == "3 * triangles() / stars(2)"
     assert plan["spent"] == "0"
-    chosen = [offer for offer in plan["offers"] if offer["chosen"]]
-    assert [offer["question"] for offer in chosen] == ["triangles()", "stars(2)"]
-    assert all(offer["half_width_95"] > 0 for offer in plan["offers"])
+    assert plan["half_width_95"] > 0
+    assert [part["query"] for part in plan["parts"]] == ["triangles()", "stars(2)"]
+    for part in plan["parts"]:
+        assert [offer["chosen"] for offer in part["offers"]].count(True) == 1
+        assert all(offer["half_width_95"] > 0 for offer in part["offers"])
 
 
 def test_plan_with_one_mechanism_and_its_option(run: Run, friends: Path) -> None:

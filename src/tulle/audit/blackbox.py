@@ -108,7 +108,11 @@ def lower_bound(
 
 
 def _answers(draw: Draw, dataset: Any, size: int) -> list[Hashable]:
-    return [_plain(value) for value in draw(dataset, size)]
+    drawn = draw(dataset, size)
+    if isinstance(drawn, np.ndarray):
+        listed = drawn.tolist()
+        return [tuple(row) for row in listed] if drawn.ndim == 2 else [_plain(v) for v in listed]
+    return [_plain(value) for value in drawn]
 
 
 def _plain(value: Any) -> Hashable:
@@ -128,6 +132,10 @@ def _plain(value: Any) -> Hashable:
 
 def _features(answers: Sequence[Hashable]) -> Floats:
     """Return numbers that describe each answer, one row each: length, entries, summaries."""
+    if not any(isinstance(answer, tuple | str) for answer in answers):
+        single = np.full((len(answers), 5), math.nan)
+        single[:, 0] = [float(a) if isinstance(a, int | float) else math.nan for a in answers]
+        return single
     rows = []
     width = max((len(a) for a in answers if isinstance(a, tuple)), default=1)
     for answer in answers:

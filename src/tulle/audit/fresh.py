@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from tulle.audit.kind import Kind
 from tulle.core.mechanism import Mechanism
 from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.noise import system
 
 FRESH = "fresh noise"
 RUNS = 60
@@ -26,7 +26,7 @@ class _Counted(Source):
 
     def read(self, count: int) -> bytes:
         self.used += count
-        return os.urandom(count)
+        return system().read(count)
 
 
 def check_fresh(

@@ -93,6 +93,11 @@ _KINDS: dict[str, str] = {"graph": "tulle.audit.graphs"}
 """Which module audits which kind of data; each has a class ``Audited``."""
 
 
+def is_audited(name: str) -> bool:
+    """Say whether the audit has a view of this kind of data."""
+    return name in _KINDS
+
+
 def kind_of(name: str) -> Kind:
     """Return the audit's view of a kind of data.
 

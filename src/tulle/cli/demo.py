@@ -179,28 +179,14 @@ def _ask(
     query = options.parse_question(text)
     plan = session.plan(query, epsilon=epsilon, like=like)
     release = session.ask(query, epsilon=epsilon, like=like)
-    return Answer(words, plan, release, query.truth(graph), _predicted(plan, like))
+    return Answer(words, plan, release, query.truth(graph), _predicted(plan))
 
 
-def _predicted(plan: Plan, like: Graph) -> float:
-    """Return the predicted half-width; an expression's follows from those of its parts."""
-    from tulle.core.query import Expression, enclose
-
-    if isinstance(plan.query, Expression):
-        ranges = {}
-        for part in plan.parts:
-            law = part.chosen.prediction.typical
-            assert law is not None
-            width = law.half_width(1 - 0.05 / len(plan.parts))
-            value = float(part.query.truth(like))
-            ranges[str(part.query)] = (value - width, value + width)
-        low, high = enclose(plan.query.tree(), ranges)
-        return (high - low) / 2
-    prediction = plan.chosen.prediction
-    if plan.query.shape != "scalar":
-        return prediction.rank()
-    assert prediction.typical is not None
-    return prediction.typical.half_width(0.95)
+def _predicted(plan: Plan) -> float:
+    """Return the predicted half-width of the 95 % range; of a vector, the mean error."""
+    if plan.query.shape == "vector":
+        return plan.chosen.prediction.rank()
+    return plan.half_width(0.95) or 0.0
 
 
 def _show_answers(console: Console, answers: list[Answer], session: Session) -> None:

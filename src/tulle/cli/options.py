@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tulle.cli.common import progress
-from tulle.core.errors import InputError, QueryError, TulleError
+from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
     from tulle.core.query import Query
@@ -159,21 +159,7 @@ def parse_question(text: str) -> Query:
     from tulle.core import registry
     from tulle.core.query import parse
 
-    known = registry.find("query", "graph")
-    try:
-        return parse(text.strip(), known)
-    except TulleError:
-        raise
-    except (TypeError, ValueError, RecursionError) as error:
-        # Nothing but the question has been looked at, so what is wrong may be said in full.
-        raise QueryError(
-            f"{_shortened(text)!r} is not a question ({error}). Write for example: triangles, "
-            f"stars(2), 3 * triangles / stars(2). Known: {', '.join(sorted(known))}."
-        ) from None
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return parse(text, registry.find("query", "graph"))
 
 
 def parse_options(named: list[str] | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tulle.cli import options
 from tulle.cli.common import command, in_options, print_json, printer, waiting
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from tulle.core.plan import Offer, Plan
+    from tulle.core.plan import Plan
 
 
 @command
@@ -51,7 +51,7 @@ def plan(
             options=settings,
         )
     if as_json:
-        print_json({**to_json(made), "public": network.public(price), "spent": "0"})
+        print_json({**made.to_json(), "public": network.public(price), "spent": "0"})
         return
     out = printer()
     out.print(f"Plan for {made.query}", style="bold")
@@ -90,38 +90,3 @@ def table(leaf: Plan) -> Table:
 def notes(made: Plan) -> list[str]:
     """Return what belongs below the table, in the words of the command line."""
     return [in_options(note) for note in made.notes()]
-
-
-def to_json(made: Plan) -> dict[str, Any]:
-    """Return the plan with numbers as numbers."""
-    leaves = made.parts or (made,)
-    return {
-        "question": str(made.query),
-        "guarantee": made.guarantee.to_json(),
-        "mechanism": made.mechanism,
-        "offers": [_offer(leaf, offer) for leaf in leaves for offer in leaf.offers],
-        "refused": [
-            {"question": str(leaf.query), "mechanism": name, "reason": reason}
-            for leaf in leaves
-            for name, reason in leaf.refused
-        ],
-        "stand_in": made.stand_in,
-    }
-
-
-def _offer(leaf: Plan, offer: Offer) -> dict[str, Any]:
-    prediction = offer.prediction
-    return {
-        "question": str(leaf.query),
-        "mechanism": offer.mechanism,
-        "title": offer.title,
-        "chosen": offer is leaf.chosen,
-        "guarantee": offer.guarantee.to_json(),
-        "median_error": prediction.rank(),
-        "half_width_95": _half_width(prediction.typical),
-        "half_width_95_on_any_data": _half_width(prediction.bound),
-    }
-
-
-def _half_width(law: Any) -> float | None:
-    return None if law is None else float(law.half_width(0.95))

@@ -116,7 +116,7 @@ class Ledger:
         if not isinstance(dataset, Dataset):
             raise InputError(f"A sealed dataset is needed; got {type(dataset).__name__}.")
         known = dataset.check_unit(unit)
-        terms = Guarantee(known, validate.positive(epsilon=epsilon), validate.delta(delta=delta))
+        terms = Guarantee(known, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
         account = Account(name, dataset.kind, known, terms, dict(dataset.facts(known)))
 
         def existing(entries: Sequence[Entry]) -> Entry | None:
@@ -219,11 +219,23 @@ class Ledger:
     ) -> list[Problem]:
         """Check the chain; with a noted head or published releases, also against those.
 
+        A release must be booked, and must read as the ledger kept it.
+
         Returns:
             The problems found; an empty list when the ledger is sound.
         """
-        digests = [item.debit for item in releases if item.debit is not None]
-        return self._store.verify(expected_head=head, expected_digests=digests)
+        published = [item for item in releases if item.debit is not None]
+        digests = [str(item.debit) for item in published]
+        problems = self._store.verify(expected_head=head, expected_digests=digests)
+        if problems or not published:
+            return problems
+        kept = {entry.body["debit"]: entry for entry in self._store.entries(kinds=("release",))}
+        for item in published:
+            entry = kept.get(item.debit)
+            if entry is not None and canonical(entry.body["release"]) != canonical(item.to_json()):
+                what = f"keeps another answer to {item.query} than the release shown"
+                problems.append(Problem(entry.number, what))
+        return problems
 
     def __repr__(self) -> str:
         return f"<Ledger {str(self.path)!r}>"

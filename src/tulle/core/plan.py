@@ -13,7 +13,7 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number, text
 from tulle.core.guarantee import Guarantee, display, floor_to
 from tulle.core.mechanism import Mechanism, Parameters, Prediction, Terms
-from tulle.core.query import Expression, Query, kind_of
+from tulle.core.query import Expression, Query, enclose, kind_of
 from tulle.core.unit import Unit
 
 
@@ -27,6 +27,20 @@ class Offer:
     settings: Parameters
     guarantee: Guarantee
     prediction: Prediction
+
+    def to_json(self, chosen: bool) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        typical, bound = self.prediction.typical, self.prediction.bound
+        return {
+            "mechanism": self.mechanism,
+            "title": self.title,
+            "chosen": chosen,
+            "guarantee": self.guarantee.to_json(),
+            "settings": dict(self.settings),
+            "median_error": self.prediction.rank(),
+            "half_width_95": None if typical is None else typical.half_width(0.95),
+            "half_width_95_on_any_data": None if bound is None else bound.half_width(0.95),
+        }
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,8 @@ class Plan:
     parts: tuple[Plan, ...] = ()
     stand_in: str | None = None
     """What the typical error was computed on, in words; None when nothing was needed."""
+    stand_in_values: Mapping[str, float] | None = None
+    """For an expression: the stand-in's true answers to the leaves. Public, as the stand-in is."""
 
     @property
     def chosen(self) -> Offer:
@@ -91,13 +107,35 @@ class Plan:
             for offer in self.offers
         ]
 
+    def half_width(self, level: float) -> float | None:
+        """Return how far off the answer would be on the stand-in, with this probability.
+
+        For an expression it is half the range over the leaves' own ranges around the stand-in's
+        true values. None when there is no stand-in to tell.
+        """
+        if not self.parts:
+            law = self.chosen.prediction.typical
+            return None if law is None else law.half_width(level)
+        share = 1 - (1 - level) / len(self.parts)
+        widths = {str(part.query): part.half_width(share) for part in self.parts}
+        if self.stand_in_values is None or any(width is None for width in widths.values()):
+            return None
+        ranges = {
+            name: (max(value - (widths[name] or 0.0), 0.0), value + (widths[name] or 0.0))
+            for name, value in self.stand_in_values.items()
+        }
+        assert isinstance(self.query, Expression)
+        low, high = enclose(self.query.tree(), ranges)
+        return (high - low) / 2
+
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-able form."""
+        """Return a JSON-able form, numbers as numbers."""
         return {
             "query": str(self.query),
             "guarantee": self.guarantee.to_json(),
             "mechanism": self.mechanism,
-            "offers": self.rows(),
+            "half_width_95": self.half_width(0.95),
+            "offers": [offer.to_json(offer is self.chosen) for offer in self.offers],
             "refused": [{"mechanism": name, "reason": why} for name, why in self.refused],
             "stand_in": self.stand_in,
             "parts": [part.to_json() for part in self.parts],
@@ -159,7 +197,7 @@ def make_plan(
         raise QueryError(
             f"A question is needed, such as tulle.triangles(); got {type(query).__name__}."
         )
-    epsilon = validate.positive(epsilon=epsilon)
+    epsilon = validate.epsilon(epsilon=epsilon)
     delta = validate.delta(delta=delta)
     if kind_of(query) != kind:
         raise QueryError(f"{query} asks about a {kind_of(query)}, but the data is a {kind}.")
@@ -274,14 +312,14 @@ def _plan_expression(
     kind = kind_of(query)
 
     def plan_leaf(leaf: Query, share: Fraction) -> Plan:
-        # Shares are rounded down to nine digits, so the parts never add up to more than was asked.
+        # Shares are rounded down, so the parts never add up to more than was asked.
         part = replace(
             terms,
             query=leaf,
-            epsilon=floor_to(terms.epsilon * share, 9),
+            epsilon=floor_to(terms.epsilon * share, 12),
             delta=terms.delta * share,
         )
-        if part.epsilon <= 0:
+        if part.epsilon < validate.LEAST_EPSILON:
             raise InputError(
                 f"epsilon = {display(terms.epsilon)} is too small to divide among "
                 f"{len(leaves)} questions."
@@ -300,6 +338,7 @@ def _plan_expression(
         (),
         parts,
         next((part.stand_in for part in parts if part.stand_in), None),
+        None if like is None else {str(leaf): float(leaf.truth(like)) for leaf in leaves},
     )
 
 

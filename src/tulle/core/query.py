@@ -245,15 +245,22 @@ def parse(source: str, names: Mapping[str, Callable[..., Query]]) -> Query:
     Raises:
         QueryError: with the place and the names that are known.
     """
+    text = source.strip()
+    if len(text) > _LONGEST:
+        raise QueryError(f"A question has at most {_LONGEST:,} characters; got {len(text):,}.")
     try:
-        tree = ast.parse(source, mode="eval").body
-    except SyntaxError as error:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        place = getattr(error, "offset", None)
         raise QueryError(
-            f"{source!r} is not a question (near column {error.offset}). "
+            f"{text!r} is not a question{f' (near column {place})' if place else ''}. "
             f"Write for example: triangles, stars(2), 3 * triangles / stars(2)."
         ) from None
     built = _build(tree, names)
     return built if isinstance(built, Query) else Constant(rational(built))
+
+
+_LONGEST = 2_000
 
 
 _SIGNS: dict[type[ast.operator], Operator] = {
@@ -271,29 +278,40 @@ def _build(node: ast.AST, names: Mapping[str, Callable[..., Query]]) -> Any:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         operand = _build(node.operand, names)
         return _combine("*", -1, operand) if isinstance(operand, Query) else -operand
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return rational(node.value)
+    if isinstance(node, ast.Constant):
+        try:
+            return rational(node.value)  # type: ignore[arg-type]
+        except (ValueError, TypeError):
+            raise QueryError(f"{ast.unparse(node)} is not a number for a question.") from None
     if isinstance(node, ast.Name):
-        return _factory(node.id, names)()
+        return _call(node, node.id, [], {}, names)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         arguments = list(_arguments(node.args))
-        keywords = {k.arg: v for k in node.keywords if k.arg for v in _arguments([k.value])}
-        try:
-            return _factory(node.func.id, names)(*arguments, **keywords)
-        except TypeError as error:
-            raise QueryError(f"{ast.unparse(node)}: {error}.") from None
+        if any(keyword.arg is None for keyword in node.keywords):
+            raise QueryError(f"{ast.unparse(node)}: write the arguments out one by one.")
+        keywords = {str(k.arg): v for k in node.keywords for v in _arguments([k.value])}
+        return _call(node, node.func.id, arguments, keywords, names)
     raise QueryError(f"{ast.unparse(node)!r} is not part of a question.")
+
+
+def _call(
+    node: ast.AST,
+    name: str,
+    arguments: list[Any],
+    keywords: Mapping[str, Any],
+    names: Mapping[str, Callable[..., Query]],
+) -> Query:
+    if name not in names:
+        raise QueryError(f"There is no question {name!r}. Known: {', '.join(sorted(names))}.")
+    try:
+        return names[name](*arguments, **keywords)
+    except TypeError as error:
+        raise QueryError(f"{ast.unparse(node)}: {error}.") from None
 
 
 def _arguments(nodes: list[ast.expr]) -> Iterator[Any]:
     for node in nodes:
         try:
             yield ast.literal_eval(node)
-        except ValueError:
+        except (ValueError, TypeError, SyntaxError, RecursionError):
             raise QueryError(f"{ast.unparse(node)!r} must be a plain number or text.") from None
-
-
-def _factory(name: str, names: Mapping[str, Callable[..., Query]]) -> Callable[..., Query]:
-    if name not in names:
-        raise QueryError(f"There is no question {name!r}. Known: {', '.join(sorted(names))}.")
-    return names[name]

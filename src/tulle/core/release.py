@@ -115,7 +115,9 @@ class Release:
                 versions=parsed["versions"],
                 parts={name: cls.from_json(part) for name, part in parsed["parts"].items()},
             )
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"This is not a release written by tulle ({error!r}).") from None
 
     def save(self, path: str | Path) -> None:
@@ -126,7 +128,14 @@ class Release:
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from a JSON file."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} cannot be read as a release: {error}.") from None
+        try:
+            return cls.from_json(text)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("value", _short(self.value))]

@@ -35,6 +35,25 @@ def positive(**named: Any) -> Fraction:
     return result
 
 
+LEAST_EPSILON = Fraction(1, 10**9)
+MOST_EPSILON = Fraction(10**4)
+
+
+def epsilon(**named: Any) -> Fraction:
+    """Return the one keyword's value as an epsilon that can be spent.
+
+    Beyond the limits nothing useful is private or accurate, and numbers get absurdly long.
+    """
+    name, value = _single(named)
+    result = positive(**named)
+    if not LEAST_EPSILON <= result <= MOST_EPSILON:
+        raise InputError(
+            f"{name} must be at least {float(LEAST_EPSILON):g} and at most {int(MOST_EPSILON):,}; "
+            f"got {value!r}."
+        )
+    return result
+
+
 def non_negative(**named: Any) -> Fraction:
     """Return the one keyword's value as a fraction of at least zero."""
     name, value = _single(named)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -64,6 +64,32 @@ def smooth_bound(profile: Profile, most: int, beta: Fraction) -> Fraction:
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def largest_smoothness(room: Fraction, delta: Fraction) -> Fraction:
+    """Return nearly the largest beta with room + beta >= ln(1/delta)·(exp(beta) - 1), exactly.
+
+    Example:
+        >>> 0.0255 < largest_smoothness(Fraction(1, 3), Fraction(1, 10**6)) < 0.0257
+        True
+    """
+    with localcontext() as context:
+        context.prec = 30
+        context.rounding = ROUND_CEILING
+        # The library rounds its functions to nearest; the margins round them outwards.
+        logarithm = (1 / _decimal(delta)).ln() * (1 + Decimal("1e-20"))
+
+        def holds(beta: Decimal) -> bool:
+            growth = beta.exp() * (1 + Decimal("1e-20")) - 1
+            return _decimal(room) * (1 - Decimal("1e-20")) + beta >= logarithm * growth
+
+        low, high = Decimal(0), Decimal(1)
+        while holds(high):
+            low, high = high, 2 * high
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(middle) else (low, middle)
+    return Fraction(low)
 
 
 class _Smooth(Mechanism):
@@ -142,14 +168,18 @@ class Smooth(_Smooth):
 
     Guarantee:
         (epsilon, delta) per edge. S is a beta-smooth upper bound of the local sensitivity, and
-        the answer gets Laplace noise of scale S/alpha with alpha = epsilon/2 and
-        beta = epsilon/(2·ln(2/delta)): moving the centre by S costs epsilon/2, stretching the
-        scale by exp(beta) costs epsilon/2 except on a tail of mass delta. The continuous noise is
+        the answer gets Laplace noise of scale S/alpha. Between neighbours the centre moves by at
+        most S and the scale stretches by exp(l), l <= beta. With E the noise over its scale, an
+        exponential variable in size, the log-ratio of the densities is at most
+        alpha + E·(exp(l) - 1) - l, so it exceeds epsilon with probability at most
+        exp(-(epsilon - alpha + beta)/(exp(beta) - 1)), which the choice of beta makes delta. (The
+        rates of the paper, alpha = epsilon/2 and beta = epsilon/(2·ln(2/delta)), take
+        exp(beta) - 1 for beta: for large epsilon they exceed delta.) The continuous noise is
         rounded exactly to whole numbers, which is post-processing. A tenth of epsilon, unless
         ``spread_share`` says otherwise, buys a private spread for the interval.
 
     Error:
-        2·S/epsilon on average. The law in the release bounds S by the private spread.
+        1.5·S/epsilon on average. The law in the release bounds S by the private spread.
 
     Reference:
         Nissim, Raskhodnikova & Smith, Smooth sensitivity and sampling, STOC 2007.
@@ -169,15 +199,9 @@ class Smooth(_Smooth):
     needs_delta: ClassVar[bool] = True
 
     def rates(self, epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-        """Return alpha = epsilon/2 and beta = epsilon/(2·ln(2/delta)), rounded down."""
-        with localcontext() as context:
-            context.prec = 30
-            context.rounding = ROUND_CEILING
-            logarithm = _decimal(2 / delta).ln() * (1 + Decimal("1e-20"))
-            context.rounding = ROUND_FLOOR
-            beta = _decimal(epsilon) / (2 * logarithm)
-            beta = +beta.normalize().quantize(Decimal(1).scaleb(beta.adjusted() - 12))
-        return epsilon / 2, Fraction(beta)
+        """Spend two thirds of epsilon on the place; the rest gives the largest smoothness."""
+        alpha = epsilon * Fraction(2, 3)
+        return alpha, largest_smoothness(epsilon - alpha, delta)
 
     def noise(self, scale: Fraction, source: Source | None) -> int:
         """Draw continuous Laplace noise, rounded exactly to the nearest whole number."""

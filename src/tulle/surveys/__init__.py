@@ -2,7 +2,8 @@
 
 A room like the others, except that it holds no sealed data: what reaches the collector is already
 private. The client side (:mod:`tulle.surveys.client`, ``account``, ``links_client``) and what it
-needs (``data``, ``form``, ``designs``, ``large``) are plain Python; the collector side uses arrays.
+needs (``data``, ``form``, ``designs``, ``laplace``, ``large``, ``exact``) are plain Python; the
+collector side uses arrays.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tulle.surveys.account import ClientAccount
+    from tulle.surveys.bulk import Reports, perturb
     from tulle.surveys.client import respond
     from tulle.surveys.collection import Collection
     from tulle.surveys.data import Survey
-    from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse, laplace_and_round
+    from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
     from tulle.surveys.form import Form
     from tulle.surveys.individual import Reconstruction, reconstruct
+    from tulle.surveys.laplace import laplace_and_round
     from tulle.surveys.large import LocalHashing, UnaryEncoding
     from tulle.surveys.link_reports import LinkReports, perturb_links
     from tulle.surveys.links_client import LinkForm, report_links
-    from tulle.surveys.perturb import Reports, perturb
     from tulle.surveys.planner import DesignPlan, plan_design
 
 _HOMES = {
@@ -29,13 +31,14 @@ _HOMES = {
     "client": ("respond",),
     "collection": ("Collection",),
     "data": ("Survey",),
-    "designs": ("Design", "DesignMatrix", "RandomizedResponse", "laplace_and_round"),
+    "designs": ("Design", "DesignMatrix", "RandomizedResponse"),
     "form": ("Form",),
     "individual": ("Reconstruction", "reconstruct"),
+    "laplace": ("laplace_and_round",),
     "large": ("LocalHashing", "UnaryEncoding"),
     "link_reports": ("LinkReports", "perturb_links"),
     "links_client": ("LinkForm", "report_links"),
-    "perturb": ("Reports", "perturb"),
+    "bulk": ("Reports", "perturb"),
     "planner": ("DesignPlan", "plan_design"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

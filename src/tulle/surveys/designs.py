@@ -22,7 +22,6 @@ from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, rational, text
 from tulle.surveys.exact import (
-    LARGEST_EPSILON,
     checked_epsilon,
     epsilon_of_ratio,
     ratio_is_within,
@@ -64,7 +63,7 @@ class Design(ABC):
 
     @abstractmethod
     def variance(self) -> float:
-        """Return the variance of n·(estimate of a rare category's share), over n."""
+        """Return n times the variance of a category's estimated share that privacy costs."""
 
     @property
     @abstractmethod
@@ -256,9 +255,7 @@ class DesignMatrix(MatrixDesign):
         object.__setattr__(self, "_thresholds", tuple(_thresholds(c) for c in self.columns))
 
     @classmethod
-    def of(
-        cls, rows: Sequence[Sequence[Number]], *, epsilon: Number | None = None
-    ) -> DesignMatrix:
+    def of(cls, rows: Sequence[Sequence[Number]], *, epsilon: Number | None = None) -> DesignMatrix:
         """Return the design of a matrix P[report][answer]; its least epsilon unless one is given.
 
         Floats count as the decimals that they print. An epsilon that is given is checked.
@@ -270,7 +267,7 @@ class DesignMatrix(MatrixDesign):
         if any(len(row) != len(exact) for row in exact):
             raise InputError("A design matrix is square: rows are reports, columns are answers.")
         columns = tuple(zip(*exact, strict=True))
-        least = epsilon_of_ratio(_row_ratio(columns))
+        least = epsilon_of_ratio(row_ratio(columns))
         if epsilon is None and least == 0:
             raise InputError(
                 "The design matrix is singular: its reports do not depend on the answers."
@@ -291,15 +288,15 @@ class DesignMatrix(MatrixDesign):
         return bisect_right(thresholds, draw(thresholds[-1]))
 
     def worst_ratio(self) -> Fraction:
-        return _row_ratio(self.columns)
+        return row_ratio(self.columns)
 
     def variance(self) -> float:
         import numpy as np  # the planner's figure, not needed by a client
 
         matrix = np.array([[float(p) for p in column] for column in self.columns]).T
         inverse = np.linalg.inv(matrix)
-        # The other categories are taken as equally frequent.
-        spread = (inverse**2) @ matrix.mean(axis=1) - inverse @ matrix.mean(axis=1) ** 2
+        # All answers are taken as equally frequent, and the categories' variances averaged.
+        spread = (inverse**2) @ matrix.mean(axis=1) - 1 / self.categories
         return float(np.mean(spread))
 
     def to_json(self) -> dict[str, Any]:
@@ -311,58 +308,12 @@ class DesignMatrix(MatrixDesign):
         }
 
 
-def laplace_and_round(categories: int, *, epsilon: Number) -> DesignMatrix:
-    """Return the design of adding Laplace noise to the category's number and rounding.
+def row_ratio(columns: Sequence[Sequence[Fraction]]) -> Fraction:
+    """Return the largest ratio of two entries in one row.
 
-    The noise has scale (k - 1) / epsilon, the result is rounded to the nearest category; what
-    falls outside goes to the first or last. It is the baseline that randomized response beats.
-
-    Guarantee:
-        Pure epsilon: Laplace noise at sensitivity k - 1, then post-processing. The matrix is
-        rounded to fractions, mixed with a little of the uniform one if that is needed to stay
-        within epsilon, and checked as every matrix is.
-
-    Example:
-        >>> round(float(laplace_and_round(2, epsilon=1).probability(1, 1)), 4)
-        0.6967
-
-    Reference:
-        Wang, Wu & Hu 2014, results 10 and 12.
+    Raises:
+        InputError: when it is infinite.
     """
-    size = validate.whole(categories=categories, at_least=2)
-    exact = checked_epsilon(epsilon)
-    used = min(exact, LARGEST_EPSILON)
-    places = 96 + int(used * 3 / 2)
-    one = Fraction(1)
-
-    def tail(distance: Fraction) -> Fraction:
-        """P(noise > distance): half of exp(-distance·epsilon/(k - 1)), rounded up."""
-        return shrunk_power(distance * used / (size - 1), places) / 2
-
-    columns = []
-    for answer in range(size):
-        # P(report <= u) for u = 0, ..., k - 2: the noise is at most u + 1/2 - answer.
-        edges = [u + Fraction(1, 2) - answer for u in range(size - 1)]
-        below = [one - tail(edge) if edge > 0 else tail(-edge) for edge in edges]
-        steps = [*below, one]
-        column = [steps[0], *(b - a for a, b in zip(steps, steps[1:], strict=False))]
-        columns.append(tuple(column))
-    mix = Fraction(0)
-    while True:
-        mixed = tuple(tuple((1 - mix) * p + mix / size for p in column) for column in columns)
-        if min(map(min, mixed)) > 0 and ratio_is_within(_row_ratio(mixed), exact):
-            return DesignMatrix(mixed, exact, "laplace and round")
-        mix = 2 * mix if mix else Fraction(1, 1 << places - 8)
-
-
-def shrunk_power(exponent: Fraction, places: int) -> Fraction:
-    """Return exp(-exponent) rounded up to a multiple of 2**-places."""
-    from tulle.noise.exponent import exp_bounds
-
-    return Fraction(exp_bounds(exponent, places)[1], 1 << places)
-
-
-def _row_ratio(columns: Sequence[Sequence[Fraction]]) -> Fraction:
     worst = Fraction(1)
     for place, row in enumerate(zip(*columns, strict=True)):
         if max(row) == 0:
@@ -413,5 +364,5 @@ def _determinant_modulo(columns: Sequence[Sequence[Fraction]]) -> int:
 
 
 def fraction_text(value: Fraction) -> str:
-    # Not the shortest decimal: a port should have to read one form only.
+    """Write numerator/denominator, never a decimal: a port has to read one form only."""
     return f"{value.numerator}/{value.denominator}"

@@ -209,7 +209,7 @@ class LocalHashing(SupportDesign):
     @property
     def rows(self) -> int:
         """How many hash functions there are."""
-        return self.buckets**self.digits
+        return int(self.buckets**self.digits)
 
     def bucket(self, row: int, category: int) -> int:
         """Return the hash of a category: the sum of products of digits, modulo g."""

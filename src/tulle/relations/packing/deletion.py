@@ -143,7 +143,7 @@ class DeletionOracle:
 
     def _search(self, tau: float, target: Fraction) -> bool | None:
         """Iterate until decided; None when the bounds meet at the target within rounding."""
-        run = _Run(reduce_deletion(self._problem, tau))
+        run = _Run(reduce_deletion(self._problem, tau), tau)
         goal = float(target)
         decided = self._certify(tau, target, run)
         while decided is None:
@@ -171,7 +171,7 @@ def decide_deletion(problem: PackingProblem, tau: float, j: int, *, eta: Number)
 class _Run:
     """The iteration on one reduced problem, with the best vectors and bounds so far."""
 
-    def __init__(self, reduced: ReducedDeletion) -> None:
+    def __init__(self, reduced: ReducedDeletion, tau: float) -> None:
         self.reduced = reduced
         rows, columns = len(reduced.sizes), len(reduced.weights)
         self.shape = (reduced.offsets, reduced.rows, reduced.weights, reduced.capacities)
@@ -187,7 +187,7 @@ class _Run:
         self.current, self.anchor, self.last = (
             (np.zeros(rows), np.zeros(rows), np.ones(columns), np.zeros(columns)) for _ in range(3)
         )
-        self.memory = np.array([1.0, 0.0, 0.0, np.inf, np.inf])
+        self.memory = np.array([16.0 / (1.0 + tau), 0.0, 0.0, np.inf, np.inf])
 
     def step(self) -> None:
         """Run some iterations and keep whichever bound is better than before."""

@@ -23,6 +23,11 @@ from tulle.relations.packing.first_order import ARTIFICIAL, NECESSARY, SUFFICIEN
 
 Array = npt.NDArray[Any]
 
+LEAP = 2.0
+PATIENT = 20
+"""The balance changes at most by this factor, and not after fewer steps than this: the first short
+rounds say little about it, and a balance far off takes long to come back."""
+
 
 @compiled
 def deletion_steps(
@@ -158,8 +163,9 @@ def advance_deletion(
             far_primal += reset(remainders, anchor_remainders, remainder_step)
             far_dual = reset(pressures, anchor_pressures, load_step)
             far_dual += reset(covers, anchor_covers, cover_step)
-            if far_primal > 1e-30 and far_dual > 1e-30:
-                memory[0] = np.sqrt(memory[0] * np.sqrt(far_dual / far_primal))
+            if age >= PATIENT and far_primal > 1e-30 and far_dual > 1e-30:
+                change = np.sqrt(np.sqrt(far_dual / far_primal) / memory[0])
+                memory[0] *= min(max(change, 1.0 / LEAP), LEAP)
             memory[1] = 0.0
             memory[4] = np.inf
 

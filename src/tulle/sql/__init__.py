@@ -1,0 +1,1 @@
+"""SQL counts and sums over any joins, with whole participants protected."""

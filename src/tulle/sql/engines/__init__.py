@@ -1,0 +1,1 @@
+"""Connections to the programs that do the joining: DuckDB, PostgreSQL, Spark."""
