@@ -29,6 +29,11 @@ class ErrorLaw(ABC):
     def half_width(self, level: float) -> float:
         """Return a w such that the error is at most w in size with probability ``level``."""
 
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the ends between which the truth lies with probability ``level``."""
+        width = self.half_width(level)
+        return value - width, value + width
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form."""
         return {"law": self.name} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}

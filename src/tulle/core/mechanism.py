@@ -86,6 +86,9 @@ class Mechanism(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     """Names of the settings that a user may choose."""
 
+    needs_options: ClassVar[tuple[str, ...]] = ()
+    """Options without which it cannot run, since nothing public could stand in for them."""
+
     @abstractmethod
     def supports(self, query: Query, unit: Unit) -> bool:
         """Say whether it answers this question under this unit."""

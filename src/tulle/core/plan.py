@@ -240,7 +240,7 @@ def _plan_leaf(
     for name, item in known.items():
         if mechanism is not None and name != mechanism:
             continue
-        reason = _refusal(item, terms)
+        reason = _refusal(item, terms, options if mechanism is not None else {})
         if reason is not None:
             if mechanism is not None:
                 raise QueryError(f"Mechanism {name!r} cannot answer {terms.query}: {reason}.")
@@ -292,11 +292,14 @@ def _check_answerable(terms: Terms, known: Mapping[str, Mechanism]) -> None:
     raise QueryError(f"{terms.query} cannot be answered per {terms.unit.name}. {instead}")
 
 
-def _refusal(item: Mechanism, terms: Terms) -> str | None:
+def _refusal(item: Mechanism, terms: Terms, options: Mapping[str, Any]) -> str | None:
     if not item.supports(terms.query, terms.unit):
         return f"it does not answer {terms.query.name} per {terms.unit.name}"
     if item.needs_delta and terms.delta == 0:
         return "it needs a delta above zero"
+    missing = [name for name in item.needs_options if name not in options]
+    if missing:
+        return f"it needs {', '.join(f'{name}=' for name in missing)}"
     return None
 
 

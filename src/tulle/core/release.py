@@ -69,11 +69,11 @@ class Release:
                 f"This release of {self.query} has no interval: none was bought. "
                 "Ask again with the mechanism's own share for the interval above zero."
             )
-        width = self.error.half_width(level)
+        low, high = self.error.interval(self.value, level)
         lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
         if np.ndim(self.value) == 0:
-            return max(self.value - width, lowest), min(self.value + width, highest)
-        return np.maximum(self.value - width, lowest), np.minimum(self.value + width, highest)
+            return max(low, lowest), min(high, highest)
+        return np.maximum(low, lowest), np.minimum(high, highest)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form that :meth:`from_json` reads back exactly."""
@@ -141,7 +141,7 @@ class Release:
         lines = [("value", _short(self.value))]
         if self.error is not None or self.parts:
             low, high = self.interval(0.95)
-            lines.append(("95 % interval", f"{_short(low)} to {_short(high)}"))
+            lines.append(("95 % interval", _between(low, high)))
         lines.append(("guarantee", str(self.guarantee)))
         lines.append(("mechanism", self.mechanism))
         lines.append(("debit", self.debit[:12] if self.debit else "none (outside a ledger)"))
@@ -159,6 +159,12 @@ class Release:
         )
         title = html.escape(self.query)
         return f"<table><caption>Release of <b>{title}</b></caption>{rows}</table>"
+
+
+def _between(low: Any, high: Any) -> str:
+    if isinstance(high, float) and math.isinf(high):
+        return f"at least {_short(low)}"
+    return f"{_short(low)} to {_short(high)}"
 
 
 def _short(value: Any) -> str:

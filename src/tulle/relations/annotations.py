@@ -28,7 +28,7 @@ class Annotation(ABC):
         """Say whether the tuple is there when these participants are."""
 
     @abstractmethod
-    def relax(self, present: Mapping[Any, Any]) -> Any:
+    def relax(self, present: Any) -> Any:
         """Return the relaxation at fractional presences: 0 to 1, convex, equal to truth at 0 and 1.
 
         *And* is max(0, x + y - 1), *or* is the larger of the two.
@@ -77,7 +77,7 @@ class Constant(Annotation):
     def holds(self, present: Mapping[Hashable, bool]) -> bool:
         return self.value
 
-    def relax(self, present: Mapping[Any, Any]) -> Any:
+    def relax(self, present: Any) -> Any:
         return 1 if self.value else 0
 
     def slope(self, participant: Hashable) -> int:
@@ -106,7 +106,7 @@ class Participant(Annotation):
     def holds(self, present: Mapping[Hashable, bool]) -> bool:
         return bool(present[self.name])
 
-    def relax(self, present: Mapping[Any, Any]) -> Any:
+    def relax(self, present: Any) -> Any:
         return present[self.name]
 
     def slope(self, participant: Hashable) -> int:
@@ -131,7 +131,7 @@ class Together(Annotation):
     def holds(self, present: Mapping[Hashable, bool]) -> bool:
         return all(part.holds(present) for part in self.parts)
 
-    def relax(self, present: Mapping[Any, Any]) -> Any:
+    def relax(self, present: Any) -> Any:
         missing = sum(1 - part.relax(present) for part in self.parts)
         return max(0 * missing, 1 - missing)
 
@@ -158,7 +158,7 @@ class Either(Annotation):
     def holds(self, present: Mapping[Hashable, bool]) -> bool:
         return any(part.holds(present) for part in self.parts)
 
-    def relax(self, present: Mapping[Any, Any]) -> Any:
+    def relax(self, present: Any) -> Any:
         return max(part.relax(present) for part in self.parts)
 
     def slope(self, participant: Hashable) -> int:

@@ -2,6 +2,6 @@
 
 from tulle.relations.packing.deletion import DeletionOracle, decide_deletion
 from tulle.relations.packing.problem import PackingProblem
-from tulle.relations.packing.solve import Bracket, solve
+from tulle.relations.packing.solver import Bracket, solve
 
 __all__ = ["Bracket", "DeletionOracle", "PackingProblem", "decide_deletion", "solve"]

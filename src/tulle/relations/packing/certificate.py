@@ -12,8 +12,9 @@ with a margin for the rounding of loads. What is left is feasible in exact arith
 
 *Sums* are compensated. With unit roundoff u and n terms >= 0, the result of Sum2 of Ogita, Rump and
 Oishi ("Accurate sum and dot product", 2005, proposition 4.5) is off by at most a relative
-u + (2 n u)^2; an ordinary sum of n terms in any order by at most 2 n u. A product adds u, and what
-underflow can add is below 2^-1070 per term.
+u + (2 n u)^2; an ordinary sum of n terms in any order by at most 2 n u. A product adds u.
+Nothing underflows: weights and tau are zero or at least 2^-900, and levels below 2^-1000 are taken
+for zero.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ Array = npt.NDArray[Any]
 
 GRID = 2.0**40
 ROUNDOFF = 2.0**-53
-UNDERFLOW = 2.0**-1060
-"""More than underflow can add to one term; levels below it are taken for zero."""
+TINY = 2.0**-1000
+"""Levels below this are taken for zero."""
 
 
 def on_grid(values: Array, largest: float) -> Array:
@@ -51,13 +52,11 @@ def sum_with_error(terms: Array) -> tuple[float, float]:
         total = grown
     total += lost
     small = len(terms) * 2.0 * ROUNDOFF
-    return total, total * (4.0 * ROUNDOFF + 4.0 * small * small) + len(terms) * UNDERFLOW
+    return total, total * (4.0 * ROUNDOFF + 4.0 * small * small)
 
 
 @compiled
-def _dual_terms(
-    offsets: Array, participants: Array, weights: Array, prices: Array
-) -> Array:
+def _dual_terms(offsets: Array, participants: Array, weights: Array, prices: Array) -> Array:
     terms = np.zeros(len(weights))
     for item in range(len(weights)):
         spare = 1.0
@@ -78,7 +77,7 @@ def upper_bound(
     kept, kept_error = sum_with_error(terms)
     # Each term carries one rounding, and so do the product with tau and the sum.
     bound = (tau * (priced + price_error) + (kept + kept_error)) * (1.0 + 16.0 * ROUNDOFF)
-    return float(np.nextafter(bound + UNDERFLOW, np.inf)) if bound > 0.0 else 0.0
+    return float(np.nextafter(bound, np.inf)) if bound > 0.0 else 0.0
 
 
 @compiled
@@ -91,7 +90,7 @@ def feasible_levels(
     safe = np.empty(len(limits))
     for item in range(len(limits)):
         level = levels[item]
-        if not level > UNDERFLOW:
+        if not level > TINY:
             level = 0.0
         safe[item] = min(level, limits[item])
         for place in range(offsets[item], offsets[item + 1]):
@@ -108,7 +107,7 @@ def feasible_levels(
             least = min(least, shrink[participants[place]])
         if least < 1.0:
             safe[item] *= least
-            if safe[item] < UNDERFLOW:
+            if safe[item] < TINY:
                 safe[item] = 0.0
     return safe
 

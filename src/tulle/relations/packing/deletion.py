@@ -52,7 +52,7 @@ from tulle.relations.packing.deletion_first_order import (
 from tulle.relations.packing.deletion_reduce import ReducedDeletion, reduce_deletion
 from tulle.relations.packing.exact import exceeds
 from tulle.relations.packing.first_order import repair
-from tulle.relations.packing.problem import PackingProblem
+from tulle.relations.packing.problem import PackingProblem, check_threshold
 
 Array = npt.NDArray[Any]
 
@@ -60,6 +60,8 @@ _CHECK = 40
 _PATIENCE = 2_000
 _HIGHS_ENTRIES = 300_000
 _FINEST = 1e-11
+_BALANCE = 8.0
+"""Multipliers are of the order of 1 / tau where deletions are of the order of 1."""
 _FINE_GRID = 2.0**50
 
 
@@ -81,12 +83,11 @@ class DeletionOracle:
         self._eta = validate.probability(eta=eta)
         self._lines: list[Line] = []
         self._totals: list[tuple[float, Fraction]] = []
+        self._state: tuple[float, tuple[Array, ...]] | None = None
 
     def decide(self, tau: float, j: int) -> bool:
         """Return whether D(tau) <= j + eta, from a certificate either way."""
-        tau = float(tau)
-        if not 0.0 <= tau < np.inf:
-            raise InputError(f"tau must be a number of at least 0; got {tau!r}.")
+        tau = check_threshold(tau)
         target = validate.whole(at_least=0, j=j) + self._eta
         known = self._known(tau, target)
         if known is not None:
@@ -144,6 +145,9 @@ class DeletionOracle:
     def _search(self, tau: float, target: Fraction) -> bool | None:
         """Iterate until decided; None when the bounds meet at the target within rounding."""
         run = _Run(reduce_deletion(self._problem, tau), tau)
+        # From a threshold close by it is a head start, from afar a burden.
+        if self._state is not None and 0.5 <= self._state[0] / max(tau, 1e-300) <= 2.0:
+            run.resume(self._state[1])
         goal = float(target)
         decided = self._certify(tau, target, run)
         while decided is None:
@@ -152,6 +156,8 @@ class DeletionOracle:
             run.step()
             if run.upper <= goal or run.lower > goal:
                 decided = self._certify(tau, target, run)
+        if run.memory[2]:
+            self._state = (tau, run.state())
         return decided
 
 
@@ -187,7 +193,7 @@ class _Run:
         self.current, self.anchor, self.last = (
             (np.zeros(rows), np.zeros(rows), np.ones(columns), np.zeros(columns)) for _ in range(3)
         )
-        self.memory = np.array([16.0 / (1.0 + tau), 0.0, 0.0, np.inf, np.inf])
+        self.memory = np.array([_BALANCE / (1.0 + tau), 0.0, 0.0, np.inf, np.inf])
 
     def step(self) -> None:
         """Run some iterations and keep whichever bound is better than before."""
@@ -210,6 +216,34 @@ class _Run:
                     *self.shape, self.reduced.sizes, self.reduced.deletable, self.reduced.binding
                 )
             )
+
+    def state(self) -> tuple[Array, ...]:
+        """Return where the iteration stands, by participant and by tuple."""
+        deletions, pressures, remainders, covers = self.last
+        whole = self.reduced
+        return (
+            whole.everyone(deletions),
+            whole.everyone(pressures),
+            np.where(whole.column_of >= 0, remainders[whole.column_of], 1.0),
+            whole.every_tuple(covers),
+        )
+
+    def resume(self, state: tuple[Array, ...]) -> None:
+        """Start from the state that a run at another threshold ended in."""
+        whole = self.reduced
+        rows, columns = len(whole.sizes), len(whole.weights)
+        inside, chosen = whole.row_of >= 0, whole.column_of >= 0
+        row_of, column_of = whole.row_of[inside], whole.column_of[chosen]
+        deletions, pressures, remainders, covers = state
+        start = (
+            np.bincount(row_of, deletions[inside], rows) / whole.sizes * whole.deletable,
+            np.bincount(row_of, pressures[inside], rows) / whole.sizes * whole.binding,
+            np.bincount(column_of, (remainders * whole.shares)[chosen], columns),
+            np.bincount(column_of, covers[chosen], columns),
+        )
+        for target in (self.current, self.anchor):
+            for mine, given in zip(target, start, strict=True):
+                mine[:] = given
 
     def offer(self, deletions: Array, pressures: Array, covers: Array) -> None:
         """Repair the vectors, and keep those that are better than before."""

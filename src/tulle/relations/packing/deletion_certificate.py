@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tulle.relations.packing.certificate import (
     GRID,
     ROUNDOFF,
+    TINY,
     feasible_levels,
     on_grid,
     sum_with_error,
@@ -91,6 +92,6 @@ def _limits(offsets: Array, participants: Array, weights: Array, pressures: Arra
             pressure += pressures[participants[place]]
         terms = offsets[item + 1] - offsets[item]
         limits[item] = weights[item] * pressure * (1.0 - 4.0 * ROUNDOFF * (terms + 4))
-        if limits[item] < 2.0**-1000:
+        if limits[item] < TINY:
             limits[item] = 0.0
     return limits

@@ -12,7 +12,7 @@ from tulle.relations.packing.compiled import compiled
 
 Array = npt.NDArray[Any]
 
-_LARGEST_WEIGHT = 2.0**900
+_SMALLEST, _LARGEST = 2.0**-900, 2.0**900
 _LARGEST_TUPLE = 2048
 
 
@@ -58,8 +58,8 @@ class PackingProblem:
             raise InputError("count must be at least 0 and below 2^31.")
         if members.size and (members.min() < 0 or members.max() >= count):
             raise InputError("every participant must be at least 0 and below count.")
-        if not np.all((heights >= 0) & (heights <= _LARGEST_WEIGHT)):
-            raise InputError("weights must be finite and not negative.")
+        if not np.all((heights == 0) | ((heights >= _SMALLEST) & (heights <= _LARGEST))):
+            raise InputError("weights must be zero or between 2^-900 and 2^900.")
         if starts.size > 1 and np.diff(starts).max() > _LARGEST_TUPLE:
             raise InputError(f"a tuple may name at most {_LARGEST_TUPLE} participants.")
         self.count = int(count)
@@ -135,3 +135,11 @@ def _names(offsets: Array, participants: Array, participant: int) -> Array:
             if participants[place] == participant:
                 found[item] = True
     return found
+
+
+def check_threshold(tau: float) -> float:
+    """Return ``tau`` as a float that the certificates can work with."""
+    value = float(tau)
+    if not (value == 0.0 or _SMALLEST <= value <= _LARGEST):
+        raise InputError(f"tau must be zero or between 2^-900 and 2^900; got {tau!r}.")
+    return value

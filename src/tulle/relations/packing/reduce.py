@@ -94,15 +94,11 @@ def reduce(problem: PackingProblem, tau: float, *, symmetry: bool = True) -> Red
     if classes is not None:
         row_class, column_class = classes
         columns = int(column_class.max()) + 1
-        offsets, rows, weights = collapse(
-            offsets, rows, weights, row_class, column_class, columns
-        )
+        offsets, rows, weights = collapse(offsets, rows, weights, row_class, column_class, columns)
         capacities = np.bincount(row_class, capacities)
         row_of = np.where(row_of >= 0, row_class[row_of], -1)
         column_of = np.where(column_of >= 0, column_class[column_of], -1)
-    return ReducedProblem(
-        offsets, rows, weights, capacities, column_of, settled, row_of, prices
-    )
+    return ReducedProblem(offsets, rows, weights, capacities, column_of, settled, row_of, prices)
 
 
 @compiled

@@ -56,9 +56,7 @@ def _refine(
         row_colours[row] = _mix(touched[row] ^ _mix(row_colours[row] + np.uint64(3)))
 
 
-def refine(
-    offsets: Array, rows: Array, weights: Array, marks: Array
-) -> tuple[Array, Array] | None:
+def refine(offsets: Array, rows: Array, weights: Array, marks: Array) -> tuple[Array, Array] | None:
     """Return the class of every row and column, numbered from zero; None if nothing merges.
 
     ``marks`` tells rows apart from the start: their capacities, for one.

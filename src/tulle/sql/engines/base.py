@@ -46,6 +46,10 @@ class Engine(ABC):
     def read(self, statement: str) -> pyarrow.Table:
         """Return the rows of a SELECT."""
 
+    @abstractmethod
+    def explain(self, statement: str) -> None:
+        """Make the engine plan a SELECT."""
+
     def check(self, statement: str) -> None:
         """Let the engine resolve names and types, without running the statement.
 
@@ -53,7 +57,7 @@ class Engine(ABC):
             QueryError: with the engine's message; nothing was read, so it quotes no record.
         """
         try:
-            self.read(f"EXPLAIN {statement}")
+            self.explain(statement)
         except self.errors as error:
             words = str(error).strip().splitlines()
             raise QueryError(

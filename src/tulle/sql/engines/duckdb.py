@@ -93,7 +93,14 @@ class DuckDB(Engine):
         # A cursor of its own keeps concurrent questions apart.
         cursor = self._connection.cursor()
         try:
-            return cursor.execute(statement).to_arrow_table()
+            return cursor.sql(statement).to_arrow_table()
+        finally:
+            cursor.close()
+
+    def explain(self, statement: str) -> None:
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(f"EXPLAIN {statement}")
         finally:
             cursor.close()
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tulle.core.errors import InputError
 from tulle.relations.packing import certificate, first_order, highs
-from tulle.relations.packing.problem import PackingProblem
+from tulle.relations.packing.problem import PackingProblem, check_threshold
 from tulle.relations.packing.reduce import ReducedProblem, reduce
 
 Array = npt.NDArray[Any]
@@ -70,13 +70,12 @@ def solve(
         >>> bracket.lower <= 2.0 <= bracket.upper
         True
     """
-    tau, gap = float(tau), float(gap)
-    if not 0.0 <= tau < np.inf:
-        raise InputError(f"tau must be a number of at least 0; got {tau!r}.")
-    if not (gap > 0.0 and gap * _FINEST >= tau and gap < np.inf):
+    tau, gap = check_threshold(tau), float(gap)
+    if not (gap > 0.0 and gap >= tau / _FINEST and gap < np.inf):
         raise InputError(f"gap must be above 0 and at least tau / {_FINEST}; got {gap!r}.")
     for symmetry in (True, False):
-        bracket = _solve_reduced(problem, tau, gap, reduce(problem, tau, symmetry=symmetry), progress)
+        reduced = reduce(problem, tau, symmetry=symmetry)
+        bracket = _solve_reduced(problem, tau, gap, reduced, progress)
         if bracket is not None:
             return bracket
     raise InputError(

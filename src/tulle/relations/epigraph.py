@@ -1,0 +1,158 @@
+"""Truncated totals for annotations of any form, by linear programs over their expressions.
+
+Every part of an expression gets a variable v between 0 and 1 that lies above its relaxation: for
+*and*, v >= sum of its parts - (their number - 1); for *or*, v >= each part. Minimising pushes v
+down to the relaxation, since that is convex. Values are certified here and not taken from the
+solver: any presence of participants gives one bound by evaluating the relaxation, and any
+multipliers y >= 0 give the other, as all variables lie between 0 and 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import validate
+from tulle.core.errors import TulleError
+from tulle.core.exact import Number
+from tulle.relations.annotations import Annotation, Constant, Either, Participant, Together
+from tulle.relations.relation import Relation
+
+Array = npt.NDArray[Any]
+
+_ROUNDING = 1e-9
+"""Relative margin on every certificate: far above what summing in doubles can lose."""
+
+
+class Epigraph:
+    """Both truncated numbers of a relation with annotations of any form. Custodian side."""
+
+    def __init__(self, relation: Relation, *, eta: Number) -> None:
+        self.eta = validate.probability(eta=eta)
+        self.count = relation.count
+        self.tuples = [(note, height) for note, height in relation.annotations() if height > 0]
+        self.rows: list[tuple[dict[int, float], float]] = []
+        self.size = relation.count
+        self.places = [self._add(note) for note, _ in self.tuples]
+
+    def _add(self, note: Annotation) -> int | float:
+        """Return the variable that lies above the relaxation of this expression."""
+        if isinstance(note, Participant):
+            return int(note.name)  # type: ignore[call-overload, no-any-return]
+        if isinstance(note, Constant):
+            return 1.0 if note.value else 0.0
+        assert isinstance(note, Together | Either)
+        parts = [self._add(part) for part in note.parts]
+        place = self.size
+        self.size += 1
+        if isinstance(note, Together):
+            self._below(parts, place, len(parts) - 1)
+        else:
+            for part in parts:
+                self._below([part], place, 0)
+        return place
+
+    def _below(self, parts: list[int | float], place: int, room: float) -> None:
+        """Add the row: sum of parts - v <= room."""
+        row = {place: -1.0}
+        for part in parts:
+            if isinstance(part, float):
+                room -= part
+            else:
+                row[part] = row.get(part, 0.0) + 1.0
+        self.rows.append((row, float(room)))
+
+    def value(self, tau: float, gap: float) -> float:
+        """Return a number within ``gap`` of X(tau), certified from both sides."""
+        cost = np.zeros(self.size)
+        cost[: self.count] = -tau
+        fixed = tau * self.count
+        for place, (_, height) in zip(self.places, self.tuples, strict=True):
+            if isinstance(place, float):
+                fixed += place * height
+            else:
+                cost[place] += height
+        presence, lower = self._solve(cost, [])
+        lower += fixed
+        upper = self._total(presence) + tau * math.fsum(1.0 - presence)
+        upper += _ROUNDING * abs(upper)
+        if upper - lower > gap:
+            raise TulleError("A linear program could not be certified; nothing was released.")
+        return lower + (upper - lower) / 2
+
+    def decide(self, tau: float, level: int) -> bool:
+        """Say whether D(tau) is at most level + eta, from a certificate either way."""
+        target = float(level + self.eta)
+        cost = np.zeros(self.size)
+        cost[: self.count] = -1.0
+        presence, lower = self._solve(cost, self._load_rows(tau))
+        if lower + self.count > target * (1 + _ROUNDING):
+            return False
+        for margin in (0.0, 1e-9, 1e-7, 1e-5):
+            kept = np.clip(presence - margin, 0.0, 1.0)
+            if self._largest_load(kept) * (1 + _ROUNDING) <= tau:
+                return self._certain(math.fsum(1.0 - kept), target)
+        raise TulleError("A linear program could not be certified; nothing was released.")
+
+    @staticmethod
+    def _certain(total: float, target: float) -> bool:
+        if total * (1 + _ROUNDING) <= target:
+            return True
+        raise TulleError("A linear program could not be certified; nothing was released.")
+
+    def _load_rows(self, tau: float) -> list[tuple[dict[int, float], float]]:
+        rows: dict[int, tuple[dict[int, float], float]] = {}
+        for place, (note, height) in zip(self.places, self.tuples, strict=True):
+            for name in note.participants():
+                row, room = rows.setdefault(int(name), ({}, tau))
+                weight = height * note.slope(name)
+                if isinstance(place, float):
+                    rows[int(name)] = (row, room - weight * place)
+                else:
+                    row[place] = row.get(place, 0.0) + weight
+        return list(rows.values())
+
+    def _largest_load(self, presence: Array) -> float:
+        loads: dict[Any, float] = {}
+        for note, height in self.tuples:
+            level = float(note.relax(presence)) * height
+            for name in note.participants():
+                loads[name] = loads.get(name, 0.0) + level * note.slope(name)
+        return max(loads.values(), default=0.0)
+
+    def _total(self, presence: Array) -> float:
+        return math.fsum(height * float(note.relax(presence)) for note, height in self.tuples)
+
+    def _solve(
+        self, cost: Array, extra: list[tuple[dict[int, float], float]]
+    ) -> tuple[Array, float]:
+        """Minimise cost over the rows; return the presences and a certified lower bound."""
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array
+
+        rows = [*self.rows, *extra]
+        if self.size == 0:
+            return np.zeros(0), 0.0
+        places = [(r, c, v) for r, (row, _) in enumerate(rows) for c, v in row.items()]
+        index, columns, values = zip(*places, strict=True) if places else ((), (), ())
+        matrix = csr_array((values, (index, columns)), shape=(len(rows), self.size))
+        room = np.array([bound for _, bound in rows])
+        found = linprog(
+            cost,
+            A_ub=matrix if len(rows) else None,
+            b_ub=room if len(rows) else None,
+            bounds=(0.0, 1.0),
+            method="highs",
+        )
+        if found.x is None:
+            raise TulleError("A linear program could not be solved; nothing was released.")
+        presence = np.clip(found.x[: self.count], 0.0, 1.0)
+        if not len(rows):
+            return presence, float(np.minimum(cost, 0.0).sum())
+        prices = np.maximum(-found.ineqlin.marginals, 0.0)
+        reduced = np.minimum(cost + matrix.T @ prices, 0.0)
+        parts = np.concatenate([-room * prices, reduced])
+        return presence, math.fsum(parts) - _ROUNDING * math.fsum(np.abs(parts))

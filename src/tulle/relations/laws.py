@@ -1,0 +1,47 @@
+"""How wrong a truncated total may be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from tulle.core import registry
+from tulle.core.error_law import ErrorLaw, check_level
+from tulle.core.exact import widen_up
+
+
+@registry.register("law", "relation", "truncation")
+@dataclass(frozen=True)
+class TruncationLaw(ErrorLaw):
+    """Laplace noise of this scale on a truncated value that is never above the truth.
+
+    How far the truncated value lies below the truth depends on the few participants with the
+    largest contributions, and no private release can bound those: an interval has a lower end
+    only. For a public stand-in the shortfall is known, and then there are two ends.
+    """
+
+    scale: Fraction
+    slack: float
+    """What snapping to a lattice and the certified gap add to the noise."""
+    shortfall: float | None = None
+    lanes: int = 1
+    """From how many independent draws the value was picked."""
+    penalty: float = 0.0
+    """What was taken off the value on purpose."""
+    name: ClassVar[str] = "truncation"
+
+    def half_width(self, level: float) -> float:
+        """Return the noise's half-width, plus the shortfall where that is known."""
+        alpha = 1 - check_level(level)
+        noise = float(self.scale) * -math.log(alpha)
+        return widen_up(noise + self.slack + (self.shortfall or 0.0))
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the lower end and infinity; all the failure probability is on one side."""
+        if self.shortfall is not None:
+            return super().interval(value, level)
+        alpha = 1 - check_level(level)
+        below = float(self.scale) * math.log(max(self.lanes / (2 * alpha), 1.0)) - self.penalty
+        return value - widen_up(below + self.slack), math.inf

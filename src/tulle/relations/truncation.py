@@ -1,0 +1,104 @@
+"""Truncated totals of relations: two numbers that one participant moves by a known amount.
+
+For a threshold tau, the *truncated value* X(tau) is the most that all tuples can add up to when
+each may count in part and no participant is in more than tau in all; and the *deletion* D(tau) is
+the least fractional number of participants to delete so that everyone left is in at most tau.
+When a participant joins or leaves, X(tau) moves by at most tau and D(tau) by at most one.
+
+For conjunctions these are the packing LP and the deletion LP of :mod:`tulle.relations.packing`;
+for other annotations the LPs of :mod:`tulle.relations.epigraph`. X(tau) equals the quantity X of
+the recursive mechanism (Chen & Zhou 2013, equation 12) at the threshold tau: with g = 1 - f,
+
+    min over real i in [0, |P|] of H_i + (|P| - i)·tau = min over g in [0, 1]^P of
+        sum_t q(t)·max(0, 1 - sum of g_p over p in t) + tau·sum_p g_p,
+
+whose linear programming dual is the packing LP: maximise the sum of y_t with 0 <= y_t <= q(t)
+and, for each participant, a sum of at most tau. (The bound g_p <= 1 never binds: lowering a g_p
+above one to one changes no tuple.) The paper takes the minimum over whole i. Over real i it is
+smaller by at most tau and just as private: the argument for lemma 7 needs only that a participant
+who joins can be given f = 0, which adds tau, or struck out, which lowers the sum, and it never
+uses that i is whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from tulle.core.exact import Number
+from tulle.relations.packing import DeletionOracle, PackingProblem, solve
+from tulle.relations.relation import Relation
+
+GAP = 0.01
+"""Truncated values are certified to this part of the threshold; fixed, never chosen by data."""
+
+ETA = "0.3183"
+"""D(tau) is compared with j + eta: a fixed place between whole numbers, where ties are rare."""
+
+
+class Truncation(Protocol):
+    """Both numbers of one relation with weights of at least zero."""
+
+    def decide(self, tau: float, level: int) -> bool:
+        """Say whether D(tau) is at most level + eta."""
+
+    def value(self, tau: float, gap: float) -> float:
+        """Return a number within gap of X(tau)."""
+
+
+@dataclass
+class _Packing:
+    problem: PackingProblem
+    oracle: DeletionOracle
+
+    def decide(self, tau: float, level: int) -> bool:
+        return self.oracle.decide(tau, level)
+
+    def value(self, tau: float, gap: float) -> float:
+        return solve(self.problem, tau, gap=gap).middle
+
+
+def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
+    """Return the two numbers of a relation whose weights are not negative. Custodian side."""
+    if relation.is_conjunctive:
+        problem = PackingProblem(
+            relation.offsets, relation.participants, relation.weights, relation.count
+        )
+        return _Packing(problem, DeletionOracle(problem, eta=eta))
+    from tulle.relations.epigraph import Epigraph
+
+    return Epigraph(relation, eta=eta)
+
+
+def least_level(truncation: Truncation, thresholds: Thresholds) -> int:
+    """Return the least j >= 0 with D(threshold of j) <= j + eta.
+
+    One participant moves it by at most one: joining raises D by at most one, which the next j
+    allows, and lowers it never. D falls and j grows, so a doubling search and a bisection find
+    it; it exists because D is zero at thresholds above every participant's load.
+    """
+    if truncation.decide(thresholds.at(0), 0):
+        return 0
+    low, high = 0, 1
+    while not truncation.decide(thresholds.at(high), high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if truncation.decide(thresholds.at(middle), middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The public grid of thresholds: theta·exp(beta·j)."""
+
+    theta: float
+    beta: float
+
+    def at(self, j: float) -> float:
+        """Return the threshold of level j, at most about 1e300."""
+        return self.theta * math.exp(min(self.beta * j, 600.0))

@@ -1,0 +1,88 @@
+"""Names resolved against the schema, so that every column says which source it is from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+from sqlglot.optimizer.qualify import qualify
+
+from tulle.core.errors import QueryError
+from tulle.sql.scalars import check_casts, guard
+from tulle.sql.schema import RESERVED, Schema
+
+
+class Named:
+    """A statement in which stars are written out and every source has a name of its own."""
+
+    def __init__(self, tree: exp.Expression, schema: Schema) -> None:
+        self.schema = schema
+        self._tables = {self.normal(table): table for table in schema.tables}
+        if RESERVED in tree.sql().lower():
+            raise QueryError(f"Names that start with {RESERVED} are reserved.")
+        self._check_tables(tree)
+        types = {
+            _quoted(table, schema.dialect): {
+                _quoted(name, schema.dialect): _known_type(kind, schema.dialect)
+                for name, kind in columns.items()
+            }
+            for table, columns in schema.tables.items()
+        }
+        try:
+            self.tree: Any = qualify(
+                guard(tree),
+                dialect=schema.dialect,
+                schema=types,
+                canonicalize_table_aliases=True,
+            )
+            if schema.dialect == "postgres":
+                check_casts(annotate_types(self.tree.copy(), schema=types, dialect=schema.dialect))
+        except SqlglotError as error:
+            raise QueryError(f"The query does not fit the schema: {error}") from None
+        self._used: dict[str, dict[str, None]] = {}
+        for found in self.tree.find_all(exp.Column):
+            self._used.setdefault(found.table, {})[found.name] = None
+
+    def normal(self, name: str) -> str:
+        """Return a catalogue's name as it is compared in this dialect."""
+        identifier = exp.to_identifier(name, quoted=True)
+        return str(normalize_identifiers(identifier, dialect=self.schema.dialect).name)
+
+    def table(self, source: exp.Table) -> str:
+        """Return the catalogue's name of a table in FROM.
+
+        Raises:
+            QueryError: when it is neither owned nor public.
+        """
+        found = self._tables.get(source.name)
+        if found is None:
+            self.schema.check_table(source.name)
+            raise QueryError(f"There is no table {source.name}.")
+        return found
+
+    def used(self, source: str) -> list[str]:
+        """Return the columns of a source that the statement mentions anywhere."""
+        return sorted(self._used.get(source, {}))
+
+    def _check_tables(self, tree: exp.Expression) -> None:
+        """Refuse unknown tables first: the parser would only miss their columns."""
+        views = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        known = {name.lower() for name in self.schema.tables}
+        for table in tree.find_all(exp.Table):
+            if table.name.lower() not in known | views:
+                self.schema.check_table(table.name)
+
+
+def _quoted(name: str, dialect: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql(dialect=dialect)
+
+
+def _known_type(kind: str, dialect: str) -> str:
+    try:
+        return exp.DataType.build(kind, dialect=dialect).sql(dialect=dialect)
+    except (SqlglotError, ValueError):
+        # The type matters for casts only, and an unknown one is refused there.
+        return "UNKNOWN"

@@ -1,0 +1,136 @@
+"""Which expressions over one row are taken, and how they are kept from failing on some rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlglot import exp
+
+from tulle.core.errors import QueryError
+
+_PLAIN: set[type[Any]] = {
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Var),
+    *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is),
+    *(exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Like, exp.ILike, exp.Tuple),
+    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Abs, exp.Sign),
+    *(exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least),
+    *(exp.Round, exp.Floor, exp.Ceil, exp.Lower, exp.Upper, exp.Length, exp.Trim),
+    *(exp.Substring, exp.Concat, exp.DPipe, exp.StartsWith),
+    *(exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval),
+    *(exp.Extract, exp.Year, exp.Month, exp.Day, exp.Quarter, exp.DateTrunc, exp.TimestampTrunc),
+}
+"""Expressions whose value follows from the row alone. Everything else is refused."""
+
+_VOLATILE = {
+    *("now", "random", "rand", "randn", "uuid", "gen_random_uuid", "nextval", "currval"),
+    *("clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday", "today"),
+    *("setseed", "pg_sleep", "txid_current", "current_setting", "getdate", "sysdate", "rowid"),
+    *("monotonically_increasing_id", "row_number", "lastval", "shuffle", "txid"),
+}
+
+_MOMENTS = ("CurrentDate", "CurrentTime", "CurrentTimestamp", "CurrentDatetime", "Rand", "Randn")
+_MOMENTS += ("Uuid", "Localtime", "Localtimestamp", "CurrentUser", "SessionUser", "UtcTimestamp")
+
+
+def check_scalar(tree: Any, place: str, functions: Collection[str]) -> None:
+    """Check an expression over one row.
+
+    Raises:
+        QueryError: naming the expression, the clause it is in and the reason.
+    """
+    for node in tree.walk():
+        if type(node) in _PLAIN and not _odd(node):
+            continue
+        if isinstance(node, exp.Anonymous) and node.name.lower() in functions:
+            continue
+        raise QueryError(f"{_shown(node)} in {place} is not taken: {_reason(node)}.")
+
+
+def _odd(node: Any) -> bool:
+    """Say whether a plain expression is used in a way that is not plain."""
+    if isinstance(node, exp.In):
+        return any(value for name, value in node.args.items() if name not in {"this", "expressions"})
+    if isinstance(node, exp.Substring | exp.Round):
+        # A negative length fails in some engines: whether it does must not depend on the row.
+        extra = [v for n, v in node.args.items() if n != "this" and isinstance(v, exp.Expression)]
+        return not all(isinstance(value, exp.Literal) for value in extra)
+    return False
+
+
+def _shown(node: Any) -> str:
+    text = node.sql()
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _reason(node: Any) -> str:
+    if isinstance(node, exp.Substring | exp.Round):
+        return "its further arguments must be written as numbers"
+    if isinstance(node, exp.Exists | exp.In | exp.Any | exp.All):
+        above = node.find_ancestor(exp.Not)
+        if above is not None or isinstance(node, exp.All):
+            return "rows would appear when somebody leaves"
+        return "a sub-select is taken only as a condition of its own in WHERE, joined by AND"
+    if isinstance(node, exp.Query):
+        return "a sub-select that stands for one value changes when somebody leaves"
+    if isinstance(node, exp.Window | exp.RowNumber):
+        return "windows rank rows against each other"
+    if isinstance(node, exp.Filter):
+        return "put the condition into WHERE, or use SUM(CASE WHEN ... THEN 1 ELSE 0 END)"
+    if isinstance(node, exp.AggFunc):
+        return "an aggregate inside changes its value when somebody leaves"
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if type(node).__name__ in _MOMENTS or name in _VOLATILE:
+        return "it is volatile: it gives another value each time"
+    if isinstance(node, exp.Anonymous):
+        return (
+            "nothing is known about this function. If its value follows from its arguments alone "
+            f"and it never fails, allow it: tulle.sql(..., functions=[{name!r}])"
+        )
+    if isinstance(node, exp.Placeholder | exp.Parameter):
+        return "write the value into the query"
+    return "it is not among the expressions that are known to be safe"
+
+
+def guard(tree: Any) -> Any:
+    """Return the statement with divisions and casts that give NULL where they would fail.
+
+    Otherwise whether a question fails would depend on single rows.
+    """
+
+    def safe(node: Any) -> Any:
+        if isinstance(node, exp.Div | exp.IntDiv | exp.Mod):
+            below = node.expression
+            if not (isinstance(below, exp.Literal) and below.is_number and float(below.name) != 0):
+                node.set("expression", exp.Nullif(this=below.copy(), expression=exp.Literal.number(0)))
+            return node
+        if type(node) is exp.Cast and node.this.find(exp.Column):
+            return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy())
+        return node
+
+    return tree.copy().transform(safe)
+
+
+def check_casts(tree: Any) -> None:
+    """Refuse casts that PostgreSQL, which knows no TRY_CAST, would fail on for some rows.
+
+    The tree must be annotated with types.
+
+    Raises:
+        QueryError: naming the cast.
+    """
+    types = exp.DataType
+    for node in tree.find_all(exp.TryCast):
+        source, target = node.this.type, node.args["to"]
+        kind = source.this if source is not None else None
+        numeric = kind in types.NUMERIC_TYPES and target.this in {
+            types.Type.DOUBLE,
+            *((types.Type.BIGINT,) if kind in types.INTEGER_TYPES else ()),
+        }
+        moment = kind in types.TEMPORAL_TYPES and target.this in types.TEMPORAL_TYPES
+        if not (numeric or moment or target.this in types.TEXT_TYPES):
+            raise QueryError(
+                f"{node.sql()} is not taken: PostgreSQL fails when a value does not fit, and "
+                "whether it does would show. Cast to text, from whole to wider numbers, or between "
+                "dates and times."
+            )
