@@ -12,7 +12,7 @@ Reference: Chen & Zhou, Recursive mechanism, SIGMOD 2013, sections 2.4 and 5.2.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -24,7 +24,7 @@ class Annotation(ABC):
     """A positive Boolean expression over participants. Combine with ``&`` and ``|``."""
 
     @abstractmethod
-    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+    def holds(self, present: Any) -> bool:
         """Say whether the tuple is there when these participants are."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Constant(Annotation):
 
     value: bool
 
-    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+    def holds(self, present: Any) -> bool:
         return self.value
 
     def relax(self, present: Any) -> Any:
@@ -103,7 +103,7 @@ class Participant(Annotation):
 
     name: Hashable
 
-    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+    def holds(self, present: Any) -> bool:
         return bool(present[self.name])
 
     def relax(self, present: Any) -> Any:
@@ -128,7 +128,7 @@ class Together(Annotation):
 
     parts: tuple[Annotation, ...]
 
-    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+    def holds(self, present: Any) -> bool:
         return all(part.holds(present) for part in self.parts)
 
     def relax(self, present: Any) -> Any:
@@ -155,7 +155,7 @@ class Either(Annotation):
 
     parts: tuple[Annotation, ...]
 
-    def holds(self, present: Mapping[Hashable, bool]) -> bool:
+    def holds(self, present: Any) -> bool:
         return any(part.holds(present) for part in self.parts)
 
     def relax(self, present: Any) -> Any:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from tulle.sql.aggregate import Aggregate, Groups, find_aggregate, group_expressions, group_number
 from tulle.sql.forms import Form, Namer, Slot, alias, column, ranked, select, source_of
 from tulle.sql.names import Named
+from tulle.sql.owned import Gone
 from tulle.sql.rows import Rewriter
 from tulle.sql.schema import RESERVED, Schema
 
@@ -40,7 +41,9 @@ class Rewritten:
     groups: int
 
 
-def rewrite(tree: exp.Select, groups: Groups, schema: Schema) -> Rewritten:
+def rewrite(
+    tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None
+) -> Rewritten:
     """Rewrite a checked statement so that it returns tuples with their owners.
 
     Raises:
@@ -48,7 +51,7 @@ def rewrite(tree: exp.Select, groups: Groups, schema: Schema) -> Rewritten:
     """
     named = Named(tree, schema)
     tree = named.tree
-    rewriter = Rewriter(schema, named)
+    rewriter = Rewriter(schema, named, gone)
     aggregate = find_aggregate(tree)
     numbered, conditions = group_number(group_expressions(tree, groups), groups)
     wanted = [(numbered, GROUP)] if groups else []

@@ -18,13 +18,13 @@ from tulle.sql.forms import (
     column,
     identify,
     intersect,
-    owner_type,
     select,
     source_of,
     union,
 )
 from tulle.sql.names import Named
-from tulle.sql.schema import HERE, INTEGER, Schema, Tie
+from tulle.sql.owned import Gone, identifier, owned_rows
+from tulle.sql.schema import HERE, INTEGER, Schema
 
 Views = Mapping[str, tuple[Any, Any]]
 """What WITH has named so far: each body, with the names that it sees itself."""
@@ -51,9 +51,10 @@ class Block:
 class Rewriter:
     """Turns parts of one statement, in which every source has a name of its own, into forms."""
 
-    def __init__(self, schema: Schema, named: Named) -> None:
+    def __init__(self, schema: Schema, named: Named, gone: Gone = None) -> None:
         self.schema = schema
         self.named = named
+        self.gone = gone
         self.namer = Namer()
 
     def rows(self, tree: Any, views: Views) -> Form:
@@ -142,46 +143,18 @@ class Rewriter:
         """Return the rows of a table with their owners; rows without an owner are left out."""
         table = self.named.table(source)
         name = source.alias_or_name
-        ownership = self.schema.ownership(table)
-        sources: list[Any] = [_called(table, HERE)]
-        conditions: list[Any] = []
-        for link in ownership.links:
-            sources.append(_called(link.table, link.name))
-            conditions.extend(
-                exp.EQ(this=column(mine, link.start), expression=column(theirs, link.name))
-                for mine, theirs in zip(link.columns, link.key, strict=True)
-            )
+        values = self.named.used(name)
+        sources, conditions = owned_rows(self.schema, table, self.gone)
         slots, owners, origins = [], [], []
-        for tie in ownership.ties:
+        for tie in self.schema.ownership(table).ties:
             slots.append(Slot(tie.entity, self.namer.fresh()))
-            owners.append(alias(self.identifier(tie), slots[-1].name))
-            conditions.extend(
-                exp.Not(this=exp.Is(this=column(c, tie.place), expression=exp.null()))
-                for c in tie.columns
-            )
+            owners.append(alias(identifier(self.schema, tie), slots[-1].name))
             copied = tie.place == HERE and self.schema.entity_class(tie.entity) == INTEGER
             origins.append((name, self.named.normal(tie.columns[0])) if copied else None)
-        values = self.named.used(name)
         query = select(
             [*(alias(column(v, HERE), v) for v in values), *owners], sources, conditions
         )
         return Form(query, tuple(values), tuple(slots), origins=tuple(origins))
-
-    def identifier(self, tie: Tie) -> Any:
-        """Return the expression for one owner, equal for equal owners of a kind and no others."""
-        kind = owner_type(self.schema, tie.entity)
-        parts = [exp.cast(column(c, tie.place), kind) for c in tie.columns]
-        if len(parts) == 1:
-            return parts[0]
-        # Lengths in front keep ("a", "bc") and ("ab", "c") apart.
-        pieces: list[Any] = []
-        for part in parts:
-            length = exp.cast(exp.Length(this=part.copy()), "TEXT")
-            pieces += [length, exp.Literal.string(":"), part]
-        joined = pieces[0]
-        for piece in pieces[1:]:
-            joined = exp.DPipe(this=joined, expression=piece, safe=True)
-        return joined
 
     def project(
         self,
@@ -263,9 +236,3 @@ class _Repetitions:
         self._seen.add(found)
         return True
 
-
-def _called(table: str, name: str) -> Any:
-    return exp.Table(
-        this=exp.to_identifier(table, quoted=True),
-        alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)),
-    )

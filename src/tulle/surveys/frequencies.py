@@ -69,7 +69,7 @@ class Frequencies:
 
         Where the unbiased shares lie on the simplex they are the most likely ones. Else: in
         closed form for one attribute with randomized response, by expectation maximisation for
-        the rest, until the likelihood is certified within 1e-6 of its maximum (in logarithm,
+        the rest, until the likelihood is certified within 1e-3 of its maximum (in logarithm,
         over all responses) or 20,000 steps are made.
         """
         shares = self.unbiased()
@@ -78,7 +78,7 @@ class Frequencies:
         if len(self.designs) == 1 and isinstance(self.designs[0], RandomizedResponse):
             design = self.designs[0]
             return best_shares(self.observed, float(design.same), float(design.other))
-        return most_likely(self.designs, self.observed, shares, 1e-6 / self.responses)
+        return most_likely(self.designs, self.observed, shares, 1e-3 / self.responses)
 
     def variances(self, target: Target) -> Floats:
         """Return unbiased estimates of the variances of :meth:`unbiased`, entry by entry.

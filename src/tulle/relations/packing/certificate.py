@@ -37,7 +37,8 @@ TINY = 2.0**-1000
 def on_grid(values: Array, largest: float) -> Array:
     """Return the values clipped to [0, largest] and rounded to multiples of 2^-40."""
     clean = np.nan_to_num(values, nan=0.0, posinf=largest, neginf=0.0)
-    return np.rint(np.clip(clean, 0.0, largest) * GRID) / GRID
+    rounded: Array = np.rint(np.clip(clean, 0.0, largest) * GRID) / GRID
+    return rounded
 
 
 @compiled

@@ -2,7 +2,8 @@
 
 *Where it comes from.* The efficient recursive mechanism (Chen and Zhou, "Recursive mechanism:
 towards node differential privacy and unrestricted joins", SIGMOD 2013, section 5). For an
-assignment f of participants to [0, 1], a conjunction t has the value phi_t(f) = max(0, sum_{p in t} f_p - (|t| - 1)), and its phi-sensitivity S_{t,p} is 1 for the
+assignment f of participants to [0, 1], a conjunction t has the value
+phi_t(f) = max(0, sum_{p in t} f_p - (|t| - 1)), and its phi-sensitivity S_{t,p} is 1 for the
 participants of t and 0 for others. Equation 19 reads
 
     G_{|P|-j} = 2 min { max_p sum_{t with p} q(t) phi_t(f) : f in [0, 1]^P, |f| = |P| - j }.
@@ -42,7 +43,12 @@ from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number
 from tulle.relations.packing import highs
-from tulle.relations.packing.deletion_certificate import Line, dual_line, feasible_total
+from tulle.relations.packing.deletion_certificate import (
+    Line,
+    dual_line,
+    feasible_total,
+    heaviest,
+)
 from tulle.relations.packing.deletion_first_order import (
     advance_deletion,
     deletion_steps,
@@ -83,6 +89,7 @@ class DeletionOracle:
         self._eta = validate.probability(eta=eta)
         self._lines: list[Line] = []
         self._totals: list[tuple[float, Fraction]] = []
+        self._heaviest: tuple[Array, Array] | None = None
         self._state: tuple[float, tuple[Array, ...]] | None = None
 
     def decide(self, tau: float, j: int) -> bool:
@@ -92,7 +99,9 @@ class DeletionOracle:
         known = self._known(tau, target)
         if known is not None:
             return known
-        decided = self._search(tau, target)
+        decided = self._guess(tau, target)
+        if decided is None:
+            decided = self._search(tau, target)
         if decided is None:
             # Within rounding of a tie: only exact arithmetic can tell.
             return not exceeds(self._problem, tau, target)
@@ -140,6 +149,20 @@ class DeletionOracle:
             pressures = run.reduced.everyone(run.best_pressures)
             covers = run.reduced.every_tuple(run.best_covers)
             self._lines.append(dual_line(self._problem, pressures, covers))
+        return self._known(tau, target)
+
+    def _guess(self, tau: float, target: Fraction) -> bool | None:
+        """Try the closed-form bound of :func:`heaviest`; it settles small thresholds at once."""
+        if self._heaviest is None:
+            self._heaviest = heaviest(self._problem)
+        owner, owned = self._heaviest
+        loads = self._problem.loads
+        useful = owned > tau
+        rates = np.divide(useful, loads, out=np.zeros(len(loads)), where=useful)
+        if float((owned - tau) @ rates) <= float(target):
+            return None
+        covers = np.where(owner >= 0, rates[owner], 0.0) * self._problem.weights
+        self._lines.append(dual_line(self._problem, rates, covers))
         return self._known(tau, target)
 
     def _search(self, tau: float, target: Fraction) -> bool | None:

@@ -83,6 +83,30 @@ def dual_line(problem: PackingProblem, pressures: Array, covers: Array) -> Line:
 
 
 @compiled
+def _heaviest(offsets: Array, participants: Array, weights: Array, loads: Array) -> Array:
+    owner = np.full(len(weights), -1, np.int32)
+    for item in range(len(weights)):
+        most = 0.0
+        for place in range(offsets[item], offsets[item + 1]):
+            if loads[participants[place]] > most:
+                most = loads[participants[place]]
+                owner[item] = participants[place]
+    return owner
+
+
+def heaviest(problem: PackingProblem) -> tuple[Array, Array]:
+    """Give every tuple to its member of largest load; return (owner or -1, weight owned by each).
+
+    With L the loads and n the weight owned, w_t = q(t) / L_owner and mu_p = 1 / L_p for those with
+    n_p > tau are feasible multipliers: no participant has a larger load than the owners of its
+    tuples, so its w sum to at most 1. Hence D(tau) >= sum_p max(0, n_p - tau) / L_p.
+    """
+    owner = _heaviest(problem.offsets, problem.participants, problem.weights, problem.loads)
+    owned = np.bincount(owner[owner >= 0], problem.weights[owner >= 0], problem.count)
+    return owner, owned
+
+
+@compiled
 def _limits(offsets: Array, participants: Array, weights: Array, pressures: Array) -> Array:
     """Return floats that are certainly at most weight times pressure of each tuple."""
     limits = np.empty(len(weights))

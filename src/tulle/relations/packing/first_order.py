@@ -2,7 +2,8 @@
 
 With ``A`` the incidence of rows and columns, the saddle point is
 
-    min over prices >= 0, max over 0 <= level <= weight of  sum(level) - prices (A level - capacity).
+    min over prices >= 0, max over 0 <= level <= weight of
+    sum(level) - prices (A level - capacity).
 
 One step ``T`` moves the levels along ``1 - A' prices`` and the prices along the overload at the
 extrapolated levels. The iteration is ``z <- (k+1)/(k+2) (2 T(z) - z) + 1/(k+2) anchor``; the anchor

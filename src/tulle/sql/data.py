@@ -1,0 +1,208 @@
+"""A sealed database: tables in an engine, each owned by participants or public."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tulle.core.dataset import Dataset, Facts
+from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.unit import Unit
+
+if TYPE_CHECKING:
+    from tulle.sql.engines.base import Engine
+    from tulle.sql.queries import SqlQuery
+    from tulle.sql.schema import Schema
+
+
+class Database(Dataset):
+    """Tables that stay in their engine, with the owners of every row declared.
+
+    Build one with :meth:`connect` or :meth:`from_toml`. Two databases are neighbours when one
+    comes from the other by removing one participant with every row that belongs to them, alone
+    or together with others. Table and column names, types and the declared owners are public;
+    rows, and how many there are, are not.
+
+    Example:
+        >>> import duckdb
+        >>> connection = duckdb.connect()
+        >>> _ = connection.execute("CREATE TABLE edge AS SELECT 1 AS a, 2 AS b")
+        >>> friends = Database.connect(connection, owners={"edge": ["a", "b"]})
+        >>> friends
+        <Database: sealed>
+    """
+
+    kind: ClassVar[str] = "database"
+    units: ClassVar[tuple[str, ...]] = ("participant",)
+
+    _engine: Engine
+    _schema: Schema
+    _gone: tuple[str, Any] | None
+
+    def __init__(self) -> None:
+        raise InputError(
+            "A Database is not built by calling it. Use Database.connect or Database.from_toml."
+        )
+
+    @classmethod
+    def connect(
+        cls,
+        url: Any,
+        *,
+        owners: Mapping[str, Any],
+        public: Iterable[str] = (),
+        tables: Mapping[str, str | PathLike[str]] | None = None,
+    ) -> Database:
+        """Connect to an engine, and check the owners against its catalogue.
+
+        ``url`` is ``duckdb:///file.duckdb``; ``duckdb://`` with ``tables={name: path}`` for CSV
+        and Parquet files; a DuckDB connection; ``postgresql://...``; a Spark session, or a master
+        such as ``local[2]`` or ``spark://host:7077``.
+
+        ``owners`` says for each table whose its rows are: ``"o_custkey"`` (a column),
+        ``["a", "b"]`` (a row belongs to both), ``"l_orderkey -> orders.o_custkey"`` (over a
+        foreign key; with ``orders[o_orderkey].o_custkey`` where the catalogue declares no key),
+        ``"l_orderkey -> orders"`` (the owners of that row), ``"(tenant, user)"`` (a composite
+        identifier). ``"customer: o_custkey"`` names a kind of participant: customer 5 and
+        supplier 5 are then two. Without kinds equal identifiers are one participant everywhere,
+        which protects at least as much.
+
+        ``public`` lists the tables that belong to nobody. Any other table is refused when asked
+        about. A row whose owner is NULL, or whose path leads nowhere, is left out of all answers.
+
+        Raises:
+            InputError: when the engine cannot be reached, or owners do not fit the catalogue.
+            MissingExtraError: when the engine's driver is not installed.
+        """
+        _require_parser()
+        from tulle.sql.schema import Schema
+
+        engine = _open(url, dict(tables or {}))
+        try:
+            schema = Schema.build(
+                engine.dialect,
+                engine.catalogue(),
+                owners=owners,
+                public=public,
+                keys=engine.keys(),
+            )
+        except InputError:
+            engine.close()
+            raise
+        return cls._of(engine, schema)
+
+    @classmethod
+    def _of(cls, engine: Engine, schema: Schema, gone: tuple[str, Any] | None = None) -> Database:
+        database = cls.__new__(cls)
+        database._engine, database._schema, database._gone = engine, schema, gone
+        return database
+
+    @classmethod
+    def from_toml(cls, path: str | PathLike[str]) -> Database:
+        """Connect as a TOML file says: ``url``, ``public``, and tables ``owners`` and ``tables``.
+
+        File names in it are relative to its own folder.
+
+        Raises:
+            InputError: when the file cannot be read or has other entries.
+        """
+        file = Path(path)
+        try:
+            settings = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{file} cannot be read: {error.strerror}.") from None
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{file} is not TOML: {error}.") from None
+        unknown = sorted(set(settings) - {"url", "owners", "public", "tables"})
+        if unknown or "url" not in settings or "owners" not in settings:
+            raise InputError(
+                f"{file} must have url and owners, and may have public and tables; "
+                f"it has {', '.join(settings) or 'nothing'}."
+            )
+        url, folder = settings["url"], file.parent
+        if isinstance(url, str) and url.startswith("duckdb:///"):
+            url = "duckdb:///" + str(folder / url.removeprefix("duckdb:///"))
+        tables = {name: folder / source for name, source in settings.get("tables", {}).items()}
+        return cls.connect(
+            url, owners=settings["owners"], public=settings.get("public", ()), tables=tables
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema: tables, columns, owners."""
+        return self._schema
+
+    def facts(self, unit: Unit) -> Facts:
+        """Return the schema: names, types and owners are public, and nothing else is."""
+        return self._schema.to_json()
+
+    def rewritten(self, query: SqlQuery) -> str:
+        """Return the statement that the engine would run for a question, for reading."""
+        return query.rewrite(self._schema).text
+
+    def neighbours(self, unit: str | Unit) -> Iterator[Database]:
+        """Yield the database without each participant; additions are these pairs read backwards."""
+        self.check_unit(unit)
+        for participant in self.participants():
+            yield self.without(*participant)
+
+    def participants(self) -> list[tuple[str, Any]]:
+        """Return everyone who owns a row: kind and identifier. Custodian side."""
+        from tulle.sql.truth import participants
+
+        return participants(self._engine, self._schema, self._gone)
+
+    def without(self, entity: str, identifier: Any) -> Database:
+        """Return the database as it is after one participant has left with all their rows.
+
+        Raises:
+            InputError: when somebody has left already; one at a time makes a neighbour.
+        """
+        if self._gone is not None:
+            raise InputError("Somebody has left this database already; start from the whole one.")
+        return Database._of(self._engine, self._schema, (entity, identifier))
+
+    def close(self) -> None:
+        """Close the connection, if it was opened by :meth:`connect`."""
+        self._engine.close()
+
+
+def _open(url: Any, tables: dict[str, Any]) -> Engine:
+    if isinstance(url, str):
+        if url.startswith("duckdb://"):
+            from tulle.sql.engines.duckdb import DuckDB
+
+            rest = url.removeprefix("duckdb://")
+            return DuckDB.open(rest.removeprefix("/") if rest else "", tables)
+        if url.startswith(("postgresql://", "postgres://")):
+            from tulle.sql.engines.postgresql import PostgreSQL
+
+            return PostgreSQL.open(url)
+        if url.startswith(("spark://", "local")):
+            from tulle.sql.engines.spark import Spark
+
+            return Spark.open(url, tables)
+    elif type(url).__module__.startswith(("duckdb", "_duckdb")):
+        from tulle.sql.engines.duckdb import DuckDB
+
+        return DuckDB(url, owned=False)
+    elif type(url).__module__.startswith("pyspark"):
+        from tulle.sql.engines.spark import Spark
+
+        return Spark(url, owned=False)
+    # A URL may hold a password: only its beginning is shown.
+    shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
+    raise InputError(
+        f"A database URL starts with duckdb://, postgresql://, spark:// or local[...]; got "
+        f"{shown!r}. DuckDB connections and Spark sessions can be passed as they are."
+    )
+
+
+def _require_parser() -> None:
+    try:
+        import sqlglot  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("sqlglot", "sql", "A database") from None

@@ -1,0 +1,63 @@
+"""The rows of a table that take part: those that have owners, all of whom are still there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from tulle.sql.forms import column, owner_type
+from tulle.sql.schema import HERE, Schema, Tie
+
+Gone = tuple[str, Any] | None
+"""A participant who has left: kind and identifier; None when nobody has."""
+
+
+def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any], list[Any]]:
+    """Return what to select from, and under which conditions, to get a table's rows.
+
+    The table itself is called ``t``. A row is left out when an owner is NULL or a path to an
+    owner leads nowhere: it would be protected for nobody. SQL's equality leaves out NULL too.
+    """
+    ownership = schema.ownership(table)
+    sources: list[Any] = [_called(table, HERE)]
+    conditions: list[Any] = []
+    for link in ownership.links:
+        sources.append(_called(link.table, link.name))
+        conditions.extend(
+            exp.EQ(this=column(mine, link.start), expression=column(theirs, link.name))
+            for mine, theirs in zip(link.columns, link.key, strict=True)
+        )
+    for tie in ownership.ties:
+        conditions.extend(
+            exp.Not(this=exp.Is(this=column(name, tie.place), expression=exp.null()))
+            for name in tie.columns
+        )
+        if gone is not None and gone[0] == tie.entity:
+            other = exp.convert(gone[1])
+            conditions.append(exp.NEQ(this=identifier(schema, tie), expression=other))
+    return sources, conditions
+
+
+def identifier(schema: Schema, tie: Tie) -> Any:
+    """Return the expression for one owner, equal for equal owners of a kind and for no others."""
+    kind = owner_type(schema, tie.entity)
+    parts = [exp.cast(column(name, tie.place), kind) for name in tie.columns]
+    if len(parts) == 1:
+        return parts[0]
+    # Lengths in front keep ("a", "bc") and ("ab", "c") apart.
+    pieces: list[Any] = []
+    for part in parts:
+        length = exp.cast(exp.Length(this=part.copy()), "TEXT")
+        pieces += [length, exp.Literal.string(":"), part]
+    joined = pieces[0]
+    for piece in pieces[1:]:
+        joined = exp.DPipe(this=joined, expression=piece, safe=True)
+    return joined
+
+
+def _called(table: str, name: str) -> Any:
+    return exp.Table(
+        this=exp.to_identifier(table, quoted=True),
+        alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)),
+    )

@@ -1,0 +1,212 @@
+"""Questions in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tulle.core import registry
+from tulle.core.errors import InputError, MissingExtraError, QueryError
+from tulle.core.query import Query, Shape
+from tulle.relations.relation import Relation
+from tulle.sql.data import Database
+
+if TYPE_CHECKING:
+    from tulle.sql.gather import Gathered
+    from tulle.sql.rewrite import Rewritten
+    from tulle.sql.schema import Schema
+
+Groups = tuple[tuple[str, tuple[Any, ...]], ...]
+
+DIALECTS = ("duckdb", "postgres", "spark")
+"""Dialects that a question can be written in."""
+
+
+@dataclass(frozen=True)
+class SqlQuery(Query):
+    """A count or a sum in SQL. Build with :func:`sql`."""
+
+    text: str
+    dialect: str
+    groups: Groups
+    functions: tuple[str, ...]
+    name: ClassVar[str] = "sql"
+    kind: ClassVar[str] = "database"
+
+    @cached_property
+    def tree(self) -> Any:
+        """The parsed statement; it is not to be changed."""
+        return _parse(self.text, self.dialect)
+
+    def rewrite(self, schema: Schema, gone: tuple[str, Any] | None = None) -> Rewritten:
+        """Return the statement that gives this question's tuples with their owners.
+
+        Only the public schema is needed, so this can refuse a question before anything is spent.
+
+        Raises:
+            QueryError: when the question does not fit the schema.
+        """
+        from tulle.sql.rewrite import rewrite
+
+        return rewrite(self.tree, self.groups, schema, gone)
+
+    def truth(self, dataset: Database) -> Any:
+        """Return the exact answer. Custodian side: this value is not private."""
+        from tulle.sql.truth import true_answer
+
+        return true_answer(
+            dataset._engine, self.tree, self.groups, dataset._schema, dataset._gone
+        )
+
+    def canonical(self) -> dict[str, Any]:
+        form: dict[str, Any] = {"query": self.name, "text": self.text, "dialect": self.dialect}
+        if self.groups:
+            form["groups"] = [[name, [str(v) for v in values]] for name, values in self.groups]
+        return form | ({"functions": list(self.functions)} if self.functions else {})
+
+    def __str__(self) -> str:
+        groups = f", groups={_shown(self.groups)}" if self.groups else ""
+        return f"sql({self.text!r}{groups})"
+
+
+@dataclass(frozen=True)
+class SqlCount(SqlQuery):
+    """COUNT of something: a whole number."""
+
+    integral: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class SqlSum(SqlQuery):
+    """SUM of something: any number, also below zero."""
+
+    integral: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class GroupedSqlCount(SqlCount):
+    """COUNT for each of some public groups."""
+
+    shape: ClassVar[Shape] = "vector"
+
+
+@dataclass(frozen=True)
+class GroupedSqlSum(SqlSum):
+    """SUM for each of some public groups."""
+
+    shape: ClassVar[Shape] = "vector"
+
+
+@registry.register("query", "database", "sql")
+def sql(
+    text: str,
+    *,
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    dialect: str = "duckdb",
+    functions: Iterable[str] = (),
+) -> SqlQuery:
+    """Ask for a COUNT or a SUM in SQL.
+
+    Inner joins of any kind (self-joins, conditions other than equality), WHERE with any condition
+    on the joined row, EXISTS and IN (SELECT ...), DISTINCT, UNION, UNION ALL, INTERSECT,
+    sub-selects and WITH are taken. What could make a row appear when somebody leaves is refused.
+
+    ``groups`` lists, for each column of GROUP BY, the values that everyone may know: the answer
+    has one number for each of them (for each combination, the last column running fastest), 0
+    where there are no rows. ``dialect`` is the SQL that the text is written in (``duckdb``,
+    ``postgres`` or ``spark``); it can be asked of any engine. ``functions`` allows functions by
+    name whose value follows from their arguments alone.
+
+    Raises:
+        QueryError: naming the clause that is not taken, and why.
+
+    Example:
+        >>> print(sql("select count(*) from edge x join edge y on x.b = y.a"))
+        sql('SELECT COUNT(*) FROM edge AS x JOIN edge AS y ON x.b = y.a')
+    """
+    if dialect not in DIALECTS:
+        raise InputError(f"dialect must be one of {', '.join(DIALECTS)}; got {dialect!r}.")
+    if isinstance(functions, str):
+        raise InputError(f"functions must be a list of names, such as [{functions!r}].")
+    tree = _parse(text, dialect)
+    allowed = tuple(sorted({name.lower() for name in functions}))
+    public = _check_groups(groups)
+
+    from tulle.sql.aggregate import check_aggregate, find_aggregate
+    from tulle.sql.check import check_statement
+
+    check_statement(tree, grouped=bool(public), functions=allowed)
+    check_aggregate(tree, public, allowed)
+    summed = find_aggregate(tree).kind == "sum"
+    if public:
+        kind: type[SqlQuery] = GroupedSqlSum if summed else GroupedSqlCount
+    else:
+        kind = SqlSum if summed else SqlCount
+    return kind(tree.sql(dialect=dialect, comments=False), dialect, public, allowed)
+
+
+def relation_of(database: Database, query: SqlQuery) -> Relation:
+    """Return the tuples of a single-number question, each with the participants it needs.
+
+    Custodian side: mechanisms call it after the price has been paid.
+
+    Raises:
+        QueryError: for a question with groups; use :func:`relations_of`.
+    """
+    if query.groups:
+        raise QueryError(f"{query} has groups; each of them has a relation of its own.")
+    return relations_of(database, query)[0]
+
+
+def relations_of(database: Database, query: SqlQuery) -> tuple[Relation, ...]:
+    """Return one relation for each group; all number the same participants."""
+    return gather_tuples(database, query).relations
+
+
+def gather_tuples(database: Database, query: SqlQuery) -> Gathered:
+    """Return the relations together with who the participants are. Custodian side."""
+    from tulle.sql.gather import gather
+
+    rewritten = query.rewrite(database._schema, database._gone)
+    database._engine.check(rewritten.text)
+    return gather(rewritten, database._engine.fetch(rewritten.text))
+
+
+def _parse(text: str, dialect: str) -> Any:
+    try:
+        import sqlglot
+        from sqlglot.errors import SqlglotError
+    except ImportError:
+        raise MissingExtraError("sqlglot", "sql", "A question in SQL") from None
+    if not isinstance(text, str):
+        raise QueryError(f"A query is a text; got {type(text).__name__}.")
+    try:
+        statements = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
+    except SqlglotError as error:
+        first = str(error).splitlines()[0]
+        raise QueryError(f"The query cannot be read as {dialect} SQL: {first}") from None
+    if len(statements) != 1:
+        raise QueryError(f"One statement is asked at a time; got {len(statements)}.")
+    return statements[0]
+
+
+def _check_groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups:
+    if groups is None:
+        return ()
+    if not isinstance(groups, Mapping) or not groups:
+        raise InputError("groups must map each column of GROUP BY to a list of public values.")
+    public = []
+    for name, values in groups.items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(f"groups[{name!r}] must be a list of public values.")
+        listed = tuple(values)
+        if not listed or len(set(listed)) != len(listed):
+            raise InputError(f"groups[{name!r}] must be distinct values, at least one.")
+        public.append((str(name), listed))
+    return tuple(public)
+
+
+def _shown(groups: Groups) -> str:
+    return "{" + ", ".join(f"{name!r}: {list(values)!r}" for name, values in groups) + "}"

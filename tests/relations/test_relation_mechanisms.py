@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import tulle
+from tulle.noise import SeededSource
+from tulle.relations.queries import total
+from tulle.relations.race import Lane, run_race
+from tulle.relations.relation import Relation
+from tulle.relations.truncation import truncate
+
+
+def friends(people: int = 200, groups: int = 60, seed: int = 1) -> Relation:
+    """Pairs of people who share a group: a self-join, with a few people in many groups."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    popularity = generator.pareto(2.0, people) + 1
+    pairs: set[tuple[int, int]] = set()
+    for _ in range(groups):
+        chosen = generator.choice(people, 8, replace=False, p=popularity / popularity.sum())
+        pairs |= {(int(min(a, b)), int(max(a, b))) for a in chosen for b in chosen if a != b}
+    members = np.array(sorted(pairs)).ravel()
+    return Relation.conjunctive(np.arange(0, len(members) + 1, 2), members, count=people)
+
+
+def test_recursive_answers_and_bounds_from_below() -> None:
+    relation = friends()
+    runs, held, errors = 200, 0, []
+    for _ in range(runs):
+        r = tulle.release(relation, total(), unit="participant", epsilon=2.0)
+        low, high = r.interval(0.9)
+        held += low <= relation.total
+        errors.append(abs(r.value - relation.total) / relation.total)
+        assert high == float("inf")
+    # With coverage of 0.9 or more, fewer than this many would be seen once in a million times.
+    assert held >= binom.ppf(1e-6, runs, 0.9)
+    assert np.median(errors) < 0.5
+    assert "at least" in repr(r)
+
+
+def test_race_needs_a_bound_and_stays_below() -> None:
+    relation = friends()
+    with pytest.raises(tulle.QueryError, match="it needs bound="):
+        tulle.release(relation, total(), unit="participant", epsilon=1.0, mechanism="race")
+    below = 0
+    for _ in range(60):
+        r = tulle.release(
+            relation, total(), unit="participant", epsilon=2.0, mechanism="race", bound=256
+        )
+        below += r.value <= relation.total
+    assert below >= binom.ppf(1e-6, 60, 0.95)
+
+
+def test_pruning_the_race_changes_no_answer() -> None:
+    truncation = truncate(friends())
+    lanes = [Lane(i, {"thresholds": 8, "epsilon": "1", "bound": "256"}) for i in range(1, 9)]
+    for seed in range(30):
+        best, winner = run_race(lanes, truncation, SeededSource(seed))
+        source = SeededSource(seed)
+        noises = [lane.draw(source) for lane in lanes]
+        plain = [
+            lane.lattice.value(lane.lattice.snap(truncation.value(lane.tau, lane.gap)) + noise)
+            - lane.penalty
+            for lane, noise in zip(lanes, noises, strict=True)
+        ]
+        assert best == max(0.0, *plain)
+        assert (winner is None) == (best == 0.0)
+
+
+def test_the_planner_prefers_recursive_and_says_why() -> None:
+    from tulle.core.session import plan_for
+
+    plan = plan_for(friends(), total(), unit="participant", epsilon=1.0)
+    assert plan.mechanism == "recursive"
+    assert ("race", "it needs bound=") in plan.refused
+
+
+def test_signed_totals_pay_for_both_parts_and_promise_no_interval() -> None:
+    relation = Relation.conjunctive([0, 1, 2, 3], [0, 1, 2], [50.0, -20.0, 30.0])
+    r = tulle.release(relation, total(signed=True), unit="participant", epsilon=4.0)
+    assert len(r.parameters["thresholds"]) == 2
+    assert r.guarantee.epsilon == 4
+    with pytest.raises(tulle.TulleError, match="no interval"):
+        r.interval(0.9)
+    # Unsigned, tuples of negative weight do not count at all, so that the rule is monotone.
+    assert total().truth(relation) == 80.0
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_empty_and_tiny_relations_work_like_any_other(count: int) -> None:
+    relation = Relation.conjunctive(np.arange(count + 1), np.arange(count), count=count)
+    for mechanism, options in (("recursive", {}), ("race", {"bound": 16})):
+        r = tulle.release(
+            relation, total(), unit="participant", epsilon=1.0, mechanism=mechanism, **options
+        )
+        assert r.value >= 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"theta": 0}, {"beta": -1}, {"reach": "nan"}, {"selection_share": 1}, {"theta": 1e300}],
+)
+def test_settings_out_of_range_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(tulle.InputError):
+        tulle.release(
+            friends(20, 2),
+            total(),
+            unit="participant",
+            epsilon=1.0,
+            mechanism="recursive",
+            **options,
+        )
