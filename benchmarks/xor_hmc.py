@@ -42,7 +42,7 @@ def travel(matrix: Any, chains: int, sweeps: int, walls: bool, seed: int) -> Any
         position = np.abs(np.random.standard_normal(size)) * (2.0 * bits - 1.0)  # noqa: NPY002 - compiled code has no other
         for _ in range(sweeps):
             momentum = np.random.standard_normal(size)  # noqa: NPY002 - compiled code has no other
-            # Each coordinate meets its wall once in every half turn: at its own time, perhaps twice.
+            # Each coordinate meets its wall once in every half turn, so once or twice.
             meets = np.empty(2 * size)
             speed = np.empty(size)
             last = np.empty(size)

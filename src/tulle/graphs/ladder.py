@@ -20,7 +20,7 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.queries import GraphQuery
-from tulle.graphs.sensitivity import PROFILED, Measured, Profile, cap, envelope_profile, measure
+from tulle.graphs.sensitivity import PROFILED, Measured, Profile, cap, envelope_profiles, measure
 from tulle.graphs.settings import (
     SpreadBudget,
     SpreadLaw,
@@ -252,9 +252,10 @@ def _law(query: GraphQuery, settings: Parameters, spread: int, spread_scale: Fra
 class LadderLaw(SpreadLaw):
     """The error of a ladder whose widths are bounded through the private spread.
 
-    A profile with a smaller spread starts narrower and, at equal distance from the truth, never
-    is wider than the envelope by more than one rung's growth; the factor exp(decay) on the tail,
-    the weight of one rung, covers that.
+    A profile with a smaller spread starts narrower and, at equal distance from the truth, is
+    hardly ever wider than the widest or the fastest growing one; the factor exp(decay) on the
+    tail, the weight of one rung, covers what is left. The tests compare with profiles of every
+    local sensitivity and spread on a grid.
     """
 
     decay: Fraction
@@ -267,8 +268,11 @@ class LadderLaw(SpreadLaw):
         query = self.question()
         most = cap(query, self.nodes)
         length = public_length(query, self.nodes, self.decay)
-        widths = steepen(envelope_profile(query, self.nodes, spread, length), most, self.smoothing)
-        return ladder_half_width(widths, most, self.decay, alpha * math.exp(-float(self.decay)))
+        covered = alpha * math.exp(-float(self.decay))
+        return max(
+            ladder_half_width(steepen(row, most, self.smoothing), most, self.decay, covered)
+            for row in envelope_profiles(query, self.nodes, spread, length)
+        )
 
 
 @registry.register("law", "graph", "known ladder")

@@ -111,12 +111,7 @@ def _cliques(query: Cliques, graph: Graph, length: int) -> tuple[list[int], int]
     from tulle.graphs.cliques import clique_local_sensitivity
 
     common = max(len(pair_front(graph)) - 1, 0)
-    value = clique_local_sensitivity(graph, query.k)
-    rungs = []
-    for t in range(length):
-        rungs.append(min(value, envelope(query, common + t)))
-        value += comb(common + t, query.k - 3)
-    return rungs, common
+    return _rising(query, clique_local_sensitivity(graph, query.k), common, length), common
 
 
 def _k_triangles(query: KTriangles, graph: Graph, length: int) -> tuple[list[int], int]:
@@ -136,14 +131,21 @@ def _k_triangles(query: KTriangles, graph: Graph, length: int) -> tuple[list[int
     from tulle.graphs.bounds import k_triangle_local_sensitivity, pair_front
 
     common = max(len(pair_front(graph)) - 1, 0)
-    value = k_triangle_local_sensitivity(graph, query.k)
+    return _rising(query, k_triangle_local_sensitivity(graph, query.k), common, length), common
+
+
+def _rising(query: Cliques | KTriangles, start: int, common: int, length: int) -> list[int]:
+    """Return the profile of a graph with this local sensitivity and number a(G)."""
     k = query.k
     rungs = []
-    for t in range(length):
-        a = common + t
+    value = start
+    for a in range(common, common + length):
         rungs.append(min(value, envelope(query, a)))
-        value += 3 * comb(a, k - 1) + max(a, 4) * comb(a, k - 2)
-    return rungs, common
+        if isinstance(query, Cliques):
+            value += comb(a, k - 3)
+        else:
+            value += 3 * comb(a, k - 1) + max(a, 4) * comb(a, k - 2)
+    return rungs
 
 
 def envelope(query: GraphQuery, spread: int) -> int:
@@ -161,7 +163,15 @@ def envelope(query: GraphQuery, spread: int) -> int:
     return spread
 
 
-def envelope_profile(query: GraphQuery, nodes: int, spread: int, length: int) -> Profile:
-    """Return the bounds at distance 0, 1, ... for every graph with at most this spread."""
+def envelope_profiles(query: GraphQuery, nodes: int, spread: int, length: int) -> list[Profile]:
+    """Return extreme profiles of graphs with at most this spread: the widest comes first.
+
+    For cliques and k-triangles the local sensitivity can be far below what the spread allows and
+    then grow fast; the second profile starts at nothing and is the one that grows fastest.
+    """
     most = cap(query, nodes)
-    return [min(max(envelope(query, spread + t), 1), most) for t in range(length)]
+    widest = [envelope(query, spread + t) for t in range(length)]
+    rows = [widest]
+    if isinstance(query, KTriangles) or (isinstance(query, Cliques) and query.k > 3):
+        rows.append(_rising(query, 0, spread, length))
+    return [[min(max(value, 1), most) for value in row] for row in rows]

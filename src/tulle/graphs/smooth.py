@@ -18,7 +18,7 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.queries import GraphQuery
-from tulle.graphs.sensitivity import PROFILED, Profile, cap, envelope_profile, measure
+from tulle.graphs.sensitivity import PROFILED, Profile, cap, envelope_profiles, measure
 from tulle.graphs.settings import (
     SpreadBudget,
     SpreadLaw,
@@ -260,7 +260,7 @@ class SmoothLaw(SpreadLaw):
         spread, failure = self.bounded(check_level(level))
         query = self.question()
         length = public_length(query, self.nodes, self.beta)
-        widths = envelope_profile(query, self.nodes, spread, length)
+        widths = envelope_profiles(query, self.nodes, spread, length)[0]
         bound = smooth_bound(widths, cap(query, self.nodes), self.beta)
         scale = float(bound / self.alpha)
         # Rounding to a whole number moves the noise by at most one half.

@@ -207,7 +207,7 @@ def match(
     not matter (this finds each copy once); ``columns[i]`` is where the node goes in the output.
     A row of ``tests`` is one comparison of an alternative: (alternative, step by which it can be
     made, sign, left attribute, left place, right attribute, right place), where a place is a step,
-    or edges.shape + step for an edge, or -1 for a constant, whose code then is the attribute.
+    or size + edge for an edge of the pattern, or -1 for a constant, whose code then is the attribute.
     """
     count = len(offsets) - 1
     size = len(columns)
@@ -216,7 +216,7 @@ def match(
     until = np.zeros(size, np.int64)
     placed = np.full(size, -1, np.int64)
     owner = np.full(size, -1, np.int64)
-    arcs = np.full(16, -1, np.int64)
+    arcs = np.full(anchors.max() + 1, -1, np.int64)
     alive = np.ones((size + 1, max(alternatives, 1)), np.uint8)
     found = start
     for root in range(chunk, count, chunks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -102,5 +103,9 @@ def couplings_for(terms: Terms, entries: Any, size: int) -> tuple[Couplings, boo
             f"pi has {size} rows; for a matrix of {rows} x {columns} it must have {columns} (the "
             f"cells of a row) or {rows * columns} (all cells, row by row)."
         )
-    parsed = [(int(i), int(j), rational(value)) for i, j, value in entries]
-    return Couplings.of(size, parsed), size == columns
+    return _couplings(size, entries), size == columns
+
+
+@lru_cache(maxsize=8)
+def _couplings(size: int, entries: tuple[tuple[int, int, str], ...]) -> Couplings:
+    return Couplings.of(size, [(i, j, rational(value)) for i, j, value in entries])

@@ -69,10 +69,12 @@ def _number_participants(
     for entity in dict.fromkeys(slot.entity for slot in slots):
         places = [place for place, slot in enumerate(slots) if slot.entity == entity]
         columns = [table.column(slots[place].name) for place in places]
-        together_ = pa.chunked_array([chunk for column in columns for chunk in column.chunks])
-        if not len(together_):
+        listed = pa.chunked_array(
+            [chunk for column in columns for chunk in column.chunks], type=columns[0].type
+        )
+        if table.num_rows == 0:
             continue
-        encoded = pc.dictionary_encode(together_.combine_chunks())
+        encoded = pc.dictionary_encode(listed.combine_chunks())
         order = pc.sort_indices(encoded.dictionary).to_numpy()
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) + len(names)

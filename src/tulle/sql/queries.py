@@ -40,6 +40,13 @@ class SqlQuery(Query):
         """The parsed statement; it is not to be changed."""
         return _parse(self.text, self.dialect)
 
+    @cached_property
+    def line(self) -> str:
+        """The statement on one line, without comments: equal for equal questions."""
+        # Only for reading: writing SQL can change it (COUNT(DISTINCT a, b) becomes a CASE), so
+        # what runs is always parsed from the text that was checked.
+        return str(self.tree.sql(dialect=self.dialect, comments=False))
+
     def rewrite(self, schema: Schema, gone: tuple[str, Any] | None = None) -> Rewritten:
         """Return the statement that gives this question's tuples with their owners.
 
@@ -61,14 +68,14 @@ class SqlQuery(Query):
         )
 
     def canonical(self) -> dict[str, Any]:
-        form: dict[str, Any] = {"query": self.name, "text": self.text, "dialect": self.dialect}
+        form: dict[str, Any] = {"query": self.name, "text": self.line, "dialect": self.dialect}
         if self.groups:
             form["groups"] = [[name, [str(v) for v in values]] for name, values in self.groups]
         return form | ({"functions": list(self.functions)} if self.functions else {})
 
     def __str__(self) -> str:
         groups = f", groups={_shown(self.groups)}" if self.groups else ""
-        return f"sql({self.text!r}{groups})"
+        return f"sql({self.line!r}{groups})"
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,7 @@ def sql(
         kind: type[SqlQuery] = GroupedSqlSum if summed else GroupedSqlCount
     else:
         kind = SqlSum if summed else SqlCount
-    return kind(tree.sql(dialect=dialect, comments=False), dialect, public, allowed)
+    return kind(text.strip().rstrip("; \n\t"), dialect, public, allowed)
 
 
 def relation_of(database: Database, query: SqlQuery) -> Relation:

@@ -1,0 +1,202 @@
+"""The packing LP and the deletion decisions on triangles of real graphs, next to plain HiGHS.
+
+Run with ``python -m benchmarks.packing [graph ...]`` and TULLE_DATA naming the folder of real data
+sets. Every threshold tau = 2^k up to the largest load is solved to an absolute gap of tau / 100,
+and again at some thresholds by HiGHS (simplex, presolve on, the LP as written, no reductions) in
+the same run. HiGHS is stopped after a limit and the ratio is then a lower bound, marked ">". All
+kernels are compiled beforehand. The deletion rows are the whole search for the least j with
+D(e^(j beta) / 2) <= j + eta, beta = 0.1.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import sys
+import time
+from typing import Any
+
+import highspy
+import numpy as np
+
+from benchmarks.common import find_data, print_table
+from tulle.relations.packing import DeletionOracle, PackingProblem, solve
+
+GRAPHS = ("netscience", "ca-HepTh", "ca-GrQc", "facebook_combined", "ca-HepPh")
+GAP = 100
+BETA = 0.1
+ETA = "0.3183"
+HIGHS_LIMIT = 20.0
+HIGHS_TUPLES = 100_000
+"""HiGHS is not tried beyond this: building the model alone would take longer than the limit."""
+LARGE = 1_000_000
+
+
+def triangles(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes and the edges of every triangle, one row each."""
+    nodes = int(edges.max()) + 1
+    degree = np.bincount(edges.ravel(), minlength=nodes)
+    rank = np.argsort(np.argsort(degree, kind="stable"), kind="stable")
+    ordered = np.sort(rank[edges], axis=1)
+    order = np.lexsort((ordered[:, 1], ordered[:, 0]))
+    ordered = ordered[order]
+    keys = ordered[:, 0] * nodes + ordered[:, 1]
+    starts = np.searchsorted(ordered[:, 0], np.arange(nodes + 1))
+    later = np.diff(starts)
+    found_nodes, found_edges = [], []
+    # For every edge (u, v), all later neighbours w of v, kept if (u, w) is an edge.
+    for part in np.array_split(np.arange(len(ordered)), 1 + len(ordered) // 20_000):
+        first, second = ordered[part, 0], ordered[part, 1]
+        sizes = later[second]
+        base = np.repeat(np.arange(len(part)), sizes)
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        far = starts[second][base] + within
+        third = ordered[far, 1]
+        wanted = first[base] * nodes + third
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        kept = keys[place] == wanted
+        base, far, place, third = base[kept], far[kept], place[kept], third[kept]
+        found_nodes.append(np.stack([first[base], second[base], third], axis=1))
+        found_edges.append(np.stack([part[base], far, place], axis=1))
+    return np.concatenate(found_nodes), np.concatenate(found_edges)
+
+
+def relation(members: np.ndarray) -> PackingProblem:
+    return PackingProblem(
+        3 * np.arange(len(members) + 1),
+        members.ravel(),
+        np.ones(len(members)),
+        int(members.max()) + 1,
+    )
+
+
+def relations(name: str) -> dict[str, PackingProblem]:
+    path = find_data(name)
+    if path is None:
+        return {}
+    by_node, by_edge = triangles(np.loadtxt(path, dtype=np.int64, comments="#"))
+    return {"node": relation(by_node), "edge": relation(by_edge)}
+
+
+def highs_seconds(problem: PackingProblem, tau: float) -> tuple[float, bool]:
+    """Return the time plain HiGHS takes, and whether it came to its own end."""
+    begun = time.perf_counter()
+    count, tuples = problem.count, problem.tuple_count
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = tuples, count
+    model.col_cost_ = np.full(tuples, -1.0)
+    model.col_lower_, model.col_upper_ = np.zeros(tuples), problem.weights
+    model.row_lower_ = np.full(count, -highspy.kHighsInf)
+    model.row_upper_ = np.full(count, tau)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_ = problem.offsets.astype(np.int32)
+    model.a_matrix_.index_ = problem.participants
+    model.a_matrix_.value_ = np.ones(len(problem.participants))
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("time_limit", HIGHS_LIMIT)
+    solver.passModel(model)
+    solver.run()
+    ended = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return time.perf_counter() - begun, ended
+
+
+def run(names: tuple[str, ...] = GRAPHS) -> list[dict[str, Any]]:
+    warm_up()
+    rows = []
+    for name in names:
+        for unit, problem in relations(name).items():
+            top = math.floor(math.log2(problem.loads.max()))
+            step = 1 if problem.tuple_count < LARGE else 2
+            for power in range(top % step, top + 1, step):
+                rows.append(measure(name, unit, problem, 2.0**power, power % 3 == 2))
+            rows.append(measure_search(name, unit, problem))
+    return rows
+
+
+def measure(
+    name: str, unit: str, problem: PackingProblem, tau: float, compare: bool
+) -> dict[str, Any]:
+    begun = time.perf_counter()
+    bracket = solve(problem, tau, gap=tau / GAP)
+    ours = time.perf_counter() - begun
+    ratio = "-"
+    if compare and problem.tuple_count <= HIGHS_TUPLES:
+        theirs, ended = highs_seconds(problem, tau)
+        ratio = f"{'' if ended else '>'}{theirs / ours:.1f}"
+    return {
+        "graph": name,
+        "unit": unit,
+        "tuples": problem.tuple_count,
+        "what": f"X(2^{int(math.log2(tau))})",
+        "value": bracket.middle,
+        "relative gap": (bracket.upper - bracket.lower) / bracket.upper,
+        "seconds": ours,
+        "HiGHS / ours": ratio,
+        "peak GB": peak(),
+    }
+
+
+def measure_search(name: str, unit: str, problem: PackingProblem) -> dict[str, Any]:
+    oracle = DeletionOracle(problem, eta=ETA)
+    last = math.ceil(math.log(2.0 * problem.loads.max()) / BETA)
+    begun = time.perf_counter()
+    found = oracle.least([math.exp(BETA * j) / 2.0 for j in range(last + 1)])
+    ours = time.perf_counter() - begun
+    return {
+        "graph": name,
+        "unit": unit,
+        "tuples": problem.tuple_count,
+        "what": "least j",
+        "value": found,
+        "relative gap": 0.0,
+        "seconds": ours,
+        "HiGHS / ours": "-",
+        "peak GB": peak(),
+    }
+
+
+def warm_up() -> None:
+    random = np.random.default_rng(0)
+    problem = relation(np.sort(random.integers(0, 30, (300, 3)), axis=1))
+    solve(problem, 3.0, gap=0.001)
+    DeletionOracle(problem, eta=ETA).least([1.0 + j for j in range(30)])
+
+
+def peak() -> float:
+    """Return the largest memory of this process so far, in gigabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def totals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the seconds of all thresholds and of the search, for each relation."""
+    sums: dict[tuple[str, str, int], list[float]] = {}
+    for row in rows:
+        entry = sums.setdefault((row["graph"], row["unit"], row["tuples"]), [0.0, 0.0, 0.0])
+        if row["what"] == "least j":
+            entry[2] += row["seconds"]
+        else:
+            entry[0] += row["seconds"]
+            entry[1] = max(entry[1], row["seconds"])
+    return [
+        {
+            "graph": name,
+            "unit": unit,
+            "tuples": tuples,
+            "all thresholds": whole,
+            "slowest": slowest,
+            "search": search,
+            "microseconds per tuple": (whole + search) / tuples * 1e6,
+        }
+        for (name, unit, tuples), (whole, slowest, search) in sums.items()
+    ]
+
+
+def main() -> None:
+    rows = run(tuple(sys.argv[1:]) or GRAPHS)
+    print_table("Packing LP, one thread", rows)
+    print_table("Time against the number of tuples", totals(rows))
+
+
+if __name__ == "__main__":
+    main()
