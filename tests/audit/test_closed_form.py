@@ -43,7 +43,9 @@ def test_larger_cliques_on_six_nodes(name):
         assert finding.passed, finding
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(20, "1e-6"), (30, "1e-6"), (16, "1e-3"), ("0.1", "0.5")])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(20, "1e-6"), (30, "1e-6"), (16, "1e-3"), ("0.1", "0.5")]
+)
 def test_smooth_keeps_its_delta_at_unusual_budgets(epsilon, delta):
     """The scale's share of the proof, exp(-t)(1 - exp(-beta)) <= delta, is not for epsilon < 1
     alone: t = (epsilon/2 + beta) / (exp(beta) - 1) shrinks as beta grows."""

@@ -81,6 +81,11 @@ QUESTIONS = [
     "SELECT COUNT(*) FROM (SELECT name FROM city UNION SELECT city FROM person) u",
     "WITH u AS (SELECT a AS p FROM edge UNION SELECT b FROM edge)"
     " SELECT COUNT(*) FROM u x, u y WHERE x.p < y.p",
+    "WITH u(p) AS (SELECT a FROM edge UNION SELECT b FROM edge) SELECT SUM(p) FROM u",
+    "WITH u(p, q) AS (SELECT a, w FROM edge) SELECT SUM(p - q) FROM u",
+    "SELECT COUNT(*) FROM (WITH e AS (SELECT DISTINCT a FROM edge) SELECT a FROM e) t",
+    "WITH e AS (SELECT a FROM edge) SELECT COUNT(*) FROM (WITH e AS (SELECT sku AS a FROM item)"
+    " SELECT a FROM e) t JOIN e ON t.a = e.a",
     # semi-joins
     "SELECT COUNT(*) FROM person WHERE id IN (SELECT a FROM edge)",
     "SELECT COUNT(*) FROM person WHERE city IN (SELECT name FROM city)",
@@ -114,3 +119,11 @@ GROUPED = [
         {"sid": [1, 2, 3]},
     ),
 ]
+
+IN_DUCKDB = {
+    "SELECT COUNT(DISTINCT a, w) FROM edge": "SELECT COUNT(*) FROM (SELECT DISTINCT a, w FROM edge"
+    " WHERE a IS NOT NULL AND w IS NOT NULL) t",
+    "SELECT COUNT(DISTINCT city, age) FROM person": "SELECT COUNT(*) FROM (SELECT DISTINCT city,"
+    " age FROM person WHERE city IS NOT NULL AND age IS NOT NULL) t",
+}
+"""What DuckDB, which does not count distinct pairs, is asked instead."""

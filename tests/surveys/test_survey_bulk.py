@@ -155,9 +155,9 @@ def test_zero_responses_are_refused() -> None:
     for ask in asked:
         with pytest.raises(InputError, match="no responses"):
             ask()
+    collection = Collection(form, tables=[["a"]])
+    collection.add(perturb(form, {"a": [0], "b": [0], "c": [0]}))
     with pytest.raises(InputError, match="was not counted as a table"):
-        collection = Collection(form, tables=[["a"]])
-        collection.add(perturb(form, {"a": [0], "b": [0], "c": [0]}))
         collection.chi_square("a", "b")
     with pytest.raises(InputError, match="counted alone"):
         Collection(form, tables=[["a", "c"]])

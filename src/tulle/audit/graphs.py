@@ -66,13 +66,15 @@ def graph_key(graph: Dataset) -> Hashable:
 
 def measured(query: GraphQuery, graph: Graph, length: int) -> tuple[int, Measured]:
     """Return a made-up graph's true count, profile and spread; each is computed once."""
-    key = query, length, graph_key(graph)
+    key = query, graph_key(graph)
     if key not in _memory:
         if len(_memory) >= _KEPT:
             _memory.clear()
-        _memory[key] = int(query.truth(graph)), measure(query, graph, length)
-    found: tuple[int, Measured] = _memory[key]
-    return found
+        # No mechanism looks further than this; a shorter profile is the start of a longer one.
+        found = measure(query, graph, 2 * graph.node_count + 2)
+        _memory[key] = int(query.truth(graph)), found
+    truth, whole = _memory[key]
+    return truth, whole._replace(profile=whole.profile[:length])
 
 
 def vector(value: Any) -> tuple[int, ...]:

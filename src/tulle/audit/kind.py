@@ -37,6 +37,10 @@ class Kind(ABC):
     def world(self, size: int) -> World:
         """Return every dataset of at most, or exactly, this size, with its neighbours."""
 
+    def world_for(self, size: int, query: Query) -> World:
+        """Return the world for one question; a kind with several units chooses by the question."""
+        return self.world(size)
+
     @abstractmethod
     def questions(self, mechanism: Mechanism) -> Sequence[Query]:
         """Return the questions on which a mechanism is examined; empty when it has no case."""
@@ -89,7 +93,7 @@ class Kind(ABC):
         return Terms(query, unit, epsilon, delta, dataset.facts(unit))
 
 
-_KINDS: dict[str, str] = {"graph": "tulle.audit.graphs"}
+_KINDS: dict[str, str] = {"graph": "tulle.audit.graphs", "matrix": "tulle.audit.matrices"}
 """Which module audits which kind of data; each has a class ``Audited``."""
 
 

@@ -164,7 +164,7 @@ def _audit_kind(
     # Questions in the outer loop: mechanisms share what is measured for one question.
     asked = list(dict.fromkeys(query for item in group for query in kind.questions(item)))
     for size, query in product(effort.sizes, asked):
-        world = kind.world(size)
+        world = kind.world_for(size, query)
         tell(f"{world.name}: {query}")
         for item in group:
             if query in kind.questions(item):
@@ -259,7 +259,7 @@ def catch(kind: Kind, twin: Twin) -> dict[str, Finding | None]:
     caught: dict[str, Finding | None] = dict.fromkeys(twin.caught_by)
     for query in kind.questions(twin):
         if {"claims", "exact"} & set(twin.caught_by):
-            found.extend(closed_form(kind, twin, query, kind.world(4)))
+            found.extend(closed_form(kind, twin, query, kind.world_for(4, query)))
         if "sampler" in twin.caught_by:
             epsilon, delta = DRAWN_AT
             found.append(

@@ -93,6 +93,12 @@ class Mechanism(ABC):
     def supports(self, query: Query, unit: Unit) -> bool:
         """Say whether it answers this question under this unit."""
 
+    def offers(self, query: Query, unit: Unit) -> bool:
+        """Say whether plans should consider it when nobody names it: false where it is known to be
+        worse than another, and slow to predict.
+        """
+        return True
+
     @abstractmethod
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         """Return all public settings of one run, checked.

@@ -238,6 +238,8 @@ def _plan_leaf(
     offers: list[Offer] = []
     refused: list[tuple[str, str]] = []
     for name, item in known.items():
+        if mechanism is None and not item.offers(terms.query, terms.unit):
+            continue
         if mechanism is not None and name != mechanism:
             continue
         reason = _refusal(item, terms, options if mechanism is not None else {})

@@ -3,6 +3,16 @@
 from tulle.graphs.isotonic import Isotonic
 from tulle.graphs.ladder import Ladder, Steep
 from tulle.graphs.laplace import Laplace
+from tulle.graphs.recursive import GraphRace, GraphRecursive
 from tulle.graphs.smooth import Smooth, SmoothPure
 
-__all__ = ["Isotonic", "Ladder", "Laplace", "Smooth", "SmoothPure", "Steep"]
+__all__ = [
+    "GraphRace",
+    "GraphRecursive",
+    "Isotonic",
+    "Ladder",
+    "Laplace",
+    "Smooth",
+    "SmoothPure",
+    "Steep",
+]

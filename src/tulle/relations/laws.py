@@ -44,4 +44,4 @@ class TruncationLaw(ErrorLaw):
             return super().interval(value, level)
         alpha = 1 - check_level(level)
         below = float(self.scale) * math.log(max(self.lanes / (2 * alpha), 1.0)) - self.penalty
-        return value - widen_up(below + self.slack), math.inf
+        return max(value - widen_up(below + self.slack), 0.0), math.inf

@@ -42,6 +42,7 @@ class Named:
                 check_casts(annotate_types(self.tree.copy(), schema=types, dialect=schema.dialect))
         except SqlglotError as error:
             raise QueryError(f"The query does not fit the schema: {error}") from None
+        self._check_correlation()
         self._used: dict[str, dict[str, None]] = {}
         for found in self.tree.find_all(exp.Column):
             self._used.setdefault(found.table, {})[found.name] = None
@@ -74,6 +75,27 @@ class Named:
         for table in tree.find_all(exp.Table):
             if table.name.lower() not in known | views:
                 self.schema.check_table(table.name)
+
+
+    def _check_correlation(self) -> None:
+        """Refuse sub-selects in FROM, and sides of unions, that look at rows beside them."""
+        for node in self.tree.find_all(exp.Subquery, exp.CTE, exp.SetOperation):
+            in_condition = isinstance(node, exp.Subquery) and not isinstance(
+                node.parent, exp.From | exp.Join
+            )
+            if in_condition:
+                continue
+            inside = {
+                source.alias_or_name
+                for source in node.find_all(exp.Table, exp.Subquery)
+                if source is not node
+            }
+            for found in node.find_all(exp.Column):
+                if found.table not in inside:
+                    raise QueryError(
+                        f"LATERAL is not taken: the sub-select uses {found.name} of a source "
+                        "beside it. Join it with ON or WHERE, or use EXISTS."
+                    )
 
 
 def _quoted(name: str, dialect: str) -> str:

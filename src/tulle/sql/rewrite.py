@@ -169,11 +169,11 @@ def _sum_where(condition: Any, weight: Any) -> Any:
 
 
 def _at_most(weight: Any) -> Any:
-    return exp.LTE(this=weight.copy(), expression=exp.Literal.number(_LARGEST))
+    return exp.LTE(this=weight.copy(), expression=_double(exp.Literal.number(_LARGEST)))
 
 
 def _at_least(weight: Any) -> Any:
-    return exp.GTE(this=weight.copy(), expression=exp.Literal.number("-" + _LARGEST))
+    return exp.GTE(this=weight.copy(), expression=_double(exp.Literal.number("-" + _LARGEST)))
 
 
 def _double(expression: Any) -> Any:

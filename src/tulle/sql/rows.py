@@ -168,9 +168,10 @@ class Rewriter:
         items = block.items
         if block.keyed and not distinct:
             items = [(n, identify(f, self.named.used(n), self.namer)) for n, f in items]
-        kept = _Repetitions(block.conditions)
+        everything = [*items, *block.witnesses]
+        kept = _Repetitions(block.conditions, [f.origins for _, f in everything])
         slots, owners = [], []
-        for name, form in [*items, *block.witnesses]:
+        for name, form in everything:
             origins = form.origins or (None,) * len(form.slots)
             for slot, origin in zip(form.slots, origins, strict=True):
                 if kept.is_new(slot.entity, origin):
@@ -194,7 +195,7 @@ class Rewriter:
                 chosen.append(alias(product, times))
         query = select(
             chosen,
-            [source_of(form.query, name) for name, form in [*items, *block.witnesses]],
+            [source_of(form.query, name) for name, form in everything],
             [*block.conditions, *conditions],
             distinct=distinct,
         )
@@ -209,9 +210,14 @@ class Rewriter:
 
 
 class _Repetitions:
-    """Knows which owner columns are equal because a condition says so; each is needed once."""
+    """Knows which owner columns are equal because a condition says so; each is needed once.
 
-    def __init__(self, conditions: Sequence[Any]) -> None:
+    Only conditions between two whole-number owner columns count: equality with anything else (a
+    float, a text) can hold for two different owners.
+    """
+
+    def __init__(self, conditions: Sequence[Any], origins: Sequence[Sequence[Any]]) -> None:
+        known = {origin for listed in origins for origin in listed if origin is not None}
         self._parent: dict[tuple[str, str], tuple[str, str]] = {}
         self._seen: set[tuple[str, tuple[str, str]]] = set()
         for condition in conditions:
@@ -219,8 +225,9 @@ class _Repetitions:
                 continue
             left, right = condition.this, condition.expression
             if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-                mine = self._root((left.table, left.name))
-                self._parent[mine] = self._root((right.table, right.name))
+                one, other = (left.table, left.name), (right.table, right.name)
+                if one in known and other in known:
+                    self._parent[self._root(one)] = self._root(other)
 
     def _root(self, place: tuple[str, str]) -> tuple[str, str]:
         while place in self._parent and self._parent[place] != place:

@@ -10,26 +10,16 @@ tau + 2 gap, whichever value in the bracket is reported; ``gap`` must be fixed i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core.errors import InputError
-from tulle.relations.packing import certificate, first_order, highs
+from tulle.relations.packing import certificate
+from tulle.relations.packing.iteration import Iteration, Progress
 from tulle.relations.packing.problem import PackingProblem, check_threshold
 from tulle.relations.packing.reduce import ReducedProblem, reduce
 
-Array = npt.NDArray[Any]
-
-Progress = Callable[[float, float], None]
-"""Called with the lower and the upper bound so far. They are private: show, never publish."""
-
-_CHECK = 40
-_PATIENCE = 20_000
-_HIGHS_ENTRIES = 1_000_000
 _FINEST = 10_000
 _SHARE = 0.95
 """Part of the gap that the reduced problem may use; the rest covers rounding on the way back."""
@@ -93,7 +83,7 @@ def _solve_reduced(
 ) -> Bracket | None:
     """Solve and certify; None when the gap on the reduced problem does not carry over."""
     wanted = _SHARE * gap
-    run = _Run(reduced)
+    run = Iteration(reduced)
     lower, upper = 0.0, np.inf
     for _ in range(4):
         run.narrow(wanted, progress)
@@ -124,65 +114,3 @@ def _solve_reduced(
             return Bracket(lower, upper)
         wanted *= 0.25
     return None
-
-
-class _Run:
-    """The iteration on one reduced problem, with the best vectors so far."""
-
-    def __init__(self, reduced: ReducedProblem) -> None:
-        self.reduced = reduced
-        self.shape = (reduced.offsets, reduced.rows, reduced.weights, reduced.capacities)
-        self.best_levels = np.zeros(reduced.column_count)
-        self.best_prices = np.zeros(reduced.row_count)
-        self.lower, self.upper = 0.0, np.inf
-        self.settled = float(reduced.settled.sum())
-        if reduced.column_count:
-            self.column_step = first_order.column_steps(reduced.offsets, reduced.weights)
-            self.row_step = first_order.row_steps(
-                reduced.offsets, reduced.rows, reduced.weights, reduced.row_count
-            )
-            self.levels, self.anchor_levels, self.last_levels = np.zeros((3, reduced.column_count))
-            self.prices, self.anchor_prices, self.last_prices = np.zeros((3, reduced.row_count))
-            self.memory = np.array([1.0, 0.0, 0.0, np.inf, np.inf])
-            self.patience = _PATIENCE
-
-    def narrow(self, wanted: float, progress: Progress | None) -> None:
-        """Iterate until the best bounds of the reduced problem are at most ``wanted`` apart."""
-        if not self.reduced.column_count:
-            return
-        while self.upper - self.lower > wanted:
-            # What doubles resolve: a smaller gap is not to be had, and the caller decides.
-            if self.upper - self.lower <= 1e-13 * self.upper < np.inf:
-                return
-            first_order.advance(
-                *self.shape,
-                self.column_step,
-                self.row_step,
-                self.levels,
-                self.prices,
-                self.anchor_levels,
-                self.anchor_prices,
-                self.last_levels,
-                self.last_prices,
-                self.memory,
-                _CHECK,
-            )
-            self.offer(self.last_levels, self.last_prices)
-            if progress is not None:
-                progress(self.settled + self.lower, self.settled + self.upper)
-            if self.memory[2] > self.patience:
-                self.patience *= 4
-                if len(self.reduced.rows) <= _HIGHS_ENTRIES:
-                    levels, prices = highs.packing_vectors(*self.shape)
-                    self.offer(np.clip(levels, 0.0, self.reduced.weights), prices)
-
-    def offer(self, levels: Array, prices: Array) -> None:
-        """Keep whichever side is better than before."""
-        repaired = levels.copy()
-        lower = first_order.repair(*self.shape, repaired, True)
-        if lower > self.lower:
-            self.lower, self.best_levels = lower, repaired
-        capped = np.minimum(prices, 1.0)
-        upper = first_order.upper_value(*self.shape, capped)
-        if upper < self.upper:
-            self.upper, self.best_prices = upper, capped

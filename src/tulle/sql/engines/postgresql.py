@@ -89,7 +89,10 @@ class PostgreSQL(Engine):
             return cursor.fetch_arrow_table()
 
     def explain(self, statement: str) -> None:
-        self.read(f"EXPLAIN {statement}")
+        # PREPARE resolves names and types, and looks at no row and no statistics.
+        with self._connection.cursor() as cursor:
+            cursor.executescript(f"PREPARE tulle_check AS {statement}")
+            cursor.executescript("DEALLOCATE tulle_check")
 
     def close(self) -> None:
         self._connection.close()
