@@ -49,18 +49,19 @@ class Asked(Query):
         return f"xor({', '.join(filter(None, (self.family, self.couplings)))}) per {self.unit}"
 
 
-def _mixed(size: int) -> Any:
-    """Return couplings of both signs, no two cells alike."""
-    places = np.arange(size)
-    pi = ((places[:, None] + 1) * (places[None, :] + 1)) % 5 - 2.0
-    pi[np.diag_indices(size)] = -3.0 - places
-    return pi
+def _square(size: int, entry: Callable[[int, int], Fraction]) -> list[list[Fraction]]:
+    return [[entry(i, j) for j in range(size)] for i in range(size)]
 
 
 _PI: dict[str, Callable[[int], Any]] = {
-    "attractive": lambda size: np.full((size, size), 0.3) - 2.3 * np.eye(size),
-    "mixed": _mixed,
-    "ones": lambda size: np.ones((size, size)),
+    "attractive": lambda size: _square(
+        size, lambda i, j: Fraction(-2) if i == j else Fraction(3, 10)
+    ),
+    # Couplings of both signs, no two cells alike.
+    "mixed": lambda size: _square(
+        size, lambda i, j: Fraction(-3 - i if i == j else (i + 1) * (j + 1) % 5 - 2)
+    ),
+    "ones": lambda size: _square(size, lambda i, j: Fraction(1)),
 }
 
 QUESTIONS: dict[str, tuple[Asked, ...]] = {
