@@ -211,6 +211,7 @@ def measure_links(name: str, runs: int) -> tuple[list[Table], list[Table]] | Non
     nodes, edges = graph.node_count, np.asarray(graph.edges())
     degrees = np.bincount(edges.ravel(), minlength=nodes)
     triangles = triangles_by_node(nodes, edges)
+    ordered = np.sort(degrees)[::-1]
     first, second = [], []
     for epsilon in LINK_EPSILONS:
         forms = {"RR": LinkForm.of(nodes, epsilon=epsilon), "LM": laplace_links(nodes, epsilon)}
@@ -238,7 +239,11 @@ def measure_links(name: str, runs: int) -> tuple[list[Table], list[Table]] | Non
         first.append(
             row
             | {label: float(pair[0]) for label, pair in columns.items()}
-            | {"LM-global": entrywise(flat, 0), "custodian": entrywise(best, degrees)}
+            | {
+                "LM-global": entrywise(flat, 0),
+                # The custodian's release is the sorted sequence: who has which degree is not in it.
+                "custodian, sorted": entrywise(best, ordered),
+            }
         )
         # One edge is in at most n - 2 triangles, each of which counts at three nodes.
         wide = noise.discrete_laplace(scale=3 * (nodes - 2) / epsilon, size=nodes)
@@ -290,11 +295,11 @@ def speed() -> list[Table]:
     """Seconds to perturb and estimate on one core; 10**8 responses come in portions of 10**6."""
     generator = np.random.default_rng(1)
     cases: list[tuple[str, int, int, dict[str, str]]] = [
+        ("randomized response, streamed", 6, 10**8, {}),
         ("randomized response", 6, 10**7, {}),
         ("laplace and round", 6, 10**7, {"a": "laplace and round"}),
         ("local hashing", 10**5, 10**7, {"a": "local hashing"}),
         ("unary encoding", 100, 10**6, {"a": "unary encoding"}),
-        ("randomized response, streamed", 6, 10**8, {}),
     ]
     rows = []
     for label, size, responses, designs in cases:
@@ -353,6 +358,11 @@ def show(title: str, rows: list[Table]) -> None:
 
 def main() -> None:
     """Print all tables, and say whether the bars are met."""
+    # First: the peak of memory is that of the whole process so far.
+    rows = speed()
+    show("speed on one core", rows)
+    met = rows[1]["seconds"] <= 5
+    print(f"bar (10^7 responses perturbed and estimated in 5 s): {'met' if met else 'MISSED'}")
     people = cholesterol()
     show("figure 17: shares of LDL levels at epsilon = 5", figure_17(people))
     show("figure 18: mean squared error of the shares", figure_18(people))
@@ -366,10 +376,6 @@ def main() -> None:
         show(f"figure 21 {name}: mean error of a degree", found[0])
         show(f"figure 22 {name}: mean error of a node's triangles", found[1])
         show(f"total {name}: triangles", measure_totals(name))
-    rows = speed()
-    show("speed on one core", rows)
-    met = rows[0]["seconds"] <= 5
-    print(f"bar (10^7 responses perturbed and estimated in 5 s): {'met' if met else 'MISSED'}")
 
 
 if __name__ == "__main__":

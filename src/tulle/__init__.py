@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from tulle.graphs.response import topology
     from tulle.matrices.data import BinaryMatrix
     from tulle.matrices.queries import xor
+    from tulle.sql.data import Database
+    from tulle.sql.queries import sql
     from tulle.surveys.data import Survey
 
 _HOMES = {
@@ -77,12 +79,14 @@ _HOMES = {
     "tulle.graphs.response": ("topology",),
     "tulle.matrices.data": ("BinaryMatrix",),
     "tulle.matrices.queries": ("xor",),
+    "tulle.sql.data": ("Database",),
     "tulle.surveys.data": ("Survey",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 # Which room provides what; core looks here and imports nothing by itself.
 announce("query", "graph", "tulle.graphs.queries")
+announce("query", "database", "tulle.sql.queries")
 announce("mechanism", "graph", "tulle.graphs.mechanisms")
 announce("stand-in", "graph", "tulle.graphs.stand_in")
 announce("law", "graph", "tulle.graphs.mechanisms")
@@ -91,11 +95,13 @@ announce("mechanism", "relation", "tulle.relations.mechanisms")
 announce("law", "relation", "tulle.relations.laws")
 announce("value", "topology", "tulle.graphs.response")
 announce("query", "matrix", "tulle.matrices.queries")
+announce("mechanism", "matrix", "tulle.matrices.mechanisms")
 announce("law", "survey", "tulle.surveys.error_law")
 
 __all__ = [
     "BinaryMatrix",
     "BudgetError",
+    "Database",
     "Graph",
     "Guarantee",
     "InputError",
@@ -118,6 +124,7 @@ __all__ = [
     "noise",
     "paths",
     "release",
+    "sql",
     "stars",
     "subgraphs",
     "surveys",

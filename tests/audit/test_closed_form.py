@@ -12,7 +12,9 @@ from tulle.core import registry
 from tulle.graphs.queries import cliques, stars
 
 GRAPHS = kind_of("graph")
-MECHANISMS = registry.mechanisms("graph")
+MECHANISMS = {
+    name: item for name, item in registry.mechanisms("graph").items() if GRAPHS.questions(item)
+}
 
 
 def check(name, size):

@@ -12,7 +12,9 @@ from tulle.audit.table import DRAWN_AT, check_black_box
 from tulle.core import registry
 
 GRAPHS = kind_of("graph")
-MECHANISMS = registry.mechanisms("graph")
+MECHANISMS = {
+    name: item for name, item in registry.mechanisms("graph").items() if GRAPHS.questions(item)
+}
 EPSILON, DELTA = DRAWN_AT
 
 

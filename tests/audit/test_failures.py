@@ -7,6 +7,7 @@ import pytest
 
 import tulle
 from tulle.audit.failures import check_alike, speak
+from tulle.audit.graphs import DESCRIBERS
 from tulle.audit.kind import kind_of
 from tulle.audit.world import World
 from tulle.core import registry
@@ -14,13 +15,21 @@ from tulle.graphs.data import Graph
 from tulle.noise import SeededSource
 
 GRAPHS = kind_of("graph")
-NAMES = [None, *registry.mechanisms("graph")]
+NAMES = [None, *DESCRIBERS]
+EVERY_NAME = [None, *registry.mechanisms("graph")]
 BUDGETS = [(1.0, 1e-6), (1.0, 0.0), ("1e-9", "1e-300"), (1e6, 0.5), (0, 0), (-1, 0), ("x", 2)]
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
 def test_odd_questions_on_all_graphs(size):
     finding = check_alike(GRAPHS, GRAPHS.world(size), GRAPHS.odd_questions(), BUDGETS, NAMES)
+    assert finding.passed, finding
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_every_mechanism_on_all_graphs(size):
+    asked = [tulle.triangles(), tulle.degrees(), tulle.cliques(50)]
+    finding = check_alike(GRAPHS, GRAPHS.world(size), asked, BUDGETS[:1], EVERY_NAME)
     assert finding.passed, finding
 
 

@@ -13,7 +13,7 @@ from packing_reference import (
     triangle_relations,
 )
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, SealedError
 from tulle.relations.packing import Bracket, PackingProblem, certificate, first_order, highs, solve
 from tulle.relations.packing.reduce import reduce
 
@@ -188,6 +188,17 @@ def test_repair_gives_a_feasible_packing():
         assert total == pytest.approx(levels.sum())
 
 
+def test_colours_that_collide_cost_time_and_not_truth(monkeypatch):
+    def everything_alike(offsets, rows, weights, marks):
+        return np.zeros(len(marks), np.int32), np.zeros(len(weights), np.int32)
+
+    monkeypatch.setattr("tulle.relations.packing.reduce.refine", everything_alike)
+    random = np.random.default_rng(10)
+    for _ in range(60):
+        problem = random_problem(random)
+        assert_holds(solve(problem, 1.5, gap=0.01), packing_value(problem, 1.5), 0.01)
+
+
 def test_progress_sees_bounds_that_end_within_the_gap():
     random = np.random.default_rng(9)
     problem = make([random.choice(40, 3, replace=False).tolist() for _ in range(600)])
@@ -234,5 +245,5 @@ def test_a_participant_named_twice_counts_once():
 def test_holds_its_tongue():
     problem = make([[0, 1], [5, 7]], [1.0, 123.0])
     assert repr(problem) == "PackingProblem(...)"
-    with pytest.raises(TypeError):
+    with pytest.raises(SealedError):
         pickle.dumps(problem)

@@ -13,8 +13,9 @@ from packing_reference import (
 )
 
 from tulle.core.errors import InputError
-from tulle.relations.packing import DeletionOracle, decide_deletion
+from tulle.relations.packing import DeletionOracle, decide_deletion, highs
 from tulle.relations.packing.deletion_certificate import dual_line, feasible_total
+from tulle.relations.packing.deletion_reduce import reduce_deletion
 from tulle.relations.packing.exact import exceeds, least_deletion
 
 TAUS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
@@ -141,6 +142,43 @@ def test_one_decision_settles_others():
     assert oracle.bounds(40.0)[1] <= upper
     assert not oracle.decide(5.0, 2)
     assert oracle.bounds(4.0)[0] > oracle.bounds(5.0)[0] > 2
+
+
+def test_colours_that_collide_cost_time_and_not_truth(monkeypatch):
+    def everything_alike(offsets, rows, weights, marks):
+        return np.zeros(len(marks), np.int32), np.zeros(len(weights), np.int32)
+
+    monkeypatch.setattr("tulle.relations.packing.deletion_reduce.refine", everything_alike)
+    random = np.random.default_rng(18)
+    for _ in range(40):
+        problem = random_problem(random)
+        value = least_deletion(problem, 1.0)
+        for j in range(3):
+            assert decide_deletion(problem, 1.0, j, eta=ETA) == (value <= j + Fraction(ETA))
+
+
+def test_solvers_agree_on_a_reduced_deletion_problem():
+    random = np.random.default_rng(19)
+    for _ in range(60):
+        problem = random_problem(random)
+        reduced = reduce_deletion(problem, 1.0)
+        if not len(reduced.weights):
+            assert deletion_value(problem, 1.0) == pytest.approx(0.0, abs=1e-9)
+            continue
+        deletions, pressures, covers = highs.deletion_vectors(
+            reduced.offsets,
+            reduced.rows,
+            reduced.weights,
+            reduced.capacities,
+            reduced.sizes,
+            reduced.deletable,
+            reduced.binding,
+        )
+        value = deletion_value(problem, 1.0)
+        total = feasible_total(problem, 1.0, reduced.everyone(deletions))
+        line = dual_line(problem, reduced.everyone(pressures), reduced.every_tuple(covers))
+        assert float(total) == pytest.approx(value, abs=1e-7)
+        assert float(line.at(1.0)) == pytest.approx(value, abs=1e-7)
 
 
 def test_nothing_to_delete():

@@ -38,7 +38,7 @@ WIDE = "SELECT COUNT(*) FROM edge x JOIN edge y ON x.b = y.a"
 
 @lru_cache(maxsize=4)
 def world(seed: int) -> tuple[Rows, Database, Any, dict[Any, Database]]:
-    """Return rows, their database, a plain connection to the rows that take part, and neighbours."""
+    """Return rows, their database, a plain connection to rows that take part, and neighbours."""
     rows = random_world(seed)
     plain = load(duckdb.connect(), taking_part(rows))
     smaller = {who: connect(take_away(rows, who)) for who in sorted(everyone(rows))}
@@ -158,7 +158,9 @@ def keep_one_way(patch: pytest.MonkeyPatch) -> str:
     import tulle.sql.gather
 
     true = tulle.sql.gather._least
-    patch.setattr(tulle.sql.gather, "_least", lambda rows: frozenset(sorted(true(rows), key=str)[:1]))
+    patch.setattr(
+        tulle.sql.gather, "_least", lambda rows: frozenset(sorted(true(rows), key=str)[:1])
+    )
     return "SELECT COUNT(DISTINCT w) FROM edge"
 
 

@@ -187,7 +187,7 @@ def proportions_hits(
         truth = table if target == "population" else people / people.sum()
         found = Frequencies(designs, draw_reports(generator, matrices, people))
         value = found.likelihood() if method == "likelihood" else found.unbiased()
-        law = NormalLaw.of(np.sqrt(found.variances(target)))
+        law = found.law(target)
         hits += bool((np.abs(value - truth) <= width * law.half_width(0.95)).all())
     return hits
 
@@ -315,7 +315,8 @@ def test_large_designs_are_unbiased_and_cover(design: UnaryEncoding | LocalHashi
         spread += (made.value - truth) ** 2 / 200
     # Right at 0.95: fails once in a million. At 0.80 or less: rejected with 0.99.
     assert hits >= stats.binom.ppf(1e-6, 200, 0.95)
-    sigma = np.array(NormalLaw.of(made.error.sigmas).sigmas)  # type: ignore[union-attr]
+    assert isinstance(made.error, NormalLaw)
+    sigma = np.array(made.error.sigmas)
     assert np.abs(total / (sigma / np.sqrt(200))).max() < 5.5
     assert spread.mean() == pytest.approx((sigma**2).mean(), rel=0.2)
 

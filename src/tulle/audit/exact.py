@@ -133,7 +133,7 @@ def check_sampler(
     dataset = kind.small(query)[0]
     unit = dataset.check_unit(dataset.units[0])
     terms = kind.terms(query, dataset, unit, epsilon, delta)
-    settings = mechanism.settings(terms, {})
+    settings = mechanism.settings(terms, kind.options(mechanism)[0])
     description = kind.describe(mechanism, terms, settings, dataset)
     law = output_law(kind, mechanism, terms, settings, description)
     seen = Counter(kind.observe(mechanism.run(terms, settings, dataset, None)) for _ in range(runs))

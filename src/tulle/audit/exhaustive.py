@@ -25,6 +25,7 @@ def describe_world(
     world: World,
     epsilon: Fraction,
     delta: Fraction,
+    options: Parameters | None = None,
 ) -> list[Description]:
     """Return the closed form of a run on each dataset of a world."""
     described = []
@@ -34,7 +35,7 @@ def describe_world(
         # Settings follow from public facts, so one per set of facts is enough.
         facts = repr(terms.facts)
         if facts not in chosen:
-            chosen[facts] = mechanism.settings(terms, {})
+            chosen[facts] = mechanism.settings(terms, options or {})
         described.append(kind.describe(mechanism, terms, chosen[facts], dataset))
     return described
 

@@ -12,6 +12,7 @@ from typing import Any
 from tulle.audit.findings import Finding
 from tulle.audit.kind import Kind
 from tulle.audit.world import World
+from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.query import Query
 from tulle.core.release import Release
@@ -19,9 +20,6 @@ from tulle.core.session import plan_for, release
 from tulle.noise import SeededSource
 
 ALIKE = "neighbours fail alike"
-
-PRIVATE = ("spread", "slack")
-"""Entries of an error law that are part of the private answer."""
 
 
 def speak(act: Callable[[], Any]) -> str:
@@ -48,17 +46,17 @@ def public_words(dataset: Dataset, unit: str) -> list[str]:
     ]
 
 
-def public_part(answer: Release) -> str:
-    """Return all of a release but the private answer and the private entries of its error."""
-    written = answer.to_json()
-    return repr(_without_answers(written))
+def public_part(answer: Release, private: Sequence[str]) -> str:
+    """Return all of a release but the private answer and other entries that are private."""
+    return repr(_without_answers(answer.to_json(), {"value", *private}))
 
 
-def _without_answers(written: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in written.items() if name != "value"}
-    if kept["error"] is not None:
-        kept["error"] = {n: v for n, v in kept["error"].items() if n not in PRIVATE}
-    kept["parts"] = {n: _without_answers(part) for n, part in kept["parts"].items()}
+def _without_answers(written: dict[str, Any], private: set[str]) -> dict[str, Any]:
+    kept = {name: value for name, value in written.items() if name not in private}
+    for part in ("error", "parameters"):
+        if kept.get(part) is not None:
+            kept[part] = {n: v for n, v in kept[part].items() if n not in private}
+    kept["parts"] = {n: _without_answers(part, private) for n, part in kept["parts"].items()}
     return kept
 
 
@@ -75,7 +73,7 @@ def check_alike(
     the private numbers. Runs are drawn from a replayable source, which voids their guarantee.
     """
     asked = [(q, e, d, m) for q in questions for e, d in budgets for m in mechanisms]
-    said = [_all_words(dataset, world.unit.name, asked) for dataset in world.datasets]
+    said = [_all_words(kind, dataset, world.unit.name, asked) for dataset in world.datasets]
     differing = [
         (a, b)
         for a, b in zip(world.first.tolist(), world.second.tolist(), strict=True)
@@ -100,9 +98,10 @@ def check_alike(
 
 
 def _all_words(
-    dataset: Dataset, unit: str, asked: Sequence[tuple[Query, Any, Any, str | None]]
+    kind: Kind, dataset: Dataset, unit: str, asked: Sequence[tuple[Query, Any, Any, str | None]]
 ) -> list[str]:
     words = public_words(dataset, unit)
+    known = registry.mechanisms(kind.name)
     for query, epsilon, delta, mechanism in asked:
         terms: dict[str, Any] = {
             "unit": unit,
@@ -110,10 +109,11 @@ def _all_words(
             "delta": delta,
             "mechanism": mechanism,
         }
-        words.append(speak(partial(plan_for, dataset, query, **terms)))
-        words.append(speak(partial(_public_release, dataset, query, terms)))
+        options = {} if mechanism is None else kind.options(known[mechanism])[0]
+        words.append(speak(partial(plan_for, dataset, query, **terms, options=options)))
+        words.append(speak(partial(_public_release, kind, dataset, query, {**terms, **options})))
     return words
 
 
-def _public_release(dataset: Dataset, query: Query, terms: dict[str, Any]) -> str:
-    return public_part(release(dataset, query, source=SeededSource(1), **terms))
+def _public_release(kind: Kind, dataset: Dataset, query: Query, terms: dict[str, Any]) -> str:
+    return public_part(release(dataset, query, source=SeededSource(1), **terms), kind.private)

@@ -40,7 +40,7 @@ def check_fresh(
     dataset = kind.small(query)[0]
     unit = dataset.check_unit(dataset.units[0])
     terms = kind.terms(query, dataset, unit, epsilon, delta)
-    settings = mechanism.settings(terms, {})
+    settings = mechanism.settings(terms, kind.options(mechanism)[0])
     outcomes = set()
     silent = 0
     for _ in range(RUNS):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tulle.audit.bits import Coins, number_of
 from tulle.audit.kind import Description, Kind
 from tulle.audit.laws import Ladder, LaplaceVector, Law
 from tulle.audit.rounded import RoundedHeavy, RoundedLaplace
@@ -34,6 +35,7 @@ from tulle.graphs.queries import (
     stars,
     triangles,
 )
+from tulle.graphs.response import Topology, WholeTopology, topology
 from tulle.graphs.sensitivity import Measured, cap, measure
 from tulle.graphs.settings import SpreadBudget, SpreadLaw, graph_query
 from tulle.graphs.smooth import smooth_bound
@@ -49,7 +51,7 @@ QUESTIONS: tuple[GraphQuery, ...] = (
 )
 """The questions of the audit; each mechanism is examined on those that it answers."""
 
-_DRAWN = (edges(), triangles(), stars(2), degrees(), degree_distribution())
+_DRAWN = (edges(), triangles(), stars(2), degrees(), degree_distribution(), topology())
 
 _KEPT = 40_000
 """How many measurements are remembered: one question on all graphs of six nodes."""
@@ -161,6 +163,12 @@ def with_spread(
     )
 
 
+def describe_response(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a coin for each pair of nodes."""
+    bits = vector(topology().truth(graph).bits())
+    return Description((("answer", Coins(bits, (settings["invent"], settings["keep"]))),))
+
+
 Describer = Callable[[Terms, Parameters, Graph], Description]
 
 DESCRIBERS: dict[str, Describer] = {
@@ -170,6 +178,7 @@ DESCRIBERS: dict[str, Describer] = {
     "steep": describe_ladder,
     "smooth": describe_smooth,
     "smooth_pure": describe_smooth_pure,
+    "response": describe_response,
 }
 """The closed form of each registered mechanism's run, by name."""
 
@@ -187,7 +196,8 @@ class Audited(Kind):
             return mechanism.questions
         if mechanism.name not in DESCRIBERS:
             return ()
-        return [query for query in QUESTIONS if mechanism.supports(query, Unit.of("edge"))]
+        asked = (*QUESTIONS, topology())
+        return [query for query in asked if mechanism.supports(query, Unit.of("edge"))]
 
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
         return [query for query in self.questions(mechanism) if query in _DRAWN]
@@ -203,6 +213,8 @@ class Audited(Kind):
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters
     ) -> Callable[[tuple[Any, ...]], Hashable]:
+        if isinstance(terms.query, WholeTopology):
+            return lambda parts: int(parts[0])
         query = graph_query(terms)
         most = query.maximum(int(settings["nodes"]))
         name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
@@ -220,6 +232,8 @@ class Audited(Kind):
         return finish
 
     def observe(self, outcome: Outcome) -> Hashable:
+        if isinstance(outcome.value, Topology):
+            return number_of(outcome.value.bits())
         spread = outcome.error.spread if isinstance(outcome.error, SpreadLaw) else None
         return vector(outcome.value), spread
 
@@ -241,7 +255,14 @@ class Audited(Kind):
         return graph_twins()
 
     def odd_questions(self) -> Sequence[Query]:
-        return [*QUESTIONS, stars(50), k_triangles(50), cliques(50), 3 * triangles() / stars(2)]
+        return [
+            *QUESTIONS,
+            topology(),
+            stars(50),
+            k_triangles(50),
+            cliques(50),
+            3 * triangles() / stars(2),
+        ]
 
 
 @lru_cache(maxsize=8)

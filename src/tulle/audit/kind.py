@@ -33,6 +33,9 @@ class Kind(ABC):
 
     name: ClassVar[str]
 
+    private: ClassVar[tuple[str, ...]] = ("spread", "slack")
+    """Entries of a release that, beside its value, are part of the private answer."""
+
     @abstractmethod
     def world(self, size: int) -> World:
         """Return every dataset of at most, or exactly, this size, with its neighbours."""
@@ -81,6 +84,10 @@ class Kind(ABC):
     def odd_questions(self) -> Sequence[Query]:
         """Return questions with unusual arguments, for the check of failures."""
 
+    def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
+        """Return the options with which a mechanism is examined; draws use the first of them."""
+        return ({},)
+
     def terms(
         self,
         query: Query,
@@ -93,7 +100,11 @@ class Kind(ABC):
         return Terms(query, unit, epsilon, delta, dataset.facts(unit))
 
 
-_KINDS: dict[str, str] = {"graph": "tulle.audit.graphs", "matrix": "tulle.audit.matrices"}
+_KINDS: dict[str, str] = {
+    "graph": "tulle.audit.graphs",
+    "matrix": "tulle.audit.matrices",
+    "relation": "tulle.audit.relations",
+}
 """Which module audits which kind of data; each has a class ``Audited``."""
 
 

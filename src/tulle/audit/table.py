@@ -196,11 +196,11 @@ def _audit_kind(
 def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) -> list[Finding]:
     """Return the findings that need no draw: claims, and exact output distributions."""
     found: list[Finding] = []
-    for epsilon, delta in BUDGETS:
-        described = describe_world(kind, mechanism, query, world, epsilon, delta)
+    for (epsilon, delta), options in product(BUDGETS, kind.options(mechanism)):
+        described = describe_world(kind, mechanism, query, world, epsilon, delta, options)
         found.extend(check_claims(kind, mechanism, query, world, described))
         terms = kind.terms(query, world.datasets[0], world.unit, epsilon, delta)
-        guarantee = mechanism.guarantee(terms, mechanism.settings(terms, {}))
+        guarantee = mechanism.guarantee(terms, mechanism.settings(terms, options))
         found.append(check_exact(kind, mechanism, query, world, described, guarantee))
     return merge(found)
 
@@ -225,7 +225,7 @@ def check_black_box(kind: Kind, mechanism: Mechanism, query: Query, samples: int
     one, other = kind.small(query)
     unit = one.check_unit(one.units[0])
     terms = kind.terms(query, one, unit, *BLACK_BOX_AT)
-    settings = mechanism.settings(terms, {})
+    settings = mechanism.settings(terms, kind.options(mechanism)[0])
     guarantee = mechanism.guarantee(terms, settings)
     assert guarantee.epsilon is not None
     claimed, delta = float(guarantee.epsilon), float(guarantee.delta)

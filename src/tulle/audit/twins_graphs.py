@@ -15,6 +15,7 @@ from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
 from tulle.audit.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.twins import Twin
+from tulle.audit.twins_response import response_twins
 from tulle.audit.twins_wrapped import OpenSpread, Scaled, Seeded, Skipping
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational
@@ -318,6 +319,7 @@ class SkippedIsotonic(Skipping, Isotonic):
 def graph_twins() -> list[Twin]:
     """Return one of each twin."""
     return [
+        *response_twins(),
         *Scaled.all(),
         *Seeded.all(),
         *OpenSpread.all(),

@@ -69,6 +69,8 @@ def _decimal(value: Fraction) -> Decimal:
 def largest_smoothness(room: Fraction, delta: Fraction) -> Fraction:
     """Return nearly the largest beta with room + beta >= ln(1/delta)·(exp(beta) - 1), exactly.
 
+    It is at most ``room`` as well: towards the wider of two scales the log-ratio can grow by beta.
+
     Example:
         >>> 0.0255 < largest_smoothness(Fraction(1, 3), Fraction(1, 10**6)) < 0.0257
         True
@@ -89,7 +91,7 @@ def largest_smoothness(room: Fraction, delta: Fraction) -> Fraction:
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if holds(middle) else (low, middle)
-    return Fraction(low)
+    return min(Fraction(low), room)
 
 
 class _Smooth(Mechanism):
@@ -172,7 +174,8 @@ class Smooth(_Smooth):
         most S and the scale stretches by exp(l), l <= beta. With E the noise over its scale, an
         exponential variable in size, the log-ratio of the densities is at most
         alpha + E·(exp(l) - 1) - l, so it exceeds epsilon with probability at most
-        exp(-(epsilon - alpha + beta)/(exp(beta) - 1)), which the choice of beta makes delta. (The
+        exp(-(epsilon - alpha + beta)/(exp(beta) - 1)), which the choice of beta makes delta; and
+        towards the wider scale it is at most alpha + beta, which is kept below epsilon. (The
         rates of the paper, alpha = epsilon/2 and beta = epsilon/(2·ln(2/delta)), take
         exp(beta) - 1 for beta: for large epsilon they exceed delta.) The continuous noise is
         rounded exactly to whole numbers, which is post-processing. A tenth of epsilon, unless

@@ -40,10 +40,13 @@ def find_aggregate(tree: exp.Select) -> Aggregate:
     node = found[0]
     if isinstance(node, exp.Avg):
         refuse(
-            "AVG", "divide a SUM by a COUNT: tulle.sql('SELECT SUM...') / tulle.sql('SELECT COUNT...')"
+            "AVG",
+            "divide a SUM by a COUNT: tulle.sql('SELECT SUM...') / tulle.sql('SELECT COUNT...')",
         )
     if isinstance(node, exp.Filter):
-        refuse("FILTER", "put the condition into WHERE, or use SUM(CASE WHEN ... THEN 1 ELSE 0 END)")
+        refuse(
+            "FILTER", "put the condition into WHERE, or use SUM(CASE WHEN ... THEN 1 ELSE 0 END)"
+        )
     if isinstance(node, exp.Window):
         refuse("A window", "windows rank rows against each other")
     if not isinstance(node, exp.AggFunc):
@@ -102,9 +105,7 @@ def group_expressions(tree: exp.Select, groups: Groups) -> list[Any]:
             f"{', '.join(name for name, _ in groups) or 'none'}. Give public values for each "
             "column of GROUP BY, by its name or alias."
         )
-    others = [
-        e for e in tree.expressions if not e.find(exp.AggFunc, exp.Window, exp.Filter)
-    ]
+    others = [e for e in tree.expressions if not e.find(exp.AggFunc, exp.Window, exp.Filter)]
     for expression in others:
         if expression.unalias() not in names.values():
             raise QueryError(
@@ -123,7 +124,10 @@ def _meant(tree: exp.Select, expression: Any) -> Any:
         return tree.expressions[place - 1].unalias()
     if isinstance(expression, exp.Column) and not expression.table:
         for selected in tree.expressions:
-            if isinstance(selected, exp.Alias) and selected.alias.lower() == expression.name.lower():
+            if (
+                isinstance(selected, exp.Alias)
+                and selected.alias.lower() == expression.name.lower()
+            ):
                 return selected.this
     return expression
 
@@ -134,12 +138,14 @@ def _group_name(tree: exp.Select, expression: Any, meant: Any) -> str:
             return str(selected.alias).lower()
     if isinstance(meant, exp.Column):
         return str(meant.name).lower()
-    raise QueryError(f"GROUP BY {_short(expression)}: give it a name: SELECT {_short(meant)} AS ...")
+    raise QueryError(
+        f"GROUP BY {_short(expression)}: give it a name: SELECT {_short(meant)} AS ..."
+    )
 
 
 def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]]:
     """Return an expression for the number of a row's group, and conditions that it has one."""
-    total: Any = exp.Literal.number(0)
+    total: Any = None
     conditions = []
     for expression, (_, values) in zip(expressions, groups, strict=True):
         matches = [_equals(expression, value) for value in values]
@@ -149,12 +155,12 @@ def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]
                 for place, match in enumerate(matches)
             ]
         )
-        total = exp.Add(
-            this=exp.Paren(
-                this=exp.Mul(this=exp.Paren(this=total), expression=exp.Literal.number(len(values)))
-            ),
-            expression=chosen,
-        )
+        if total is None:
+            total = chosen
+        else:
+            size = exp.Literal.number(len(values))
+            shifted = exp.Mul(this=exp.Paren(this=total), expression=size)
+            total = exp.Add(this=shifted, expression=chosen)
         conditions.append(exp.Paren(this=exp.or_(*(match.copy() for match in matches))))
     return total, conditions
 

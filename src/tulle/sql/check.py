@@ -105,8 +105,9 @@ def check_rows(tree: Any, functions: Collection[str]) -> None:
         _check_set_operation(tree, functions)
         return
     if not isinstance(tree, exp.Select):
-        name = "VALUES" if isinstance(tree, exp.Values) else tree.key.upper()
-        refuse(name, "rows come from tables and sub-selects")
+        if isinstance(tree, exp.Table):
+            refuse("A join in brackets", "leave the brackets out, or write a sub-select")
+        refuse(tree.key.upper(), "rows come from tables and sub-selects")
     if tree.args.get("group") and any(e.find(exp.AggFunc) for e in tree.expressions):
         refuse("An aggregate inside a sub-select", "its value changes when somebody leaves")
     _check_clauses(tree, _SELECT_CLAUSES)
@@ -185,9 +186,10 @@ def _check_source(source: Any, functions: Collection[str]) -> None:
             f"The schema in {source.sql()}",
             "tables are those of the connection's current schema; leave the schema out",
         )
-    nested = source.args.get("joins")
-    if nested:
+    if source.args.get("joins"):
         refuse("A join in brackets", "leave the brackets out, or write a sub-select")
+    if source.args.get("alias") and source.args["alias"].columns:
+        refuse(f"Renaming columns in {source.sql()}", "rename them in a sub-select")
     _check_clauses(source, {"this", "alias"})
 
 

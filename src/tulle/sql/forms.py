@@ -66,9 +66,7 @@ def alias(expression: Any, name: str) -> Any:
 
 def source_of(query: Any, name: str) -> Any:
     """Return a query as something to select from."""
-    return exp.Subquery(
-        this=query, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-    )
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
 
 
 def select(

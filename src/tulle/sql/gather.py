@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.relations.annotations import ALWAYS, Annotation, Participant, either, together
+from tulle.relations.annotations import Annotation, Participant, either, together
 from tulle.relations.relation import Relation
 from tulle.sql.forms import Slot
 from tulle.sql.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT, Rewritten
@@ -82,7 +82,9 @@ def _number_participants(
         numbers = np.full(len(codes), NOBODY, dtype=np.int64)
         numbers[codes >= 0] = rank[codes[codes >= 0]]
         owners[:, places] = numbers.reshape(len(places), -1).T
-        names.extend((entity, value) for value in encoded.dictionary.take(pa.array(order)).to_pylist())
+        names.extend(
+            (entity, value) for value in encoded.dictionary.take(pa.array(order)).to_pylist()
+        )
     return owners, tuple(names)
 
 
@@ -127,7 +129,9 @@ def _conjunctive(
     return Relation(found.offsets, found.participants, found.weights, count, general)
 
 
-def _from_ways(table: pyarrow.Table, sets: Integers, here: npt.NDArray[np.bool_], count: int) -> Relation:
+def _from_ways(
+    table: pyarrow.Table, sets: Integers, here: npt.NDArray[np.bool_], count: int
+) -> Relation:
     """Build tuples that come about in several ways; one way is a plain conjunction."""
     sets = sets[here]
     tuples = _numbers(table, TUPLE, 0.0)[here].astype(np.int64)
@@ -174,4 +178,4 @@ def _least(rows: Integers) -> frozenset[frozenset[int]]:
 
 def _either(clauses: frozenset[frozenset[int]]) -> Annotation:
     ordered = sorted(sorted(clause) for clause in clauses)
-    return either(*(together(*map(Participant, clause)) if clause else ALWAYS for clause in ordered))
+    return either(*(together(*map(Participant, clause)) for clause in ordered))

@@ -24,7 +24,7 @@ class Named:
         if RESERVED in tree.sql().lower():
             raise QueryError(f"Names that start with {RESERVED} are reserved.")
         self._check_tables(tree)
-        types = {
+        types: dict[str, object] = {
             _quoted(table, schema.dialect): {
                 _quoted(name, schema.dialect): _known_type(kind, schema.dialect)
                 for name, kind in columns.items()
@@ -75,7 +75,6 @@ class Named:
         for table in tree.find_all(exp.Table):
             if table.name.lower() not in known | views:
                 self.schema.check_table(table.name)
-
 
     def _check_correlation(self) -> None:
         """Refuse sub-selects in FROM, and sides of unions, that look at rows beside them."""

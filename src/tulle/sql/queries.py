@@ -63,9 +63,7 @@ class SqlQuery(Query):
         """Return the exact answer. Custodian side: this value is not private."""
         from tulle.sql.truth import true_answer
 
-        return true_answer(
-            dataset._engine, self.tree, self.groups, dataset._schema, dataset._gone
-        )
+        return true_answer(dataset._engine, self.tree, self.groups, dataset._schema, dataset._gone)
 
     def canonical(self) -> dict[str, Any]:
         form: dict[str, Any] = {"query": self.name, "text": self.line, "dialect": self.dialect}

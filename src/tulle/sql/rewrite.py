@@ -41,9 +41,7 @@ class Rewritten:
     groups: int
 
 
-def rewrite(
-    tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None
-) -> Rewritten:
+def rewrite(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None) -> Rewritten:
     """Rewrite a checked statement so that it returns tuples with their owners.
 
     Raises:

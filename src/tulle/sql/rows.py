@@ -151,9 +151,7 @@ class Rewriter:
             owners.append(alias(identifier(self.schema, tie), slots[-1].name))
             copied = tie.place == HERE and self.schema.entity_class(tie.entity) == INTEGER
             origins.append((name, self.named.normal(tie.columns[0])) if copied else None)
-        query = select(
-            [*(alias(column(v, HERE), v) for v in values), *owners], sources, conditions
-        )
+        query = select([*(alias(column(v, HERE), v) for v in values), *owners], sources, conditions)
         return Form(query, tuple(values), tuple(slots), origins=tuple(origins))
 
     def project(
@@ -242,4 +240,3 @@ class _Repetitions:
             return False
         self._seen.add(found)
         return True
-

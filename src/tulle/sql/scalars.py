@@ -29,8 +29,10 @@ _VOLATILE = {
     *("monotonically_increasing_id", "row_number", "lastval", "shuffle", "txid"),
 }
 
-_MOMENTS = ("CurrentDate", "CurrentTime", "CurrentTimestamp", "CurrentDatetime", "Rand", "Randn")
-_MOMENTS += ("Uuid", "Localtime", "Localtimestamp", "CurrentUser", "SessionUser", "UtcTimestamp")
+_MOMENTS = {
+    *("CurrentDate", "CurrentTime", "CurrentTimestamp", "CurrentDatetime", "Rand", "Randn"),
+    *("Uuid", "Localtime", "Localtimestamp", "CurrentUser", "SessionUser", "UtcTimestamp"),
+}
 
 
 def check_scalar(tree: Any, place: str, functions: Collection[str]) -> None:
@@ -50,7 +52,9 @@ def check_scalar(tree: Any, place: str, functions: Collection[str]) -> None:
 def _odd(node: Any) -> bool:
     """Say whether a plain expression is used in a way that is not plain."""
     if isinstance(node, exp.In):
-        return any(value for name, value in node.args.items() if name not in {"this", "expressions"})
+        return any(
+            value for name, value in node.args.items() if name not in {"this", "expressions"}
+        )
     if isinstance(node, exp.Substring | exp.Round):
         # A negative length fails in some engines: whether it does must not depend on the row.
         extra = [v for n, v in node.args.items() if n != "this" and isinstance(v, exp.Expression)]
@@ -59,7 +63,11 @@ def _odd(node: Any) -> bool:
 
 
 def _shown(node: Any) -> str:
-    text = node.sql()
+    text = str(node.sql())
+    if isinstance(node, exp.Exists | exp.In) and node.find_ancestor(exp.Not):
+        text = (
+            f"NOT {text}" if isinstance(node, exp.Exists) else text.replace(" IN ", " NOT IN ", 1)
+        )
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -102,7 +110,9 @@ def guard(tree: Any) -> Any:
         if isinstance(node, exp.Div | exp.IntDiv | exp.Mod):
             below = node.expression
             if not (isinstance(below, exp.Literal) and below.is_number and float(below.name) != 0):
-                node.set("expression", exp.Nullif(this=below.copy(), expression=exp.Literal.number(0)))
+                node.set(
+                    "expression", exp.Nullif(this=below.copy(), expression=exp.Literal.number(0))
+                )
             return node
         if type(node) is exp.Cast and node.this.find(exp.Column):
             return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy())

@@ -318,7 +318,9 @@ class _Names:
             here = self.table(step.table, f"owners[{table!r}] = {text!r}")
             key = None if step.key is None else self.columns(here, step.key, text)
             steps.append(Step(columns, here, key))
-        return str(replace(owner, steps=tuple(steps), columns=self.columns(here, owner.columns, text)))
+        return str(
+            replace(owner, steps=tuple(steps), columns=self.columns(here, owner.columns, text))
+        )
 
     def fill(self, table: str, owner: Owner, declared: set[str]) -> Owner:
         """Return the owner with the key of every step written out."""
@@ -346,8 +348,8 @@ class _Names:
         raise InputError(
             f"owners[{table!r}] = '{owner}': the catalogue does not say which key of {step.table} "
             f"{names} refers to. Write it in brackets: "
-            f"'{names} -> {step.table}[key column].{', '.join(owner.columns) or '...'}'. Columns of "
-            f"{step.table}: {', '.join(self.catalogue[step.table])}."
+            f"'{names} -> {step.table}[key column].{', '.join(owner.columns) or '...'}'. Columns "
+            f"of {step.table}: {', '.join(self.catalogue[step.table])}."
         )
 
 

@@ -55,7 +55,9 @@ def true_statement(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone 
         whole.where(condition, copy=False)
     if aggregate.distinct and len(aggregate.arguments) > 1:
         # Not every engine counts distinct pairs; all count the rows of a SELECT DISTINCT.
-        there = [exp.Not(this=exp.Is(this=a.copy(), expression=exp.null())) for a in aggregate.arguments]
+        there = [
+            exp.Not(this=exp.Is(this=a.copy(), expression=exp.null())) for a in aggregate.arguments
+        ]
         for condition in there:
             whole.where(condition, copy=False)
         wanted = [alias(a.copy(), f"v{i}") for i, a in enumerate(aggregate.arguments)]

@@ -20,7 +20,7 @@ from tulle.surveys.frequencies import Frequencies, Target, check_target
 from tulle.surveys.large import LocalHashing, SupportDesign, UnaryEncoding
 from tulle.surveys.likelihood import project_to_simplex
 from tulle.surveys.planner import describe
-from tulle.surveys.support import support_counts, support_estimate
+from tulle.surveys.support import count_places, support_counts, support_estimate
 
 Counts = npt.NDArray[np.int64]
 Method = Literal["unbiased", "likelihood", "projected"]
@@ -93,7 +93,7 @@ class Collection:
             places = np.ravel_multi_index(
                 tuple(reports.columns[name] for name in names), counts.shape
             )
-            counts += np.bincount(places, minlength=counts.size).reshape(counts.shape)
+            count_places(places, counts.reshape(-1))
         for name, counts in self._support.items():
             design = self.form.design(name)
             assert isinstance(design, SupportDesign)
@@ -178,14 +178,12 @@ class Collection:
         design = self.form.design(names[0]) if len(names) == 1 else None
         if isinstance(design, SupportDesign):
             self._check_responses()
-            value, variances = support_estimate(
-                design, self._support[names[0]], self.responses, target
-            )
+            value, law = support_estimate(design, self._support[names[0]], self.responses, target)
             if method == "likelihood":
                 raise InputError(f"There is no likelihood method for {design.name}; use projected.")
         else:
             table = self.frequencies(*names)
-            value, variances = table.unbiased(), table.variances(target)
+            value, law = table.unbiased(), table.law(target)
             if method == "likelihood":
                 value = table.likelihood()
         if method == "projected":
@@ -193,7 +191,7 @@ class Collection:
         details: dict[str, Any] = {"target": target, "method": method}
         if method != "unbiased":
             details["range"] = [0.0, 1.0]
-        return self._release("proportions", names, value, np.sqrt(variances), details)
+        return self._release("proportions", names, value, law, details)
 
     def mean(
         self, name: str, scores: Sequence[float], *, target: Target = "respondents"
@@ -234,10 +232,12 @@ class Collection:
         return self._statistic(found, first, second)
 
     def _statistic(self, found: statistics.Estimate, *names: str) -> Release:
-        return self._release(found.name, names, found.value, found.sigma, found.details)
+        return self._release(
+            found.name, names, found.value, NormalLaw.of(found.sigma), found.details
+        )
 
     def _release(
-        self, name: str, names: tuple[str, ...], value: Any, sigma: Any, details: dict[str, Any]
+        self, name: str, names: tuple[str, ...], value: Any, law: NormalLaw, details: dict[str, Any]
     ) -> Release:
         from tulle import __version__
 
@@ -249,7 +249,7 @@ class Collection:
             query=f"{name}({', '.join(names)})",
             mechanism=", ".join(dict.fromkeys(describe(self.form.design(n)) for n in names)),
             guarantee=guarantee,
-            error=NormalLaw.of(sigma),
+            error=law,
             parameters={"responses": self.responses, **details},
             versions={"tulle": __version__},
         )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tulle.core.errors import InputError
 from tulle.surveys import operators
 from tulle.surveys.designs import MatrixDesign, RandomizedResponse
+from tulle.surveys.error_law import NormalLaw
 from tulle.surveys.likelihood import best_shares, most_likely
 
 Floats = npt.NDArray[np.float64]
@@ -92,6 +93,14 @@ class Frequencies:
         if target == "population":
             return np.maximum(squares - shares**2, 0.0) / self._degrees()
         return np.maximum(squares - shares, 0.0) / self.responses
+
+    def steps(self) -> Floats:
+        """Return what one report moves each entry of :meth:`unbiased` by, at most."""
+        return operators.solve_ranges(self.designs) / self.responses
+
+    def law(self, target: Target) -> NormalLaw:
+        """Return the law of the errors of :meth:`unbiased`."""
+        return NormalLaw.of(np.sqrt(self.variances(target)), self.steps())
 
     def dispersion(self, target: Target) -> Floats:
         """Return an unbiased estimate of the covariance matrix of the flattened shares.

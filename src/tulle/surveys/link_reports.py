@@ -128,7 +128,8 @@ class LinkReports:
     def edges(self) -> Release:
         """Estimate the number of links, without bias."""
         value = self._edge_estimate(int(self._degrees().sum()) // 2)
-        return self._release("edges()", value, sqrt(self.form.pairs * self._noise))
+        sigma = sqrt(self.form.pairs * self._noise)
+        return self._release("edges()", value, NormalLaw.of(sigma, 1 / self._gap, known=True))
 
     def _edge_estimate(self, reported: int) -> float:
         return (reported - self.form.pairs * self._flip) / self._gap
@@ -137,7 +138,8 @@ class LinkReports:
         """Estimate every degree, without bias."""
         value = self._degree_estimates()
         sigma = sqrt((self.form.nodes - 1) * self._noise)
-        return self._release("degrees()", value, np.full(self.form.nodes, sigma))
+        law = NormalLaw.of(np.full(self.form.nodes, sigma), 1 / self._gap, known=True)
+        return self._release("degrees()", value, law)
 
     def _degree_estimates(self) -> Floats:
         reported = self._degrees()
@@ -159,7 +161,7 @@ class LinkReports:
         linear = (n - 6) * squares + float(degree.sum()) ** 2 + 2 * float(own.sum())
         linear -= self.form.pairs * 2 * (n - 2) * noise
         variance = noise * max(linear, 0.0) + noise**2 * n * comb(n - 1, 2)
-        return self._release("stars(2)", value, sqrt(variance))
+        return self._release("stars(2)", value, NormalLaw.of(sqrt(variance)))
 
     def triangles(self) -> Release:
         """Estimate the number of triangles, without bias.
@@ -172,7 +174,7 @@ class LinkReports:
         common = float(self._common_squares().sum()) / 2
         links = max(float(self._degree_estimates().sum()) / 2, 0.0)
         variance = noise * max(common, 0.0) + noise**2 * links * (n - 2) + noise**3 * comb(n, 3)
-        return self._release("triangles()", value, sqrt(variance))
+        return self._release("triangles()", value, NormalLaw.of(sqrt(variance)))
 
     def triangles_by_node(self) -> Release:
         """Estimate how many triangles each node is in, without bias."""
@@ -182,7 +184,9 @@ class LinkReports:
         linear = np.maximum(self._common_squares() + degree * (degree - 1) / 2, 0.0)
         pairs = np.maximum(links - degree, 0.0) + degree * (n - 2)
         variance = noise * linear + noise**2 * pairs + noise**3 * comb(n - 1, 2)
-        return self._release("triangles_by_node()", self._triangle_estimates(), np.sqrt(variance))
+        return self._release(
+            "triangles_by_node()", self._triangle_estimates(), NormalLaw.of(np.sqrt(variance))
+        )
 
     def _triangle_estimates(self) -> Floats:
         """Return the sum of a_ij·a_ik·a_jk over the pairs j, k of others, for each node i."""
@@ -228,7 +232,7 @@ class LinkReports:
         order = np.lexsort((chosen[:, 1], chosen[:, 0]))
         return self._release("graph()", chosen[order], None)
 
-    def _release(self, query: str, value: Any, sigma: Any) -> Release:
+    def _release(self, query: str, value: Any, law: NormalLaw | None) -> Release:
         from tulle import __version__
 
         guarantee = self.form.guarantee()
@@ -237,7 +241,7 @@ class LinkReports:
             query=query,
             mechanism="randomized response on links",
             guarantee=guarantee.void() if self.replayable else guarantee,
-            error=None if sigma is None else NormalLaw.of(sigma),
+            error=law,
             parameters={"nodes": self.form.nodes, "reports": self.form.pairs},
             versions={"tulle": __version__},
         )

@@ -113,3 +113,23 @@ def solve_squared(designs: Designs, tensor: Floats) -> Floats:
         else:
             tensor = _dense(tensor, axis, inverse_of(design) ** 2)
     return tensor
+
+
+def solve_ranges(designs: Designs) -> Floats:
+    """Return, for each entry of the table, the range of that row of P⁻¹: largest less smallest.
+
+    It is what one report, changed at will, can move the entry of :func:`solve` by, times the
+    number of reports.
+    """
+    low = high = np.ones(())
+    for design in designs:
+        if isinstance(design, RandomizedResponse):
+            diagonal, other = _inverse_entries(design)
+            ends = np.full(design.categories, other), np.full(design.categories, diagonal)
+        else:
+            inverse = inverse_of(design)
+            ends = inverse.min(axis=1), inverse.max(axis=1)
+        # Products over a box are extreme at its corners.
+        corners = [np.multiply.outer(a, b) for a in (low, high) for b in ends]
+        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    return high - low

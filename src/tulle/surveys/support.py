@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.surveys.error_law import NormalLaw
 from tulle.surveys.frequencies import Target
 from tulle.surveys.large import LocalHashing, SupportDesign, UnaryEncoding
 
@@ -25,7 +26,16 @@ def support_counts(design: SupportDesign, column: npt.NDArray[Any], counts: Coun
             bits = np.unpackbits(part, axis=1, count=design.categories)
             counts += bits.sum(axis=0, dtype=np.int64)
         return
-    counts += np.bincount(column, minlength=len(counts))
+    count_places(column, counts)
+
+
+def count_places(places: npt.NDArray[Any], counts: Counts) -> None:
+    """Add to the counts how often each place occurs."""
+    if len(places) < len(counts):
+        # Few reports must not cost a pass over a large table.
+        np.add.at(counts, places, 1)
+    else:
+        counts += np.bincount(places, minlength=len(counts))
 
 
 def supports(design: SupportDesign, counts: Counts) -> Counts:
@@ -59,8 +69,8 @@ def _hashed_supports(design: LocalHashing, counts: Counts) -> Counts:
 
 def support_estimate(
     design: SupportDesign, counts: Counts, responses: int, target: Target
-) -> tuple[Floats, Floats]:
-    """Return unbiased shares and their estimated variances.
+) -> tuple[Floats, NormalLaw]:
+    """Return unbiased shares and the law of their errors.
 
     A category of share s is supported by a report with probability q + s·(p - q). Given the
     answers the support count is a sum of independent coins, s·n of them with p and the rest
@@ -76,4 +86,4 @@ def support_estimate(
         inside = np.clip(shares, 0.0, 1.0)
         coins = inside * float(true * (1 - true)) + (1 - inside) * float(other * (1 - other))
         variances = coins / responses / gap**2
-    return shares, variances
+    return shares, NormalLaw.of(np.sqrt(variances), 1 / (responses * gap))

@@ -66,6 +66,8 @@ _CHECK = 40
 _PATIENCE = 2_000
 _HIGHS_ENTRIES = 300_000
 _FINEST = 1e-11
+_TIE = 1e-8
+_REFUSALS = 20
 _BALANCE = 8.0
 """Multipliers are of the order of 1 / tau where deletions are of the order of 1."""
 _FINE_GRID = 2.0**50
@@ -101,7 +103,9 @@ class DeletionOracle:
             return known
         decided = self._guess(tau, target)
         if decided is None:
-            decided = self._search(tau, target)
+            decided = self._search(tau, target, symmetry=True)
+        if decided is None:
+            decided = self._search(tau, target, symmetry=False)
         if decided is None:
             # Within rounding of a tie: only exact arithmetic can tell.
             return not exceeds(self._problem, tau, target)
@@ -165,20 +169,26 @@ class DeletionOracle:
         self._lines.append(dual_line(self._problem, rates, covers))
         return self._known(tau, target)
 
-    def _search(self, tau: float, target: Fraction) -> bool | None:
-        """Iterate until decided; None when the bounds meet at the target within rounding."""
-        run = _Run(reduce_deletion(self._problem, tau), tau)
+    def _search(self, tau: float, target: Fraction, *, symmetry: bool) -> bool | None:
+        """Iterate until decided; None when the bounds meet at the target within rounding.
+
+        None too when the reduced problem claims a decision that the problem itself keeps refusing:
+        so it would be if colours had collided.
+        """
+        run = _Run(reduce_deletion(self._problem, tau, symmetry=symmetry), tau)
         # From a threshold close by it is a head start, from afar a burden.
         if self._state is not None and 0.5 <= self._state[0] / max(tau, 1e-300) <= 2.0:
             run.resume(self._state[1])
         goal = float(target)
         decided = self._certify(tau, target, run)
+        refused = 0
         while decided is None:
-            if run.exhausted or run.upper - run.lower <= _FINEST * goal:
+            if run.exhausted or refused > _REFUSALS or run.upper - run.lower <= _FINEST * goal:
                 return None
             run.step()
             if run.upper <= goal or run.lower > goal:
                 decided = self._certify(tau, target, run)
+                refused += 1
         if run.memory[2]:
             self._state = (tau, run.state())
         return decided
@@ -210,6 +220,7 @@ class _Run:
         self.best_covers = np.zeros(columns)
         self.lower, self.upper = 0.0, float(reduced.sizes @ self.best_deletions)
         self.exhausted = not columns
+        self.patience = _PATIENCE + len(reduced.rows) / 2.0
         self.by_row = transpose(reduced.offsets, reduced.rows, rows)
         self.limits = np.where(reduced.deletable, reduced.sizes, np.inf)
         self.steps = deletion_steps(*self.shape, reduced.deletable, reduced.binding)
@@ -231,14 +242,15 @@ class _Run:
             _CHECK,
         )
         self.offer(self.last[0], self.last[1], self.last[3])
-        entries = len(self.reduced.rows)
-        if entries <= _HIGHS_ENTRIES and self.memory[2] > _PATIENCE + entries / 10.0:
-            self.exhausted = True
+        if self.memory[2] > self.patience and len(self.reduced.rows) <= _HIGHS_ENTRIES:
+            self.patience *= 4.0
             self.offer(
                 *highs.deletion_vectors(
                     *self.shape, self.reduced.sizes, self.reduced.deletable, self.reduced.binding
                 )
             )
+            # Vertices this good that do not decide leave a tie, or all but a tie.
+            self.exhausted = self.upper - self.lower <= _TIE * self.upper
 
     def state(self) -> tuple[Array, ...]:
         """Return where the iteration stands, by participant and by tuple."""

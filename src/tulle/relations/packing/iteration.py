@@ -29,13 +29,13 @@ _HIGHS_ENTRIES = 1_000_000
 class Iteration:
     """Narrows the bounds of one reduced problem."""
 
-    def __init__(self, reduced: ReducedProblem) -> None:
+    def __init__(self, reduced: ReducedProblem, settled: float) -> None:
         self.reduced = reduced
         self.shape = (reduced.offsets, reduced.rows, reduced.weights, reduced.capacities)
         self.best_levels = np.zeros(reduced.column_count)
         self.best_prices = np.zeros(reduced.row_count)
         self.lower, self.upper = 0.0, np.inf
-        self.settled = float(reduced.settled.sum())
+        self.settled = settled
         self.patience = _PATIENCE
         self.memory = np.array([1.0, 0.0, 0.0, np.inf, np.inf])
         if reduced.column_count:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, SealedError
 from tulle.relations.packing.compiled import compiled
 
 Array = npt.NDArray[Any]
@@ -72,7 +72,7 @@ class PackingProblem:
         return "PackingProblem(...)"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a PackingProblem holds private data and is not pickled")
+        raise SealedError("A PackingProblem holds private records and is not pickled or copied.")
 
     @property
     def tuple_count(self) -> int:

@@ -5,7 +5,8 @@
 *Sensitivity.* When participant p leaves, with all their tuples, X falls by at most tau and never
 rises: any y for the larger problem, with the tuples of p left out, is feasible for the smaller one,
 and those tuples carry at most tau. A value reported within ``gap`` of X therefore moves by at most
-tau + 2 gap, whichever value in the bracket is reported; ``gap`` must be fixed in advance.
+tau + 2 gap, whichever value in the bracket is reported, and the middle of the bracket by at most
+tau + gap; ``gap`` must be fixed in advance.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _solve_reduced(
 ) -> Bracket | None:
     """Solve and certify; None when the gap on the reduced problem does not carry over."""
     wanted = _SHARE * gap
-    run = Iteration(reduced)
+    run = Iteration(reduced, float(reduced.settled @ problem.weights))
     lower, upper = 0.0, np.inf
     for _ in range(4):
         run.narrow(wanted, progress)

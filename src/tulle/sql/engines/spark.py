@@ -67,12 +67,13 @@ class Spark(Engine):
         return (PySparkException, Py4JError)
 
     def catalogue(self) -> Catalogue:
+        names = [row["tableName"] for row in self._session.sql("SHOW TABLES").collect()]
         return {
-            table.name: {
+            name: {
                 field.name: field.dataType.simpleString()
-                for field in self._session.table(_quote(table.name)).schema.fields
+                for field in self._session.table(_quote(name)).schema.fields
             }
-            for table in self._session.catalog.listTables()
+            for name in names
         }
 
     def keys(self) -> Keys:

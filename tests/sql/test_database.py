@@ -1,0 +1,170 @@
+"""Connecting, sealing, reading files, kinds of participants, odd names."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from sql_worlds import connect, random_world, summary
+
+import tulle
+from tulle.core.errors import InputError, SealedError, UnitError
+from tulle.sql.data import Database
+from tulle.sql.queries import gather_tuples, relation_of, sql
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE orders (o_orderkey INT PRIMARY KEY, o_custkey INT)")
+        connection.execute("CREATE TABLE lineitem (l_orderkey INT, price DECIMAL(10, 2))")
+        connection.execute("INSERT INTO orders VALUES (1, 10), (2, 10), (3, 20)")
+        connection.execute("INSERT INTO lineitem VALUES (1, 5), (1, 6), (2, 7), (3, 8), (9, 99)")
+    return path
+
+
+OWNERS = {"orders": "o_custkey", "lineitem": "l_orderkey -> orders.o_custkey"}
+
+
+def test_a_duckdb_file(shop: Path) -> None:
+    database = Database.connect(f"duckdb:///{shop}", owners=OWNERS)
+    assert relation_of(database, sql("SELECT SUM(price) FROM lineitem")).total == 26
+    assert database.participants() == [("participant", 10), ("participant", 20)]
+    with pytest.raises(InputError, match="no DuckDB file"):
+        Database.connect("duckdb:///nowhere.duckdb", owners={})
+    database.close()
+
+
+def test_a_toml_file_says_the_same(shop: Path) -> None:
+    file = shop.parent / "shop.toml"
+    file.write_text(
+        'url = "duckdb:///shop.duckdb"\n[owners]\norders = "o_custkey"\n'
+        'lineitem = "l_orderkey -> orders.o_custkey"\n'
+    )
+    database = Database.from_toml(file)
+    assert database.schema == Database.connect(f"duckdb:///{shop}", owners=OWNERS).schema
+    file.write_text('url = "duckdb://"\nowner = 3\n')
+    with pytest.raises(InputError, match="must have url and owners"):
+        Database.from_toml(file)
+    file.write_text("url = ")
+    with pytest.raises(InputError, match="is not TOML"):
+        Database.from_toml(file)
+    with pytest.raises(InputError, match="cannot be read"):
+        Database.from_toml(shop.parent / "nowhere.toml")
+
+
+def test_csv_and_parquet_files(tmp_path: Path) -> None:
+    (tmp_path / "it's.csv").write_text("a,b\n1,2\n2,3\n")
+    duckdb.sql("SELECT 1 AS id, 'x' AS name").write_parquet(str(tmp_path / "node.parquet"))
+    tables = {"edge": tmp_path / "it's.csv", "node": tmp_path / "node.parquet"}
+    database = Database.connect(
+        "duckdb://", tables=tables, owners={"edge": ["a", "b"], "node": "id"}
+    )
+    question = sql("SELECT COUNT(*) FROM edge JOIN node ON a = id")
+    gathered = gather_tuples(database, question)
+    assert list(gathered.relations[0].participants) == [0, 1]
+    assert gathered.names == (("participant", 1), ("participant", 2))
+    with pytest.raises(InputError, match="there is no file"):
+        Database.connect("duckdb://", tables={"x": tmp_path / "none.csv"}, owners={})
+
+
+@pytest.mark.parametrize("url", ["mysql://user:secret@host/db", 3, "shop.duckdb"])
+def test_other_urls_are_refused_without_showing_a_password(url: Any) -> None:
+    with pytest.raises(InputError, match="starts with duckdb://") as caught:
+        Database.connect(url, owners={})
+    assert "secret" not in str(caught.value)
+
+
+def test_a_database_is_sealed() -> None:
+    database = connect(random_world(1))
+    assert repr(database) == f"{database}" == "<Database: sealed>"
+    for leak in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(SealedError):
+            leak(database)
+    with pytest.raises(InputError, match=r"Use Database\.connect"):
+        Database()
+    with pytest.raises(UnitError, match="participant"):
+        database.check_unit("node")
+    with pytest.raises(InputError, match="left this database already"):
+        database.without("person", 1).without("person", 2)
+
+
+def test_facts_are_equal_on_neighbours_and_hold_no_rows() -> None:
+    database = connect(random_world(1))
+    unit = database.check_unit("participant")
+    facts = database.facts(unit)
+    assert set(facts) == {"dialect", "tables", "owners", "public"}
+    assert "secret" not in facts["tables"]
+    for neighbour in database.neighbours("participant"):
+        assert neighbour.facts(unit) == facts
+    assert connect({table: [] for table in random_world(1)}).facts(unit) == facts
+
+
+def test_the_doors_of_the_library() -> None:
+    assert tulle.Database is Database
+    question = tulle.sql("SELECT COUNT(*) FROM edge")
+    assert question == sql("SELECT COUNT(*) FROM edge;  ")
+    assert question.kind == "database"
+    assert question.integral
+    assert not tulle.sql("SELECT SUM(w) FROM edge").integral
+    assert question.canonical() == tulle.sql("select count( * )\nfrom edge").canonical()
+    assert str(2 * question) == "2 * sql('SELECT COUNT(*) FROM edge')"
+    database = connect(random_world(1))
+    ratio = tulle.sql("SELECT SUM(w) FROM edge") / question
+    assert ratio.truth(database) == pytest.approx(
+        tulle.sql("SELECT SUM(w) FROM edge").truth(database) / question.truth(database)
+    )
+
+
+def test_kinds_of_participants_are_kept_apart_and_one_kind_is_not() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE sale AS SELECT 5 AS customer, 5 AS supplier")
+    question = sql("SELECT COUNT(*) FROM sale")
+    apart = Database.connect(connection, owners={"sale": ["c: customer", "s: supplier"]})
+    assert gather_tuples(apart, question).names == (("c", 5), ("s", 5))
+    together = Database.connect(connection, owners={"sale": ["customer", "supplier"]})
+    relation = gather_tuples(together, question).relations[0]
+    assert list(relation.offsets) == [0, 1]
+
+
+def test_identifiers_of_mixed_and_composite_types() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE a AS SELECT 'x' AS tenant, 'yz' AS person")
+    connection.execute("INSERT INTO a VALUES ('xy', 'z'), ('x', NULL)")
+    connection.execute(
+        "CREATE TABLE b AS SELECT 7::DECIMAL(9, 0) AS p, '7' AS q, DATE '2020-01-01' AS d"
+    )
+    database = Database.connect(connection, owners={"a": "(tenant, person)", "b": ["p", "q", "d"]})
+    first = gather_tuples(database, sql("SELECT COUNT(*) FROM a"))
+    assert len(first.names) == 2
+    second = gather_tuples(database, sql("SELECT COUNT(*) FROM b"))
+    assert second.names == (("participant", "2020-01-01"), ("participant", "7"))
+    pairs = gather_tuples(database, sql("SELECT COUNT(*) FROM a x, a y"))
+    assert sorted(pairs.relations[0].weights) == [1, 1, 2]
+
+
+def test_odd_names_are_quoted() -> None:
+    connection = duckdb.connect()
+    connection.execute('CREATE TABLE "My ""Table" AS SELECT 1 AS "the owner", 2 AS "select"')
+    database = Database.connect(connection, owners={'My "Table': '"the owner"'})
+    question = sql('SELECT SUM("select") FROM "My ""Table" WHERE "the owner" = 1')
+    assert relation_of(database, question).total == question.truth(database) == 2
+
+
+def test_large_whole_numbers_stay_apart_when_a_float_says_they_are_equal() -> None:
+    """Two owners that equal the same float are two owners: both are needed."""
+    big = 2**53
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE p AS SELECT {big}::BIGINT AS id UNION SELECT {big + 1}")
+    connection.execute(f"CREATE TABLE f AS SELECT {big}::DOUBLE AS x")
+    database = Database.connect(connection, owners={"p": "id"}, public=["f"])
+    question = sql("SELECT COUNT(*) FROM p a, f, p b WHERE a.id = f.x AND f.x = b.id")
+    gathered = gather_tuples(database, question)
+    ways = summary(gathered.relations[0], gathered.names)
+    assert sum(ways.values()) == question.truth(database)
+    assert any(len(clause) == 2 for clauses, _ in ways for clause in clauses)
