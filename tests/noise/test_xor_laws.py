@@ -113,6 +113,38 @@ def test_the_best_cut_is_the_best_of_all_cuts():
             assert best == pytest.approx(min(every), abs=1e-14)
 
 
+def test_long_lines_are_enclosed_as_well(monkeypatch):
+    """Numbers of patterns that are enclosed give the same thresholds as those written out."""
+    from tulle.noise import xor_laws
+
+    written = TwoLevel(Fraction(7, 5), 60, 22).floors(100)
+    monkeypatch.setattr(xor_laws, "_LONG", 10)
+    xor_laws._patterns.cache_clear()
+    enclosed = TwoLevel(Fraction(14, 10), 60, 22)
+    assert list(xor_laws._shares(*_ends(enclosed), 100))[-1] == (1 << 100, 1 << 100)
+    from tulle.noise.laws import _certain_floors
+
+    found = next(f for guard in (64, 128, 256) if (f := _certain_floors(enclosed, 100, guard)))
+    xor_laws._patterns.cache_clear()
+    assert found == written
+
+
+def _ends(law):
+    from tulle.noise.xor_laws import _patterns
+
+    return [list(ends) for ends in zip(*_patterns(law.length, 200), strict=True)]
+
+
+@pytest.mark.parametrize("length", [2_000, 30_000])
+def test_very_long_lines(length):
+    law = TwoLevel.best(Fraction(1), length)
+    flip, _ = law.moments()
+    assert 0.49 < flip < 0.5
+    drawn = exchangeable_bits(law, 40)
+    off = (drawn.sum(axis=1) / length - flip) * np.sqrt(4 * length)
+    assert np.abs(off).max() < 6
+
+
 def test_price_of_coupled_is_the_worst_step():
     for law in LAWS:
         if isinstance(law, Coupled):

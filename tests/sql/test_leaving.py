@@ -27,6 +27,7 @@ from sql_worlds import (
 
 import tulle.sql.aggregate
 import tulle.sql.forms
+import tulle.sql.gather
 import tulle.sql.rewrite
 import tulle.sql.rows
 from tulle.sql.data import Database
@@ -155,12 +156,8 @@ def count_every_witness(patch: pytest.MonkeyPatch) -> str:
 
 
 def keep_one_way(patch: pytest.MonkeyPatch) -> str:
-    import tulle.sql.gather
-
-    true = tulle.sql.gather._least
-    patch.setattr(
-        tulle.sql.gather, "_least", lambda rows: frozenset(sorted(true(rows), key=str)[:1])
-    )
+    true = tulle.sql.gather._Clauses.least
+    patch.setattr(tulle.sql.gather._Clauses, "least", lambda self, ways: true(self, ways)[:1])
     return "SELECT COUNT(DISTINCT w) FROM edge"
 
 

@@ -9,7 +9,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tulle.audit.kind import Description, Kind
-from tulle.audit.tiny_relations import apart_from_names, relation_key, tiny_world, words
+from tulle.audit.tiny_relations import (
+    apart_from_names,
+    conjunctive,
+    relation_key,
+    tiny_world,
+    words,
+)
 from tulle.audit.truncated import Difference, Grid, Lanes, Side, Truncated, place
 from tulle.audit.twins import Twin
 from tulle.audit.world import World
@@ -200,14 +206,10 @@ class Audited(Kind):
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
         assert isinstance(query, Total)
         # One participant is in much, and enough others in a little, for any threshold to matter.
-        tuples = [*((0, p) for p in range(1, 7)), *((p,) for p in range(1, 17))]
-        owed = [*((p,) for p in range(17, 25)), (0,)]
-        listed = [*tuples, *owed]
-        whole = Relation.conjunctive(
-            np.cumsum([0, *map(len, listed)]),
-            [p for members in listed for p in members],
-            [1.0] * 6 + [2.0] * 16 + [-3.0] * 9,
-        )
+        tuples = [((0, p), 1.0) for p in (1, 2, 3)]
+        tuples += [((p,), 2.0) for p in range(1, 9)]
+        tuples += [((p,), -3.0) for p in (0, 9, 10, 11, 12)]
+        whole = conjunctive(tuples, 13)
         return whole, whole.without(0)
 
     def show(self, dataset: Dataset) -> str:

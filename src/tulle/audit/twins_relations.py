@@ -119,24 +119,24 @@ class HalfDrawnRecursive(_Recursive):
         return super().run(terms, _scaled(settings, "epsilon_answer", 2), dataset, source)
 
 
-class NoGap(_Recursive):
-    """The noise is for tau alone, with an exact solver: nothing is wrong yet.
+class ExactSolver(_Recursive):
+    """The noise is for tau alone, and so it should be if the solver were exact.
 
-    Not a twin by itself; :class:`WholeGap` is.
+    No twin by itself: it shows that :class:`WholeGap` is caught for its solver.
     """
 
-    name: ClassVar[str] = "recursive, exact"
-    fault: ClassVar[str] = "none"
+    name: ClassVar[str] = "recursive, exact solver"
+    fault: ClassVar[str] = "none as long as the solver is exact"
+    caught_by: ClassVar[tuple[str, ...]] = ()
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         return _scaled(super().settings(terms, options), "epsilon_answer", 1 + Fraction(GAP))
 
     def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
-        listed = super().parts(terms, dataset)
-        return [(sign, _Aside(truncation, 0.0)) for sign, truncation in listed]
+        return [(sign, _Aside(exact, 0.0)) for sign, exact in super().parts(terms, dataset)]
 
 
-class WholeGap(NoGap):
+class WholeGap(ExactSolver):
     """The noise is for tau alone, and the solver's answer lies anywhere in its bracket."""
 
     name: ClassVar[str] = "recursive, gap left out"
@@ -144,9 +144,9 @@ class WholeGap(NoGap):
     caught_by: ClassVar[tuple[str, ...]] = ("exact",)
 
     def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
-        # How a solver ends may depend on anything in the data, such as whether a number is odd.
+        # Where a solver ends may depend on anything in the data, such as whether a number is odd.
         odd = len(list(self.relation(terms, dataset).annotations())) % 2
-        listed = super().parts(terms, dataset)
+        listed = RelationRecursive.parts(self, terms, dataset)
         return [(sign, _Aside(truncation, odd - 0.5)) for sign, truncation in listed]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +19,9 @@ from tulle.noise.exponent import exp_bounds
 from tulle.noise.laws import Bounds, Law
 
 Array = np.ndarray[Any, Any]
+
+_LONG = 500
+"""Above this length the numbers of patterns are enclosed instead of written out."""
 
 _DIGITS = 62
 """Bits to which probabilities are known for predictions."""
@@ -85,24 +88,16 @@ class TwoLevel(Counts):
 
     def cumulative(self, precision: int) -> Iterator[Bounds]:
         """Yield bounds of the sums of C(length, k), those above the cut times exp(-epsilon)."""
-        patterns = _binomials(self.length)
-        # Only ratios count: the total is about 2**length, and it bounds what rounding can do.
-        width = precision + 8
-        low, high = exp_bounds(self.epsilon, width)
+        # Only ratios count, so the numbers of patterns may be relative to the largest one.
+        width = precision + 2 * self.length.bit_length() + 24
+        heavy = exp_bounds(self.epsilon, width)
         one = 1 << width
-        below = sum(patterns[: self.cut + 1])
-        above = (1 << self.length) - below
-        total_low, total_high = below * one + above * low, below * one + above * high
-        part_low = part_high = 0
-        for count, number in enumerate(patterns[:-1]):
-            part_low += number * (one if count <= self.cut else low)
-            part_high += number * (one if count <= self.cut else high)
-            # What is left out of the part takes part in the total at the same enclosure.
-            yield (
-                (part_low << precision) // (part_low + total_high - part_high),
-                -(-(part_high << precision) // (part_high + total_low - part_low)),
-            )
-        yield 1 << precision, 1 << precision
+        lows, highs = [], []
+        for count, (low, high) in enumerate(_patterns(self.length, width)):
+            factor = (one, one) if count <= self.cut else heavy
+            lows.append(low * factor[0])
+            highs.append(high * factor[1])
+        yield from _shares(lows, highs, precision)
 
 
 @dataclass(frozen=True)
@@ -129,21 +124,15 @@ class Coupled(Counts):
         """Yield bounds of the partial sums of the weights over their whole sum."""
         width = precision + 2 * self.length.bit_length() + 24
         weights = self._weights(width)
-        lows = list(accumulate(low for low, _ in weights))
-        highs = list(accumulate(high for _, high in weights))
         middle = (self.length - 1) // 2
         balanced = self.length % 2 and self.field == -self.coupling * (self.length - 1)
-        for count in range(self.length):
+        lows, highs = (list(ends) for ends in zip(*weights, strict=True))
+        for count, bounds in enumerate(_shares(lows, highs, precision)):
             if balanced and count == middle:
                 # Weights that mirror each other: exactly one half, which no enclosure can show.
                 yield 1 << precision - 1, 1 << precision - 1
-                continue
-            low, high = lows[count], highs[count]
-            yield (
-                (low << precision) // (low + highs[-1] - high),
-                -(-(high << precision) // (high + lows[-1] - low)),
-            )
-        yield 1 << precision, 1 << precision
+            else:
+                yield bounds
 
     def _weights(self, width: int) -> list[Bounds]:
         """Return bounds of the weights relative to one near the largest, in 2**-width.
@@ -189,6 +178,20 @@ class Coupled(Counts):
         return int(np.argmax(ways + float(self.field) * k + float(self.coupling) * k * (k - 1)))
 
 
+def _shares(lows: list[int], highs: list[int], precision: int) -> Iterator[Bounds]:
+    """Yield bounds of the partial sums of enclosed weights over their whole sum; the last is 1."""
+    part_low = part_high = 0
+    rest_low, rest_high = sum(lows), sum(highs)
+    for low, high in zip(lows[:-1], highs[:-1], strict=True):
+        part_low, part_high = part_low + low, part_high + high
+        rest_low, rest_high = rest_low - low, rest_high - high
+        yield (
+            (part_low << precision) // (part_low + rest_high),
+            -(-(part_high << precision) // (part_high + rest_low)),
+        )
+    yield 1 << precision, 1 << precision
+
+
 def _exp(x: Fraction, width: int) -> Bounds:
     """Return integers that enclose 2**width · exp(x), for x of either sign."""
     low, high = exp_bounds(abs(x), width)
@@ -201,27 +204,29 @@ def _exp(x: Fraction, width: int) -> Bounds:
 
 def _best_cut(epsilon: Fraction, length: int) -> int:
     """Return the cut with the least mean; nothing private depends on it being the best."""
-    scale = 96
-    high = 1 << scale
-    low = exp_bounds(epsilon, scale)[1]
-    patterns = _binomials(length)
-    total = low << length
-    flips = low * length << max(length - 1, 0)
-    best: tuple[int, int, int] | None = None
-    for cut, number in enumerate(patterns[:-1]):
-        total += number * (high - low)
-        flips += number * cut * (high - low)
-        if best is not None and flips * best[1] >= best[0] * total:
-            break  # the mean falls until the cut passes it, and rises from there on
-        best = flips, total, cut
-    assert best is not None
-    return best[2]
+    from scipy.special import gammaln
+
+    k = np.arange(length + 1, dtype=np.float64)
+    ways = gammaln(length + 1) - gammaln(k + 1) - gammaln(length - k + 1)
+    weights = np.exp(ways - ways.max())
+    few = weights * -np.expm1(-float(epsilon))
+    heavy = np.exp(-float(epsilon)) * weights
+    totals = np.cumsum(few) + heavy.sum()
+    flips = np.cumsum(few * k) + (heavy * k).sum()
+    # Far below the centre of a long line all is zero in floating point: no cut is there.
+    known = totals[:-1] > 0
+    means = np.full(length, np.inf)
+    np.divide(flips[:-1], totals[:-1], out=means, where=known)
+    return int(np.argmin(means))
 
 
 @lru_cache(maxsize=8)
-def _binomials(length: int) -> tuple[int, ...]:
+def _patterns(length: int, width: int) -> tuple[Bounds, ...]:
+    """Return how many patterns have 0, ..., length ones: exactly, or relative and enclosed."""
+    if length > _LONG:
+        return tuple(Coupled(Fraction(0), Fraction(0), length)._weights(width))
     numbers = [1]
     for k in range(length // 2):
         numbers.append(numbers[-1] * (length - k) // (k + 1))
-    mirrored = numbers[: (length + 1) // 2]
-    return (*numbers, *reversed(mirrored))
+    whole = (*numbers, *reversed(numbers[: (length + 1) // 2]))
+    return tuple((number, number) for number in whole)

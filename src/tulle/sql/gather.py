@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.relations.annotations import Annotation, Participant, either, together
+from tulle.relations.annotations import Annotation, Either, Participant, Together
 from tulle.relations.relation import Relation
 from tulle.sql.forms import Slot
 from tulle.sql.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT, Rewritten
@@ -48,9 +48,10 @@ def gather(rewritten: Rewritten, table: pyarrow.Table) -> Gathered:
         else:
             above = np.minimum(_numbers(table, ABOVE, 0.0)[here], np.finfo(np.float64).max)
             below = np.maximum(_numbers(table, BELOW, 0.0)[here], -np.finfo(np.float64).max)
+            lower = np.flatnonzero(here)[below < 0]
             relation = _conjunctive(
-                np.concatenate([sets[here], sets[here]]),
-                np.concatenate([above, below]),
+                np.concatenate([sets[here], sets[lower]]),
+                np.concatenate([above, below[below < 0]]),
                 len(names),
             )
         relations.append(relation)
@@ -106,6 +107,20 @@ def _numbers(table: pyarrow.Table, name: str, absent: float) -> Numbers:
     return np.asarray(column, dtype=np.float64)
 
 
+def _row_keys(sets: Integers, count: int) -> Integers:
+    """Return a number for each row, equal for equal sets and in their order."""
+    keys = np.zeros(len(sets), dtype=np.int64)
+    base, largest = count + 1, 1
+    for column in sets.T:
+        if largest * base >= 2**61:
+            # No room for another digit: number the keys that occur instead.
+            known, keys = np.unique(keys, return_inverse=True)
+            keys, largest = keys.astype(np.int64), len(known)
+        keys = keys * base + np.minimum(column, count)
+        largest *= base
+    return keys
+
+
 def _conjunctive(
     sets: Integers,
     weights: Numbers,
@@ -115,14 +130,15 @@ def _conjunctive(
     """Merge tuples that need the same participants and whose weights have the same sign."""
     kept = weights != 0
     sets, weights = sets[kept], weights[kept]
-    # Weights are the last key to sort by: the order of addition is then the same every time.
-    order = np.lexsort((weights, weights > 0, *sets.T[::-1]))
-    sets, weights = sets[order], weights[order]
-    fresh = np.ones(len(weights), dtype=bool)
-    fresh[1:] = (sets[1:] != sets[:-1]).any(axis=1) | ((weights[1:] > 0) != (weights[:-1] > 0))
-    starts = np.flatnonzero(fresh)
+    keys = 2 * _row_keys(sets, count) + (weights > 0)
+    order = np.argsort(keys, kind="stable")
+    if bool((np.diff(keys[order]) == 0).any()):
+        # Weights are the last key to sort by: the order of addition is then the same every time.
+        order = np.lexsort((weights, keys))
+    keys, weights = keys[order], weights[order]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
     sums = np.add.reduceat(weights, starts) if len(starts) else np.zeros(0)
-    sets = sets[starts]
+    sets = sets[order[starts]]
     there = sets != NOBODY
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     found = Relation.conjunctive(offsets, sets[there], sums, count=count)
@@ -137,45 +153,76 @@ def _from_ways(
     tuples = _numbers(table, TUPLE, 0.0)[here].astype(np.int64)
     weights = (_numbers(table, WEIGHT, 1.0) * _numbers(table, TIMES, 1.0))[here]
     weights = np.where(np.isfinite(weights), weights, 0.0)
-    order = np.lexsort((*sets.T[::-1], tuples))
-    sets, tuples, weights = sets[order], tuples[order], weights[order]
-    fresh = np.ones(len(tuples), dtype=bool)
-    fresh[1:] = (tuples[1:] != tuples[:-1]) | (sets[1:] != sets[:-1]).any(axis=1)
-    sets, tuples, weights = sets[fresh], tuples[fresh], weights[fresh]
-    _, starts, ways = np.unique(tuples, return_index=True, return_counts=True)
-    single = starts[ways == 1]
-    merged: dict[tuple[frozenset[frozenset[int]], bool], float] = {}
-    for start, number in zip(starts[ways > 1], ways[ways > 1], strict=True):
-        if weights[start] == 0:
-            continue
-        clauses = _least(sets[start : start + number])
-        key = (clauses, bool(weights[start] > 0))
-        merged[key] = merged.get(key, 0.0) + float(weights[start])
-    general, plain_sets, plain_weights = [], [sets[single]], [weights[single]]
-    for (clauses, _), weight in merged.items():
-        if len(clauses) > 1:
-            general.append((_either(clauses), weight))
-            continue
-        row = np.full((1, sets.shape[1]), NOBODY, dtype=np.int64)
-        (only,) = clauses
-        row[0, : len(only)] = sorted(only)
-        plain_sets.append(row)
-        plain_weights.append(np.array([weight]))
+    _, sample, ways = np.unique(_row_keys(sets, count), return_index=True, return_inverse=True)
+    clauses = sets[sample]
+    # One row for each way of each tuple, in order.
+    order = np.lexsort((ways, tuples))
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (np.diff(tuples[order]) != 0) | (np.diff(ways[order]) != 0)
+    order = order[fresh & (weights[order] != 0)]
+    tuples, ways, weights = tuples[order], ways[order], weights[order]
+    starts = np.flatnonzero(np.diff(tuples, prepend=-1))
+    single = np.diff(starts, append=len(tuples)) == 1
+    plain_ways, plain_weights = [ways[starts[single]]], [weights[starts[single]]]
+    general = []
+    for chosen, weight in _several(ways, weights, starts, single, _Clauses(clauses)):
+        if isinstance(chosen, Annotation):
+            general.append((chosen, weight))
+        else:
+            plain_ways.append(np.array([chosen]))
+            plain_weights.append(np.array([weight]))
     return _conjunctive(
-        np.concatenate(plain_sets), np.concatenate(plain_weights), count, tuple(general)
+        clauses[np.concatenate(plain_ways)], np.concatenate(plain_weights), count, tuple(general)
     )
 
 
-def _least(rows: Integers) -> frozenset[frozenset[int]]:
-    """Return the ways without those that need more than another: the normal form of the tuple."""
-    ways = {frozenset(row[row != NOBODY].tolist()) for row in rows}
-    kept: list[frozenset[int]] = []
-    for way in sorted(ways, key=len):
-        if not any(smaller <= way for smaller in kept):
-            kept.append(way)
-    return frozenset(kept)
+class _Clauses:
+    """The different ways that occur: who each needs, and the expression for it, made once."""
+
+    def __init__(self, rows: Integers) -> None:
+        self.sizes = (rows != NOBODY).sum(axis=1)
+        self.members = [row[:size] for row, size in zip(rows.tolist(), self.sizes, strict=True)]
+        self._people: dict[int, Participant] = {}
+        self._notes: dict[int, Annotation] = {}
+
+    def note(self, way: int) -> Annotation:
+        """Return the conjunction of a way's participants, who are different ones."""
+        if way not in self._notes:
+            people = []
+            for member in self.members[way]:
+                if member not in self._people:
+                    self._people[member] = Participant(member)
+                people.append(self._people[member])
+            self._notes[way] = people[0] if len(people) == 1 else Together(tuple(people))
+        return self._notes[way]
+
+    def least(self, ways: list[int]) -> tuple[int, ...]:
+        """Return the ways without those that need more than another: the normal form."""
+        kept: list[int] = []
+        for way in sorted(ways, key=lambda one: int(self.sizes[one])):
+            needed = set(self.members[way])
+            if not any(needed.issuperset(self.members[smaller]) for smaller in kept):
+                kept.append(way)
+        return tuple(sorted(kept))
 
 
-def _either(clauses: frozenset[frozenset[int]]) -> Annotation:
-    ordered = sorted(sorted(clause) for clause in clauses)
-    return either(*(together(*map(Participant, clause)) for clause in ordered))
+def _several(
+    ways: Integers,
+    weights: Numbers,
+    starts: Integers,
+    single: npt.NDArray[np.bool_],
+    clauses: _Clauses,
+) -> Iterator[tuple[Annotation | int, float]]:
+    """Yield the tuples with several ways, equal ones merged; a lone least way as its number."""
+    ends = np.append(starts[1:], len(ways))
+    listed = ways.tolist()
+    merged: dict[tuple[tuple[int, ...], bool], float] = {}
+    for start, end in zip(starts[~single].tolist(), ends[~single].tolist(), strict=True):
+        key = (clauses.least(listed[start:end]), bool(weights[start] > 0))
+        merged[key] = merged.get(key, 0.0) + float(weights[start])
+    for (chosen, _), weight in merged.items():
+        if len(chosen) == 1:
+            yield chosen[0], weight
+        else:
+            # Different ways, none within another: nothing is left for either() to simplify.
+            yield Either(tuple(clauses.note(way) for way in chosen)), weight

@@ -40,7 +40,8 @@ def minimise(
     model.a_matrix_.start_ = starts.astype(np.int32)
     model.a_matrix_.index_ = indices.astype(np.int32)
     model.a_matrix_.value_ = values
-    solver: Any = highspy.Highs()
+    create: Any = highspy.Highs
+    solver = create()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("presolve", "off")
     solver.setOptionValue("solver", "simplex")
