@@ -86,6 +86,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 # Which room provides what; core looks here and imports nothing by itself.
 announce("query", "graph", "tulle.graphs.queries")
+announce("query", "graph", "tulle.graphs.response")
 announce("query", "database", "tulle.sql.queries")
 announce("mechanism", "graph", "tulle.graphs.mechanisms")
 announce("stand-in", "graph", "tulle.graphs.stand_in")

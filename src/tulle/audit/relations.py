@@ -39,8 +39,6 @@ FAR = 40
 _KEPT = 40_000
 """How many measurements are remembered."""
 
-_memory: dict[Hashable, Any] = {}
-
 
 class Measured(NamedTuple):
     """What is measured of one side of a relation, whatever the budget."""
@@ -51,55 +49,62 @@ class Measured(NamedTuple):
     truth: float
 
 
+_memory: dict[Hashable, Measured] = {}
+
+
 def measured(
     mechanism: TruncationMechanism,
     terms: Terms,
-    relation: Relation,
+    dataset: Dataset,
     taus: tuple[float, ...],
     thresholds: Thresholds | None,
-) -> tuple[Measured, ...]:
-    """Return the numbers of each side of a made-up relation; each is computed once."""
-    # The linear programs over expressions are solved to a part in 1e9, whoever is called what.
-    # Those over conjunctions use their gap, so that the order of things might matter.
-    content = apart_from_names(relation) if relation.general else relation_key(relation)
-    made = type(mechanism).parts, type(mechanism).relation
-    key = made, mechanism.signed(terms.query), content, taus, thresholds
-    if key not in _memory:
-        if len(_memory) >= _KEPT:
-            _memory.clear()
-        totals = [part.total for part in relation.parts()]
-        _memory[key] = tuple(
-            Measured(
-                tuple(truncation.value(tau, GAP * tau) for tau in taus),
-                0 if thresholds is None else least_level(truncation, thresholds),
-                truth,
-            )
-            for (_, truncation), truth in zip(
-                mechanism.parts(terms, relation), totals, strict=False
-            )
-        )
-    found: tuple[Measured, ...] = _memory[key]
+) -> list[Measured]:
+    """Return the numbers of each side of a made-up dataset's relation; each is computed once."""
+    whole = mechanism.relation(terms, dataset)
+    sides = whole.parts() if mechanism.signed(terms.query) else whole.parts()[:1]
+    # Unless a twin has its own way with them, the sides alone decide.
+    made = type(mechanism).parts
+    honest = made is TruncationMechanism.parts
+    found = []
+    for index, side in enumerate(sides):
+        content = _content(side) if honest else (index, _content(whole))
+        key = made, content, taus, thresholds
+        if key not in _memory:
+            if len(_memory) >= _KEPT:
+                _memory.clear()
+            _, truncation = mechanism.parts(terms, dataset)[index]
+            values = tuple(truncation.value(tau, GAP * tau) for tau in taus)
+            level = 0 if thresholds is None else least_level(truncation, thresholds)
+            _memory[key] = Measured(values, level, side.total)
+        found.append(_memory[key])
     return found
 
 
+def _content(relation: Relation) -> Hashable:
+    """Return what measurements are remembered by."""
+    # The linear programs over expressions are solved to a part in 1e9, whoever is called what.
+    # Those over conjunctions use their gap, so that the order of things might matter.
+    return apart_from_names(relation) if relation.general else relation_key(relation)
+
+
 def describe_recursive(
-    mechanism: TruncationMechanism, terms: Terms, settings: Parameters, relation: Relation
+    mechanism: TruncationMechanism, terms: Terms, settings: Parameters, dataset: Dataset
 ) -> Description:
     """Describe a level with noise, and a value with the noise that fits its threshold."""
     chosen = Choice.of(settings)
     grid = _level_grid(chosen)
-    found = measured(mechanism, terms, relation, grid.taus, chosen.thresholds)
+    found = measured(mechanism, terms, dataset, grid.taus, chosen.thresholds)
     return _described(
         [Truncated(grid, *_snapped(grid, side), side.level, chosen.select) for side in found]
     )
 
 
 def describe_race(
-    mechanism: TruncationMechanism, terms: Terms, settings: Parameters, relation: Relation
+    mechanism: TruncationMechanism, terms: Terms, settings: Parameters, dataset: Dataset
 ) -> Description:
     """Describe a value with noise at every threshold of the race."""
     grid = _lane_grid(int(settings["thresholds"]), str(settings["epsilon"]))
-    found = measured(mechanism, terms, relation, grid.taus, None)
+    found = measured(mechanism, terms, dataset, grid.taus, None)
     return _described([Lanes(grid, *_snapped(grid, side)) for side in found])
 
 
@@ -145,7 +150,7 @@ def _lane_grid(count: int, epsilon: str) -> Grid:
     )
 
 
-Describer = Callable[[TruncationMechanism, Terms, Parameters, Relation], Description]
+Describer = Callable[[TruncationMechanism, Terms, Parameters, Dataset], Description]
 
 DESCRIBERS: dict[str, Describer] = {"recursive": describe_recursive, "race": describe_race}
 """The closed form of each registered mechanism's run, by name."""
@@ -185,7 +190,6 @@ class Audited(Kind):
     def describe(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
-        assert isinstance(dataset, Relation)
         if isinstance(mechanism, Twin):
             return mechanism.describe(terms, settings, dataset)
         assert isinstance(mechanism, TruncationMechanism)
@@ -206,7 +210,7 @@ class Audited(Kind):
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
         assert isinstance(query, Total)
         # One participant is in much, and enough others in a little, for any threshold to matter.
-        tuples = [((0, p), 1.0) for p in (1, 2, 3)]
+        tuples: list[tuple[tuple[int, ...], float]] = [((0, p), 1.0) for p in (1, 2, 3)]
         tuples += [((p,), 2.0) for p in range(1, 9)]
         tuples += [((p,), -3.0) for p in (0, 9, 10, 11, 12)]
         whole = conjunctive(tuples, 13)

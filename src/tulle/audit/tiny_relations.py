@@ -212,7 +212,7 @@ def careful() -> Relation:
 def _four() -> Iterator[Relation]:
     yield from _choices([(members, 1.0) for members in _subsets(4, (2,))], 4)
     yield from _choices([(members, 2.0) for members in _subsets(4, (3,))], 4)
-    yield from _choices([((p,), float(p + 1)) for p in range(4)], 4)
+    yield from _choices([((p,), 10.0 * (p + 1)) for p in range(4)], 4)
 
 
 def _graphs(nodes: int) -> Iterator[Relation]:
@@ -220,7 +220,7 @@ def _graphs(nodes: int) -> Iterator[Relation]:
     pairs = _subsets(nodes, (2,))
     place = {pair: index for index, pair in enumerate(pairs)}
     renamed = [
-        [place[tuple(sorted((to[u], to[v])))] for u, v in pairs]  # type: ignore[index]
+        [place[tuple(sorted((to[u], to[v])))] for u, v in pairs]
         for to in permutations(range(nodes))
     ]
     seen: set[int] = set()

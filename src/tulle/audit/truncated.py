@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from tulle.audit.laws import Claim, Floats, Law, Wholes, ratio
 from tulle.noise import Lattice
 
-_SELDOM = 1e-5
+_SELDOM = 2e-4
 """Pairs of thresholds that come up less often than this are left out of a difference."""
 
 
@@ -81,7 +81,7 @@ class Side(Pure):
 
     def _moved(self, other: Side) -> Floats:
         """Return by how many steps the values differ, at each threshold."""
-        return np.abs(self._centre_array - other._centre_array).astype(np.float64)
+        return np.asarray(np.abs(self._centre_array - other._centre_array), dtype=np.float64)
 
     def claims(self, other: Side) -> Iterator[Claim]:
         moved = self._moved(other)
@@ -213,16 +213,7 @@ class Difference(Pure):
         return positive + float(self.negative.loss(other.negative))
 
     def points(self, left_out: float) -> tuple[list[Any], Floats]:
-        cells: dict[Hashable, float] = defaultdict(float)
-        negative = list(self.negative.atoms(left_out))
-        for high, ours, weights in self.positive.atoms(left_out):
-            for low, theirs, others in negative:
-                if weights.sum() * others.sum() < _SELDOM:
-                    continue
-                shown = (high, low) if self.positive.shown else ()
-                found = _difference_masses(shown, (ours, weights), (theirs, others))
-                for cell, mass in found.items():
-                    cells[shown, cell] += mass
+        cells = _difference_cells(self, left_out)
         return list(cells), np.array(list(cells.values()))
 
 
@@ -247,16 +238,32 @@ def bins(shown: tuple[float, ...]) -> tuple[float, int]:
 def place(shown: tuple[float, ...], values: Floats) -> Wholes:
     """Return the bin of each value, given the thresholds that a release shows."""
     width, most = bins(shown)
-    return np.clip(np.floor(values / width), -most, most - 1).astype(np.int64)
+    return np.asarray(np.clip(np.floor(values / width), -most, most - 1), dtype=np.int64)
+
+
+@lru_cache(maxsize=32)
+def _difference_cells(law: Difference, left_out: float) -> dict[Hashable, float]:
+    """Return the mass of each bin for each pair of thresholds that is shown."""
+    cells: dict[Hashable, float] = defaultdict(float)
+    negative = list(law.negative.atoms(left_out))
+    for high, ours, weights in law.positive.atoms(left_out):
+        for low, theirs, others in negative:
+            if weights.sum() * others.sum() < _SELDOM:
+                continue
+            shown = (high, low) if law.positive.shown else ()
+            found = _difference_masses(shown, (ours, weights), (theirs, others))
+            for cell, mass in found.items():
+                cells[shown, cell] += mass
+    return dict(cells)
 
 
 def _how_many(values: Floats, most: Floats) -> Wholes:
     """Return how many of the values are at most each number; values are evenly spaced."""
     if len(values) < 2:
-        return np.searchsorted(values, most, side="right")
+        return np.asarray(np.searchsorted(values, most, side="right"), dtype=np.int64)
     # Much faster than a search, and exact on lattices, whose steps are powers of two.
     before = np.floor((most - values[0]) / (values[1] - values[0])) + 1
-    return np.clip(before, 0, len(values)).astype(np.int64)
+    return np.asarray(np.clip(before, 0, len(values)), dtype=np.int64)
 
 
 def _difference_masses(
@@ -269,6 +276,7 @@ def _difference_masses(
     at_least = [float(weights.sum() * others.sum())]
     for cell in range(1 - most, most):
         # ours - theirs >= edge exactly when theirs <= ours - edge.
-        at_least.append(float(weights @ sums[_how_many(theirs, ours - cell * width)]))
+        below = sums[_how_many(theirs, ours - cell * width)]
+        at_least.append(float(np.sum(weights * below)))
     at_least.append(0.0)
     return {cell: at_least[cell + most] - at_least[cell + most + 1] for cell in range(-most, most)}

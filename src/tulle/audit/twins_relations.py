@@ -110,7 +110,6 @@ class HalfDrawnRecursive(_Recursive):
 
     name: ClassVar[str] = "recursive, half the scale drawn"
     fault: ClassVar[str] = "the code draws less noise than its stated settings say"
-    questions: ClassVar[Sequence[Query]] = _BOTH
     caught_by: ClassVar[tuple[str, ...]] = ("sampler",)
 
     def run(
@@ -238,7 +237,7 @@ class HalfDrawnRace(_Race):
 
     name: ClassVar[str] = "race, half the scale drawn"
     fault: ClassVar[str] = "the code draws less noise than its stated settings say"
-    questions: ClassVar[Sequence[Query]] = _BOTH
+    questions: ClassVar[Sequence[Query]] = (total(signed=True),)
     caught_by: ClassVar[tuple[str, ...]] = ("sampler",)
 
     def run(

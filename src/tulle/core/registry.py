@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 Role = Literal["mechanism", "law", "value", "query", "stand-in"]
 Item = TypeVar("Item")
 
-_announced: dict[tuple[Role, str], str] = {}
+_announced: dict[tuple[Role, str], list[str]] = {}
 _items: dict[tuple[Role, str], dict[str, Any]] = {}
 
 
 def announce(role: Role, name: str, module: str) -> None:
     """Say that importing ``module`` registers things of this role under ``name``."""
-    _announced[role, name] = module
+    modules = _announced.setdefault((role, name), [])
+    if module not in modules:
+        modules.append(module)
 
 
 def register(role: Role, group: str, name: str) -> Callable[[Item], Item]:
@@ -48,8 +50,7 @@ def register(role: Role, group: str, name: str) -> Callable[[Item], Item]:
 
 def find(role: Role, group: str) -> dict[str, Any]:
     """Return all items of a role and group by name, importing the room that provides them."""
-    module = _announced.get((role, group))
-    if module is not None:
+    for module in _announced.get((role, group), ()):
         importlib.import_module(module)
     return dict(_items.get((role, group), {}))
 

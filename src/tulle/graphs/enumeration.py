@@ -25,7 +25,7 @@ from tulle.graphs.subgraph_kernels import (
     match,
     renumber_edges,
 )
-from tulle.graphs.subgraph_search import Search, Tests, prepare_tests, search_for
+from tulle.graphs.subgraph_search import Checks, Search, prepare_checks, search_for
 
 Array = npt.NDArray[Any]
 Kernel = Callable[[int, int, int, Array, Array], int]
@@ -70,8 +70,8 @@ class Lister:
             nodes, edges,
         )  # fmt: skip
 
-    def search(self, search: Search, tests: Tests | None = None) -> Kernel:
-        asked = tests or Tests()
+    def search(self, search: Search, checks: Checks | None = None) -> Kernel:
+        asked = checks or Checks()
         return lambda chunk, chunks, start, nodes, edges: match(
             self.offsets, self.neighbours, self.edge_of, self.order, search.anchors, search.bounds,
             search.columns, asked.rows, asked.node_codes, asked.edge_codes, asked.alternatives,
@@ -86,7 +86,7 @@ class Lister:
             if pattern.size > 2 and pattern == patterns.star(pattern.size - 1):
                 return self.stars(pattern.size - 1)
         search = search_for(pattern)
-        return self.search(search, prepare_tests(pattern, search, self.graph))
+        return self.search(search, prepare_checks(pattern, search, self.graph))
 
     def count(self, kernel: Kernel) -> int:
         nothing = np.empty((0, 0), np.int32)
@@ -99,9 +99,7 @@ class Lister:
         """List copies of so many nodes and edges; 0 leaves that array out."""
         nothing = np.empty((0, 0), np.int32)
         work = max(len(self.neighbours) * 20, 1)
-        counts = in_chunks(
-            work, lambda chunk, chunks: kernel(chunk, chunks, 0, nothing, nothing)
-        )
+        counts = in_chunks(work, lambda chunk, chunks: kernel(chunk, chunks, 0, nothing, nothing))
         starts = np.concatenate([[0], np.cumsum(counts)])
         copies = Copies(
             np.empty((int(starts[-1]) if nodes else 0, nodes), np.int32),
@@ -130,9 +128,7 @@ def list_copies(
         ([0, 1, 2], [0, 1, 2])
     """
     lister = Lister(graph)
-    return lister.fill(
-        lister.kernel(pattern), pattern.size * nodes, len(pattern.edges) * edges
-    )
+    return lister.fill(lister.kernel(pattern), pattern.size * nodes, len(pattern.edges) * edges)
 
 
 def count_copies(graph: Graph, pattern: Pattern) -> int:

@@ -20,7 +20,7 @@ from math import perm
 from typing import Any
 
 from tulle.core.errors import QueryError
-from tulle.graphs.subgraph_conditions import Conditions, read_conditions
+from tulle.graphs.subgraph_conditions import NO_CONDITIONS, Conditions, read_conditions
 
 LARGEST_PATTERN = 5
 NAMES = "abcde"
@@ -44,7 +44,7 @@ class Pattern:
 
     size: int
     edges: tuple[Edge, ...]
-    conditions: Conditions = Conditions()
+    conditions: Conditions = NO_CONDITIONS
 
     @classmethod
     def read(cls, source: Any, where: str | None = None) -> Pattern:
@@ -65,7 +65,7 @@ class Pattern:
             source = source.edge_text
         names, edges = _numbered(_pairs(source))
         _check(names, edges)
-        conditions = Conditions() if where is None else read_conditions(where, names, edges)
+        conditions = NO_CONDITIONS if where is None else read_conditions(where, names, edges)
         return _canonical(len(names), edges, conditions)
 
     @property
@@ -115,7 +115,7 @@ class Pattern:
 
     def without_conditions(self) -> Pattern:
         """Return the pattern alone."""
-        return _canonical(self.size, self.edges, Conditions())
+        return _canonical(self.size, self.edges, NO_CONDITIONS)
 
 
 def path(edges: int) -> Pattern:
@@ -223,6 +223,4 @@ def _automorphisms(size: int, edges: tuple[Edge, ...]) -> tuple[tuple[int, ...],
 
 
 def _moved(edges: Iterable[Edge], image: tuple[int, ...]) -> tuple[Edge, ...]:
-    return tuple(
-        sorted((min(image[u], image[v]), max(image[u], image[v])) for u, v in edges)
-    )
+    return tuple(sorted((min(image[u], image[v]), max(image[u], image[v])) for u, v in edges))

@@ -392,7 +392,10 @@ def _named(shape: Pattern) -> GraphQuery | None:
     from tulle.graphs import patterns
 
     size = shape.size
-    known: dict[Pattern, GraphQuery] = {patterns.clique(2): Edges(), patterns.clique(3): Triangles()}
+    known: dict[Pattern, GraphQuery] = {
+        patterns.clique(2): Edges(),
+        patterns.clique(3): Triangles(),
+    }
     if size > 2:
         known |= {patterns.star(size - 1): Stars(size - 1)}
     if size > 3:

@@ -138,9 +138,7 @@ class Bundles:
         offsets = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
         return Relation(offsets, rows.reshape(-1).astype(np.int32), np.ones(len(rows)), self.count)
 
-    def linear_program(
-        self, tau: float
-    ) -> tuple[Array, scipy.sparse.csr_array, Array, Array]:
+    def linear_program(self, tau: float) -> tuple[Array, scipy.sparse.csr_array, Array, Array]:
         """Return (cost, matrix, right-hand side, upper bounds) whose least cost is X(tau).
 
         Minimise cost·x with matrix·x >= right-hand side and 0 <= x <= upper bounds: the form for

@@ -104,6 +104,9 @@ class Conditions:
         return _ordered([[part.renumbered(image) for part in parts] for parts in self.alternatives])
 
 
+NO_CONDITIONS = Conditions()
+
+
 def read_conditions(
     text: str, names: Mapping[Any, int], edges: Sequence[tuple[int, int]]
 ) -> Conditions:
@@ -123,7 +126,9 @@ def read_conditions(
         if kind != "sign":
             raise _unreadable(text, f"{sign!r} is not one of = != < <= > >=")
         sides = [_operand(side, text, names, edges) for side in (left, right)]
-        alternatives[-1].append(_compared(sides[0], {"==": "=", "<>": "!="}.get(sign, sign), sides[1]))
+        alternatives[-1].append(
+            _compared(sides[0], {"==": "=", "<>": "!="}.get(sign, sign), sides[1])
+        )
         if not tokens:
             return _ordered(alternatives)
         kind, word = tokens.pop(0)
@@ -169,9 +174,7 @@ def _operand(
     return Attribute(place, name)
 
 
-def _compared(
-    left: Attribute | Constant, sign: str, right: Attribute | Constant
-) -> Comparison:
+def _compared(left: Attribute | Constant, sign: str, right: Attribute | Constant) -> Comparison:
     """Build a comparison with its sides in a fixed order, so that equal ones are equal."""
     if not isinstance(left, Attribute):
         if not isinstance(right, Attribute):

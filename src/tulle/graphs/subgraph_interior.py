@@ -18,71 +18,17 @@ Nothing is proven about them and nothing needs to be: whatever comes out is cert
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.graphs.compiled import compiled
-from tulle.graphs.subgraph_bundles import Bundles, chosen
+from tulle.graphs.subgraph_newton import Reduced, System
 
 Array = npt.NDArray[Any]
 
 _BACK = 0.99
 _FLOOR = 1e-300
-
-
-@dataclass(frozen=True, eq=False)
-class Reduced:
-    """The bundles that have active participants, with their other leaves merged into a number.
-
-    ``stems`` and ``leaves`` number the active participants from 0, and hold -1 for others.
-    """
-
-    stems: Array
-    leaf_offsets: Array
-    leaves: Array
-    term_offsets: Array
-    steps: Array
-    stem_cost: Array
-    leaf_cost: Array
-    term_cost: Array
-    count: int
-    bundles: Array
-    """Where the bundles are in the whole problem."""
-    places: Array
-    """Where the leaves are."""
-
-
-def reduce(bundles: Bundles, tau: float, active: Array) -> Reduced:
-    """Return the problem in which only ``active`` participants (a mask) may be deleted."""
-    number = np.where(active, np.cumsum(active) - 1, -1).astype(np.int32)
-    stems, leaves = number[bundles.stems], number[bundles.leaves]
-    owners = bundles.owners
-    live = (leaves >= 0).any(axis=1)
-    lively = np.bincount(owners, live, len(stems)).astype(np.int64)
-    kept = (stems >= 0).any(axis=1) | (lively > 0)
-    chosen_leaves = live & kept[owners]
-    lively, sizes = lively[kept], bundles.sizes[kept]
-    idle = sizes - lively
-    first = np.maximum(idle, bundles.k - 1)
-    terms = np.where(lively > 0, sizes - first, 0)
-    step = np.arange(terms.sum()) - np.repeat(np.cumsum(terms) - terms, terms)
-    place = step + np.repeat(first, terms)
-    return Reduced(
-        stems[kept],
-        np.concatenate([[0], np.cumsum(lively)]),
-        leaves[chosen_leaves],
-        np.concatenate([[0], np.cumsum(terms)]),
-        (place - np.repeat(idle, terms)).astype(np.float64),
-        chosen(idle, bundles.k) / tau,
-        chosen(idle - 1, bundles.k - 1) / tau,
-        chosen(place - 1, bundles.k - 2) / tau,
-        int(active.sum()),
-        np.flatnonzero(kept),
-        np.flatnonzero(chosen_leaves),
-    )
 
 
 class Interior:
@@ -91,7 +37,6 @@ class Interior:
     def __init__(self, problem: Reduced) -> None:
         self.problem = problem
         bundles, leaves = len(problem.stems), len(problem.leaves)
-        terms = len(problem.steps)
         self.owner = np.repeat(np.arange(bundles), np.diff(problem.leaf_offsets))
         self.term_owner = np.repeat(np.arange(bundles), np.diff(problem.term_offsets))
         lively = np.diff(problem.leaf_offsets)
@@ -165,14 +110,18 @@ class Interior:
         )
 
     def advance(self) -> None:
-        """Make one step."""
+        """Make one step; near the end rounding may spoil it, which the bounds then ignore."""
+        with np.errstate(all="ignore"):
+            self._advance()
+
+    def _advance(self) -> None:
         rows, columns = self._rows(self.x), self._columns(self.y)
         right = (1.0, 0.0, 0.0)
         primal = [b - row + s for b, row, s in zip(right, rows, self.s, strict=True)]
         dual = [c - part - z for c, part, z in zip(self.cost, columns, self.z, strict=True)]
         count = sum(map(len, self.x)) + sum(map(len, self.s))
         mean = self.gap / count
-        system = _System(self.problem, self.x, self.z, self.s, self.y, self.owner, self.term_owner)
+        system = System(self.problem, self.x, self.z, self.s, self.y, self.owner, self.term_owner)
         corner = [-x * z for x, z in zip(self.x, self.z, strict=True)]
         other = [-s * y for s, y in zip(self.s, self.y, strict=True)]
         dx, ds, dy, dz = self._solve(system, primal, dual, corner, other)
@@ -185,14 +134,8 @@ class Interior:
             )
         )
         target = mean * (ahead / count / mean) ** 3
-        corner = [
-            target - x * z - a * b
-            for x, z, a, b in zip(self.x, self.z, dx, dz, strict=True)
-        ]
-        other = [
-            target - s * y - a * b
-            for s, y, a, b in zip(self.s, self.y, ds, dy, strict=True)
-        ]
+        corner = [target - x * z - a * b for x, z, a, b in zip(self.x, self.z, dx, dz, strict=True)]
+        other = [target - s * y - a * b for s, y, a, b in zip(self.s, self.y, ds, dy, strict=True)]
         dx, ds, dy, dz = self._solve(system, primal, dual, corner, other)
         primal_step = min(_longest(self.x, dx), _longest(self.s, ds)) * _BACK
         dual_step = min(_longest(self.y, dy), _longest(self.z, dz)) * _BACK
@@ -203,7 +146,7 @@ class Interior:
 
     def _solve(
         self,
-        system: _System,
+        system: System,
         primal: list[Array],
         dual: list[Array],
         corner: list[Array],
@@ -224,7 +167,8 @@ class Interior:
 
     def deletions(self) -> Array:
         """Return g of the active participants."""
-        return self.x[0]
+        deletions: Array = self.x[0]
+        return deletions
 
     def levels(self) -> tuple[Array, Array, Array]:
         """Return S and R of each bundle and w of each active leaf, all over tau."""
@@ -240,219 +184,3 @@ def _longest(values: list[Array], moves: list[Array]) -> float:
         if falling.any():
             longest = min(longest, float((value[falling] / -move[falling]).min()))
     return longest
-
-
-class _System:
-    """Newton's equations with t, a and m eliminated; see the derivation in the comments."""
-
-    def __init__(
-        self,
-        problem: Reduced,
-        x: list[Array],
-        z: list[Array],
-        s: list[Array],
-        y: list[Array],
-        owner: Array,
-        term_owner: Array,
-    ) -> None:
-        self.problem, self.owner, self.term_owner = problem, owner, term_owner
-        bundles = len(problem.stems)
-        own_g, own_m, own_a, own_t = (b / a for a, b in zip(x, z, strict=True))
-        self.stem, self.use, self.rise = (b / a for a, b in zip(s, y, strict=True))
-        # Eliminating t_j leaves the row (r) with the smaller weight "soft".
-        self.t_pivot = own_t + self.rise
-        soft = self.rise * own_t / self.t_pivot
-        first, second, third = (
-            np.bincount(term_owner, soft * problem.steps**power, bundles) for power in range(3)
-        )
-        # The a of one bundle: a diagonal plus "first" everywhere, inverted by Sherman-Morrison.
-        self.alpha = 1.0 / (own_a + self.use)
-        self.beta = self.alpha * self.use
-        total = np.bincount(owner, self.alpha, bundles)
-        damp = 1.0 / (1.0 + first * total)
-        self.kappa = first * damp
-        self.second = second
-        self.cross = second * damp
-        leaf = self.use * own_a * self.alpha
-        sums = np.bincount(owner, self.beta, bundles)
-        # Then m, coupled with g by "pull" on the leaves and by the stem's weight on the stem.
-        self.m_pivot = (
-            np.bincount(owner, leaf, bundles)
-            + self.kappa * sums**2
-            - 2.0 * sums * self.cross
-            + third
-            - second**2 * total * damp
-            + own_m
-            + self.stem
-        )
-        self.pull = -leaf + (self.cross - self.kappa * sums)[owner] * self.beta
-        matrix = np.zeros((problem.count, problem.count))
-        _assemble(
-            problem.stems,
-            problem.leaf_offsets,
-            problem.leaves,
-            leaf,
-            self.beta,
-            self.kappa,
-            self.stem,
-            self.pull,
-            self.m_pivot,
-            matrix,
-        )
-        matrix[np.diag_indices(problem.count)] += own_g
-        _factorise(matrix)
-        self.factor = matrix
-
-    def solve(self, forces: list[Array]) -> list[Array]:
-        problem, owner, term_owner = self.problem, self.owner, self.term_owner
-        bundles = len(problem.stems)
-        on_g, on_m, on_a, on_t = forces
-        through = self.rise * on_t / self.t_pivot
-        lifted = on_a + np.bincount(term_owner, through, bundles)[owner]
-        weighed = np.bincount(owner, self.alpha * lifted, bundles)
-        on_leaf = -self.beta * (lifted - (self.kappa * weighed)[owner])
-        on_m = (
-            on_m
-            - np.bincount(term_owner, problem.steps * through, bundles)
-            + self.cross * weighed
-            - np.bincount(owner, on_leaf, bundles)
-        )
-        share = on_m / self.m_pivot
-        loads = np.zeros(problem.count + 1)
-        for column in problem.leaves.T:
-            loads += np.bincount(
-                np.where(column < 0, problem.count, column),
-                on_leaf - self.pull * share[owner],
-                len(loads),
-            )
-        for column in problem.stems.T:
-            loads += np.bincount(
-                np.where(column < 0, problem.count, column), -self.stem * share, len(loads)
-            )
-        g = on_g + loads[:-1]
-        _solve_factor(self.factor, g)
-        padded = np.append(g, 0.0)
-        on_leaves = padded[problem.leaves].sum(axis=1)
-        on_stems = padded[problem.stems].sum(axis=1)
-        m = share - (
-            np.bincount(owner, self.pull * on_leaves, bundles) + self.stem * on_stems
-        ) / self.m_pivot
-        forced = lifted - self.use * (on_leaves - m[owner]) + (self.second * m)[owner]
-        mean = self.kappa * np.bincount(owner, self.alpha * forced, bundles)
-        a = self.alpha * (forced - mean[owner])
-        row = -np.bincount(owner, a, bundles)[term_owner] + problem.steps * m[term_owner]
-        t = (on_t - self.rise * row) / self.t_pivot
-        return [g, m, a, t]
-
-
-# A factorisation of our own: the matrices are small, and the threads of the usual library wait for
-# each other whenever the machine has something else to do (seen to take a hundred times as long).
-
-
-@compiled
-def _factorise(matrix: Array) -> None:
-    """Put the Cholesky factor into the lower half, eight columns at a time.
-
-    A pivot that rounding has made too small is set to a huge number: that variable then stays
-    where it is for one step.
-    """
-    count = len(matrix)
-    panel = np.zeros((8, count))
-    least = np.empty(count)
-    for row in range(count):
-        least[row] = 1e-15 * matrix[row, row]
-    for first in range(0, count, 8):
-        width = min(8, count - first)
-        for step in range(width):
-            column = first + step
-            for row in range(column, count):
-                value = matrix[row, column]
-                for back in range(first, column):
-                    value -= matrix[row, back] * matrix[column, back]
-                matrix[row, column] = value
-            pivot = matrix[column, column]
-            root = np.sqrt(pivot) if pivot > least[column] else 1e100
-            matrix[column, column] = root
-            for row in range(column + 1, count):
-                matrix[row, column] /= root
-        for step in range(8):
-            for row in range(first + width, count):
-                panel[step, row] = matrix[row, first + step] if step < width else 0.0
-        for row in range(first + width, count):
-            a, b, c, d = panel[0, row], panel[1, row], panel[2, row], panel[3, row]
-            e, f, g, h = panel[4, row], panel[5, row], panel[6, row], panel[7, row]
-            for other in range(first + width, row + 1):
-                matrix[row, other] -= (
-                    (a * panel[0, other] + b * panel[1, other])
-                    + (c * panel[2, other] + d * panel[3, other])
-                    + (e * panel[4, other] + f * panel[5, other])
-                    + (g * panel[6, other] + h * panel[7, other])
-                )
-
-
-@compiled
-def _solve_factor(factor: Array, vector: Array) -> None:
-    """Solve with the factor in place."""
-    count = len(factor)
-    for row in range(count):
-        value = vector[row]
-        for column in range(row):
-            value -= factor[row, column] * vector[column]
-        vector[row] = value / factor[row, row]
-    for row in range(count - 1, -1, -1):
-        vector[row] /= factor[row, row]
-        for column in range(row):
-            vector[column] -= factor[row, column] * vector[row]
-
-
-@compiled
-def _assemble(
-    stems: Array,
-    offsets: Array,
-    leaves: Array,
-    leaf: Array,
-    beta: Array,
-    kappa: Array,
-    stem: Array,
-    pull: Array,
-    pivot: Array,
-    matrix: Array,
-) -> None:
-    """Add every bundle's part to the lower half of the matrix."""
-    most = 0
-    for bundle in range(len(stems)):
-        most = max(most, offsets[bundle + 1] - offsets[bundle])
-    room = most * leaves.shape[1] + stems.shape[1] + 1
-    who = np.empty(room, np.int64)
-    by_use = np.empty(room)
-    by_pull = np.empty(room)
-    for bundle in range(len(stems)):
-        found = 0
-        for column in range(stems.shape[1]):
-            if stems[bundle, column] >= 0:
-                who[found] = stems[bundle, column]
-                by_use[found] = 0.0
-                by_pull[found] = stem[bundle]
-                found += 1
-        for first in range(found):
-            for second in range(found):
-                if who[first] >= who[second]:
-                    matrix[who[first], who[second]] += stem[bundle]
-        for place in range(offsets[bundle], offsets[bundle + 1]):
-            for column in range(leaves.shape[1]):
-                if leaves[place, column] < 0:
-                    continue
-                for other in range(leaves.shape[1]):
-                    if 0 <= leaves[place, other] <= leaves[place, column]:
-                        matrix[leaves[place, column], leaves[place, other]] += leaf[place]
-                who[found] = leaves[place, column]
-                by_use[found] = beta[place]
-                by_pull[found] = pull[place]
-                found += 1
-        inverse = 1.0 / pivot[bundle]
-        for first in range(found):
-            row = who[first]
-            one, two = kappa[bundle] * by_use[first], -by_pull[first] * inverse
-            for second in range(found):
-                if row >= who[second]:
-                    matrix[row, who[second]] += one * by_use[second] + two * by_pull[second]

@@ -206,8 +206,8 @@ def match(
     step i must come after that of step j in the order of degrees, -1 when before, 0 when it does
     not matter (this finds each copy once); ``columns[i]`` is where the node goes in the output.
     A row of ``tests`` is one comparison of an alternative: (alternative, step by which it can be
-    made, sign, left attribute, left place, right attribute, right place), where a place is a step,
-    or size + edge for an edge of the pattern, or -1 for a constant, whose code then is the attribute.
+    made, sign, left attribute, left place, right attribute, right place). A place is a step, or
+    size + edge for an edge of the pattern, or -1 for a constant, whose code is the attribute then.
     """
     count = len(offsets) - 1
     size = len(columns)
@@ -259,8 +259,14 @@ def match(
                 for row in range(len(tests)):
                     if tests[row, 1] != depth or not alive[depth + 1, tests[row, 0]]:
                         continue
-                    left = _code(codes, edge_codes, edge_of, order, placed, arcs, size, tests[row, 3], tests[row, 4])  # fmt: skip
-                    right = _code(codes, edge_codes, edge_of, order, placed, arcs, size, tests[row, 5], tests[row, 6])  # fmt: skip
+                    left = _code(
+                        codes, edge_codes, edge_of, order, placed, arcs, size,
+                        tests[row, 3], tests[row, 4],
+                    )  # fmt: skip
+                    right = _code(
+                        codes, edge_codes, edge_of, order, placed, arcs, size,
+                        tests[row, 5], tests[row, 6],
+                    )  # fmt: skip
                     if not _holds(tests[row, 2], left, right):
                         alive[depth + 1, tests[row, 0]] = 0
                 for alternative in range(alternatives):
@@ -281,9 +287,7 @@ def match(
             shortest = -1
             low, high = -1, count
             for step in range(depth):
-                if anchors[depth, step] >= 0 and (
-                    shortest < 0 or placed[step] > placed[shortest]
-                ):
+                if anchors[depth, step] >= 0 and (shortest < 0 or placed[step] > placed[shortest]):
                     shortest = step
                 if bounds[depth, step] > 0:
                     low = max(low, placed[step])

@@ -1,43 +1,206 @@
-"""The truncated value of bundles at a threshold, between two certain bounds."""
+"""The truncated value of bundles at a threshold, and where to put the threshold."""
 
 from __future__ import annotations
 
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.optimize
 
+from tulle.core.errors import InputError, QueryError
+from tulle.core.exact import Number
+from tulle.core.query import Query
+from tulle.graphs.data import Graph
+from tulle.graphs.queries import Edges, KTriangles, Stars, Triangles
 from tulle.graphs.subgraph_bounds import Tables, lower_bound, upper_bound
-from tulle.graphs.subgraph_bundles import Bundles
-from tulle.graphs.subgraph_interior import Interior, reduce
-from tulle.relations.packing import Bracket
+from tulle.graphs.subgraph_bundles import Bundles, bundles_of
+from tulle.graphs.subgraph_interior import Interior
+from tulle.graphs.subgraph_newton import Reduced, reduce
+from tulle.graphs.subgraph_relation import relation_of
+from tulle.relations.packing import Bracket, DeletionOracle, PackingProblem
+from tulle.relations.truncation import ETA
 
 Array = npt.NDArray[Any]
 
+_STEPS = 120
+_IDLE = 12
+_SMALL = 20_000
+_FINEST = 10_000
 
-def solve_bundles(bundles: Bundles, tau: float, *, gap: float, verbose: bool = False) -> Bracket:
-    tables = Tables(bundles)
-    active = bundles.loads() > tau
-    problem = reduce(bundles, tau, active)
-    run = Interior(problem)
-    full = tables.slope[bundles.sizes - 1]
-    lower, upper = 0.0, np.inf
-    for turn in range(200):
-        g = np.zeros(bundles.count)
-        g[active] = run.deletions()
-        upper = min(upper, upper_bound(bundles, tables, tau, g))
+
+def solve_bundles(bundles: Bundles, tau: float, *, gap: float) -> Bracket:
+    """Return bounds on X(tau) that are at most ``gap`` apart. Custodian side.
+
+    ``gap`` is absolute and at least tau / 10,000. Time grows with the number of leaves and with
+    the cube of the number of participants whose load exceeds tau; memory with its square.
+
+    Raises:
+        InputError: when ``tau`` or ``gap`` is out of range.
+
+    Example:
+        >>> from tulle.graphs.queries import stars
+        >>> hub = Graph.from_edges([(0, leaf) for leaf in range(1, 11)])
+        >>> bracket = solve_bundles(bundles_of(stars(2), hub, "node"), 20.0, gap=0.2)
+        >>> bracket.lower <= 20.0 <= bracket.upper
+        True
+    """
+    tau, gap = float(tau), float(gap)
+    if not 0.0 < tau < np.inf:
+        raise InputError(f"tau must be a number above 0; got {tau!r}.")
+    if not (tau / _FINEST <= gap < np.inf):
+        raise InputError(f"gap must be at least tau / {_FINEST}; got {gap!r}.")
+    run = _Run(bundles, tau)
+    run.interior(gap)
+    if run.upper - run.lower > gap and len(bundles.leaves) <= _SMALL:
+        run.highs()
+    if run.upper - run.lower > gap:
+        raise InputError(
+            "the gap is below what double precision can certify for values of this size; "
+            "use a larger gap."
+        )
+    return Bracket(run.lower, run.upper)
+
+
+class _Run:
+    """One threshold, with the best certified bounds so far."""
+
+    def __init__(self, bundles: Bundles, tau: float) -> None:
+        self.bundles, self.tau = bundles, tau
+        self.tables = Tables(bundles)
+        # Whoever is in at most tau copies is never deleted: their row cannot bind.
+        self.active = bundles.loads() > tau
+        self.lower, self.upper = 0.0, np.inf
+        self.full = self.tables.slope[bundles.sizes - 1]
+
+    def interior(self, gap: float) -> None:
+        problem = reduce(self.bundles, self.tau, self.active)
+        run = Interior(problem)
+        idle = 0
+        for _ in range(_STEPS):
+            before = self.upper - self.lower
+            self._offer(problem, run)
+            idle = 0 if self.upper - self.lower < 0.99 * before else idle + 1
+            if self.upper - self.lower <= gap or idle > _IDLE or not problem.count:
+                return
+            run.advance()
+
+    def _offer(self, problem: Reduced, run: Interior) -> None:
+        deletions = np.zeros(self.bundles.count)
+        deletions[self.active] = run.deletions()
         kept, height, use = run.levels()
-        limits = np.full(len(bundles.stems), np.inf)
-        if bundles.stems.shape[1] > 1:
-            limits[problem.bundles] = kept * tau
-        heights = full.copy()
-        heights[problem.bundles] = height * tau
-        uses = np.repeat(heights, bundles.sizes)
-        uses[problem.places] = use * tau
-        lower = max(lower, lower_bound(bundles, tables, tau, limits, heights, uses))
-        if verbose:
-            print(turn, lower, upper, (upper - lower) / tau, run.gap)
-        if upper - lower <= gap:
-            return Bracket(lower, upper)
-        run.advance()
-    raise RuntimeError
+        heights, limits = self.full.copy(), np.full(len(self.full), np.inf)
+        heights[problem.bundles] = height * self.tau
+        if self.bundles.stems.shape[1] > 1:
+            # With one participant as the stem S is as large as it can be; with two it may not be.
+            limits[problem.bundles] = kept * self.tau
+        uses = np.repeat(heights, self.bundles.sizes)
+        uses[problem.places] = use * self.tau
+        self._certify(deletions, limits, heights, uses)
+
+    def _certify(self, deletions: Array, limits: Array, heights: Array, uses: Array) -> None:
+        given = (self.bundles, self.tables, self.tau)
+        self.upper = min(self.upper, upper_bound(*given, deletions))
+        self.lower = max(self.lower, lower_bound(*given, limits, heights, uses))
+
+    def highs(self) -> None:
+        """Ask HiGHS for the vectors instead, for what is small and stubborn."""
+        bundles = self.bundles
+        cost, matrix, right, upper = bundles.linear_program(self.tau)
+        found = scipy.optimize.linprog(
+            cost / self.tau,
+            A_ub=-matrix,
+            b_ub=-right,
+            bounds=np.column_stack([np.zeros(len(upper)), upper]),
+            method="highs-ds",
+        )
+        if found.x is None:
+            return
+        levels = -found.ineqlin.marginals * self.tau
+        stems, leaves = len(bundles.stems), len(bundles.leaves)
+        terms = np.maximum(bundles.sizes - bundles.k + 1, 0)
+        owner = np.repeat(np.arange(stems), terms)
+        heights = np.bincount(owner, levels[stems + leaves :], stems)
+        uses = levels[stems : stems + leaves]
+        self._certify(found.x[: bundles.count], levels[:stems], heights, uses)
+
+
+class BundleTruncation:
+    """Truncated values and a public rule for thresholds, for stars and k_triangles under ``node``.
+
+    It has the two methods of ``tulle.relations.truncation.Truncation``. ``value`` is within the
+    gap of X(tau) as defined in ``subgraph_bundles``: one node moves X(tau) by at most tau.
+
+    ``decide`` says whether D(tau) <= level + eta, where D(tau) is the least fractional number of
+    nodes to delete so that everyone left is in at most t(tau) *edges* (stars) or *triangles*
+    (k_triangles), and t is a fixed increasing function: a node of degree t is the centre of tau
+    stars; a node of a complete graph with t triangles each is in tau k-triangles. As the deletion
+    value of a relation, D moves by at most one with one node, whatever t is; only accuracy depends
+    on t. It spares the deletion problem on the far more numerous copies.
+    """
+
+    def __init__(self, query: Query, graph: Graph, *, eta: Number = ETA) -> None:
+        if not isinstance(query, Stars | KTriangles):
+            raise QueryError(f"{query} has no compact form; stars and k_triangles have.")
+        self.query = query
+        self.bundles = bundles_of(query, graph, "node")
+        base = relation_of(Edges() if isinstance(query, Stars) else Triangles(), graph, "node")
+        problem = PackingProblem(base.offsets, base.participants, base.weights, base.count)
+        self.oracle = DeletionOracle(problem, eta=eta)
+
+    def decide(self, tau: float, level: int) -> bool:
+        """Say whether D(tau) is at most level + eta."""
+        return self.oracle.decide(base_threshold(self.query, tau), level)
+
+    def value(self, tau: float, gap: float) -> float:
+        """Return a number within half the gap of X(tau)."""
+        return solve_bundles(self.bundles, tau, gap=gap).middle
+
+
+def base_threshold(query: Query, tau: float) -> float:
+    """Return t(tau): how many edges, or triangles, go with tau copies. A public function.
+
+    Example:
+        >>> from tulle.graphs.queries import stars
+        >>> round(base_threshold(stars(2), 45.0), 6)
+        10.0
+    """
+    if isinstance(query, Stars):
+        k = query.k
+        return _inverse(lambda degree: _choose(degree, k), float(k - 1), tau)
+    assert isinstance(query, KTriangles)
+    k = query.k
+
+    def load(degree: float) -> float:
+        corners = degree * (degree - 1) / 2 * _choose(degree - 2, k - 1)
+        return degree * _choose(degree - 1, k) + corners
+
+    degree = _inverse(load, float(k), tau)
+    return degree * (degree - 1) / 2
+
+
+def _choose(value: float, k: int) -> float:
+    """Return (value choose k) for real values, zero below k - 1."""
+    if value <= k - 1:
+        return 0.0
+    if value == int(value) and value < 2**20:
+        return float(comb(int(value), k))
+    product = 1.0
+    for step in range(k):
+        product *= value - step
+    return product / factorial(k)
+
+
+def _inverse(function: Any, low: float, target: float) -> float:
+    """Return where an increasing function that is 0 at ``low`` reaches the target."""
+    high = low + 1.0
+    while function(high) < target:
+        high = low + 2.0 * (high - low)
+    for _ in range(200):
+        middle = (low + high) / 2
+        if function(middle) < target:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -37,7 +37,7 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
-class Tests:
+class Checks:
     """Comparisons of attributes, as the matching kernel wants them."""
 
     rows: Array = field(default_factory=lambda: np.empty((0, 7), np.int64))
@@ -134,14 +134,14 @@ def _arrays(
     return Search(anchors, bounds, columns)
 
 
-def prepare_tests(pattern: Pattern, search: Search, graph: Graph) -> Tests:
+def prepare_checks(pattern: Pattern, search: Search, graph: Graph) -> Checks:
     """Return the comparisons of the pattern's conditions on the attributes of this graph.
 
     A copy counts when some way of laying the pattern over it fulfils some alternative: so the
     alternatives seen through every automorphism are all tried on the one way that is listed.
     """
     if not pattern.conditions:
-        return Tests()
+        return Checks()
     from tulle.graphs.subgraph_attributes import encode
 
     alternatives = list(
@@ -165,7 +165,7 @@ def prepare_tests(pattern: Pattern, search: Search, graph: Graph) -> Tests:
                     place = edge_of[side.place[0], side.place[1]]
                     sides += [coded.edge_rows[side.name], pattern.size + place]
             rows.append([number, ready, _SIGNS.index(part.sign), *sides])
-    return Tests(
+    return Checks(
         np.array(rows, np.int64).reshape(-1, 7),
         coded.node_codes,
         coded.edge_codes,

@@ -145,13 +145,9 @@ class Coupled(Counts):
         weights: list[Bounds] = [(0, 0)] * (self.length + 1)
         weights[start] = one, one
         for direction in (1, -1):
-            factor = _exp(
-                direction * (self.field + 2 * self.coupling * self._step(start, direction)), width
-            )
-            growth = _exp(2 * self.coupling, width)
             low = high = one
             count = start
-            while 0 <= count + direction <= self.length:
+            for factor in self._factors(start, direction, width):
                 up, down = (
                     (self.length - count, count + 1)
                     if direction > 0
@@ -159,15 +155,24 @@ class Coupled(Counts):
                 )
                 low = (low * factor[0] * up >> width) // down
                 high = -(-high * factor[1] * up // (down << width))
-                factor = factor[0] * growth[0] >> width, -(-factor[1] * growth[1] >> width)
                 count += direction
                 weights[count] = low, high
         return weights
 
-    @staticmethod
-    def _step(start: int, direction: int) -> int:
-        """Return the k of the first ratio in this direction: from k to k + 1, either way."""
-        return start if direction > 0 else start - 1
+    def _factors(self, start: int, direction: int, width: int) -> Iterator[Bounds]:
+        """Yield bounds of exp(±(field + 2·coupling·k)) for the steps away from ``start``."""
+        steps = range(start, self.length) if direction > 0 else range(start - 1, -1, -1)
+        if self.length <= 256 or self.price() > 16:
+            # A factor far below the last digit kept must not be multiplied up again.
+            for k in steps:
+                yield _exp(direction * (self.field + 2 * self.coupling * k), width)
+            return
+        growth = _exp(2 * self.coupling, width)
+        for k in steps:
+            if k == steps[0]:
+                low, high = _exp(direction * (self.field + 2 * self.coupling * k), width)
+            yield low, high
+            low, high = low * growth[0] >> width, -(-high * growth[1] >> width)
 
     def _near_mode(self) -> int:
         """Return a k whose weight is near the largest; any k is correct, a good one is cheap."""

@@ -38,8 +38,10 @@ class Named:
                 schema=types,
                 canonicalize_table_aliases=True,
             )
+            # Types decide what a division of whole numbers means in another dialect.
+            self.tree = annotate_types(self.tree, schema=types, dialect=schema.dialect)
             if schema.dialect == "postgres":
-                check_casts(annotate_types(self.tree.copy(), schema=types, dialect=schema.dialect))
+                check_casts(self.tree)
         except SqlglotError as error:
             raise QueryError(f"The query does not fit the schema: {error}") from None
         self._check_correlation()

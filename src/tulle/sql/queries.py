@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core import registry
+from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, MissingExtraError, QueryError
 from tulle.core.query import Query, Shape
 from tulle.relations.relation import Relation
@@ -59,6 +62,16 @@ class SqlQuery(Query):
 
         return rewrite(self.tree, self.groups, schema, gone)
 
+    def check(self, facts: Facts) -> None:
+        """Refuse a question that does not fit a database's public facts.
+
+        Raises:
+            QueryError: naming the table, column or clause.
+        """
+        from tulle.sql.schema import Schema
+
+        self.rewrite(Schema.from_json(facts))
+
     def truth(self, dataset: Database) -> Any:
         """Return the exact answer. Custodian side: this value is not private."""
         from tulle.sql.truth import true_answer
@@ -68,7 +81,7 @@ class SqlQuery(Query):
     def canonical(self) -> dict[str, Any]:
         form: dict[str, Any] = {"query": self.name, "text": self.line, "dialect": self.dialect}
         if self.groups:
-            form["groups"] = [[name, [str(v) for v in values]] for name, values in self.groups]
+            form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
         return form | ({"functions": list(self.functions)} if self.functions else {})
 
     def __str__(self) -> str:
@@ -207,8 +220,11 @@ def _check_groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(f"groups[{name!r}] must be a list of public values.")
         listed = tuple(values)
-        if not listed or len(set(listed)) != len(listed):
-            raise InputError(f"groups[{name!r}] must be distinct values, at least one.")
+        plain = all(v is None or isinstance(v, str | int | float | date | Decimal) for v in listed)
+        if not listed or not plain or len(set(listed)) != len(listed):
+            raise InputError(
+                f"groups[{name!r}] must be distinct numbers, texts, dates or None, at least one."
+            )
         public.append((str(name), listed))
     return tuple(public)
 

@@ -195,9 +195,13 @@ class Schema:
 
     def _is_whole(self, table: str, column: str) -> bool:
         from sqlglot import exp
+        from sqlglot.errors import SqlglotError
 
         written = self.tables[table][column]
-        kind = exp.DataType.build(written, dialect=self.dialect)
+        try:
+            kind = exp.DataType.build(written, dialect=self.dialect)
+        except (SqlglotError, ValueError):
+            kind = exp.DataType.build("UNKNOWN")
         types = exp.DataType.Type
         if kind.this in {
             *(types.TINYINT, types.SMALLINT, types.INT, types.BIGINT),

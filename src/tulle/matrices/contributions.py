@@ -1,0 +1,207 @@
+"""The sealed table of who contributed how much to which cell of a public grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.dataset import Dataset, Facts
+from tulle.core.errors import InputError
+from tulle.core.unit import Unit
+from tulle.matrices.block_labels import pack_labels
+from tulle.matrices.contributions_reading import Columns, Names, encode, open_file, read_names
+
+Outside = Literal["refuse", "drop"]
+Floats = npt.NDArray[np.float64]
+Wholes = npt.NDArray[np.int64]
+
+
+class Contributions(Dataset):
+    """Sealed records (individual, row, column, weight) on a grid that is declared public.
+
+    ``rows`` and ``columns`` name the grid: a list of names, or a number n for the names 0 to
+    n - 1. They are never read off the records: who never went anywhere would show. ``support`` is
+    a public yes/no matrix of the cells that anyone may contribute to at all (roads that exist,
+    say); without it all cells are. Without ``weight`` each record counts 1. Records of one
+    individual in one cell are added up.
+
+    Under ``participant`` one individual with all their records may come or go. The grid and the
+    support are public, the number of individuals is not.
+
+    Records that lie outside the grid are refused, or left out with ``outside="drop"``. Records
+    outside the support are kept and count as nothing in every release.
+
+    Raises:
+        InputError: when lengths differ, a weight is not finite, a name is missing or twice, or a
+            record lies outside the grid. The message names the place of the record: reading is
+            the custodian's side.
+
+    Example:
+        >>> trips = Contributions(
+        ...     individual=["ann", "ann", "bob"], row=["home", "work", "home"],
+        ...     column=["work", "home", "work"], rows=["home", "work"], columns=["home", "work"])
+        >>> trips
+        <Contributions: sealed>
+        >>> trips.totals().tolist()
+        [[0.0, 2.0], [1.0, 0.0]]
+    """
+
+    kind: ClassVar[str] = "contributions"
+    units: ClassVar[tuple[str, ...]] = ("participant",)
+
+    def __init__(
+        self,
+        individual: Any,
+        row: Any,
+        column: Any,
+        weight: Any = None,
+        *,
+        rows: Names,
+        columns: Names,
+        support: Any = None,
+        outside: Outside = "refuse",
+    ) -> None:
+        if outside not in ("refuse", "drop"):
+            raise InputError(f"outside must be 'refuse' or 'drop'; got {outside!r}.")
+        self._rows, self._columns = read_names(rows, "rows"), read_names(columns, "columns")
+        self._support = _read_support(support, self.shape)
+        found = encode(
+            Columns(individual, row, column, weight), self._rows, self._columns, outside == "drop"
+        )
+        self._keep(*found)
+
+    def _keep(self, individual: Wholes, cell: Wholes, weight: Floats) -> None:
+        """Store the records sorted by individual and cell, one for each pair of them."""
+        key = individual * (self.shape[0] * self.shape[1]) + cell
+        if len(key) and not bool(np.all(key[1:] > key[:-1])):
+            # Stable, so that the rounding of a sum depends on that individual's records alone.
+            order = np.argsort(key, kind="stable")
+            key, weight = key[order], weight[order]
+            starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+            individual, cell = individual[order][starts], cell[order][starts]
+            with np.errstate(over="ignore", invalid="ignore"):
+                weight = np.add.reduceat(weight, starts)
+        self._individual, self._cell, self._weight = individual, cell, weight
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        *,
+        individual: str,
+        row: str,
+        column: str,
+        weight: str | None = None,
+        rows: Names,
+        columns: Names,
+        support: Any = None,
+        outside: Outside = "refuse",
+    ) -> Contributions:
+        """Build from the named columns of a pandas or polars frame, Arrow table or dictionary.
+
+        Example:
+            >>> trips = {"who": [1, 1, 2], "from": [0, 1, 0], "to": [1, 0, 1]}
+            >>> Contributions.from_table(
+            ...     trips, individual="who", row="from", column="to", rows=2, columns=2)
+            <Contributions: sealed>
+        """
+        picked = []
+        for name in (individual, row, column, weight):
+            try:
+                picked.append(None if name is None else table[name])
+            except (KeyError, IndexError, TypeError):
+                raise InputError(f"The table has no column {name!r}.") from None
+        return cls(*picked, rows=rows, columns=columns, support=support, outside=outside)
+
+    @classmethod
+    def read(cls, path: str | Path, **arguments: Any) -> Contributions:
+        """Read a CSV file (also .gz) or a Parquet file; the arguments are those of from_table."""
+        return cls.from_table(open_file(path), **arguments)
+
+    # --- custodian side ---------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns of the grid. Public."""
+        return len(self._rows), len(self._columns)
+
+    @property
+    def row_names(self) -> Sequence[Any]:
+        """The declared names of the rows. Public."""
+        return self._rows
+
+    @property
+    def column_names(self) -> Sequence[Any]:
+        """The declared names of the columns. Public."""
+        return self._columns
+
+    @property
+    def support(self) -> npt.NDArray[np.bool_] | None:
+        """The declared cells that anyone may contribute to, or None for all. Public."""
+        return self._support
+
+    def totals(self) -> Floats:
+        """Return the true totals, row by column, nobody clipped. Custodian side."""
+        return self.sum_up(self._weight)
+
+    def individuals(self) -> int:
+        """Return how many individuals have a record. Custodian side."""
+        return len(np.unique(self._individual))
+
+    def entries(self) -> tuple[Wholes, Wholes, Floats]:
+        """Return individual, cell (row by row) and weight of each entry. Custodian side.
+
+        Entries are sorted by individual and cell; each pair of them occurs once.
+        """
+        return self._individual, self._cell, self._weight
+
+    def sum_up(self, weight: Floats) -> Floats:
+        """Add up one number for each entry into a matrix. Custodian side."""
+        size = self.shape[0] * self.shape[1]
+        return np.bincount(self._cell, weights=weight, minlength=size).reshape(self.shape)
+
+    def part(self, chosen: npt.NDArray[np.bool_]) -> Contributions:
+        """Return the entries that are chosen, on the same grid. Custodian side."""
+        made = type(self).__new__(type(self))
+        made._rows, made._columns, made._support = self._rows, self._columns, self._support
+        made._keep(self._individual[chosen], self._cell[chosen], self._weight[chosen])
+        return made
+
+    # --- what privacy needs -----------------------------------------------------------------
+
+    def facts(self, unit: str | Unit) -> Facts:
+        """Return what is public: the shape of the grid and the support, if one is declared."""
+        self.check_unit(unit)
+        rows, columns = self.shape
+        packed = None if self._support is None else pack_labels(self._support.astype(np.int64) - 1)
+        return {"rows": rows, "columns": columns, "support": packed}
+
+    def neighbours(self, unit: str | Unit) -> Iterator[Contributions]:
+        """Yield the table without each individual in turn.
+
+        The other neighbours, with one individual more, are the same pairs the other way round.
+        """
+        self.check_unit(unit)
+        return (self.part(self._individual != one) for one in np.unique(self._individual))
+
+
+def _read_support(support: Any, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+    if support is None:
+        return None
+    try:
+        given = np.asarray(support)
+    except (TypeError, ValueError):
+        raise InputError("support must be a matrix of yes and no.") from None
+    if given.shape != shape:
+        raise InputError(f"support has shape {given.shape}; the grid is {shape[0]} x {shape[1]}.")
+    if given.dtype != np.bool_ and not np.isin(given, (0, 1)).all():
+        raise InputError("support must hold only 0 and 1, or False and True.")
+    mask = given.astype(np.bool_)
+    if not mask.any():
+        raise InputError("support must have at least one cell.")
+    mask.flags.writeable = False
+    return mask
