@@ -42,8 +42,12 @@ if TYPE_CHECKING:
         triangles,
     )
     from tulle.graphs.response import topology
+    from tulle.graphs.spectra import eigenvalues, spectrum
+    from tulle.matrices.block_quantiles import block_bounds
+    from tulle.matrices.contributions import Contributions
     from tulle.matrices.data import BinaryMatrix
     from tulle.matrices.queries import xor
+    from tulle.matrices.weights import weights
     from tulle.sql.data import Database
     from tulle.sql.queries import sql
     from tulle.surveys.data import Survey
@@ -77,8 +81,12 @@ _HOMES = {
         "triangles",
     ),
     "tulle.graphs.response": ("topology",),
+    "tulle.graphs.spectra": ("eigenvalues", "spectrum"),
+    "tulle.matrices.block_quantiles": ("block_bounds",),
+    "tulle.matrices.contributions": ("Contributions",),
     "tulle.matrices.data": ("BinaryMatrix",),
     "tulle.matrices.queries": ("xor",),
+    "tulle.matrices.weights": ("weights",),
     "tulle.sql.data": ("Database",),
     "tulle.surveys.data": ("Survey",),
 }
@@ -88,6 +96,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 announce("query", "graph", "tulle.graphs.queries")
 announce("query", "graph", "tulle.graphs.response")
 announce("query", "database", "tulle.sql.queries")
+announce("mechanism", "database", "tulle.sql.mechanisms")
 announce("mechanism", "graph", "tulle.graphs.mechanisms")
 announce("stand-in", "graph", "tulle.graphs.stand_in")
 announce("law", "graph", "tulle.graphs.mechanisms")
@@ -95,13 +104,18 @@ announce("query", "relation", "tulle.relations.queries")
 announce("mechanism", "relation", "tulle.relations.mechanisms")
 announce("law", "relation", "tulle.relations.laws")
 announce("value", "topology", "tulle.graphs.response")
+announce("value", "spectrum", "tulle.graphs.spectra")
 announce("query", "matrix", "tulle.matrices.queries")
 announce("mechanism", "matrix", "tulle.matrices.mechanisms")
+announce("query", "contributions", "tulle.matrices.weights")
+announce("mechanism", "contributions", "tulle.matrices.mechanisms")
+announce("law", "contributions", "tulle.matrices.blocks")
 announce("law", "survey", "tulle.surveys.error_law")
 
 __all__ = [
     "BinaryMatrix",
     "BudgetError",
+    "Contributions",
     "Database",
     "Graph",
     "Guarantee",
@@ -116,21 +130,25 @@ __all__ = [
     "TulleError",
     "Unit",
     "UnitError",
+    "block_bounds",
     "cliques",
     "cycles",
     "degree_distribution",
     "degrees",
     "edges",
+    "eigenvalues",
     "k_triangles",
     "noise",
     "paths",
     "release",
+    "spectrum",
     "sql",
     "stars",
     "subgraphs",
     "surveys",
     "topology",
     "triangles",
+    "weights",
     "xor",
 ]
 

@@ -6,6 +6,7 @@ from scipy.stats import binom
 
 import tulle
 from tulle.noise import SeededSource
+from tulle.relations.annotations import Participant
 from tulle.relations.queries import total
 from tulle.relations.race import Lane, run_race
 from tulle.relations.relation import Relation
@@ -111,3 +112,35 @@ def test_settings_out_of_range_are_refused(options: dict[str, object]) -> None:
             mechanism="recursive",
             **options,
         )
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-9, 1e9, 1e15, 1e300])
+@pytest.mark.parametrize("theta", ["1e-9", "1e-7", "10", "1e12"])
+def test_no_weight_and_no_threshold_makes_a_release_fail(weight: float, theta: str) -> None:
+    """Failures must not depend on the data: neighbours have other weights and other forms."""
+    a, b, c = (Participant(name) for name in "abc")
+    notes = [((a & b) | c, weight), (c | a, 2 * weight)]
+    whole = Relation.from_annotations(notes)
+    assert not whole.is_conjunctive
+    for relation in (whole, Relation.from_annotations([(n.without("c"), w) for n, w in notes])):
+        for reach in ("1", "1e6"):
+            r = tulle.release(
+                relation,
+                total(),
+                unit="participant",
+                epsilon=1.0,
+                mechanism="recursive",
+                theta=theta,
+                reach=reach,
+                beta="10",
+            )
+            assert r.value >= 0
+
+
+def test_an_expression_without_intervals_still_prints() -> None:
+    relation = Relation.conjunctive([0, 1, 2, 3], [0, 1, 2], [50.0, -20.0, 30.0])
+    ratio = total(signed=True) / total()
+    r = tulle.release(relation, ratio, unit="participant", epsilon=4.0)
+    assert "interval" not in repr(r)
+    with pytest.raises(tulle.TulleError, match="no interval"):
+        r.interval(0.9)

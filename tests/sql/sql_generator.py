@@ -25,8 +25,11 @@ class Generator:
         sources, columns = self.sources(self.draw.choice([1, 1, 2, 2, 3]), depth=2)
         value = self.value(columns)
         aggregate = self.draw.choice(
-            ["COUNT(*)", f"COUNT({value})", f"COUNT(DISTINCT {value})", f"SUM({value})"]
-            + [f"SUM(DISTINCT {value})"]
+            [
+                "COUNT(*)",
+                *(f"COUNT({value})", f"COUNT(DISTINCT {value})"),
+                *(f"SUM({value})", f"SUM(DISTINCT {value})"),
+            ]
         )
         return f"SELECT {aggregate} FROM {sources}{self.where(columns, depth=2)}"
 

@@ -86,6 +86,8 @@ QUESTIONS = [
     "SELECT COUNT(*) FROM (WITH e AS (SELECT DISTINCT a FROM edge) SELECT a FROM e) t",
     "WITH e AS (SELECT a FROM edge) SELECT COUNT(*) FROM (WITH e AS (SELECT sku AS a FROM item)"
     " SELECT a FROM e) t JOIN e ON t.a = e.a",
+    "WITH orders AS (SELECT sku AS okey FROM item) SELECT COUNT(*) FROM item JOIN orders USING"
+    " (okey)",
     # semi-joins
     "SELECT COUNT(*) FROM person WHERE id IN (SELECT a FROM edge)",
     "SELECT COUNT(*) FROM person WHERE city IN (SELECT name FROM city)",
@@ -121,9 +123,11 @@ GROUPED = [
 ]
 
 IN_DUCKDB = {
+    "SELECT SUM(price / qty) FROM orders JOIN item USING (okey)": "SELECT SUM(price / NULLIF(qty,"
+    " 0)) FROM orders JOIN item USING (okey)",
     "SELECT COUNT(DISTINCT a, w) FROM edge": "SELECT COUNT(*) FROM (SELECT DISTINCT a, w FROM edge"
     " WHERE a IS NOT NULL AND w IS NOT NULL) t",
     "SELECT COUNT(DISTINCT city, age) FROM person": "SELECT COUNT(*) FROM (SELECT DISTINCT city,"
     " age FROM person WHERE city IS NOT NULL AND age IS NOT NULL) t",
 }
-"""What DuckDB, which does not count distinct pairs, is asked instead."""
+"""What plain DuckDB, where x / 0 is infinite and pairs are not counted, is asked instead."""

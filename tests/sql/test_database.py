@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from sql_worlds import connect, random_world, summary
 
 import tulle
-from tulle.core.errors import InputError, SealedError, UnitError
+from tulle.core.errors import InputError, MissingExtraError, QueryError, SealedError, UnitError
 from tulle.sql.data import Database
 from tulle.sql.queries import gather_tuples, relation_of, sql
 
@@ -168,3 +169,40 @@ def test_large_whole_numbers_stay_apart_when_a_float_says_they_are_equal() -> No
     ways = summary(gathered.relations[0], gathered.names)
     assert sum(ways.values()) == question.truth(database)
     assert any(len(clause) == 2 for clauses, _ in ways for clause in clauses)
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "act"),
+    [
+        ("sqlglot", "sql", lambda: sql("SELECT COUNT(*) FROM t")),
+        ("sqlglot", "sql", lambda: Database.connect("duckdb://", owners={})),
+        ("duckdb", "sql", lambda: Database.connect("duckdb://", owners={})),
+        ("pyspark.sql", "spark", lambda: Database.connect("local[2]", owners={})),
+        (
+            "adbc_driver_postgresql.dbapi",
+            "postgres",
+            lambda: Database.connect("postgresql://x", owners={}),
+        ),
+    ],
+)
+def test_a_missing_library_names_its_extra(
+    library: str, extra: str, act: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=rf"tulle\[{extra}\]"):
+        act()
+
+
+def test_a_question_is_checked_against_public_facts_before_anything_is_spent() -> None:
+    database = connect(random_world(1))
+    facts = database.facts(database.check_unit("participant"))
+    sql("SELECT COUNT(*) FROM edge JOIN item ON a = sku").check(facts)
+    with pytest.raises(QueryError, match="no table secret"):
+        sql("SELECT COUNT(*) FROM secret").check(facts)
+
+
+def test_equal_looking_groups_are_different_questions() -> None:
+    text = "SELECT city, COUNT(*) FROM person GROUP BY city"
+    one, other = sql(text, groups={"city": [1]}), sql(text, groups={"city": ["1"]})
+    assert one.canonical() != other.canonical()
+    assert str(one) != str(other)

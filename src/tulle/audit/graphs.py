@@ -13,6 +13,10 @@ from tulle.audit.bits import Coins, number_of
 from tulle.audit.kind import Description, Kind
 from tulle.audit.laws import Ladder, LaplaceVector, Law
 from tulle.audit.rounded import RoundedHeavy, RoundedLaplace
+from tulle.audit.spectra import DRAWN_SPECTRA, SPECTRA, SPECTRA_DESCRIBERS, is_spectral, see
+from tulle.audit.spectra import OPTIONS as SPECTRA_OPTIONS
+from tulle.audit.spectra import finish as finish_spectrum
+from tulle.audit.spectra import small_graphs as small_spectra
 from tulle.audit.twins import Twin
 from tulle.audit.world import World
 from tulle.core.dataset import Dataset
@@ -39,6 +43,7 @@ from tulle.graphs.response import Topology, WholeTopology, topology
 from tulle.graphs.sensitivity import Measured, cap, measure
 from tulle.graphs.settings import SpreadBudget, SpreadLaw, graph_query
 from tulle.graphs.smooth import smooth_bound
+from tulle.graphs.spectra import Spectrum
 
 QUESTIONS: tuple[GraphQuery, ...] = (
     edges(),
@@ -179,6 +184,7 @@ DESCRIBERS: dict[str, Describer] = {
     "smooth": describe_smooth,
     "smooth_pure": describe_smooth_pure,
     "response": describe_response,
+    **SPECTRA_DESCRIBERS,
 }
 """The closed form of each registered mechanism's run, by name."""
 
@@ -196,11 +202,11 @@ class Audited(Kind):
             return mechanism.questions
         if mechanism.name not in DESCRIBERS:
             return ()
-        asked = (*QUESTIONS, topology())
+        asked = (*QUESTIONS, topology(), *SPECTRA)
         return [query for query in asked if mechanism.supports(query, Unit.of("edge"))]
 
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        return [query for query in self.questions(mechanism) if query in _DRAWN]
+        return [query for query in self.questions(mechanism) if query in (*_DRAWN, *DRAWN_SPECTRA)]
 
     def describe(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
@@ -215,9 +221,11 @@ class Audited(Kind):
     ) -> Callable[[tuple[Any, ...]], Hashable]:
         if isinstance(terms.query, WholeTopology):
             return lambda parts: int(parts[0])
+        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
+        if is_spectral(terms.query):
+            return finish_spectrum(name, mechanism, terms, settings)
         query = graph_query(terms)
         most = query.maximum(int(settings["nodes"]))
-        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
 
         def finish(parts: tuple[Any, ...]) -> Hashable:
             answer = parts[0]
@@ -234,10 +242,18 @@ class Audited(Kind):
     def observe(self, outcome: Outcome) -> Hashable:
         if isinstance(outcome.value, Topology):
             return number_of(outcome.value.bits())
+        if isinstance(outcome.value, Spectrum) or np.asarray(outcome.value).dtype.kind == "f":
+            return see(outcome.value)
         spread = outcome.error.spread if isinstance(outcome.error, SpreadLaw) else None
         return vector(outcome.value), spread
 
+    def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
+        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
+        return SPECTRA_OPTIONS.get(name, ({},))
+
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        if is_spectral(query):
+            return small_spectra()
         if query.shape == "vector":
             path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
             return path, Graph.from_edges([(0, 1)], nodes=3)
@@ -258,6 +274,7 @@ class Audited(Kind):
         return [
             *QUESTIONS,
             topology(),
+            *SPECTRA,
             stars(50),
             k_triangles(50),
             cliques(50),

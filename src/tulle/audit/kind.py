@@ -101,6 +101,7 @@ class Kind(ABC):
 
 
 _KINDS: dict[str, str] = {
+    "contributions": "tulle.audit.contributions",
     "graph": "tulle.audit.graphs",
     "matrix": "tulle.audit.matrices",
     "relation": "tulle.audit.relations",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from tulle.audit.failures import check_alike
 from tulle.audit.findings import Finding, merge
 from tulle.audit.fresh import check_fresh
 from tulle.audit.kind import Kind, is_audited, kind_of
+from tulle.audit.leaving import check_leaving, forget_one, goes_through_a_relation
 from tulle.audit.twins import Twin
 from tulle.audit.world import World
 from tulle.core import registry
@@ -172,6 +173,9 @@ def _audit_kind(
     for item in group:
         tell(f"drawing from {item.name}")
         found.extend(drawn(kind, item, effort))
+    if kind.name == "graph" and any(goes_through_a_relation(item) for item in group):
+        tell("leaving a graph and leaving its relation")
+        found.extend(leaving(max(effort.sizes) - 1))
     caught: dict[str, list[Row]] = {item.name: [] for item in group}
     for twin in twins:
         tell(f"twin: {twin.name}")
@@ -203,6 +207,23 @@ def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) ->
         guarantee = mechanism.guarantee(terms, mechanism.settings(terms, options))
         found.append(check_exact(kind, mechanism, query, world, described, guarantee))
     return merge(found)
+
+
+def leaving(nodes: int) -> list[Finding]:
+    """Return the findings on relations of graphs, and on a broken twin that must be caught."""
+    found = [check_leaving("recursive", unit, nodes) for unit in ("node", "edge")]
+    for unit in ("node", "edge"):
+        twin = check_leaving("recursive", unit, 3, forget_one)
+        found.append(
+            replace(
+                twin,
+                query=f"twin: a forgotten owner, per {unit}",
+                passed=not twin.passed,
+                worst=float(twin.passed) * 2,
+                figure=f"{twin.figure}, as they should",
+            )
+        )
+    return found
 
 
 def drawn(kind: Kind, mechanism: Mechanism, effort: Effort) -> list[Finding]:
@@ -296,6 +317,9 @@ def _twin_row(kind: Kind, twin: Twin) -> Row:
 
 def completeness(kind: Kind | None, mechanism: Mechanism) -> Iterator[Row]:
     """Yield a failure for a mechanism that nothing examines, or whose checks nothing tests."""
+    if goes_through_a_relation(mechanism):
+        # Its case and twins are those of relations; that leaving commutes is checked besides.
+        return
     if kind is None or not kind.questions(mechanism):
         yield Row(mechanism.name, "", "has a case", 0, "no closed form is known", "FAILED")
     if kind is None or not any(twin.mimics == mechanism.name for twin in kind.twins()):

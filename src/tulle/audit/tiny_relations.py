@@ -36,14 +36,14 @@ def tiny_world(size: int) -> World:
     Up to two participants these are all relations with some weights; of three, all sets of
     tuples, weights that go with the tuple, and annotations that are no conjunctions; of four, all
     sets of pairs, all of triples, and an expression that must not be rewritten; of five, each
-    graph's edges and triangles. Size six stands for all sets of pairs and triples over four, and
-    for two annotations of any form over three: that takes minutes.
+    graph's edges and triangles. Size six stands for all sets of tuples over four, and for two
+    annotations of any form over three.
     """
     named: dict[int, tuple[str, Iterable[Relation]]] = {
         3: ("over three participants", chain(_three(), _expressions())),
         4: ("over four participants", chain(_four(), [careful()])),
         5: ("of graphs on five nodes", _graphs(5)),
-        6: ("over four participants, more of them", chain(_pairs_and_triples(), _two_notes())),
+        6: ("over four participants, more of them", chain(_sets_of_four(), _two_notes())),
     }
     if size not in named:
         people = f"over {size} participants, weighted"
@@ -215,28 +215,33 @@ def _four() -> Iterator[Relation]:
     yield from _choices([((p,), 10.0 * (p + 1)) for p in range(4)], 4)
 
 
-def _graphs(nodes: int) -> Iterator[Relation]:
-    """Yield each graph's edges, and its triangles with weight 2, once for each shape of graph."""
-    pairs = _subsets(nodes, (2,))
-    place = {pair: index for index, pair in enumerate(pairs)}
+def _shapes(tuples: Sequence[Members], people: int) -> Iterator[list[Members]]:
+    """Yield all sets of these tuples, one of each group that differs in names only."""
+    place = {members: index for index, members in enumerate(tuples)}
     renamed = [
-        [place[tuple(sorted((to[u], to[v])))] for u, v in pairs]
-        for to in permutations(range(nodes))
+        [place[tuple(sorted(to[p] for p in members))] for members in tuples]
+        for to in permutations(range(people))
     ]
     seen: set[int] = set()
-    for mask in range(1 << len(pairs)):
-        if mask in seen:
-            continue
-        there = [at for at in range(len(pairs)) if mask >> at & 1]
-        seen |= {sum(1 << to[at] for at in there) for to in renamed}
-        edges = {pairs[at] for at in there}
-        corners = [c for c in _subsets(nodes, (3,)) if set(combinations(c, 2)) <= edges]
-        tuples = [*((edge, 1.0) for edge in sorted(edges)), *((c, 2.0) for c in corners)]
-        yield conjunctive(tuples, nodes)
+    for mask in range(1 << len(tuples)):
+        if mask not in seen:
+            there = [at for at in range(len(tuples)) if mask >> at & 1]
+            seen |= {sum(1 << to[at] for at in there) for to in renamed}
+            yield [tuples[at] for at in there]
 
 
-def _pairs_and_triples() -> Iterator[Relation]:
-    yield from _choices([(members, 1.0) for members in _subsets(4, (2, 3))], 4)
+def _graphs(nodes: int) -> Iterator[Relation]:
+    """Yield each graph's edges, and its triangles with weight 2, once for each shape of graph."""
+    for edges in _shapes(_subsets(nodes, (2,)), nodes):
+        triples = _subsets(nodes, (3,))
+        corners = [c for c in triples if set(combinations(c, 2)) <= set(edges)]
+        yield conjunctive([*((e, 1.0) for e in edges), *((c, 2.0) for c in corners)], nodes)
+
+
+def _sets_of_four() -> Iterator[Relation]:
+    """Yield all sets of tuples over four participants, at most three in each, up to names."""
+    for members in _shapes(_subsets(4, (1, 2, 3)), 4):
+        yield conjunctive([(m, 1.0) for m in members], 4)
 
 
 def _two_notes() -> Iterator[Relation]:

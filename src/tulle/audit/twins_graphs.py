@@ -14,6 +14,7 @@ from tulle.audit.graphs import DESCRIBERS, ladder_law, measured, vector, with_sp
 from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
 from tulle.audit.rounded import RoundedHeavy, RoundedLaplace
+from tulle.audit.spectra_twins import spectra_twins
 from tulle.audit.twins import Twin
 from tulle.audit.twins_response import response_twins
 from tulle.audit.twins_wrapped import OpenSpread, Scaled, Seeded, Skipping
@@ -320,6 +321,7 @@ def graph_twins() -> list[Twin]:
     """Return one of each twin."""
     return [
         *response_twins(),
+        *spectra_twins(),
         *Scaled.all(),
         *Seeded.all(),
         *OpenSpread.all(),

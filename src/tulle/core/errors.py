@@ -32,6 +32,10 @@ class LedgerError(TulleError):
     """The ledger file cannot be used, or it fails verification; nothing was spent."""
 
 
+class NoIntervalError(TulleError):
+    """An interval was asked of a release that has none."""
+
+
 class SealedError(TulleError, TypeError):
     """Raw records were about to leave a dataset by a side door (pickle, copy, format)."""
 

@@ -6,13 +6,14 @@ import html
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tulle.core import codec
 from tulle.core.error_law import ErrorLaw, check_level, law_from_json
-from tulle.core.errors import InputError, TulleError
+from tulle.core.errors import InputError, NoIntervalError
 from tulle.core.guarantee import Guarantee
 from tulle.core.query import enclose
 
@@ -55,7 +56,7 @@ class Release:
         over the leaves' intervals is returned: it covers at least as often as stated.
 
         Raises:
-            TulleError: when this release has no error law.
+            NoIntervalError: when this release, or a part of it, has no error law.
         """
         import numpy as np
 
@@ -65,14 +66,14 @@ class Release:
             ranges = {name: part.interval(share) for name, part in self.parts.items()}
             return enclose(self.parameters["expression"], ranges)
         if self.error is None:
-            raise TulleError(
+            raise NoIntervalError(
                 f"This release of {self.query} has no interval: none was bought. "
                 "Ask again with the mechanism's own share for the interval above zero."
             )
         low, high = self.error.interval(self.value, level)
         lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
         if np.ndim(self.value) == 0:
-            return max(low, lowest), min(high, highest)
+            return max(float(low), lowest), min(float(high), highest)
         return np.maximum(low, lowest), np.minimum(high, highest)
 
     def to_json(self) -> dict[str, Any]:
@@ -139,9 +140,8 @@ class Release:
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("value", _short(self.value))]
-        if self.error is not None or self.parts:
-            low, high = self.interval(0.95)
-            lines.append(("95 % interval", _between(low, high)))
+        with suppress(NoIntervalError):
+            lines.append(("95 % interval", _between(*self.interval(0.95))))
         lines.append(("guarantee", str(self.guarantee)))
         lines.append(("mechanism", self.mechanism))
         lines.append(("debit", self.debit[:12] if self.debit else "none (outside a ledger)"))

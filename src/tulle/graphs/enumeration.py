@@ -19,6 +19,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.ordering import degree_rank
 from tulle.graphs.patterns import Pattern
 from tulle.graphs.subgraph_kernels import (
+    count_squares,
     edges_of_arcs,
     list_stars,
     list_triangles,
@@ -129,6 +130,21 @@ def list_copies(
     """
     lister = Lister(graph)
     return lister.fill(lister.kernel(pattern), pattern.size * nodes, len(pattern.edges) * edges)
+
+
+def count_four_cycles(graph: Graph) -> int:
+    """Return the number of cycles through four nodes, in time that paths of two edges take.
+
+    Example:
+        >>> count_four_cycles(Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)]))
+        1
+    """
+    lister = Lister(graph)
+    parts = in_chunks(
+        len(lister.neighbours) * 20,
+        lambda chunk, chunks: count_squares(lister.offsets, lister.neighbours, chunk, chunks),
+    )
+    return int(sum(parts))
 
 
 def count_copies(graph: Graph, pattern: Pattern) -> int:

@@ -6,15 +6,22 @@ from tulle.graphs.laplace import Laplace
 from tulle.graphs.recursive import GraphRace, GraphRecursive
 from tulle.graphs.response import Response
 from tulle.graphs.smooth import Smooth, SmoothPure
+from tulle.graphs.spectra_power import Power, PowerPure
+from tulle.graphs.spectra_response import SpectralResponse
+from tulle.graphs.spectra_values import EigenLaplace
 
 __all__ = [
+    "EigenLaplace",
     "GraphRace",
     "GraphRecursive",
     "Isotonic",
     "Ladder",
     "Laplace",
+    "Power",
+    "PowerPure",
     "Response",
     "Smooth",
     "SmoothPure",
+    "SpectralResponse",
     "Steep",
 ]

@@ -207,6 +207,11 @@ class Cycles(PatternQuery):
 
         return cycle(self.k)
 
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.enumeration import count_four_cycles
+
+        return count_four_cycles(dataset) if self.k == 4 else super().truth(dataset)
+
 
 @dataclass(frozen=True)
 class Subgraphs(PatternQuery):
@@ -436,3 +441,7 @@ def degree_distribution() -> DegreeDistribution:
         [0, 2, 1]
     """
     return DegreeDistribution()
+
+
+# Registers the questions about the spectrum together with these.
+from tulle.graphs import spectra as _spectra  # noqa: E402, F401

@@ -151,6 +151,31 @@ def list_stars(
 
 
 @compiled
+def count_squares(offsets: Array, neighbours: Array, chunk: int, chunks: int) -> int:
+    """Count cycles through four nodes: the latest one, the one opposite, and two between them."""
+    count = len(offsets) - 1
+    between = np.zeros(count, np.int64)
+    total = 0
+    for node in range(chunk, count, chunks):
+        for clearing in range(2):
+            for place in range(offsets[node], offsets[node + 1]):
+                other = neighbours[place]
+                if other >= node:
+                    break
+                for step in range(offsets[other], offsets[other + 1]):
+                    opposite = neighbours[step]
+                    if opposite >= node:
+                        break
+                    if clearing:
+                        between[opposite] = 0
+                    else:
+                        # The k-th node between them makes a square with each of the k - 1 before.
+                        total += between[opposite]
+                        between[opposite] += 1
+    return total
+
+
+@compiled
 def _first_above(neighbours: Array, low: int, high: int, bound: int) -> int:
     """Return the first place in a sorted stretch whose entry exceeds ``bound``."""
     while low < high:

@@ -60,13 +60,13 @@ def clip(data: Contributions, limits: Limits) -> Wholes:
     labels = limits.labels.reshape(-1)[cell]
     count = len(limits.totals)
     blocks = np.where(labels >= 0, individual * count + labels, 0)
-    per_block = np.array(limits.totals, dtype=np.float64)
-    sizes = _shrink(sizes, blocks, per_block, 1)
-    sizes = _shrink(sizes, individual, np.array([float(limits.total)]), 1)
+    largest = float(limits.cells.max())
+    sizes = _shrink(sizes, blocks, limits.totals, largest, 1)
+    sizes = _shrink(sizes, individual, (limits.total,), largest, 1)
     if limits.squares is not None:
-        sizes = _shrink(sizes, blocks, np.array(limits.squares, dtype=np.float64), 2)
+        sizes = _shrink(sizes, blocks, limits.squares, largest, 2)
     if limits.square is not None:
-        sizes = _shrink(sizes, individual, np.array([float(limits.square)]), 2)
+        sizes = _shrink(sizes, individual, (limits.square,), largest, 2)
     signed = np.where(steps < 0, -sizes, sizes).astype(np.int64)
     totals: Wholes = np.zeros(limits.cells.size, dtype=np.int64)
     if len(cell) and float(np.abs(signed).sum(dtype=np.float64)) < _COUNTED:
@@ -78,24 +78,34 @@ def clip(data: Contributions, limits: Limits) -> Wholes:
     return totals.reshape(limits.cells.shape)
 
 
-def _shrink(sizes: Floats, groups: Wholes, most: Floats, power: int) -> Floats:
-    """Scale the groups whose sum of powers is too large; group g may have most[g % len(most)].
+def _shrink(
+    sizes: Floats, groups: Wholes, limits: tuple[int, ...], largest: float, power: int
+) -> Floats:
+    """Scale the groups whose sum of powers is too large; group g may have limits[g % len].
 
     A sum of whole numbers below 2**52 is exact as a float, and one that is truly larger never
     looks smaller, so the comparison is exact; larger limits are lowered by the margin first.
     """
     if not len(sizes):
         return sizes
+    most = np.array(limits, dtype=np.float64)
     sums = np.bincount(groups, weights=sizes**power)
     allowed = np.resize(np.where(most < _COUNTED, most, most * _MARGIN), len(sums))
     over = sums > allowed
     if not over.any():
         return sizes
-    factors = np.ones(len(sums))
-    ratio = allowed[over] / sums[over]
-    factors[over] = (ratio if power == 1 else np.sqrt(ratio)) * _MARGIN
-    shrunk = factors[groups]
-    return np.where(shrunk < 1, np.floor(sizes * shrunk), sizes)
+    changed = over[groups]
+    found, held = sizes.copy(), sizes[changed]
+    lowered, summed = allowed[groups[changed]], sums[groups[changed]]
+    if power == 1 and largest * most.max() < _COUNTED:
+        # Product and sum are exact, and a quotient of whole numbers below 2**52 that is not
+        # whole cannot round to a whole one: this floor is exact. The choice is a public one.
+        found[changed] = np.floor(held * lowered / summed)
+    else:
+        ratio = lowered / summed
+        factor = (ratio if power == 1 else np.sqrt(ratio)) * _MARGIN
+        found[changed] = np.floor(held * factor)
+    return found
 
 
 def step_exponent(scales: Floats, bounds: Floats) -> int:

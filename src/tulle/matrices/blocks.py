@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.error_law import ErrorLaw, check_level
-from tulle.core.errors import InputError, QueryError
+from tulle.core.errors import QueryError
 from tulle.core.exact import rational, widen_up
 from tulle.matrices.block_labels import Labels, unpack_labels
 from tulle.matrices.partition import GAUSSIAN, cut, group
@@ -60,7 +60,8 @@ def cell_bounds(query: Weights, facts: Mapping[str, Any]) -> Floats:
     if not (cells > 0).any():
         raise QueryError("No cell of the public support has a bound above zero.")
     limit = min(query.total or math.inf, query.length or math.inf)
-    return np.minimum(cells, limit)
+    bounded: Floats = np.minimum(cells, limit)
+    return bounded
 
 
 def frame_of(query: Weights, facts: Mapping[str, Any], power: Fraction) -> Frame:
@@ -91,7 +92,7 @@ def frame_of(query: Weights, facts: Mapping[str, Any], power: Fraction) -> Frame
     if query.block_length is not None:
         squares = np.minimum(squares, query.block_length.values**2)
     if query.reference is not None:
-        runs = _runs(query, cells, labels, count)
+        runs = _runs(query, labels, count)
         reach = np.array([[p.values[i, j] for i, j in runs] for p in query.reference[1:]])
         totals, squares = np.minimum(totals, reach[0]), np.minimum(squares, reach[1])
         total = min(total, float(query.reference.totals.values[0, -1]))
@@ -150,13 +151,11 @@ def _labels(query: Weights, cells: Floats, power: Fraction) -> Labels:
     return labels
 
 
-def _runs(query: Weights, cells: Floats, labels: Labels, count: int) -> list[tuple[int, int]]:
+def _runs(query: Weights, labels: Labels, count: int) -> list[tuple[int, int]]:
     """Return which levels of the reference each block covers, from first to past the last."""
     assert query.reference is not None
     levels = np.unique(query.reference.bound.values)
-    # A total below some bounds lowers those; the levels they came from still cover them.
     level = np.searchsorted(levels, query.reference.bound.values)
-    del cells
     found = []
     for block in range(count):
         held = level[labels == block]
@@ -193,7 +192,8 @@ class BlockLaw(ErrorLaw):
         """Return the scale or standard deviation of each block, in the units of the data."""
         found = [float(rational(scale)) for scale in self.scales]
         roots = found if self.noise == "laplace" else [math.sqrt(v) for v in found]
-        return np.ldexp(np.array(roots), self.exponent)
+        spreads: Floats = np.ldexp(np.array(roots), self.exponent)
+        return spreads
 
     def deviations(self) -> Floats:
         """Return the standard deviation of each cell's noise; 0 outside the blocks."""
@@ -227,8 +227,12 @@ class BlockLaw(ErrorLaw):
 
     def interval(self, value: Any, level: float) -> tuple[Any, Any]:
         """Return the ends for each cell; all clipped totals are covered at once."""
-        widths = self._spread_out(self.widths(level))
+        widths = self.cell_widths(level)
         return value - widths, value + widths
+
+    def cell_widths(self, level: float) -> Floats:
+        """Return the width of each cell's block, 0 outside the blocks."""
+        return self._spread_out(self.widths(level))
 
     def _spread_out(self, figures: Floats) -> Floats:
         labels = unpack_labels(self.labels, (self.rows, self.columns))
@@ -244,9 +248,3 @@ def _mean(noise: str, spread: float) -> float:
     places = np.arange(1, 13 * math.ceil(spread) + 2)
     masses = np.exp(-(places**2) / (2 * spread**2))
     return float(2 * (places @ masses) / (1 + 2 * masses.sum()))
-
-
-def check_shape(labels: Labels, facts: Mapping[str, Any]) -> None:
-    """Refuse a stand-in whose grid is not that of the data."""
-    if labels.shape != (facts["rows"], facts["columns"]):
-        raise InputError("like= must be public contributions on a grid of the same shape.")

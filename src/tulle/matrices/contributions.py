@@ -162,7 +162,8 @@ class Contributions(Dataset):
     def sum_up(self, weight: Floats) -> Floats:
         """Add up one number for each entry into a matrix. Custodian side."""
         size = self.shape[0] * self.shape[1]
-        return np.bincount(self._cell, weights=weight, minlength=size).reshape(self.shape)
+        summed = np.bincount(self._cell, weights=weight, minlength=size).astype(np.float64)
+        return summed.reshape(self.shape)
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> Contributions:
         """Return the entries that are chosen, on the same grid. Custodian side."""

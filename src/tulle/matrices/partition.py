@@ -187,7 +187,7 @@ def _dynamic(
     cost[np.tril_indices(count + 1)] = math.inf
     reached = cost[0].copy()
     came: list[Wholes] = []
-    found = {1: (0,)}
+    found: dict[int, tuple[int, ...]] = {1: (0,)}
     for k in range(2, most + 1):
         ways = reached[:, None] + cost
         origin: Wholes = np.argmin(ways, axis=0)

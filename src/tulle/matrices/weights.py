@@ -102,12 +102,12 @@ def weights(
         raise QueryError("A reference gives the bounds of cells itself: leave out bound, labels.")
     if labels is None and (block_total is not None or block_length is not None):
         raise QueryError("block_total and block_length need labels=: which cell is in which block.")
-    if reference is None and bound is None and total is None and length is None:
-        if block_total is None and block_length is None:
-            raise QueryError(
-                "Nothing says how much one individual may contribute. Give bound=, total=, "
-                "length=, labels= with block_total=, or a public reference=."
-            )
+    said = (bound, total, length, block_total, block_length, reference)
+    if all(bounds is None for bounds in said):
+        raise QueryError(
+            "Nothing says how much one individual may contribute. Give bound=, total=, length=, "
+            "labels= with block_total=, or a public reference=."
+        )
     if blocks != "auto":
         blocks = validate.whole(blocks=blocks, at_least=1)
     found = None if labels is None else read_labels(labels)

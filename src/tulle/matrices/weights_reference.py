@@ -78,7 +78,7 @@ def look_up(public: Contributions, quantile: float = 1.0) -> Reference:
     tables = []
     for power in (1, 2):
         table = np.bincount(where, weights=held**power, minlength=shape[0] * shape[1])
-        tables.append(_runs(table.reshape(shape), share))
+        tables.append(_runs(table.astype(np.float64).reshape(shape), share))
     return Reference(Plate(bound.reshape(public.shape)), Plate(tables[0]), Plate(tables[1]))
 
 

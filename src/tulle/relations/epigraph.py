@@ -26,6 +26,9 @@ Array = npt.NDArray[Any]
 _ROUNDING = 1e-9
 """Relative margin on every certificate: far above what summing in doubles can lose."""
 
+_MOST = 1e6
+"""Weights are cut at this many thresholds."""
+
 
 class Epigraph:
     """Both truncated numbers of a relation with annotations of any form. Custodian side."""
@@ -33,6 +36,7 @@ class Epigraph:
     def __init__(self, relation: Relation, *, eta: Number) -> None:
         self.eta = validate.probability(eta=eta)
         self.count = relation.count
+        # Everything below is in units of the threshold, where solvers are at their best.
         self.tuples = [(note, height) for note, height in relation.annotations() if height > 0]
         self.rows: list[tuple[dict[int, float], float]] = []
         self.size = relation.count
@@ -65,35 +69,47 @@ class Epigraph:
                 row[part] = row.get(part, 0.0) + 1.0
         self.rows.append((row, float(room)))
 
+    def _heights(self, tau: float) -> list[float]:
+        """Return the weights in units of tau, cut at a million of it.
+
+        A tuple that weighs so much has its participants deleted anyway. The cut is a public rule
+        for each tuple by itself, so both numbers keep their sensitivities.
+        """
+        return [min(height / tau, _MOST) for _, height in self.tuples]
+
     def value(self, tau: float, gap: float) -> float:
         """Return a number within ``gap`` of X(tau), certified from both sides."""
+        heights = self._heights(tau)
         cost = np.zeros(self.size)
-        cost[: self.count] = -tau
-        fixed = tau * self.count
-        for place, (_, height) in zip(self.places, self.tuples, strict=True):
+        cost[: self.count] = -1.0
+        fixed = float(self.count)
+        for place, height in zip(self.places, heights, strict=True):
             if isinstance(place, float):
                 fixed += place * height
             else:
                 cost[place] += height
         presence, lower = self._solve(cost, [])
         lower += fixed
-        upper = self._total(presence) + tau * math.fsum(1.0 - presence)
+        notes = [note for note, _ in self.tuples]
+        kept = [h * float(note.relax(presence)) for note, h in zip(notes, heights, strict=True)]
+        upper = math.fsum(kept) + math.fsum(1.0 - presence)
         upper += _ROUNDING * abs(upper)
-        if upper - lower > gap:
+        if upper - lower > gap / tau:
             raise TulleError("A linear program could not be certified; nothing was released.")
-        return lower + (upper - lower) / 2
+        return tau * (lower + (upper - lower) / 2)
 
     def decide(self, tau: float, level: int) -> bool:
         """Say whether D(tau) is at most level + eta, from a certificate either way."""
         target = float(level + self.eta)
         cost = np.zeros(self.size)
         cost[: self.count] = -1.0
-        presence, lower = self._solve(cost, self._load_rows(tau))
+        heights = self._heights(tau)
+        presence, lower = self._solve(cost, self._load_rows(heights))
         if lower + self.count > target * (1 + _ROUNDING):
             return False
         for margin in (0.0, 1e-9, 1e-7, 1e-5):
             kept = np.clip(presence - margin, 0.0, 1.0)
-            if self._largest_load(kept) * (1 + _ROUNDING) <= tau:
+            if self._largest_load(kept, heights) * (1 + _ROUNDING) <= 1.0:
                 return self._certain(math.fsum(1.0 - kept), target)
         raise TulleError("A linear program could not be certified; nothing was released.")
 
@@ -103,11 +119,11 @@ class Epigraph:
             return True
         raise TulleError("A linear program could not be certified; nothing was released.")
 
-    def _load_rows(self, tau: float) -> list[tuple[dict[int, float], float]]:
+    def _load_rows(self, heights: list[float]) -> list[tuple[dict[int, float], float]]:
         rows: dict[int, tuple[dict[int, float], float]] = {}
-        for place, (note, height) in zip(self.places, self.tuples, strict=True):
+        for place, (note, _), height in zip(self.places, self.tuples, heights, strict=True):
             for name in note.participants():
-                row, room = rows.setdefault(int(name), ({}, tau))
+                row, room = rows.setdefault(int(name), ({}, 1.0))
                 weight = height * note.slope(name)
                 if isinstance(place, float):
                     rows[int(name)] = (row, room - weight * place)
@@ -115,16 +131,13 @@ class Epigraph:
                     row[place] = row.get(place, 0.0) + weight
         return list(rows.values())
 
-    def _largest_load(self, presence: Array) -> float:
+    def _largest_load(self, presence: Array, heights: list[float]) -> float:
         loads: dict[Any, float] = {}
-        for note, height in self.tuples:
+        for (note, _), height in zip(self.tuples, heights, strict=True):
             level = float(note.relax(presence)) * height
             for name in note.participants():
                 loads[name] = loads.get(name, 0.0) + level * note.slope(name)
         return max(loads.values(), default=0.0)
-
-    def _total(self, presence: Array) -> float:
-        return math.fsum(height * float(note.relax(presence)) for note, height in self.tuples)
 
     def _solve(
         self, cost: Array, extra: list[tuple[dict[int, float], float]]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tulle.core import registry
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.exact import widen_up
@@ -44,4 +46,4 @@ class TruncationLaw(ErrorLaw):
             return super().interval(value, level)
         alpha = 1 - check_level(level)
         below = float(self.scale) * math.log(max(self.lanes / (2 * alpha), 1.0)) - self.penalty
-        return max(value - widen_up(below + self.slack), 0.0), math.inf
+        return np.maximum(value - widen_up(below + self.slack), 0.0), math.inf

@@ -89,17 +89,21 @@ class Race(TruncationMechanism):
             lanes.append((truncation.value(lane.tau, lane.gap), lane.penalty, lane.scale))
         return lanes
 
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    def run_parts(
+        self,
+        query: Query,
+        settings: Parameters,
+        parts: list[tuple[int, Truncation]],
+        source: Source | None,
     ) -> Outcome:
         lanes = [Lane(i, settings) for i in range(1, int(settings["thresholds"]) + 1)]
         value = 0.0
         winner: Lane | None = None
-        for sign, truncation in self.parts(terms, dataset):
+        for sign, truncation in parts:
             best, winner = run_race(lanes, truncation, source)
             value += sign * best
-        answer: Any = round(value) if terms.query.integral else value
-        if self.signed(terms.query) or winner is None:
+        answer: Any = round(value) if query.integral else value
+        if self.signed(query) or winner is None:
             # A difference is bounded on neither side; without a winner zero is all that is known.
             return Outcome(answer, None, {})
         law = TruncationLaw(

@@ -20,7 +20,7 @@ from tulle.noise import Lattice, discrete_laplace
 from tulle.relations.laws import TruncationLaw
 from tulle.relations.queries import Total
 from tulle.relations.relation import Relation
-from tulle.relations.truncation import GAP, Thresholds, Truncation, least_level, truncate
+from tulle.relations.truncation import GAP, LARGEST, Thresholds, Truncation, least_level, truncate
 
 SELECTION_SHARE = Fraction(1, 4)
 """Part of epsilon that chooses the threshold; the rest is for the answer."""
@@ -51,10 +51,29 @@ class TruncationMechanism(Mechanism):
 
         Which parts there are must not depend on the data, nor must the budget of each.
         """
-        positive, negative = self.relation(terms, dataset).parts()
-        if self.signed(terms.query):
+        return self.truncations(terms.query, self.relation(terms, dataset))
+
+    def truncations(self, query: Query, relation: Relation) -> list[tuple[int, Truncation]]:
+        """Return the parts of one relation, as :meth:`parts` does."""
+        positive, negative = relation.parts()
+        if self.signed(query):
             return [(1, truncate(positive)), (-1, truncate(negative))]
         return [(1, truncate(positive))]
+
+    @abstractmethod
+    def run_parts(
+        self,
+        query: Query,
+        settings: Parameters,
+        parts: list[tuple[int, Truncation]],
+        source: Source | None,
+    ) -> Outcome:
+        """Draw the total of these parts."""
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        return self.run_parts(terms.query, settings, self.parts(terms, dataset), source)
 
 
 class Recursive(TruncationMechanism):
@@ -125,13 +144,17 @@ class Recursive(TruncationMechanism):
             shortfall += max(part.total - truncation.value(tau, GAP * tau), 0.0)
         return Prediction(None, TruncationLaw(scale, slack, shortfall))
 
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    def run_parts(
+        self,
+        query: Query,
+        settings: Parameters,
+        parts: list[tuple[int, Truncation]],
+        source: Source | None,
     ) -> Outcome:
         chosen = Choice.of(settings)
         value, scale, slack = 0.0, Fraction(0), 0.0
         thresholds = []
-        for sign, truncation in self.parts(terms, dataset):
+        for sign, truncation in parts:
             level = least_level(truncation, chosen.thresholds)
             level += discrete_laplace(scale=1 / chosen.select, source=source)
             tau = chosen.threshold(max(level, 0))
@@ -141,11 +164,11 @@ class Recursive(TruncationMechanism):
             value += sign * noise.lattice.value(point)
             scale, slack = scale + noise.scale, slack + noise.slack
             thresholds.append(tau)
-        if not self.signed(terms.query):
+        if not self.signed(query):
             value = max(value, 0.0)
-        answer: Any = round(value) if terms.query.integral else value
+        answer: Any = round(value) if query.integral else value
         # The difference of two numbers that may each fall short is bounded on neither side.
-        law = None if self.signed(terms.query) else TruncationLaw(scale, slack + 0.5)
+        law = None if self.signed(query) else TruncationLaw(scale, slack + 0.5)
         return Outcome(answer, law, {"thresholds": thresholds})
 
 
@@ -179,7 +202,7 @@ class Choice:
 
     def threshold(self, level: int) -> float:
         """Return the threshold to truncate at, given the (noisy) level."""
-        return self.thresholds.at(level) * self.reach
+        return min(self.thresholds.at(level) * self.reach, LARGEST)
 
     def noise(self, tau: float) -> NoiseOnValue:
         """Return the noise that fits a value truncated at tau and certified to GAP·tau.

@@ -26,12 +26,20 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from tulle.core.exact import Number
 from tulle.relations.packing import DeletionOracle, PackingProblem, solve
 from tulle.relations.relation import Relation
 
 GAP = 0.01
 """Truncated values are certified to this part of the threshold; fixed, never chosen by data."""
+
+LARGEST = 1e240
+"""Thresholds and weights are cut here: a public rule, so that no data can make a solver refuse."""
+
+SMALLEST = 1e-240
+"""Weights below this count as nothing, for the same reason."""
 
 ETA = "0.3183"
 """D(tau) is compared with j + eta: a fixed place between whole numbers, where ties are rare."""
@@ -62,9 +70,9 @@ class _Packing:
 def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
     """Return the two numbers of a relation whose weights are not negative. Custodian side."""
     if relation.is_conjunctive:
-        problem = PackingProblem(
-            relation.offsets, relation.participants, relation.weights, relation.count
-        )
+        weights = np.minimum(relation.weights, LARGEST)
+        weights = np.where(weights < SMALLEST, 0.0, weights)
+        problem = PackingProblem(relation.offsets, relation.participants, weights, relation.count)
         return _Packing(problem, DeletionOracle(problem, eta=eta))
     from tulle.relations.epigraph import Epigraph
 
@@ -100,5 +108,5 @@ class Thresholds:
     beta: float
 
     def at(self, j: float) -> float:
-        """Return the threshold of level j, at most about 1e300."""
-        return self.theta * math.exp(min(self.beta * j, 600.0))
+        """Return the threshold of level j, at most LARGEST."""
+        return min(self.theta * math.exp(min(self.beta * j, 600.0)), LARGEST)

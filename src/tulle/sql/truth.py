@@ -42,8 +42,10 @@ def true_statement(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone 
     """Return the statement with every table cut down to the rows that take part."""
     named = Named(tree, schema)
     whole = named.tree
+    # First: a view must not be taken for the table of that name that a path to owners leads to.
+    _name_views_apart(whole)
     for table in list(whole.find_all(exp.Table)):
-        if not _is_view(table):
+        if _view(table) is None:
             real = named.table(table)
             sources, conditions = owned_rows(schema, real, gone)
             columns = [alias(column(c, HERE), c) for c in named.used(table.alias_or_name)]
@@ -91,24 +93,31 @@ def participants(engine: Engine, schema: Schema, gone: Gone = None) -> list[tupl
     return sorted(found)
 
 
-def _is_view(table: exp.Table) -> bool:
-    """Say whether a name in FROM is one that WITH defines there."""
+def _name_views_apart(tree: Any) -> None:
+    """Give every body of WITH a name of its own: some dialects move them all to the top."""
+    references = [(table, _view(table)) for table in tree.find_all(exp.Table)]
+    for place, cte in enumerate(tree.find_all(exp.CTE)):
+        cte.args["alias"].set("this", exp.to_identifier(f"{RESERVED}_view_{place}", quoted=True))
+    for table, view in references:
+        if view is not None:
+            table.set("this", exp.to_identifier(view.alias, quoted=True))
+
+
+def _view(table: exp.Table) -> Any:
+    """Return the body of WITH that a name in FROM stands for, or None for a table."""
     node: Any = table
     while node is not None:
         above = node.parent
         if isinstance(node, exp.CTE):
             # Inside a body only the names before it are known.
             listed = above.expressions
-            earlier = listed[: [id(cte) for cte in listed].index(id(node))]
-            if any(cte.alias == table.name for cte in earlier):
-                return True
-            node = above.parent.parent
-            if node is None:
-                return False
-            # Go on above the statement that this WITH belongs to.
-            continue
-        with_clause = node.args.get("with_")
-        if with_clause is not None and any(c.alias == table.name for c in with_clause.expressions):
-            return True
+            known = listed[: [id(cte) for cte in listed].index(id(node))]
+            above = above.parent.parent
+        else:
+            with_clause = node.args.get("with_")
+            known = with_clause.expressions if with_clause is not None else []
+        for cte in known:
+            if cte.alias == table.name:
+                return cte
         node = above
-    return False
+    return None

@@ -26,7 +26,7 @@ FROM (
     "__tulle_7"."__tulle_6" AS "__tulle_10"
   FROM (
     SELECT
-      CAST("_1"."l_price" AS DOUBLE PRECISION) / NULLIF("_1"."l_tax", 0) AS "__tulle_weight",
+      "_1"."l_price" / NULLIF("_1"."l_tax", 0) AS "__tulle_weight",
       "_0"."__tulle_1" AS "__tulle_4",
       "_1"."__tulle_2" AS "__tulle_5",
       "_1"."__tulle_3" AS "__tulle_6"
@@ -56,7 +56,7 @@ FROM (
     WHERE
       "_1"."l_orderkey" = "_0"."o_orderkey"
       AND NOT (
-        CAST("_1"."l_price" AS DOUBLE PRECISION) / NULLIF("_1"."l_tax", 0)
+        "_1"."l_price" / NULLIF("_1"."l_tax", 0)
       ) IS NULL
   ) AS "__tulle_7"
 ) AS "__tulle_12"

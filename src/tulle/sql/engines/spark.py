@@ -31,6 +31,7 @@ class Spark(Engine):
         """
         pyspark = _import()
         try:
+            running = pyspark.sql.SparkSession.getActiveSession() is not None
             session = (
                 pyspark.sql.SparkSession.builder.master(master)
                 .appName("tulle")
@@ -41,7 +42,8 @@ class Spark(Engine):
             raise InputError(
                 f"Spark cannot be started on {master!r}: {type(error).__name__}. It needs Java 17."
             ) from None
-        engine = cls(session, owned=True)
+        # A session that was running before is not ours to stop.
+        engine = cls(session, owned=not running)
         for name, path in tables.items():
             engine._attach(name, str(path))
         return engine

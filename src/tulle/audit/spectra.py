@@ -1,0 +1,239 @@
+"""The audit's view of private spectra: what their noise is added to, in closed form.
+
+An iteration is adaptive: what a round multiplies depends on the noise of earlier rounds. Its
+proof is about one round given all earlier ones, so each round is described for a fixed iterate
+with rows as long as clipping allows, which is the worst there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tulle.audit.bits import Coins
+from tulle.audit.kind import Description
+from tulle.audit.laws import Claim, Floats, LaplaceVector, Law, ratio
+from tulle.core.exact import rational
+from tulle.core.mechanism import Mechanism, Parameters, Terms
+from tulle.core.query import Query
+from tulle.graphs.data import Graph
+from tulle.graphs.response import Topology, topology
+from tulle.graphs.spectra import (
+    Eigenvalues,
+    LargestSpectrum,
+    Spectrum,
+    adjacency,
+    eigenvalues,
+    public_signs,
+    spectrum,
+)
+from tulle.graphs.spectra_power import Power, PowerPure, start, whole_rows
+from tulle.graphs.spectra_response import decompose_topology
+from tulle.graphs.spectra_values import finish as finish_values
+from tulle.graphs.spectra_values import snapped
+
+SPECTRA: tuple[Query, ...] = (eigenvalues(1), eigenvalues(2), spectrum(1), spectrum(2))
+"""The questions of the audit about spectra."""
+
+DRAWN_SPECTRA: tuple[Query, ...] = (eigenvalues(1), spectrum(1))
+
+OPTIONS: dict[str, tuple[Parameters, ...]] = {
+    "eigen_laplace": ({"step": "1/4"}, {}),
+    "power": (
+        {"iterations": 1, "levels": 1, "threshold": 0},
+        {"iterations": 2, "levels": 3, "reach": 1},
+    ),
+    "power_pure": (
+        {"iterations": 1, "levels": 1, "threshold": 0},
+        {"iterations": 2, "levels": 3, "reach": 1},
+        {},
+    ),
+}
+"""Coarse lattices and few rounds for the draws, so that every outcome can be listed."""
+
+
+@dataclass(frozen=True)
+class GaussianVector(Law):
+    """Independent discrete Gaussian noise of one variance on each entry."""
+
+    centre: tuple[int, ...]
+    variance: Fraction
+    sensitivity: Fraction
+    """The square of the most that one unit moves the centre in L2, as claimed."""
+
+    def claims(self, other: GaussianVector) -> Iterator[Claim]:
+        moved = sum((a - b) ** 2 for a, b in zip(self.centre, other.centre, strict=True))
+        yield Claim(
+            "squared L2 sensitivity",
+            ratio(moved, float(self.sensitivity)),
+            f"moves {moved} of {self.sensitivity}",
+        )
+
+    def loss(self, other: GaussianVector) -> float:
+        """Return infinity where the centres differ: Gaussian noise is never pure."""
+        return 0.0 if self.centre == other.centre else math.inf
+
+    def losses(self, other: GaussianVector) -> tuple[Floats, Floats]:
+        pairs = zip(self.centre, other.centre, strict=True)
+        return _gaussian_losses(
+            tuple(sorted(abs(a - b) for a, b in pairs if a != b)), self.variance
+        )
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        masses = _gaussian_masses(self.variance, left_out / len(self.centre))
+        reach = len(masses) // 2
+        vectors: list[tuple[int, ...]] = [()]
+        total = np.array([1.0])
+        for centre in self.centre:
+            values = range(centre - reach, centre + reach + 1)
+            vectors = [(*vector, value) for vector in vectors for value in values]
+            total = np.multiply.outer(total, masses).ravel()
+        return list(vectors), total
+
+
+def _gaussian_masses(variance: Fraction, left_out: float) -> Floats:
+    sigma = math.sqrt(variance)
+    reach = math.ceil(sigma * math.sqrt(2 * math.log(4 / left_out))) + 1
+    values = np.arange(-reach, reach + 1)
+    weights = np.exp(-(values**2) / (2 * float(variance)))
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+@lru_cache(maxsize=1024)
+def _gaussian_losses(moves: tuple[int, ...], variance: Fraction) -> tuple[Floats, Floats]:
+    """Return masses and log-ratios: (|d|² - 2·d·y) / (2·variance), y the noise, d the moves.
+
+    d·y is a whole number, so its distribution is a convolution of stretched ones.
+    """
+    total = np.array([1.0])
+    masses = _gaussian_masses(variance, 1e-17)
+    for move in moves:
+        stretched = np.zeros(move * (len(masses) - 1) + 1)
+        stretched[::move] = masses
+        total = np.convolve(total, stretched)
+    reach = len(total) // 2
+    inner = np.arange(-reach, reach + 1)
+    squares = sum(move**2 for move in moves)
+    return total, (squares - 2 * inner) / (2 * float(variance))
+
+
+def describe_values(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on the snapped eigenvalues."""
+    centre = tuple(snapped(graph, settings).tolist())
+    scale = rational(settings["scale"])
+    law = LaplaceVector(centre, (scale,) * len(centre), rational(settings["sensitivity"]))
+    return Description((("answer", law),))
+
+
+def worst_iterates(settings: Parameters) -> list[Floats]:
+    """Return an iterate for each round: the real start, then full rows along one axis or more."""
+    nodes, k = int(settings["nodes"]), int(settings["k"])
+    iterates = [start(settings)]
+    for turn in range(1, int(settings["iterations"])):
+        axis = np.zeros((nodes, k))
+        axis[:, turn % k] = public_signs(nodes, 2)[:, 1]
+        # The first row is longer than the others: clipping has something to do.
+        axis[0] *= 3
+        iterates.append(axis)
+    return iterates
+
+
+def products(graph: Graph, settings: Parameters, order: int) -> tuple[int, ...]:
+    """Return all rounds' products of the matrix and clipped rows, one after the other."""
+    levels = int(settings["levels"])
+    made = [
+        adjacency(graph) @ whole_rows(iterate, _shortest(iterate, order), levels, order)
+        for iterate in worst_iterates(settings)
+    ]
+    return tuple(int(entry) for product in made for entry in product.ravel())
+
+
+def _shortest(iterate: Floats, order: int) -> float:
+    return float(np.linalg.norm(iterate, ord=order, axis=1).min())
+
+
+def describe_power(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Gaussian noise on every round's product."""
+    return gaussian_rounds(products(graph, settings, Power.order), settings)
+
+
+def gaussian_rounds(centre: tuple[int, ...], settings: Parameters) -> Description:
+    """Return Gaussian noise on products that one edge moves by sqrt(2)·levels in each round."""
+    claimed = 2 * int(settings["levels"]) ** 2 * int(settings["iterations"])
+    law = GaussianVector(centre, rational(settings["variance"]), Fraction(claimed))
+    return Description((("answer", law),))
+
+
+def describe_power_pure(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on every round's product."""
+    centre = products(graph, settings, PowerPure.order)
+    return laplace_rounds(centre, settings)
+
+
+def laplace_rounds(centre: tuple[int, ...], settings: Parameters) -> Description:
+    """Return Laplace noise on products that one edge moves by 2·levels in each round."""
+    claimed = 2 * int(settings["levels"]) * int(settings["iterations"])
+    scales = (rational(settings["scale"]),) * len(centre)
+    return Description((("answer", LaplaceVector(centre, scales, Fraction(claimed))),))
+
+
+def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a coin for each pair of nodes."""
+    bits = tuple(int(bit) for bit in topology().truth(graph).bits())
+    return Description((("answer", Coins(bits, (settings["invent"], settings["keep"]))),))
+
+
+Describer = Callable[[Terms, Parameters, Graph], Description]
+
+SPECTRA_DESCRIBERS: dict[str, Describer] = {
+    "power": describe_power,
+    "power_pure": describe_power_pure,
+    "spectral_response": describe_spectral_response,
+    "eigen_laplace": describe_values,
+}
+"""The closed form of each mechanism's run, by name."""
+
+
+def is_spectral(query: Query) -> bool:
+    """Say whether a question is about the spectrum."""
+    return isinstance(query, Eigenvalues | LargestSpectrum)
+
+
+def small_graphs() -> tuple[Graph, Graph]:
+    """Return a path of three nodes, and the path without one edge."""
+    return Graph.from_edges([(0, 1), (1, 2)], nodes=3), Graph.from_edges([(0, 1)], nodes=3)
+
+
+def see(value: Any) -> Hashable:
+    """Return a released spectrum, or eigenvalues, as something to be counted."""
+    if isinstance(value, Spectrum):
+        return tuple((np.concatenate([value.values, value.vectors.ravel()]) * 2**20).round())
+    return tuple(value.tolist())
+
+
+def finish(
+    name: str, mechanism: Mechanism, terms: Terms, settings: Parameters
+) -> Callable[[tuple[Any, ...]], Hashable]:
+    """Return the post-processing of one round, of flipped bits or of eigenvalues."""
+    nodes = int(settings["nodes"])
+
+    def finish_one(parts: tuple[Any, ...]) -> Hashable:
+        answer = parts[0]
+        if name == "eigen_laplace":
+            return see(finish_values(np.array(answer, dtype=np.int64), settings))
+        if name == "spectral_response":
+            bits = [answer >> place & 1 for place in range(nodes * (nodes - 1) // 2)]
+            packed = np.packbits(np.array(bits, dtype=np.uint8))
+            return see(decompose_topology(Topology(nodes, packed), settings))
+        real = Power() if name == "power" else PowerPure()
+        noisy = np.array(answer, dtype=np.int64).reshape(nodes, int(settings["k"]))
+        rows, _ = real.rows(start(settings), settings)
+        return see(real.conclude(rows, noisy, settings))
+
+    return finish_one

@@ -1,0 +1,137 @@
+"""Answers to SQL per participant, through the relation that a question comes down to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.relations.laws import TruncationLaw
+from tulle.relations.race import Race
+from tulle.relations.recursive import Recursive, TruncationMechanism
+from tulle.relations.relation import Relation
+from tulle.sql.data import Database
+from tulle.sql.queries import SqlQuery, SqlSum, relations_of
+
+
+class _OnDatabase(TruncationMechanism):
+    """A mechanism on the tuples of a question in SQL; with groups, on each group's in turn.
+
+    The groups are public and a participant may be in all of them, so each gets an equal share of
+    epsilon. A SUM may have terms of both signs: it pays for both, half each.
+    """
+
+    kind: ClassVar[str] = "database"
+
+    def supports(self, query: Query, unit: Unit) -> bool:
+        return isinstance(query, SqlQuery) and unit.name == "participant"
+
+    def signed(self, query: Query) -> bool:
+        return isinstance(query, SqlSum)
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        """Check the question against the public schema, and divide epsilon among its groups."""
+        assert isinstance(terms.query, SqlQuery)
+        terms.query.check(terms.facts)
+        groups = _group_count(terms.query)
+        shared = super().settings(replace(terms, epsilon=terms.epsilon / groups), options)  # type: ignore[safe-super]
+        return {**shared, "groups": groups}
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        """Predict on a public database given as ``like``, if the answer is one number."""
+        if like is None or terms.query.shape != "scalar":
+            return Prediction(None, None)
+        return super().predict(terms, settings, like)  # type: ignore[safe-super]
+
+    def relation(self, terms: Terms, dataset: Dataset) -> Relation:
+        (only,) = _relations(terms, dataset)
+        return only
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        drawn = [
+            self.run_parts(terms.query, settings, self.truncations(terms.query, relation), source)
+            for relation in _relations(terms, dataset)
+        ]
+        if terms.query.shape == "scalar":
+            return drawn[0]
+        details = {
+            name: [outcome.details.get(name) for outcome in drawn]
+            for name in dict.fromkeys(key for outcome in drawn for key in outcome.details)
+        }
+        values = np.array([outcome.value for outcome in drawn])
+        return Outcome(values, _law_of_all(drawn), details)
+
+
+def _law_of_all(drawn: list[Outcome]) -> TruncationLaw | None:
+    """Return one law that covers all groups at once: the widest, for as many draws."""
+    laws = [outcome.error for outcome in drawn if isinstance(outcome.error, TruncationLaw)]
+    if len(laws) != len(drawn):
+        return None
+    return TruncationLaw(
+        max(law.scale for law in laws),
+        max(law.slack for law in laws),
+        lanes=sum(law.lanes for law in laws),
+        penalty=min(law.penalty for law in laws),
+    )
+
+
+def _group_count(query: SqlQuery) -> int:
+    return prod(len(values) for _, values in query.groups)
+
+
+def _relations(terms: Terms, dataset: Dataset) -> tuple[Relation, ...]:
+    assert isinstance(dataset, Database)
+    assert isinstance(terms.query, SqlQuery)
+    return relations_of(dataset, terms.query)
+
+
+@registry.register("mechanism", "database", "recursive")
+class DatabaseRecursive(_OnDatabase, Recursive):
+    """The recursive mechanism on the joined rows of a question in SQL.
+
+    Guarantee:
+        Pure epsilon per participant, as :class:`tulle.relations.recursive.Recursive`: when a
+        participant leaves with all their rows, the tuples that need them leave the relation and
+        nothing else changes.
+
+    Error:
+        Noise about as large as the largest contribution of a participant over epsilon; the
+        answer falls short by what the few largest contribute beyond the threshold.
+
+    Reference:
+        Chen & Zhou, Recursive mechanism, SIGMOD 2013.
+
+    Example:
+        >>> import duckdb, tulle
+        >>> connection = duckdb.connect()
+        >>> _ = connection.execute("CREATE TABLE visit AS SELECT range AS person FROM range(500)")
+        >>> clinic = Database.connect(connection, owners={"visit": "person"})
+        >>> question = tulle.sql("SELECT COUNT(*) FROM visit")
+        >>> tulle.release(clinic, question, unit="participant", epsilon=1.0).mechanism
+        'recursive'
+    """
+
+
+@registry.register("mechanism", "database", "race")
+class DatabaseRace(_OnDatabase, Race):
+    """The race to the top on the joined rows of a question in SQL; the bound is the user's.
+
+    Guarantee:
+        Pure epsilon per participant, as :class:`tulle.relations.race.Race`.
+
+    Error:
+        As :class:`tulle.relations.race.Race`.
+
+    Reference:
+        Dong et al., R2T, SIGMOD 2022.
+    """

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tulle
+from tulle.graphs.generators import social_network
+
+duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
+
+TRIANGLES = (
+    "SELECT COUNT(*) FROM edge x JOIN edge y ON x.b = y.a JOIN edge z ON z.a = x.a AND z.b = y.b"
+)
+
+
+@pytest.fixture(scope="module")
+def network() -> tulle.Graph:
+    return social_network(300, seed=3)
+
+
+@pytest.fixture(scope="module")
+def friends(network: tulle.Graph) -> Any:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE edge (a INTEGER, b INTEGER)")
+    connection.executemany("INSERT INTO edge VALUES (?, ?)", network.edges().tolist())
+    return tulle.Database.connect(connection, owners={"edge": ["a", "b"]})
+
+
+def test_a_self_join_counts_what_the_graph_counts(friends: Any, network: tulle.Graph) -> None:
+    question = tulle.sql(TRIANGLES)
+    truth = tulle.triangles().truth(network)
+    assert question.truth(friends) == truth
+    errors = []
+    for _ in range(15):
+        r = tulle.release(friends, question, unit="participant", epsilon=4.0)
+        assert isinstance(r.value, int)
+        errors.append(abs(r.value - truth) / truth)
+    assert np.median(errors) < 0.3
+
+
+def test_a_ledger_books_sql(friends: Any, tmp_path: Path) -> None:
+    study = tulle.Ledger(tmp_path / "study.ledger").open(
+        "friends", friends, unit="participant", epsilon=2.0
+    )
+    first = study.ask(tulle.sql(TRIANGLES), epsilon=0.5)
+    # The same question in another writing is the same question.
+    again = study.ask(tulle.sql(TRIANGLES.lower().replace(" join", "\n  join")), epsilon=0.5)
+    assert again.debit == first.debit
+    assert study.remaining == 1.5
+    with pytest.raises(tulle.QueryError):
+        study.ask(tulle.sql("SELECT COUNT(*) FROM nowhere"), epsilon=0.5)
+    with pytest.raises(tulle.QueryError):
+        study.ask(tulle.sql("SELECT COUNT(nothing) FROM edge"), epsilon=0.5)
+    assert study.remaining == 1.5
+
+
+def test_public_groups_give_one_number_each(friends: Any) -> None:
+    question = tulle.sql(
+        "SELECT a % 3 AS k, COUNT(*) FROM edge GROUP BY k", groups={"k": [0, 1, 2, 7]}
+    )
+    r = tulle.release(friends, question, unit="participant", epsilon=8.0)
+    assert r.value.shape == (4,)
+    assert r.parameters["groups"] == 4
+    low, high = r.interval(0.9)
+    assert low.shape == (4,)
+    assert np.isinf(high).all()
+    assert tulle.Release.from_json(r.to_json()).value.tolist() == r.value.tolist()
+
+
+def test_a_sum_pays_for_both_signs(friends: Any) -> None:
+    question = tulle.sql("SELECT SUM(a - 100) FROM edge")
+    r = tulle.release(friends, question, unit="participant", epsilon=4.0)
+    assert len(r.parameters["thresholds"]) == 2
+    spent = tulle.core.exact.rational(r.parameters["epsilon_select"])
+    spent += tulle.core.exact.rational(r.parameters["epsilon_answer"])
+    assert spent == 2
+
+
+def test_plans_do_not_look_at_rows(friends: Any) -> None:
+    from tulle.core.session import plan_for
+
+    smaller = friends.without("", friends.participants()[0][1]) if friends.participants() else None
+    question = tulle.sql(TRIANGLES)
+    plans = [
+        repr(plan_for(data, question, unit="participant", epsilon=1.0))
+        for data in (friends, smaller)
+        if data is not None
+    ]
+    assert len(set(plans)) == 1
