@@ -17,7 +17,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.generators import barabasi_albert, erdos_renyi
 from tulle.graphs.subgraph_bounds import Tables, lower_bound, upper_bound
 from tulle.graphs.subgraph_bundles import Bundles, bundles_of
-from tulle.graphs.subgraph_packing import BundleTruncation, base_threshold, solve_bundles
+from tulle.graphs.subgraph_packing import SPREAD, BundleTruncation, base_threshold, solve_bundles
 from tulle.graphs.subgraph_relation import relation_of
 from tulle.relations.packing import PackingProblem, solve
 from tulle.relations.truncation import Thresholds, least_level
@@ -159,11 +159,11 @@ def test_levels_move_by_at_most_one() -> None:
 
 
 def test_thresholds_of_edges_and_triangles() -> None:
-    assert base_threshold(tulle.stars(3), 120.0) == pytest.approx(10.0)
+    assert SPREAD * base_threshold(tulle.stars(3), 120.0 / SPREAD) == pytest.approx(10.0)
     # Each node of a complete graph on 8 nodes is in 21 triangles.
     whole = Graph.from_edges(list(nx.complete_graph(8).edges))
     load = float(bundles_of(tulle.k_triangles(2), whole, "node").loads()[0])
-    assert base_threshold(tulle.k_triangles(2), load) == pytest.approx(21.0)
+    assert SPREAD * base_threshold(tulle.k_triangles(2), load / SPREAD) == pytest.approx(21.0)
     for query in QUESTIONS:
         values = [base_threshold(query, tau) for tau in (0.001, 0.5, 1.0, 1.5, 20.0, 1e9, 1e100)]
         assert values == sorted(values)

@@ -169,7 +169,6 @@ def test_with_a_stand_in_clipping_is_in_the_prediction(mechanism, delta):
     truth = DATA.totals()
     drawn = [np.abs(ask(query, mechanism, delta).value - truth).mean() for _ in range(60)]
     assert np.mean(drawn) == pytest.approx(plan.chosen.prediction.mean_error, rel=0.05)
-    assert plan.chosen.prediction.mean_error > 2 * drawn[0] - np.mean(drawn) - 1e9
 
 
 @pytest.mark.parametrize(("mechanism", "delta"), BOTH)
@@ -181,7 +180,6 @@ def test_intervals_cover_all_cells_at_once(mechanism, delta):
         low, high = ask(query, mechanism, delta).interval(0.9)
         hits += bool(((low <= truth) & (truth <= high)).all())
     assert binom.cdf(hits, 80, 0.9) > 1e-6
-    assert hits < 80 or mechanism == "block_gaussian" or binom.pmf(80, 80, 0.9) < 1e-3
 
 
 def test_blocks_are_better_than_plain_noise_and_the_plan_takes_the_best():
@@ -207,6 +205,7 @@ def test_a_release_is_read_back_exactly_and_booked_once(tmp_path):
     r = study.ask(tulle.weights(reference=PUBLIC), epsilon=1.0, delta=1e-6)
     again = study.ask(tulle.weights(reference=PUBLIC), epsilon=1.0, delta=1e-6)
     assert float(study.remaining.epsilon) == 1
+    assert r.guarantee.assumptions == ("the reference is public, or of other people",)
     back = Release.from_json(r.to_json())
     for other in (again, back):
         assert (other.value == r.value).all()
@@ -234,8 +233,9 @@ def test_low_rank_finds_the_rank_of_a_clear_matrix():
 
 def test_low_rank_of_nothing_but_noise_is_nothing():
     empty = DATA.part(np.zeros(len(DATA.entries()[0]), dtype=bool))
+    query = tulle.weights(reference=PUBLIC)
     kept = [
-        then_low_rank(ask(tulle.weights(reference=PUBLIC), m, d, empty), "auto").value.any()
+        then_low_rank(ask(query, m, d, empty), "auto").value.any()
         for m, d in BOTH
         for _ in range(10)
     ]
@@ -243,7 +243,7 @@ def test_low_rank_of_nothing_but_noise_is_nothing():
     r = ask(tulle.weights(total=5))
     with pytest.raises(InputError, match="at most 12"):
         then_low_rank(r, 13)
-    with pytest.raises(InputError, match="release of tulle.weights"):
+    with pytest.raises(InputError, match="needs a release of"):
         then_low_rank(
             tulle.release(tulle.BinaryMatrix([[1]]), tulle.xor(), unit="row", epsilon=1), 1
         )
@@ -252,7 +252,7 @@ def test_low_rank_of_nothing_but_noise_is_nothing():
 def test_private_bounds_come_out_near_the_quantile_and_can_be_used():
     labels = np.eye(12, dtype=int)
     query = tulle.block_bounds(0.9, 2.0 ** np.arange(10), labels=labels)
-    r = tulle.release(DATA, query, unit="participant", epsilon=5.0)
+    r = tulle.release(DATA, query, unit="participant", epsilon=5.0, source=SeededSource(1))
     truth = query.truth(DATA)
     assert (r.value <= 2 * truth).all()
     assert (r.value >= truth / 2).all()
@@ -325,3 +325,10 @@ def test_questions_that_do_not_fit_the_grid(query, message):
 def test_bad_candidates_are_refused(arguments):
     with pytest.raises(InputError):
         tulle.block_bounds(*arguments)
+
+
+def test_small_bounds_are_not_lost_below_the_step():
+    data = tulle.Contributions([1, 1], [0, 0], [0, 1], [1000.0, 0.001], rows=1, columns=2)
+    query = tulle.weights(bound=[[1000, 0.001]], blocks=1)
+    found = plan_for(data, query, unit="participant", epsilon=1).chosen.settings
+    assert 2.0 ** found["exponent"] < 0.001 / 500

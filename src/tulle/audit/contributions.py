@@ -21,7 +21,7 @@ from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.matrices.block_clipping import clip
 from tulle.matrices.block_mechanism import limits_from, masses, weights_query
-from tulle.matrices.block_quantiles import BlockBounds, block_bounds, loss_scale
+from tulle.matrices.block_quantiles import STEEPNESS, BlockBounds, block_bounds, loss_scale
 from tulle.matrices.blocks import frame_of
 from tulle.matrices.contributions import Contributions
 from tulle.matrices.partition import GAUSSIAN, LAPLACE
@@ -93,7 +93,7 @@ def describe_choice(terms: Terms, settings: Parameters, dataset: Any) -> Descrip
     scale, moved = loss_scale(settings), rational(settings["sensitivity"])
     return Description(
         tuple(
-            (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved))
+            (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved, STEEPNESS))
             for place, row in enumerate(terms.query.scores(dataset))
         )
     )

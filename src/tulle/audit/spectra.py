@@ -28,7 +28,6 @@ from tulle.graphs.spectra import (
     Eigenvalues,
     LargestSpectrum,
     Spectrum,
-    adjacency,
     eigenvalues,
     public_signs,
     spectrum,
@@ -147,8 +146,12 @@ def worst_iterates(settings: Parameters) -> list[Floats]:
 def products(graph: Graph, settings: Parameters, order: int) -> tuple[int, ...]:
     """Return all rounds' products of the matrix and clipped rows, one after the other."""
     levels = int(settings["levels"])
+    # Dense, since thousands of tiny graphs are described.
+    matrix = np.zeros((graph.node_count,) * 2, dtype=np.int64)
+    first, second = graph.edges().T
+    matrix[first, second] = matrix[second, first] = 1
     made = [
-        adjacency(graph) @ whole_rows(iterate, _shortest(iterate, order), levels, order)
+        matrix @ whole_rows(iterate, _shortest(iterate, order), levels, order)
         for iterate in worst_iterates(settings)
     ]
     return tuple(int(entry) for product in made for entry in product.ravel())

@@ -6,15 +6,18 @@ from typing import ClassVar
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.mechanism import Terms
+from tulle.core.mechanism import Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.sensitivity import PROFILED
+from tulle.graphs.queries import PatternQuery
+from tulle.graphs.subgraph_bundles import has_bundles
+from tulle.graphs.subgraph_packing import BundleTruncation
 from tulle.graphs.subgraph_relation import counts_subgraphs, relation_of
 from tulle.relations.race import Race
 from tulle.relations.recursive import Recursive, TruncationMechanism
 from tulle.relations.relation import Relation
+from tulle.relations.truncation import Truncation
 
 
 class _OnCopies(TruncationMechanism):
@@ -26,12 +29,25 @@ class _OnCopies(TruncationMechanism):
         return counts_subgraphs(query) and unit.name in ("node", "edge")
 
     def offers(self, query: Query, unit: Unit) -> bool:
-        """Per edge, ladders are more accurate and faster wherever there is one."""
-        return unit.name == "node" or not isinstance(query, PROFILED)
+        """Per edge, ladders and plain noise are more accurate and faster wherever they apply."""
+        return unit.name == "node" or isinstance(query, PatternQuery)
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        """Predict on a stand-in; not for patterns at large, of which it may have millions."""
+        if isinstance(terms.query, PatternQuery):
+            return Prediction(None, None)
+        return super().predict(terms, settings, like)  # type: ignore[safe-super]
 
     def relation(self, terms: Terms, dataset: Dataset) -> Relation:
         assert isinstance(dataset, Graph)
         return relation_of(terms.query, dataset, terms.unit)
+
+    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
+        """Return the copies' truncation; for stars and k-triangles per node, the compact one."""
+        if terms.unit.name == "node" and has_bundles(terms.query):
+            assert isinstance(dataset, Graph)
+            return [(1, BundleTruncation(terms.query, dataset))]
+        return super().parts(terms, dataset)
 
 
 @registry.register("mechanism", "graph", "recursive")

@@ -38,7 +38,13 @@ _LARGEST_HELD = 6_000
 """Up to this many nodes the matrix is held as floats; beyond, its bits are unpacked in pieces."""
 
 _PIECE = 512
-_EXTRA, _PLAIN, _SPARSE = 15, 10, 20
+_PLAIN, _SPARSE, _LAST = 4, 15, 5
+"""Rounds: plain ones, then cleaned ones with columns to spare, then with those that are asked for.
+
+An eigenvalue just above half the bulk hardly stands out at first; once entries are cleaned it
+does, so columns must not be dropped before.
+"""
+
 _THRESHOLD = 2.0
 
 
@@ -53,7 +59,7 @@ class FlippedMatrix:
         self.nodes = topology.nodes
         self.flip = flip
         self._rows = _upper_rows(topology)
-        self._held = None
+        self._held: npt.NDArray[np.float32] | None = None
         if self.nodes <= _LARGEST_HELD:
             upper = np.unpackbits(self._rows, axis=1, count=self.nodes).astype(np.float32)
             self._held = upper + upper.T
@@ -190,17 +196,24 @@ def decompose_topology(topology: Topology, settings: Parameters) -> Spectrum:
     """Return the spectrum that a released topology shows."""
     matrix = FlippedMatrix(topology, float(settings["flip"]))
     k, nodes = int(settings["k"]), topology.nodes
-    columns, _ = np.linalg.qr(public_signs(nodes, min(k + _EXTRA, nodes)))
+    spare = min(5 * k + 5, 25)
+    columns, _ = np.linalg.qr(public_signs(nodes, min(k + spare, nodes)))
     for _ in range(_PLAIN):
         columns, _ = np.linalg.qr(matrix @ columns)
-    columns = _ritz(matrix, columns)[1][:, :k]
-    for _ in range(_SPARSE):
-        left, size, _ = np.linalg.svd(matrix @ columns, full_matrices=False)
-        kept = shrink(left * size, _THRESHOLD * matrix.noise)
-        columns, _ = np.linalg.qr(np.where(kept.any(axis=0), kept, left * size))
+    columns = _cleaned(matrix, _ritz(matrix, columns)[1], _SPARSE)
+    columns = _cleaned(matrix, _ritz(matrix, columns)[1][:, :k], _LAST)
     values, vectors = _ritz(matrix, columns)
     most = float(nodes) - 1
     return Spectrum(np.clip(values, -most, most), oriented(vectors))
+
+
+def _cleaned(matrix: FlippedMatrix, columns: Floats, rounds: int) -> Floats:
+    """Return columns after iterations that set to zero what the noise alone could explain."""
+    for _ in range(rounds):
+        left, size, _ = np.linalg.svd(matrix @ columns, full_matrices=False)
+        kept = shrink(left * size, _THRESHOLD * matrix.noise)
+        columns, _ = np.linalg.qr(np.where(kept.any(axis=0), kept, left * size))
+    return columns
 
 
 def _ritz(matrix: FlippedMatrix, columns: Floats) -> tuple[Floats, Floats]:

@@ -27,15 +27,14 @@ from tulle.graphs.subgraph_newton import Reduced, System
 
 Array = npt.NDArray[Any]
 
-_BACK = 0.99
 _FLOOR = 1e-300
 
 
 class Interior:
     """One run; ``advance`` makes a step, ``deletions`` and ``levels`` read off where it stands."""
 
-    def __init__(self, problem: Reduced) -> None:
-        self.problem = problem
+    def __init__(self, problem: Reduced, reach: float) -> None:
+        self.problem, self.reach = problem, reach
         bundles, leaves = len(problem.stems), len(problem.leaves)
         self.owner = np.repeat(np.arange(bundles), np.diff(problem.leaf_offsets))
         self.term_owner = np.repeat(np.arange(bundles), np.diff(problem.term_offsets))
@@ -137,8 +136,8 @@ class Interior:
         corner = [target - x * z - a * b for x, z, a, b in zip(self.x, self.z, dx, dz, strict=True)]
         other = [target - s * y - a * b for s, y, a, b in zip(self.s, self.y, ds, dy, strict=True)]
         dx, ds, dy, dz = self._solve(system, primal, dual, corner, other)
-        primal_step = min(_longest(self.x, dx), _longest(self.s, ds)) * _BACK
-        dual_step = min(_longest(self.y, dy), _longest(self.z, dz)) * _BACK
+        primal_step = min(_longest(self.x, dx), _longest(self.s, ds)) * self.reach
+        dual_step = min(_longest(self.y, dy), _longest(self.z, dz)) * self.reach
         self.x = [x + primal_step * a for x, a in zip(self.x, dx, strict=True)]
         self.s = [s + primal_step * a for s, a in zip(self.s, ds, strict=True)]
         self.y = [y + dual_step * a for y, a in zip(self.y, dy, strict=True)]

@@ -26,8 +26,13 @@ Array = npt.NDArray[Any]
 
 _STEPS = 120
 _IDLE = 12
+_REACHES = (0.99, 0.9, 0.7)
+"""How far towards the boundary steps go; shorter ones are slower and safer, and come later."""
 _SMALL = 20_000
 _FINEST = 10_000
+
+SPREAD = 8.0
+"""By how much thresholds on edges or triangles are raised; see :func:`base_threshold`."""
 
 
 def solve_bundles(bundles: Bundles, tau: float, *, gap: float) -> Bracket:
@@ -52,7 +57,9 @@ def solve_bundles(bundles: Bundles, tau: float, *, gap: float) -> Bracket:
     if not (tau / _FINEST <= gap < np.inf):
         raise InputError(f"gap must be at least tau / {_FINEST}; got {gap!r}.")
     run = _Run(bundles, tau)
-    run.interior(gap)
+    for reach in _REACHES:
+        if run.upper - run.lower > gap:
+            run.interior(gap, reach)
     if run.upper - run.lower > gap and len(bundles.leaves) <= _SMALL:
         run.highs()
     if run.upper - run.lower > gap:
@@ -74,9 +81,9 @@ class _Run:
         self.lower, self.upper = 0.0, np.inf
         self.full = self.tables.slope[bundles.sizes - 1]
 
-    def interior(self, gap: float) -> None:
+    def interior(self, gap: float, reach: float) -> None:
         problem = reduce(self.bundles, self.tau, self.active)
-        run = Interior(problem)
+        run = Interior(problem, reach)
         idle = 0
         for _ in range(_STEPS):
             before = self.upper - self.lower
@@ -134,10 +141,11 @@ class BundleTruncation:
 
     ``decide`` says whether D(tau) <= level + eta, where D(tau) is the least fractional number of
     nodes to delete so that everyone left is in at most t(tau) *edges* (stars) or *triangles*
-    (k_triangles), and t is a fixed increasing function: a node of degree t is the centre of tau
-    stars; a node of a complete graph with t triangles each is in tau k-triangles. As the deletion
-    value of a relation, D moves by at most one with one node, whatever t is; only accuracy depends
-    on t. It spares the deletion problem on the far more numerous copies.
+    (k_triangles), and t is a fixed increasing function (:func:`base_threshold`): a node of degree
+    d is the centre of C(d, k) stars; nodes of a complete graph are in so many triangles and so many
+    k-triangles. As the deletion value of a relation, D moves by at most one with one node,
+    whatever t is; only accuracy depends on t. It spares the deletion problem on the far more
+    numerous copies.
     """
 
     def __init__(self, query: Query, graph: Graph, *, eta: Number = ETA) -> None:
@@ -161,11 +169,19 @@ class BundleTruncation:
 def base_threshold(query: Query, tau: float) -> float:
     """Return t(tau): how many edges, or triangles, go with tau copies. A public function.
 
+    Mechanisms raise the threshold at which D is small by a factor, because that is where many
+    participants stick out. Copies grow faster than edges, so the factor is meant for the edges
+    here: t(tau) = (edges that go with SPREAD·tau copies) / SPREAD.
+
     Example:
         >>> from tulle.graphs.queries import stars
-        >>> round(base_threshold(stars(2), 45.0), 6)
+        >>> round(SPREAD * base_threshold(stars(2), 45.0 / SPREAD), 6)
         10.0
     """
+    return _base(query, SPREAD * tau) / SPREAD
+
+
+def _base(query: Query, tau: float) -> float:
     if isinstance(query, Stars):
         k = query.k
         return _inverse(lambda degree: _choose(degree, k), float(k - 1), tau)

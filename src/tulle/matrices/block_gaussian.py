@@ -34,8 +34,8 @@ class BlockGaussian(BlockMechanism):
     Error:
         sqrt(2 / pi)·(sum_k n_k^(2/3)·m_k^(1/3))^(3/2) / sqrt(2·rho) in all cells together, for
         the worst m. The way through rho is certified for noise on whole numbers; the analytic
-        calibration of Balle & Wang (2018), which is for continuous noise, would need some
-        percent less noise.
+        calibration of Balle & Wang (2018), which is for continuous noise, would need 5 to 9 %
+        less noise.
 
     Reference:
         Brunet, Canard, Gambs & Olivier, Novel differentially private mechanisms for graphs, 2016,

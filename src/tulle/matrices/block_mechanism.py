@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, text
+from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -54,7 +55,8 @@ class BlockMechanism(Mechanism):
         budget = self.budget(terms)
         if query.step is None:
             rough = self._scales(frame, budget)
-            exponent = step_exponent(rough, np.array([*frame.totals, frame.total]))
+            lowest = min(float(frame.cells[frame.labels >= 0].min()), frame.total)
+            exponent = step_exponent(rough, np.array([lowest, *frame.totals, frame.total]))
         else:
             exponent = round(math.log2(query.step))
         limits = limits_of(frame, exponent, declared_lengths(query))
@@ -98,6 +100,12 @@ class BlockMechanism(Mechanism):
                 "or a larger epsilon."
             )
         return exact
+
+    def guarantee(self, terms: Terms, settings: Parameters) -> Guarantee:
+        found = super().guarantee(terms, settings)
+        if weights_query(terms).reference is None:
+            return found
+        return replace(found, assumptions=("the reference is public, or of other people",))
 
     def law(self, settings: Parameters) -> BlockLaw:
         """Return the law of the noise."""

@@ -22,6 +22,9 @@ from tulle.matrices.block_labels import Plate, read_labels
 from tulle.matrices.contributions import Contributions
 from tulle.noise import exponential
 
+STEEPNESS = 2
+"""A candidate is exp of this times as likely as the next larger one, before any data."""
+
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
 
@@ -133,7 +136,7 @@ class BlockQuantiles(Mechanism):
         Pure epsilon per participant, epsilon / K for each of K blocks. A candidate c has the
         score -|(1 - q)·within - q·above|, counting the people of the block whose sum is within c
         or above. One participant more or less changes one of the counts by one, hence the score
-        by at most max(q, 1 - q). Each candidate starts out exp(1) times as likely as the next
+        by at most max(q, 1 - q). Each candidate starts out exp(2) times as likely as the next
         larger one, whatever the data: where none of them cuts anybody, the smallest is wanted.
 
     Error:
@@ -148,7 +151,7 @@ class BlockQuantiles(Mechanism):
         >>> people = list(range(500))
         >>> visits = tulle.Contributions(
         ...     people, [0] * 500, [0] * 500, [1.0] * 400 + [50.0] * 100, rows=1, columns=1)
-        >>> query = tulle.block_bounds(0.5, [1, 10, 100])
+        >>> query = tulle.block_bounds(0.5, [1, 100])
         >>> tulle.release(visits, query, unit="participant", epsilon=5.0).value.tolist()
         [1.0]
     """
@@ -187,7 +190,8 @@ class BlockQuantiles(Mechanism):
         assert isinstance(terms.query, BlockBounds)
         assert isinstance(dataset, Contributions)
         epsilon, moved = rational(settings["epsilon"]), rational(settings["sensitivity"])
-        later = np.arange(len(terms.query.candidates.values)).astype(object) * loss_scale(settings)
+        places = np.arange(len(terms.query.candidates.values)).astype(object)
+        later = places * STEEPNESS * loss_scale(settings)
         chosen = [
             exponential((row - later).tolist(), epsilon=epsilon, sensitivity=moved, source=source)
             for row in terms.query.scores(dataset)

@@ -19,7 +19,7 @@ from tulle.relations.laws import TruncationLaw
 from tulle.relations.queries import Total
 from tulle.relations.recursive import TruncationMechanism
 from tulle.relations.relation import Relation
-from tulle.relations.truncation import GAP, Truncation, truncate
+from tulle.relations.truncation import GAP, Truncation
 
 FAILURE = 0.1
 """The chance, in all, that some threshold's noise carries it above the truth."""
@@ -68,16 +68,15 @@ class Race(TruncationMechanism):
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         if like is None:
             return Prediction(None, None)
-        relation = self.relation(terms, like)
-        shortfall, scale = 0.0, Fraction(0)
-        positive, negative = relation.parts()
-        for part in (positive, negative) if self.signed(terms.query) else (positive,):
-            best = max(
-                (truncation_value - penalty, spread)
-                for truncation_value, penalty, spread in self._lanes(truncate(part), settings)
+        best, scale = 0.0, Fraction(0)
+        for sign, truncation in self.parts(terms, like):
+            value, spread = max(
+                (value - penalty, spread)
+                for value, penalty, spread in self._lanes(truncation, settings)
             )
-            shortfall += max(part.total - best[0], 0.0)
-            scale += best[1]
+            best += sign * max(value, 0.0)
+            scale += spread
+        shortfall = abs(float(terms.query.truth(like)) - best)
         return Prediction(None, TruncationLaw(scale, 0.0, shortfall))
 
     def _lanes(

@@ -113,7 +113,7 @@ class Recursive(TruncationMechanism):
             selection_share=options.get("selection_share", SELECTION_SHARE)
         )
         epsilon = terms.epsilon / (2 if self.signed(terms.query) else 1)
-        default = BETA * min(1.0, math.sqrt(float(epsilon)))
+        default = max(BETA * min(1.0, math.sqrt(float(epsilon))), 1e-4)
         beta = float(validate.positive(beta=options.get("beta", default)))
         theta = float(validate.positive(theta=options.get("theta", THETA)))
         reach = float(validate.positive(reach=options.get("reach", REACH)))
@@ -133,15 +133,14 @@ class Recursive(TruncationMechanism):
         if like is None:
             return Prediction(None, None)
         chosen = Choice.of(settings)
-        scale, slack, shortfall = Fraction(0), 0.0, 0.0
-        positive, negative = self.relation(terms, like).parts()
-        for part in (positive, negative) if self.signed(terms.query) else (positive,):
-            truncation = truncate(part)
+        scale, slack, cut = Fraction(0), 0.0, 0.0
+        for sign, truncation in self.parts(terms, like):
             tau = chosen.threshold(least_level(truncation, chosen.thresholds))
             noise = chosen.noise(tau)
             scale += noise.scale
             slack += noise.slack
-            shortfall += max(part.total - truncation.value(tau, GAP * tau), 0.0)
+            cut += sign * truncation.value(tau, GAP * tau)
+        shortfall = abs(float(terms.query.truth(like)) - cut)
         return Prediction(None, TruncationLaw(scale, slack, shortfall))
 
     def run_parts(

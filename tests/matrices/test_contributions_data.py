@@ -69,7 +69,7 @@ def test_facts_are_equal_on_neighbours_which_lack_one_individual():
     found = list(trips.neighbours("participant"))
     assert [n.totals().sum() for n in found] == [4.0, 3.5]
     assert all(n.facts("participant") == trips.facts("participant") for n in found)
-    empty = list(found[0].neighbours("participant"))[0]
+    empty = next(found[0].neighbours("participant"))
     assert empty.individuals() == 0
     assert not empty.totals().any()
 
