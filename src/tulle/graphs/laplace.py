@@ -15,7 +15,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.queries import GraphQuery
+from tulle.graphs.queries import GraphQuery, PatternQuery
 from tulle.graphs.settings import graph_query, node_count
 from tulle.noise import discrete_laplace
 
@@ -49,6 +49,10 @@ class Laplace(Mechanism):
 
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, GraphQuery) and unit.name == "edge"
+
+    def offers(self, query: Query, unit: Unit) -> bool:
+        """One edge can be in nearly all copies of a pattern: plain noise drowns those counts."""
+        return not isinstance(query, PatternQuery)
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)

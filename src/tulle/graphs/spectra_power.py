@@ -107,7 +107,8 @@ class _Iteration(Mechanism):
         """Return iterations, reach and threshold, from public facts.
 
         More noise, by epsilon or by size, asks for harder clipping; a single vector starts well
-        (from all ones) and can be cleaned of more. Found on public networks: see benchmarks/spectra.py.
+        (from all ones) and can be cleaned of more. Found on public networks, with
+        benchmarks/spectra.py.
         """
         if k == 1 and epsilon < 2:
             return (4, "0.5", "2") if nodes <= _LARGE else (5, "0.15", "3")

@@ -210,9 +210,11 @@ def decompose_topology(topology: Topology, settings: Parameters) -> Spectrum:
 def _cleaned(matrix: FlippedMatrix, columns: Floats, rounds: int) -> Floats:
     """Return columns after iterations that set to zero what the noise alone could explain."""
     for _ in range(rounds):
-        left, size, _ = np.linalg.svd(matrix @ columns, full_matrices=False)
-        kept = shrink(left * size, _THRESHOLD * matrix.noise)
-        columns, _ = np.linalg.qr(np.where(kept.any(axis=0), kept, left * size))
+        image = matrix @ columns
+        # Turned so that its columns are orthogonal, the strongest first; far cheaper than an SVD.
+        image = image @ np.linalg.eigh(image.T @ image)[1][:, ::-1]
+        kept = shrink(image, _THRESHOLD * matrix.noise)
+        columns, _ = np.linalg.qr(np.where(kept.any(axis=0), kept, image))
     return columns
 
 
