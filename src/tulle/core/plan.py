@@ -250,7 +250,14 @@ def _plan_leaf(
                 refused.append((name, reason))
             continue
         item.check_options(options if mechanism is not None else {})
-        settings = item.settings(terms, options if mechanism is not None else {})
+        try:
+            settings = item.settings(terms, options if mechanism is not None else {})
+        except QueryError as error:
+            if mechanism is not None:
+                raise
+            # What one mechanism cannot do by the public facts, another may.
+            refused.append((name, str(error)))
+            continue
         offers.append(
             Offer(
                 terms,
@@ -266,6 +273,9 @@ def _plan_leaf(
             f"Options ({', '.join(options)}) belong to a mechanism: name it with mechanism=."
         )
     if not offers:
+        reasons = list(dict.fromkeys(reason for _, reason in refused))
+        if len(reasons) == 1 and len(refused) > 1:
+            raise QueryError(reasons[0])
         why = "; ".join(f"{name}: {reason}" for name, reason in refused)
         raise QueryError(f"No mechanism answers {terms.query} at this guarantee ({why}).")
     offers.sort(key=lambda offer: offer.prediction.rank())

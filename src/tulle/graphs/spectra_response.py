@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
+from tulle.core.errors import QueryError
 from tulle.core.exact import text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
@@ -165,6 +166,11 @@ class SpectralResponse(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)
+        if nodes > LARGEST_OFFERED:
+            raise QueryError(
+                f"spectral_response draws a coin for every pair of nodes and is for at most "
+                f"{LARGEST_OFFERED:,} nodes; the graph has {nodes:,}. Use power or power_pure."
+            )
         flip = flip_probability(terms.epsilon)
         return {
             "nodes": nodes,
@@ -177,9 +183,6 @@ class SpectralResponse(Mechanism):
         }
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        nodes = int(settings["nodes"])
-        if nodes > LARGEST_OFFERED:
-            return Prediction(None, None, math.inf)
         if not isinstance(like, Graph):
             return Prediction(None, None, 1.0)
         known = public_spectrum(like, int(settings["k"]))
