@@ -120,7 +120,7 @@ def test_bad_words(
 
 
 def test_a_question_that_no_mechanism_answers_per_node(run: Run, friends: Path) -> None:
-    words = (friends, "k_triangles(2)", "--unit", "node", "--epsilon", "1")
+    words = (friends, "degrees", "--unit", "node", "--epsilon", "1")
     for arguments in (
         ("plan", *words),
         ("ask", *words, "--ledger", "new.ledger", "--budget", "1"),

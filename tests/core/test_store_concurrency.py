@@ -226,7 +226,7 @@ def test_the_race_catches_a_store_that_checks_outside_the_transaction(
 
     def append(self: Store, kind: str, account: str, body: Any, *, guard: Any) -> Entry:
         guard(self.entries(account))
-        time.sleep(0.002)
+        time.sleep(0.05)  # long enough that the others look at the same entries
         return honest(self, kind, account, body)
 
     monkeypatch.setattr(Store, "append", append)
