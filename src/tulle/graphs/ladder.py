@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
@@ -42,9 +43,9 @@ class _Ladder(Mechanism):
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, PROFILED) and unit.name == "edge"
 
+    @abstractmethod
     def rates(self, epsilon: Fraction, options: Parameters) -> tuple[Fraction, Fraction]:
         """Return the decay per rung and the smoothing of the widths (zero for none)."""
-        raise TypeError("each ladder has its own rates")
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)

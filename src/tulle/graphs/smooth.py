@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
@@ -106,13 +107,13 @@ class _Smooth(Mechanism):
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, PROFILED) and unit.name == "edge"
 
+    @abstractmethod
     def rates(self, epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
         """Return alpha, the noise is S/alpha, and beta, the smoothness of S."""
-        raise TypeError("each version has its own rates")
 
+    @abstractmethod
     def noise(self, scale: Fraction, source: Source | None) -> int:
         """Draw the noise of that scale, rounded to a whole number."""
-        raise TypeError("each version has its own noise")
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)
@@ -269,9 +270,9 @@ class SmoothLaw(SpreadLaw):
         # Rounding to a whole number moves the noise by at most one half.
         return math.ceil(widen_up(scale * self.quantile(1 - failure) + 0.5))
 
+    @abstractmethod
     def quantile(self, level: float) -> float:
         """Return the two-sided quantile of the noise at scale one."""
-        raise TypeError("each version has its own quantile")
 
 
 @registry.register("law", "graph", "smooth")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
@@ -116,17 +117,17 @@ class _Iteration(Mechanism):
             return 5, "0.8", "2.5"
         return self.many, "0.15" if epsilon < 2 else "0.25", "0.7"
 
+    @abstractmethod
     def spread(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
         """Return the name and value of the noise's parameter."""
-        raise NotImplementedError
 
+    @abstractmethod
     def deviation(self, settings: Parameters) -> float:
         """Return the standard deviation of the noise on a whole entry."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self, settings: Parameters, size: tuple[int, int], source: Source | None) -> Wholes:
         """Draw the noise of one round."""
-        raise NotImplementedError
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)

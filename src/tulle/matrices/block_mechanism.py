@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
@@ -41,13 +42,13 @@ class BlockMechanism(Mechanism):
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, Weights) and unit.name == "participant"
 
+    @abstractmethod
     def budget(self, terms: Terms) -> Fraction:
         """Return what the sum of mass / scale (or mass / variance) over blocks may be at most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self, scale: Fraction, count: int, source: Source | None) -> Wholes:
         """Draw the noise of one block, one number for each of its cells."""
-        raise NotImplementedError
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query = weights_query(terms)

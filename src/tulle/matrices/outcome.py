@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,15 +33,15 @@ class XorMechanism(Mechanism):
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, Xor) and self.answers(query, unit.name)
 
+    @abstractmethod
     def answers(self, query: Xor, unit: str) -> bool:
         """Say whether it draws the noise of this family for this unit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def noise(
         self, terms: Terms, settings: Parameters, source: Source | None
     ) -> npt.NDArray[np.uint8]:
         """Draw the noise pattern, in the shape of the matrix."""
-        raise NotImplementedError
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = FlipLaw(settings["flip"], settings["rows"] * settings["columns"])
