@@ -15,7 +15,6 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import FrameType
@@ -23,21 +22,20 @@ from typing import Any, ClassVar
 
 import numpy  # noqa: F401 - warm before forking: a release names its version
 import pytest
+from ledger_toy import Jar, Marbles, Shaker
 
 import tulle.core
 from tulle.core import registry
 from tulle.core import session as session_module
 from tulle.core.chain import canonical
-from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError
 from tulle.core.ledger import Ledger
-from tulle.core.mechanism import Mechanism, Outcome, Prediction
+from tulle.core.mechanism import Outcome
 from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.session import Session
 from tulle.core.source import Source
 from tulle.core.store import verify as verify_file
-from tulle.core.unit import Unit
 
 # Newer Pythons warn of every fork in a process with threads; the children here use none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -47,42 +45,8 @@ PRICE, TOTAL = Fraction(1, 10), Fraction(3, 10)
 ASKS = (0, 1, 1, 2)  # the third is the second once more and must be free
 
 
-class Jar(Dataset):
-    """The least of all datasets: a number of marbles."""
-
-    kind = "crash jar"
-    units = ("participant",)
-
-    def facts(self, unit: Unit) -> Mapping[str, Any]:
-        return {"most": 9}
-
-    def neighbours(self, unit: Unit) -> Iterator[Dataset]:
-        yield Jar()
-
-
-@dataclass(frozen=True)
-class Marbles(Query):
-    colour: int = 0
-    name: ClassVar[str] = "marbles"
-    kind: ClassVar[str] = Jar.kind
-
-    def truth(self, dataset: Any) -> int:
-        return 4
-
-
-class Shake(Mechanism):
+class Shake(Shaker):
     """Add a few random bits: no privacy, but randomness that can be watched."""
-
-    name, kind, title, reference = "shake", Jar.kind, "adds bits", "none"
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return True
-
-    def settings(self, terms: Any, options: Any) -> dict[str, Any]:
-        return {}
-
-    def predict(self, terms: Any, settings: Any, like: Any) -> Prediction:
-        return Prediction(None, None)
 
     def run(self, terms: Any, settings: Any, dataset: Any, source: Source | None) -> Outcome:
         assert source is not None

@@ -16,25 +16,22 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy  # noqa: F401 - warm before forking: a release names its version
 import pytest
+from ledger_toy import Jar, Marbles, Shaker
 
 from tulle.core import registry, store_file
 from tulle.core import store as store_module
-from tulle.core.dataset import Dataset
 from tulle.core.errors import LedgerError
 from tulle.core.ledger import Ledger
-from tulle.core.mechanism import Mechanism, Outcome, Prediction
-from tulle.core.query import Query
+from tulle.core.mechanism import Outcome
 from tulle.core.session import Session
 from tulle.core.source import Source
 from tulle.core.store import verify as verify_file
-from tulle.core.unit import Unit
 
 # Newer Pythons warn of every fork in a process with threads; the children here use none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -43,39 +40,7 @@ PRICE, BOOKED = Fraction(1, 100), 12
 LEFT = 1 - PRICE * BOOKED
 
 
-class Jar(Dataset):
-    kind = "fault jar"
-    units = ("participant",)
-
-    def facts(self, unit: Unit) -> Mapping[str, Any]:
-        return {"most": 9}
-
-    def neighbours(self, unit: Unit) -> Iterator[Dataset]:
-        yield Jar()
-
-
-@dataclass(frozen=True)
-class Marbles(Query):
-    colour: int = 0
-    name: ClassVar[str] = "marbles"
-    kind: ClassVar[str] = Jar.kind
-
-    def truth(self, dataset: Any) -> int:
-        return 4
-
-
-class Shake(Mechanism):
-    name, kind, title, reference = "shake", Jar.kind, "adds bits", "none"
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return True
-
-    def settings(self, terms: Any, options: Any) -> dict[str, Any]:
-        return {}
-
-    def predict(self, terms: Any, settings: Any, like: Any) -> Prediction:
-        return Prediction(None, None)
-
+class Shake(Shaker):
     def run(self, terms: Any, settings: Any, dataset: Any, source: Source | None) -> Outcome:
         assert source is not None
         return Outcome(int.from_bytes(source.read(4), "big"), None)

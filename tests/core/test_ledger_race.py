@@ -9,24 +9,21 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy  # noqa: F401 - warm before forking: a release names its version
 import pytest
+from ledger_toy import Jar, Marbles, Shaker
 
 from tulle.core import registry
 from tulle.core.chain import Entry
-from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError
 from tulle.core.ledger import Ledger
-from tulle.core.mechanism import Mechanism, Outcome, Prediction
-from tulle.core.query import Query
+from tulle.core.mechanism import Outcome
 from tulle.core.session import Session
 from tulle.core.store import Store
-from tulle.core.unit import Unit
 
 # Newer Pythons warn of every fork in a process with threads; the children here use none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -35,39 +32,7 @@ PROCESSES, AFFORDED = 64, 40
 PRICE = Fraction(1, 40)
 
 
-class Jar(Dataset):
-    kind = "race jar"
-    units = ("participant",)
-
-    def facts(self, unit: Unit) -> Mapping[str, Any]:
-        return {"most": 9}
-
-    def neighbours(self, unit: Unit) -> Iterator[Dataset]:
-        yield Jar()
-
-
-@dataclass(frozen=True)
-class Marbles(Query):
-    colour: int = 0
-    name: ClassVar[str] = "marbles"
-    kind: ClassVar[str] = Jar.kind
-
-    def truth(self, dataset: Any) -> int:
-        return 4
-
-
-class Shake(Mechanism):
-    name, kind, title, reference = "shake", Jar.kind, "adds bits", "none"
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return True
-
-    def settings(self, terms: Any, options: Any) -> dict[str, Any]:
-        return {}
-
-    def predict(self, terms: Any, settings: Any, like: Any) -> Prediction:
-        return Prediction(None, None)
-
+class Shake(Shaker):
     def run(self, terms: Any, settings: Any, dataset: Any, source: Any) -> Outcome:
         return Outcome(int.from_bytes(os.urandom(4), "big"), None)
 
