@@ -13,7 +13,7 @@ from tulle.core.registry import announce
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tulle import noise, surveys
+    from tulle import attacks, genomes, models, noise, surveys
     from tulle.core.errors import (
         BudgetError,
         InputError,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tulle.core.release import Release
     from tulle.core.session import Session, release
     from tulle.core.unit import Unit
+    from tulle.genomes.data import Genotypes
     from tulle.graphs.data import Graph
     from tulle.graphs.queries import (
         cliques,
@@ -43,11 +44,25 @@ if TYPE_CHECKING:
     )
     from tulle.graphs.response import topology
     from tulle.graphs.spectra import eigenvalues, spectrum
+    from tulle.graphs.statistics import (
+        assortativity,
+        average_clustering,
+        chains,
+        clustering,
+        degree_of,
+        modularity,
+        transitivity,
+        triangles_at,
+        triangles_per_node,
+        triples_per_node,
+    )
+    from tulle.graphs.synthesis.query import synthetic
     from tulle.matrices.block_quantiles import block_bounds
     from tulle.matrices.contributions import Contributions
     from tulle.matrices.data import BinaryMatrix
     from tulle.matrices.queries import xor
     from tulle.matrices.weights import weights
+    from tulle.metrics.comparison import compare
     from tulle.sql.data import Database
     from tulle.sql.queries import sql
     from tulle.surveys.data import Survey
@@ -67,6 +82,7 @@ _HOMES = {
     "tulle.core.release": ("Release",),
     "tulle.core.session": ("Session", "release"),
     "tulle.core.unit": ("Unit",),
+    "tulle.genomes.data": ("Genotypes",),
     "tulle.graphs.data": ("Graph",),
     "tulle.graphs.queries": (
         "cliques",
@@ -82,11 +98,25 @@ _HOMES = {
     ),
     "tulle.graphs.response": ("topology",),
     "tulle.graphs.spectra": ("eigenvalues", "spectrum"),
+    "tulle.graphs.statistics": (
+        "assortativity",
+        "average_clustering",
+        "chains",
+        "clustering",
+        "degree_of",
+        "modularity",
+        "transitivity",
+        "triangles_at",
+        "triangles_per_node",
+        "triples_per_node",
+    ),
+    "tulle.graphs.synthesis.query": ("synthetic",),
     "tulle.matrices.block_quantiles": ("block_bounds",),
     "tulle.matrices.contributions": ("Contributions",),
     "tulle.matrices.data": ("BinaryMatrix",),
     "tulle.matrices.queries": ("xor",),
     "tulle.matrices.weights": ("weights",),
+    "tulle.metrics.comparison": ("compare",),
     "tulle.sql.data": ("Database",),
     "tulle.surveys.data": ("Survey",),
 }
@@ -95,9 +125,12 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 # Which room provides what; core looks here and imports nothing by itself.
 announce("query", "graph", "tulle.graphs.queries")
 announce("query", "graph", "tulle.graphs.response")
+announce("query", "graph", "tulle.graphs.statistics")
+announce("query", "graph", "tulle.graphs.synthesis.query")
 announce("query", "database", "tulle.sql.queries")
 announce("mechanism", "database", "tulle.sql.mechanisms")
 announce("mechanism", "graph", "tulle.graphs.mechanisms")
+announce("mechanism", "graph", "tulle.graphs.synthesis.models")
 announce("stand-in", "graph", "tulle.graphs.stand_in")
 announce("law", "graph", "tulle.graphs.mechanisms")
 announce("query", "relation", "tulle.relations.queries")
@@ -105,18 +138,26 @@ announce("mechanism", "relation", "tulle.relations.mechanisms")
 announce("law", "relation", "tulle.relations.laws")
 announce("value", "topology", "tulle.graphs.response")
 announce("value", "spectrum", "tulle.graphs.spectra")
+announce("value", "synthetic", "tulle.graphs.synthesis.graph")
 announce("query", "matrix", "tulle.matrices.queries")
 announce("mechanism", "matrix", "tulle.matrices.mechanisms")
 announce("query", "contributions", "tulle.matrices.weights")
 announce("mechanism", "contributions", "tulle.matrices.mechanisms")
 announce("law", "contributions", "tulle.matrices.blocks")
 announce("law", "survey", "tulle.surveys.error_law")
+announce("query", "genotypes", "tulle.genomes.queries")
+announce("mechanism", "genotypes", "tulle.genomes.mechanisms")
+announce("law", "genotypes", "tulle.genomes.top")
+announce("query", "table", "tulle.models.queries")
+announce("mechanism", "table", "tulle.models.mechanisms")
+announce("law", "table", "tulle.models.error_law")
 
 __all__ = [
     "BinaryMatrix",
     "BudgetError",
     "Contributions",
     "Database",
+    "Genotypes",
     "Graph",
     "Guarantee",
     "InputError",
@@ -130,14 +171,23 @@ __all__ = [
     "TulleError",
     "Unit",
     "UnitError",
+    "assortativity",
+    "average_clustering",
     "block_bounds",
+    "chains",
     "cliques",
+    "clustering",
+    "compare",
     "cycles",
     "degree_distribution",
+    "degree_of",
     "degrees",
     "edges",
     "eigenvalues",
+    "genomes",
     "k_triangles",
+    "models",
+    "modularity",
     "noise",
     "paths",
     "release",
@@ -146,8 +196,13 @@ __all__ = [
     "stars",
     "subgraphs",
     "surveys",
+    "synthetic",
     "topology",
+    "transitivity",
     "triangles",
+    "triangles_at",
+    "triangles_per_node",
+    "triples_per_node",
     "weights",
     "xor",
 ]

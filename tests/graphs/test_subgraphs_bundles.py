@@ -13,10 +13,12 @@ from subgraph_reference import one_of_each
 import tulle
 from tulle.core.errors import InputError, QueryError
 from tulle.core.query import Query
+from tulle.graphs import subgraph_packing
 from tulle.graphs.data import Graph
 from tulle.graphs.generators import barabasi_albert, erdos_renyi
 from tulle.graphs.subgraph_bounds import Tables, lower_bound, upper_bound
 from tulle.graphs.subgraph_bundles import Bundles, bundles_of
+from tulle.graphs.subgraph_interior import Interior
 from tulle.graphs.subgraph_packing import SPREAD, BundleTruncation, base_threshold, solve_bundles
 from tulle.graphs.subgraph_relation import relation_of
 from tulle.relations.packing import PackingProblem, solve
@@ -114,6 +116,29 @@ def test_brackets_hold_the_exact_value(query: Query, unit: str) -> None:
             value = exact(bundles, tau)
             assert bracket.upper - bracket.lower <= tau / 200
             assert bracket.lower - 1e-9 * tau <= value <= bracket.upper + 1e-9 * tau
+
+
+@pytest.mark.parametrize("query", QUESTIONS, ids=str)
+def test_the_slow_method_arrives_by_itself(query: Query, monkeypatch) -> None:
+    monkeypatch.setattr(subgraph_packing, "_REACHES", ())
+    monkeypatch.setattr(subgraph_packing, "_SMALL", -1)
+    for graph in (barabasi_albert(40, 4, seed=1), erdos_renyi(14, 0.6, seed=2)):
+        bundles = bundles_of(query, graph, "node")
+        for part in (0.02, 0.2, 0.6):
+            tau = part * bundles.loads().max(initial=1.0)
+            bracket = solve_bundles(bundles, tau, gap=tau / 100)
+            assert bracket.upper - bracket.lower <= tau / 100
+            assert bracket.lower - 1e-9 * tau <= exact(bundles, tau) <= bracket.upper + 1e-9 * tau
+
+
+def test_nothing_that_goes_wrong_in_the_fast_methods_ends_in_an_error(monkeypatch) -> None:
+    monkeypatch.setattr(Interior, "advance", lambda self: self.x[0].fill(np.nan))
+    monkeypatch.setattr(subgraph_packing, "_SMALL", -1)
+    bundles = bundles_of(tulle.stars(2), barabasi_albert(40, 4, seed=1), "node")
+    tau = 0.2 * bundles.loads().max()
+    bracket = solve_bundles(bundles, tau, gap=tau / 100)
+    assert bracket.lower <= exact(bundles, tau) <= bracket.upper
+    assert bracket.upper - bracket.lower <= tau / 100
 
 
 def test_any_vectors_give_true_bounds() -> None:

@@ -124,8 +124,9 @@ def load(connection: Any, rows: Rows) -> Any:
     return connection
 
 
-def connect(rows: Rows) -> Database:
-    return Database.connect(load(duckdb.connect(), rows), owners=OWNERS, public=PUBLIC)
+def connect(rows: Rows, ranges: Any = None) -> Database:
+    connection = load(duckdb.connect(), rows)
+    return Database.connect(connection, owners=OWNERS, public=PUBLIC, ranges=ranges)
 
 
 Summary = dict[tuple[frozenset[frozenset[Any]], bool], float]

@@ -196,9 +196,9 @@ def test_a_missing_library_names_its_extra(
 def test_a_question_is_checked_against_public_facts_before_anything_is_spent() -> None:
     database = connect(random_world(1))
     facts = database.facts(database.check_unit("participant"))
-    sql("SELECT COUNT(*) FROM edge JOIN item ON a = sku").check(facts)
+    sql("SELECT COUNT(*) FROM edge JOIN item ON a = sku").bound_to(facts)
     with pytest.raises(QueryError, match="no table secret"):
-        sql("SELECT COUNT(*) FROM secret").check(facts)
+        sql("SELECT COUNT(*) FROM secret").bound_to(facts)
 
 
 def test_equal_looking_groups_are_different_questions() -> None:

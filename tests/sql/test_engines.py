@@ -54,6 +54,10 @@ def same(
         np.testing.assert_allclose(question.truth(one), question.truth(other), err_msg=text)
 
 
+RANGES = {"orders.price": (0, 2.5), "edge.w": (-1, None)}
+RANGED = "SELECT SUM(price * (w + 1)) FROM orders JOIN edge ON a = cust WHERE price < 2.5 OR w > -1"
+
+
 def literal(value: Any) -> str:
     if value is None:
         return "NULL"
@@ -90,6 +94,9 @@ def test_postgresql_gives_the_same_relations(postgres_url: str) -> None:
         same(plain, embedded, text, groups)
     for text, dialect in DIALECTS:
         same(plain, embedded, text, None, dialect=dialect)
+    cut = Database.connect(postgres_url, owners=OWNERS, public=PUBLIC, ranges=RANGES)
+    same(cut, connect(rows, RANGES), RANGED, None)
+    cut.close()
     assert str(database.schema.owners["note"][0]) == 'Of -> "Odd Table"[Owner]'
     odd = gather_tuples(database, sql('SELECT SUM("select") FROM "Odd Table" WHERE "Owner" > \'\''))
     assert odd.names == (("person", "B"), ("person", "é"))
@@ -121,6 +128,8 @@ def test_spark_gives_the_same_relations(spark_session: Any, tmp_path: Any) -> No
     database = Database.connect(spark_session, owners=OWNERS, public=PUBLIC)
     for text, groups in [*FEW, GROUPED[0]]:
         same(database, embedded, text, groups, truth=groups is not None)
+    cut = Database.connect(spark_session, owners=OWNERS, public=PUBLIC, ranges=RANGES)
+    same(cut, connect(rows, RANGES), RANGED, None)
     with pytest.raises(QueryError, match="secret has no owners"):
         relation_of(database, sql("SELECT COUNT(*) FROM secret"))
     database.close()

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tulle.core.errors import InputError, QueryError
+from tulle.sql.catalogue import Keys
 from tulle.sql.owners import parse_owner, parse_owners
-from tulle.sql.schema import Keys, Schema
+from tulle.sql.schema import Schema
 
 SHOP = {
     "customer": {"c_custkey": "BIGINT", "c_name": "VARCHAR"},

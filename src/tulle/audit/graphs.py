@@ -17,6 +17,24 @@ from tulle.audit.spectra import DRAWN_SPECTRA, SPECTRA, SPECTRA_DESCRIBERS, is_s
 from tulle.audit.spectra import OPTIONS as SPECTRA_OPTIONS
 from tulle.audit.spectra import finish as finish_spectrum
 from tulle.audit.spectra import small_graphs as small_spectra
+from tulle.audit.statistics import COUNTS as STATISTIC_COUNTS
+from tulle.audit.statistics import (
+    DRAWN_STATISTICS,
+    STATISTICS,
+    STATISTICS_DESCRIBERS,
+    is_statistical,
+)
+from tulle.audit.statistics import OPTIONS as STATISTICS_OPTIONS
+from tulle.audit.statistics import finish as finish_statistic
+from tulle.audit.statistics import see as see_statistic
+from tulle.audit.synthesis import (
+    DRAWN_SYNTHESIS,
+    SYNTHESIS,
+    SYNTHESIS_DESCRIBERS,
+    finish_statistics,
+    is_synthesis,
+    see_statistics,
+)
 from tulle.audit.twins import Twin
 from tulle.audit.world import World
 from tulle.core.dataset import Dataset
@@ -53,6 +71,7 @@ QUESTIONS: tuple[GraphQuery, ...] = (
     *(cliques(k) for k in (3, 4, 5)),
     degrees(),
     degree_distribution(),
+    *STATISTIC_COUNTS,
 )
 """The questions of the audit; each mechanism is examined on those that it answers."""
 
@@ -185,6 +204,8 @@ DESCRIBERS: dict[str, Describer] = {
     "smooth_pure": describe_smooth_pure,
     "response": describe_response,
     **SPECTRA_DESCRIBERS,
+    **STATISTICS_DESCRIBERS,
+    **SYNTHESIS_DESCRIBERS,
 }
 """The closed form of each registered mechanism's run, by name."""
 
@@ -202,11 +223,12 @@ class Audited(Kind):
             return mechanism.questions
         if mechanism.name not in DESCRIBERS:
             return ()
-        asked = (*QUESTIONS, topology(), *SPECTRA)
+        asked = (*QUESTIONS, topology(), *SPECTRA, *STATISTICS, *SYNTHESIS)
         return [query for query in asked if mechanism.supports(query, Unit.of("edge"))]
 
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        return [query for query in self.questions(mechanism) if query in (*_DRAWN, *DRAWN_SPECTRA)]
+        drawn = (*_DRAWN, *DRAWN_SPECTRA, *DRAWN_STATISTICS, *DRAWN_SYNTHESIS)
+        return [query for query in self.questions(mechanism) if query in drawn]
 
     def describe(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
@@ -224,6 +246,10 @@ class Audited(Kind):
         name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
         if is_spectral(terms.query):
             return finish_spectrum(name, mechanism, terms, settings)
+        if is_statistical(name):
+            return finish_statistic(name, terms, settings)
+        if is_synthesis(terms.query):
+            return finish_statistics(name, mechanism, terms, settings)
         query = graph_query(terms)
         most = query.maximum(int(settings["nodes"]))
 
@@ -240,6 +266,11 @@ class Audited(Kind):
         return finish
 
     def observe(self, outcome: Outcome) -> Hashable:
+        if "statistics" in outcome.details:
+            return see_statistics(outcome)
+        seen = see_statistic(outcome)
+        if seen is not None:
+            return seen
         if isinstance(outcome.value, Topology):
             return number_of(outcome.value.bits())
         if isinstance(outcome.value, Spectrum) or np.asarray(outcome.value).dtype.kind == "f":
@@ -249,10 +280,10 @@ class Audited(Kind):
 
     def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
         name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
-        return SPECTRA_OPTIONS.get(name, ({},))
+        return (SPECTRA_OPTIONS | STATISTICS_OPTIONS).get(name, ({},))
 
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
-        if is_spectral(query):
+        if is_spectral(query) or is_synthesis(query):
             return small_spectra()
         if query.shape == "vector":
             path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
@@ -275,6 +306,8 @@ class Audited(Kind):
             *QUESTIONS,
             topology(),
             *SPECTRA,
+            *STATISTICS,
+            *SYNTHESIS,
             stars(50),
             k_triangles(50),
             cliques(50),

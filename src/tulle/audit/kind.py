@@ -102,9 +102,11 @@ class Kind(ABC):
 
 _KINDS: dict[str, str] = {
     "contributions": "tulle.audit.contributions",
+    "genotypes": "tulle.audit.genomes",
     "graph": "tulle.audit.graphs",
     "matrix": "tulle.audit.matrices",
     "relation": "tulle.audit.relations",
+    "table": "tulle.audit.models",
 }
 """Which module audits which kind of data; each has a class ``Audited``."""
 

@@ -15,6 +15,8 @@ from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
 from tulle.audit.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.spectra_twins import spectra_twins
+from tulle.audit.statistics_twins import statistics_twins
+from tulle.audit.synthesis_degrees_twins import degree_twins
 from tulle.audit.twins import Twin
 from tulle.audit.twins_response import response_twins
 from tulle.audit.twins_wrapped import OpenSpread, Scaled, Seeded, Skipping
@@ -322,6 +324,8 @@ def graph_twins() -> list[Twin]:
     return [
         *response_twins(),
         *spectra_twins(),
+        *statistics_twins(),
+        *degree_twins(),
         *Scaled.all(),
         *Seeded.all(),
         *OpenSpread.all(),

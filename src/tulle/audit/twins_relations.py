@@ -57,6 +57,9 @@ class _Whole:
     def decide(self, tau: float, level: int) -> bool:
         return self.honest.decide(tau, level)
 
+    def estimate(self, tau: float) -> float | None:
+        return self.honest.estimate(tau)
+
     def value(self, tau: float, gap: float) -> float:
         return self.total
 
@@ -158,6 +161,9 @@ class _Aside:
 
     def decide(self, tau: float, level: int) -> bool:
         return self.honest.decide(tau, level)
+
+    def estimate(self, tau: float) -> float | None:
+        return self.honest.estimate(tau)
 
     def value(self, tau: float, gap: float) -> float:
         # A fiftieth of the gap for the solver, the rest for mischief.

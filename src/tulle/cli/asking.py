@@ -12,12 +12,12 @@ from tulle.core.errors import BudgetError, InputError
 
 if TYPE_CHECKING:
     from tulle.cli.options import Price
+    from tulle.core.dataset import Dataset
     from tulle.core.ledger import Ledger
     from tulle.core.plan import Plan
     from tulle.core.query import Query
     from tulle.core.release import Release
     from tulle.core.session import Session
-    from tulle.graphs.data import Graph
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,15 @@ class Asking:
     query: Query
     price: Price
     mechanism: str | None
-    like: Graph | None
+    like: Dataset | None
     settings: Mapping[str, Any]
 
-    def plan(self, graph: Graph) -> Plan:
+    def plan(self, dataset: Dataset) -> Plan:
         """Plan it; nothing is spent."""
         from tulle.core.session import plan_for
 
         return plan_for(
-            graph,
+            dataset,
             self.query,
             unit=self.price.unit,
             epsilon=self.price.epsilon,
@@ -45,12 +45,12 @@ class Asking:
             options=self.settings,
         )
 
-    def release(self, graph: Graph) -> Release:
+    def release(self, dataset: Dataset) -> Release:
         """Answer it outside a ledger."""
         from tulle.core.session import release
 
         return release(
-            graph,
+            dataset,
             self.query,
             unit=self.price.unit,
             epsilon=self.price.epsilon,
@@ -84,7 +84,7 @@ class Purse:
 
     @classmethod
     def of(
-        cls, file: Path, account: str | None, edges: Path, budget: str | None, delta: str | None
+        cls, file: Path, account: str | None, named: str, budget: str | None, delta: str | None
     ) -> Purse:
         """Check the options; the account's name defaults to the file's, without its endings."""
         from tulle.core import validate
@@ -94,10 +94,10 @@ class Purse:
             validate.delta(budget_delta=delta or "0")
         elif delta is not None:
             raise InputError("--budget-delta goes with --budget, the account's total.")
-        name = account if account is not None else edges.name.split(".")[0] or edges.name
+        name = account if account is not None else named.split(".")[0] or named
         return cls(file, name, budget, delta)
 
-    def open(self, graph: Graph, asking: Asking) -> tuple[Ledger, Session]:
+    def open(self, dataset: Dataset, asking: Asking) -> tuple[Ledger, Session]:
         """Open the account. A new one is made only if the question can be planned and paid."""
         from tulle.core.ledger import Ledger
 
@@ -106,12 +106,12 @@ class Purse:
         epsilon: Any = self.budget
         delta: Any = self.budget_delta or "0"
         if self.account not in known:
-            self._check_new(sorted(known), asking.plan(graph))
+            self._check_new(sorted(known), asking.plan(dataset))
         elif epsilon is None:
             epsilon, delta = known[self.account].terms.epsilon, known[self.account].terms.delta
         ledger = ledger or Ledger(self.file)
         session = ledger.open(
-            self.account, graph, unit=asking.price.unit, epsilon=epsilon, delta=delta
+            self.account, dataset, unit=asking.price.unit, epsilon=epsilon, delta=delta
         )
         return ledger, session
 

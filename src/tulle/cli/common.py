@@ -40,7 +40,8 @@ _PATIENCE = 0.5
 """Seconds before a progress bar is worth showing."""
 
 _KEYWORD = re.compile(
-    r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta)="
+    r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
+    r"|ranges|groups|tables)="
     r"([^\s.,;:)])?"
 )
 

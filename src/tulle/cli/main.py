@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from tulle.cli import ask, audit, demo, ledger, plan
+from tulle.cli import (
+    ask,
+    audit,
+    demo,
+    ledger,
+    plan,
+    report,
+    sql,
+    studio,
+)
 from tulle.cli.common import BAD_INPUT, EXIT_CODES, print_json
 
 app = typer.Typer(
@@ -22,8 +31,11 @@ app = typer.Typer(
 )
 app.command()(plan.plan)
 app.command()(ask.ask)
+app.add_typer(sql.app, name="sql")
 app.add_typer(ledger.app, name="ledger")
 app.command()(audit.audit)
+app.command()(report.report)
+app.command()(studio.studio)
 app.command()(demo.demo)
 
 

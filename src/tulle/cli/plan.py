@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tulle.cli import options
+from tulle.cli.asking import Asking
 from tulle.cli.common import command, in_options, print_json, printer, waiting
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from tulle.core.dataset import Dataset
     from tulle.core.plan import Plan
 
 
@@ -37,27 +39,25 @@ def plan(
     network = options.Network(edges, nodes, columns, tuple(ignore or ()), format)
     graph, public = network.read(), options.read_like(like)
 
-    from tulle.core.session import plan_for
+    asking = Asking(query, price, mechanism, public, settings)
+    present(graph, asking, network.public(price), as_json=as_json)
 
+
+def present(dataset: Dataset, asking: Asking, public: str, *, as_json: bool, **more: Any) -> None:
+    """Plan a question and print the plan; ``public`` says what everybody may know.
+
+    ``more`` goes into the JSON document as it is.
+    """
     with waiting("planning"):
-        made = plan_for(
-            graph,
-            query,
-            unit=price.unit,
-            epsilon=price.epsilon,
-            delta=price.delta,
-            mechanism=mechanism,
-            like=public,
-            options=settings,
-        )
+        made = asking.plan(dataset)
     if as_json:
-        print_json({**made.to_json(), "public": network.public(price), "spent": "0"})
+        print_json({**made.to_json(), "public": public, **more, "spent": "0"})
         return
     out = printer()
     out.print(f"Plan for {made.query}", style="bold")
     out.print(str(made.guarantee))
     show(out, made)
-    for note in (*notes(made), network.public(price)):
+    for note in (*notes(made), public):
         out.print(note, style="dim")
     out.print("Nothing is spent.", style="green")
 

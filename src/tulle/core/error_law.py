@@ -18,6 +18,9 @@ from tulle.core import registry
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text, widen_up
 
+_SLICES = 20
+"""How many equally likely parts of a law stand for it when its variance is computed."""
+
 
 @dataclass(frozen=True)
 class ErrorLaw(ABC):
@@ -33,6 +36,11 @@ class ErrorLaw(ABC):
         """Return the ends between which the truth lies with probability ``level``."""
         width = self.half_width(level)
         return value - width, value + width
+
+    def variance(self) -> float:
+        """Return about the mean squared error, from the law's quantiles but for its far tail."""
+        sizes = [self.half_width((place + 0.5) / _SLICES) for place in range(_SLICES)]
+        return math.fsum(size * size for size in sizes) / _SLICES
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form."""
@@ -113,6 +121,12 @@ class LaplaceLaw(ErrorLaw):
         tail = math.log(2 / ((1 + q) * alpha)) * scale - 1
         width = max(0.0, widen_up(math.ceil(widen_up(tail)) * float(self.step)))
         return self.factor * width + self.slack
+
+    def variance(self) -> float:
+        """Return 2q / (1 - q)² steps squared, which is about 2·scale²; times the factor squared."""
+        rate = 1 / float(self.scale)
+        steps = 0.5 / math.sinh(rate / 2) ** 2 if rate < 700 else 0.0
+        return steps * (self.factor * float(self.step)) ** 2
 
 
 @registry.register("law", "core", "gaussian")

@@ -107,6 +107,10 @@ class Mechanism(ABC):
             InputError: for an option it does not know or cannot use.
         """
 
+    def tune(self, terms: Terms, options: Parameters, like: Dataset) -> Parameters:
+        """Return the options, those that the user left open chosen on a public stand-in."""
+        return options
+
     @abstractmethod
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         """Return the error to expect, from public facts and a public stand-in."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from tulle.core import registry, validate
+from tulle.core.arithmetic import predict_error, slopes
 from tulle.core.dataset import Dataset, Facts
+from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number, text
 from tulle.core.guarantee import Guarantee, display, floor_to
 from tulle.core.mechanism import Mechanism, Parameters, Prediction, Terms
-from tulle.core.query import Expression, Query, enclose, kind_of
+from tulle.core.query import Expression, Query, Tree, kind_of
+from tulle.core.splitting import Split, choose_split, even_shares, spreads_of
 from tulle.core.unit import Unit
+
+DECOMPOSED = "decomposed"
+"""The name of the route that answers a question through the expression that equals it."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,8 @@ class Offer:
     settings: Parameters
     guarantee: Guarantee
     prediction: Prediction
+    plan: Plan | None = None
+    """For an answer put together from other questions: the plan of that expression."""
 
     def to_json(self, chosen: bool) -> dict[str, Any]:
         """Return a JSON-able form."""
@@ -48,7 +56,8 @@ class Plan:
     """What answering would take. Made from public facts only; making it spends nothing.
 
     ``offers`` are sorted, the best first: that one is chosen. For an expression, ``parts`` has a
-    plan for each leaf and ``offers`` is empty.
+    plan for each leaf and ``offers`` is empty. A question that can also be put together from
+    others has an offer ``decomposed``; when that is chosen, ``parts`` are the plans of these.
     """
 
     query: Query
@@ -59,8 +68,10 @@ class Plan:
     parts: tuple[Plan, ...] = ()
     stand_in: str | None = None
     """What the typical error was computed on, in words; None when nothing was needed."""
-    stand_in_values: Mapping[str, float] | None = None
-    """For an expression: the stand-in's true answers to the leaves. Public, as the stand-in is."""
+    predicted: ErrorLaw | None = None
+    """For an expression: the error to expect on the stand-in."""
+    shares: tuple[Fraction, ...] = ()
+    """For an expression: which part of the budget each leaf gets."""
 
     @property
     def chosen(self) -> Offer:
@@ -70,9 +81,17 @@ class Plan:
     @property
     def mechanism(self) -> str:
         """Name of the chosen mechanism; for an expression, of each leaf's."""
-        if self.parts:
+        if not self.offers:
             return " & ".join(dict.fromkeys(part.mechanism for part in self.parts))
         return self.chosen.mechanism
+
+    @property
+    def expression(self) -> Expression | None:
+        """How the answer is put together from the parts; None when it is drawn as a whole."""
+        if not self.offers:
+            assert isinstance(self.query, Expression)
+            return self.query
+        return None if self.chosen.plan is None else self.chosen.plan.expression
 
     def canonical(self) -> dict[str, Any]:
         """Return what identifies the question, its price and its settings: equal means same."""
@@ -92,7 +111,7 @@ class Plan:
 
     def rows(self) -> list[dict[str, str]]:
         """Return the plan as a table: one row for each offer, the chosen ones marked."""
-        if self.parts:
+        if not self.offers:
             return [row for part in self.parts for row in part.rows()]
         return [
             {
@@ -110,23 +129,10 @@ class Plan:
     def half_width(self, level: float) -> float | None:
         """Return how far off the answer would be on the stand-in, with this probability.
 
-        For an expression it is half the range over the leaves' own ranges around the stand-in's
-        true values. None when there is no stand-in to tell.
+        None when there is no stand-in to tell.
         """
-        if not self.parts:
-            law = self.chosen.prediction.typical
-            return None if law is None else law.half_width(level)
-        share = 1 - (1 - level) / len(self.parts)
-        widths = {str(part.query): part.half_width(share) for part in self.parts}
-        if self.stand_in_values is None or any(width is None for width in widths.values()):
-            return None
-        ranges = {
-            name: (max(value - (widths[name] or 0.0), 0.0), value + (widths[name] or 0.0))
-            for name, value in self.stand_in_values.items()
-        }
-        assert isinstance(self.query, Expression)
-        low, high = enclose(self.query.tree(), ranges)
-        return (high - low) / 2
+        law = self.chosen.prediction.typical if self.offers else self.predicted
+        return None if law is None else law.half_width(level)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form, numbers as numbers."""
@@ -146,6 +152,9 @@ class Plan:
         lines = [f"{name}: {why}" for name, why in self.refused]
         for part in self.parts:
             lines.extend(part.notes())
+        for plan in (*(offer.plan for offer in self.offers if offer.plan), self):
+            if plan.shares:
+                lines.append(_divided(plan))
         if self.stand_in:
             lines.append(f"Typical errors are those of {self.stand_in}.")
         return list(dict.fromkeys(lines))
@@ -230,17 +239,27 @@ def _plan_leaf(
     options: Mapping[str, Any],
 ) -> Plan:
     known = registry.mechanisms(kind)
-    if mechanism is not None and mechanism not in known:
+    route = terms.query.decomposition()
+    together = route is not None and mechanism in (None, DECOMPOSED)
+    if mechanism is not None and mechanism not in known and not together:
         raise QueryError(
             f"There is no mechanism {mechanism!r} for a {kind}. Known: {', '.join(known)}."
         )
-    _check_answerable(terms, known)
+    if not together:
+        _check_answerable(terms, known)
     offers: list[Offer] = []
     refused: list[tuple[str, str]] = []
+    if route is not None and together:
+        try:
+            offers.append(_offer_route(route, terms, like, described, options))
+        except QueryError as error:
+            if mechanism is not None:
+                raise
+            refused.append((DECOMPOSED, str(error)))
     for name, item in known.items():
         if mechanism is None and not item.offers(terms.query, terms.unit):
             continue
-        if mechanism is not None and name != mechanism:
+        if mechanism is not None and (name != mechanism or together):
             continue
         reason = _refusal(item, terms, options if mechanism is not None else {})
         if reason is not None:
@@ -251,7 +270,10 @@ def _plan_leaf(
             continue
         item.check_options(options if mechanism is not None else {})
         try:
-            settings = item.settings(terms, options if mechanism is not None else {})
+            chosen = options if mechanism is not None else {}
+            if like is not None:
+                chosen = item.tune(terms, chosen, like)
+            settings = item.settings(terms, chosen)
         except QueryError as error:
             if mechanism is not None:
                 raise
@@ -286,7 +308,33 @@ def _plan_leaf(
         offers[0].guarantee,
         tuple(offers),
         tuple(refused),
+        () if offers[0].plan is None else offers[0].plan.parts,
         stand_in=described if needed else None,
+    )
+
+
+def _offer_route(
+    route: Expression,
+    terms: Terms,
+    like: Dataset | None,
+    described: str | None,
+    options: Mapping[str, Any],
+) -> Offer:
+    """Return the offer to answer a question through the expression that equals it."""
+    if options:
+        raise InputError(f"The route {DECOMPOSED!r} has no options; got {', '.join(options)}.")
+    limits = terms.query.limits()
+    plan = _plan_expression(
+        route, replace(terms, query=route), None, like, described, {}, limits=limits
+    )
+    return Offer(
+        terms,
+        DECOMPOSED,
+        str(route),
+        {"expression": route.tree()},
+        plan.guarantee,
+        Prediction(None, plan.predicted),
+        plan,
     )
 
 
@@ -322,9 +370,14 @@ def _plan_expression(
     like: Dataset | None,
     described: str | None,
     options: Mapping[str, Any],
+    *,
+    limits: tuple[float, float] = (-float("inf"), float("inf")),
 ) -> Plan:
     leaves = query.parts()
     kind = kind_of(query)
+    tree = query.tree()
+    # Each leaf's truth is asked of the public stand-in once.
+    values = None if like is None else {str(leaf): float(leaf.truth(like)) for leaf in leaves}
 
     def plan_leaf(leaf: Query, share: Fraction) -> Plan:
         # Shares are rounded down, so the parts never add up to more than was asked.
@@ -341,10 +394,23 @@ def _plan_expression(
             )
         return _plan_leaf(part, kind, mechanism, like, described, options)
 
-    shares = split(
-        query, terms, [plan_leaf(leaf, Fraction(1, len(leaves))) for leaf in leaves], like
-    )
-    parts = tuple(plan_leaf(leaf, shares[leaf]) for leaf in leaves)
+    def plan(shares: Sequence[Fraction]) -> Split:
+        parts = tuple(plan_leaf(leaf, share) for leaf, share in zip(leaves, shares, strict=True))
+        law = _predict(tree, values, parts, limits)
+        return Split(tuple(shares), parts, float("inf") if law is None else law.half_width(0.5))
+
+    def spreads(split: Split) -> list[float]:
+        laws = _laws(split.plans)
+        if laws is None or values is None:
+            return [float("inf")] * len(leaves)
+        variances = {name: law.variance() for name, law in laws.items()}
+        return spreads_of(slopes(tree, values), variances, [str(leaf) for leaf in leaves])
+
+    if values is None:
+        split = plan(even_shares(len(leaves)))
+    else:
+        split = choose_split(len(leaves), plan, spreads)
+    parts = split.plans
     return Plan(
         query,
         terms.unit,
@@ -353,41 +419,41 @@ def _plan_expression(
         (),
         parts,
         next((part.stand_in for part in parts if part.stand_in), None),
-        None if like is None else {str(leaf): float(leaf.truth(like)) for leaf in leaves},
+        _predict(tree, values, parts, limits),
+        split.shares,
     )
 
 
-def split(
-    query: Expression, terms: Terms, equal: list[Plan], like: Dataset | None
-) -> dict[Query, Fraction]:
-    """Choose each leaf's share of the budget so that the expression's predicted error is least.
+def _laws(parts: Sequence[Plan]) -> dict[str, ErrorLaw] | None:
+    """Return the error law to expect for each leaf, or None when one is not known."""
+    found = {}
+    for part in parts:
+        prediction = part.chosen.prediction
+        law = prediction.typical or prediction.bound
+        if law is None:
+            return None
+        found[str(part.query)] = law
+    return found
 
-    With noise of spread c_i / share_i on leaf i and slope s_i of the expression in it, the
-    variance is the sum of (s_i·c_i / share_i)², least at shares proportional to
-    (s_i·c_i)^(2/3). Slopes and spreads come from the public stand-in; without one, or where the
-    slopes vanish, the shares are equal. No share is below a fiftieth.
-    """
-    leaves = query.parts()
-    even = {leaf: Fraction(1, len(leaves)) for leaf in leaves}
-    if len(leaves) == 1 or like is None:
-        return even
-    values = {leaf: float(leaf.truth(like)) for leaf in leaves}
-    weights: dict[Query, float] = {}
-    for leaf, plan in zip(leaves, equal, strict=True):
-        spread = plan.chosen.prediction.rank()
-        nudge = max(abs(values[leaf]), 1.0) * 1e-4
-        up = query.evaluate(values | {leaf: values[leaf] + nudge})
-        down = query.evaluate(values | {leaf: values[leaf] - nudge})
-        weights[leaf] = (abs(up - down) / (2 * nudge) * spread) ** (2 / 3)
-    total = sum(weights.values())
-    if not 0 < total < float("inf"):
-        return even
-    floored = {leaf: max(weight / total, 0.02) for leaf, weight in weights.items()}
-    scale = sum(floored.values())
-    shares = {leaf: Fraction(int(1000 * w / scale), 1000) for leaf, w in floored.items()}
-    # What rounding down left over goes to the first leaf, so that the shares add up to one.
-    shares[leaves[0]] += 1 - sum(shares.values())
-    return shares
+
+def _predict(
+    tree: Tree,
+    values: Mapping[str, float] | None,
+    parts: Sequence[Plan],
+    limits: tuple[float, float],
+) -> ErrorLaw | None:
+    laws = _laws(parts)
+    if values is None or laws is None:
+        return None
+    return predict_error(tree, values, laws, limits)
+
+
+def _divided(plan: Plan) -> str:
+    shares = ", ".join(
+        f"{part.query} {float(share):.0%}"
+        for part, share in zip(plan.parts, plan.shares, strict=True)
+    )
+    return f"{plan.query}: the budget is divided as {shares}."
 
 
 def _price(guarantee: Guarantee) -> str:

@@ -46,6 +46,25 @@ class Query(ABC):
         """Return the distinct questions that must be asked of the data to answer this one."""
         return (self,)
 
+    def decomposition(self) -> Expression | None:
+        """Return simpler questions, joined by + - * /, that answer this one too, if there are any.
+
+        Plans compare both routes: noise on the answer itself, and noise on the parts.
+        """
+        return None
+
+    def limits(self) -> tuple[float, float]:
+        """Return public ends between which the true answer lies."""
+        return -float("inf"), float("inf")
+
+    def objection(self, dataset: Any) -> str | None:
+        """Return why the public side of a dataset does not fit the question, or None.
+
+        It is asked before anything is paid: for example, the question may name a node that the
+        graph does not have.
+        """
+        return None
+
     def __str__(self) -> str:
         arguments = ", ".join(str(getattr(self, f.name)) for f in fields(self))
         return f"{self.name}({arguments})"
@@ -130,6 +149,10 @@ class Expression(Query):
 
     def parts(self) -> tuple[Query, ...]:
         return tuple(dict.fromkeys((*self.left.parts(), *self.right.parts())))
+
+    def objection(self, dataset: Any) -> str | None:
+        found = (part.objection(dataset) for part in self.parts())
+        return next((reason for reason in found if reason is not None), None)
 
     def __str__(self) -> str:
         return f"{_bracket(self.left, self.operator)} {self.operator} " + _bracket(

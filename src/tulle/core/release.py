@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core import codec
+from tulle.core.arithmetic import Quotient, image, quotients
 from tulle.core.error_law import ErrorLaw, check_level, law_from_json
 from tulle.core.errors import InputError, NoIntervalError
 from tulle.core.guarantee import Guarantee
-from tulle.core.query import enclose
 
 FORMAT = 1
 
@@ -52,8 +52,9 @@ class Release:
         """Return (low, high) that contains the truth with at least this probability.
 
         For a vector the two are arrays, and all entries are covered at once. For an expression
-        each leaf gets an equal share of the failure probability, and the range of the expression
-        over the leaves' intervals is returned: it covers at least as often as stated.
+        the intervals of its k leaves, each at the k-th root of the level, hold together because
+        their noise is independent; the ends of the expression over them are returned, so it
+        covers at least as often as stated.
 
         Raises:
             NoIntervalError: when this release, or a part of it, has no error law.
@@ -62,9 +63,11 @@ class Release:
 
         level = check_level(level)
         if self.parts:
-            share = 1 - (1 - level) / len(self.parts)
-            ranges = {name: part.interval(share) for name, part in self.parts.items()}
-            return enclose(self.parameters["expression"], ranges)
+            each = level ** (1 / len(self.parts))
+            ranges = {name: part.interval(each) for name, part in self.parts.items()}
+            low, high = image(self.parameters["expression"], ranges)
+            lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
+            return max(low, lowest), min(high, highest)
         if self.error is None:
             raise NoIntervalError(
                 f"This release of {self.query} has no interval: none was bought. "
@@ -75,6 +78,16 @@ class Release:
         if np.ndim(self.value) == 0:
             return max(float(low), lowest), min(float(high), highest)
         return np.maximum(low, lowest), np.minimum(high, highest)
+
+    def quotients(self) -> list[Quotient]:
+        """Return, for each quotient in an expression, its floor and its bias.
+
+        A quotient of noisy numbers is released as l·r / (r² + v), v the variance of the noise in
+        the denominator r: it has a mean, which l / r does not, and second-order bias is taken out.
+        """
+        if not self.parts:
+            return []
+        return quotients(self.parameters["expression"], *noisy_values(self.parts))
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form that :meth:`from_json` reads back exactly."""
@@ -126,6 +139,25 @@ class Release:
         text = json.dumps(self.to_json(), indent=2, ensure_ascii=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
+    def report(self, path: str | Path | None = None) -> str:
+        """Return one self-contained HTML page about this release, for people outside.
+
+        It holds nothing but what the release holds. With ``path`` it is written there as well.
+
+        Example:
+            >>> import tulle
+            >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+            >>> r = tulle.release(square, tulle.edges(), unit="edge", epsilon=1.0)
+            >>> r.report().startswith("<!doctype html>")
+            True
+        """
+        from tulle.core.report import outside_report
+
+        page = outside_report([self])
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from a JSON file."""
@@ -159,6 +191,16 @@ class Release:
         )
         title = html.escape(self.query)
         return f"<table><caption>Release of <b>{title}</b></caption>{rows}</table>"
+
+
+def noisy_values(parts: Mapping[str, Release]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the leaves' released values and the variances of their noise, by question.
+
+    A leaf whose release has no error law counts as if it had no noise.
+    """
+    values = {name: float(part.value) for name, part in parts.items()}
+    known = {name: part.error for name, part in parts.items() if part.error is not None}
+    return values, {name: law.variance() for name, law in known.items()}
 
 
 def _between(low: Any, high: Any) -> str:

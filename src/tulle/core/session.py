@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from math import isinf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import registry
+from tulle.core.arithmetic import estimate
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError, TulleError, UnkeptAnswerWarning
+from tulle.core.errors import InputError, QueryError, TulleError, UnkeptAnswerWarning
 from tulle.core.exact import Number
 from tulle.core.mechanism import Outcome
 from tulle.core.plan import Plan, make_plan
-from tulle.core.query import Expression, Query
-from tulle.core.release import Release
+from tulle.core.query import Query, parse
+from tulle.core.release import Release, noisy_values
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 
@@ -82,6 +85,8 @@ def plan_for(
             f"{type(dataset).__name__}."
         )
     known = dataset.check_unit(unit)
+    if isinstance(query, Query) and (reason := query.objection(dataset)) is not None:
+        raise QueryError(reason)
     return make_plan(
         query,
         kind=dataset.kind,
@@ -183,8 +188,54 @@ class Session:
             warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
         return answer
 
+    def report(self, path: str | Path | None = None) -> str:
+        """Return the custodian's own page: each kept answer beside its truth. Not private.
+
+        The error that was predicted stands beside the one that came about. For people outside,
+        use ``release.report()`` or ``tulle report``. With ``path`` the page is written there.
+        """
+        from tulle.core.report import inside_report
+
+        releases = self._ledger.releases(self.name)
+        rows = [_row(release, self) for release in releases]
+        page = inside_report(self.name, rows, self._account.terms, str(self.remaining))
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
     def __repr__(self) -> str:
         return f"<Session {self.name!r}: {self._account.terms}; {self.remaining} left>"
+
+
+def _row(release: Release, session: Session) -> dict[str, Any]:
+    """Return a line of the custodian's report; what text cannot ask again has no truth there."""
+    import numpy as np
+
+    row: dict[str, Any] = {
+        "question": release.query,
+        "price": str(release.guarantee),
+        "released": release.value if np.ndim(release.value) == 0 else "a list of numbers",
+        "truth": None,
+        "off": None,
+        "predicted": None,
+    }
+    dataset = session._dataset
+    try:
+        query = parse(release.query, registry.find("query", dataset.kind))
+        plan = session.plan(
+            query, epsilon=release.guarantee.epsilon or 0, delta=release.guarantee.delta
+        )
+        truth = np.asarray(query.truth(dataset), dtype=float)
+        off = float(np.abs(np.asarray(release.value, dtype=float) - truth).mean())
+    except (TulleError, TypeError, ValueError):
+        return {**row, "released": _number_or_words(release.value)}
+    predicted = plan.half_width(0.95) if truth.ndim == 0 else plan.chosen.prediction.rank()
+    told = truth.item() if truth.ndim == 0 else "a list of numbers"
+    return {**row, "truth": told, "off": off, "predicted": predicted}
+
+
+def _number_or_words(value: Any) -> Any:
+    return value if isinstance(value, int | float) else type(value).__name__
 
 
 def _kind_of_source(source: Source | None) -> str:
@@ -195,17 +246,19 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
     guarantee = plan.guarantee
     if _kind_of_source(source) != "secure":
         guarantee = guarantee.void()
-    if plan.parts:
-        assert isinstance(plan.query, Expression)
+    expression = plan.expression
+    if expression is not None:
         parts = {str(part.query): _draw(part, dataset, source, debit=debit) for part in plan.parts}
-        values = {part.query: parts[str(part.query)].value for part in plan.parts}
+        tree = expression.tree()
+        low, high = plan.query.limits()
+        value = estimate(tree, *noisy_values(parts))
         return Release(
-            value=plan.query.evaluate(values),
+            value=min(max(value, low), high),
             query=str(plan.query),
             mechanism=plan.mechanism,
             guarantee=guarantee,
             error=None,
-            parameters={"expression": plan.query.tree()},
+            parameters={"expression": tree} | ({} if isinf(low) else {"range": [low, high]}),
             debit=debit,
             versions=_versions(),
             parts=parts,

@@ -236,10 +236,8 @@ def draw_ladder(profile: Profile, most: int, decay: Fraction, source: Source | N
 
 
 def _law(query: GraphQuery, settings: Parameters, spread: int, spread_scale: Fraction) -> LadderLaw:
-    k = int(getattr(query, "k", 0))
     return LadderLaw(
-        query.name,
-        k,
+        *query.law_key(),
         int(settings["nodes"]),
         spread,
         spread_scale,

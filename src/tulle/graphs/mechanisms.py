@@ -1,5 +1,8 @@
 """All mechanisms on graphs; importing this registers them."""
 
+from tulle.graphs.bounded import Bounded
+from tulle.graphs.decomposed import Decomposed
+from tulle.graphs.direct import Direct
 from tulle.graphs.isotonic import Isotonic
 from tulle.graphs.ladder import Ladder, Steep
 from tulle.graphs.laplace import Laplace
@@ -11,6 +14,9 @@ from tulle.graphs.spectra_response import SpectralResponse
 from tulle.graphs.spectra_values import EigenLaplace
 
 __all__ = [
+    "Bounded",
+    "Decomposed",
+    "Direct",
     "EigenLaplace",
     "GraphRace",
     "GraphRecursive",

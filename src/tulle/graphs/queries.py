@@ -41,6 +41,10 @@ class GraphQuery(Query):
     def maximum(self, nodes: int) -> int:
         """Return the largest value that an entry of the answer can have on so many nodes."""
 
+    def law_key(self) -> tuple[str, int]:
+        """Return the name and the k by which an error law finds this question's envelope."""
+        return self.name, int(getattr(self, "k", 0))
+
 
 @dataclass(frozen=True)
 class Edges(GraphQuery):

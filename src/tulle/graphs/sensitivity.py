@@ -24,11 +24,12 @@ import numpy as np
 
 from tulle.graphs.data import Graph
 from tulle.graphs.queries import Cliques, GraphQuery, KTriangles, Stars, Triangles
+from tulle.graphs.statistics import Chains, TrianglesAt, place_of
 
 Profile = list[int]
 """I_0, I_1, ... up to the public length; afterwards the global bound."""
 
-PROFILED = (Triangles, Stars, KTriangles, Cliques)
+PROFILED = (Triangles, Stars, KTriangles, Cliques, Chains, TrianglesAt)
 """The questions that have a profile."""
 
 
@@ -42,7 +43,8 @@ class Measured(NamedTuple):
 
     profile: Profile
     spread: int
-    """The one number that governs the profile: the largest degree for stars, a(G) otherwise.
+    """The one number that governs the profile: the largest degree for stars and chains, the
+    largest number of common neighbours with the node for its triangles, a(G) otherwise.
 
     One edge moves it by at most one.
     """
@@ -56,6 +58,10 @@ def measure(query: GraphQuery, graph: Graph, length: int) -> Measured:
         rungs, spread = _k_triangles(query, graph, length)
     elif isinstance(query, Cliques) and query.k > 3:
         rungs, spread = _cliques(query, graph, length)
+    elif isinstance(query, Chains):
+        rungs, spread = _chains(graph, length)
+    elif isinstance(query, TrianglesAt):
+        rungs, spread = _triangles_at(query, graph, length)
     else:
         rungs, spread = _triangles(graph, length)
     most = cap(query, graph.node_count)
@@ -134,6 +140,53 @@ def _k_triangles(query: KTriangles, graph: Graph, length: int) -> tuple[list[int
     return _rising(query, k_triangle_local_sensitivity(graph, query.k), common, length), common
 
 
+def _chains(graph: Graph, length: int) -> tuple[list[int], int]:
+    """Local sensitivity of the number of chains, growing by 4(D + t) + 2, D the largest degree.
+
+    Toggling ij, with u and v other neighbours, moves the count by u·v for chains with ij in the
+    middle, and by the sum of d_x - 1 over the other neighbours x of i, and of j, for the rest. It
+    is at most W, the largest d_i·d_j + A_i + A_j over all pairs (``chain_weight``). One more edge
+    adds at most 2(d_i + d_j) + 1 to that if it is ij, d_j + d_y + 2 if it is iy, 2 otherwise.
+    """
+    from tulle.graphs.kernels import degrees
+    from tulle.graphs.local_counts import chain_weight
+
+    largest = int(degrees(graph).max(initial=0))
+    value = chain_weight(graph)
+    rungs = []
+    for t in range(length):
+        rungs.append(value)
+        value += 4 * (largest + t) + 2
+    return rungs, largest
+
+
+def _triangles_at(query: TrianglesAt, graph: Graph, length: int) -> tuple[list[int], int]:
+    """Exact local sensitivity of the triangles through one node, as for all triangles.
+
+    An edge at the node moves the count by the common neighbours of its ends; an edge between two
+    neighbours of the node moves it by one. (Bounds that look at edges of the graph only miss
+    both: a pair that is not adjacent yet, and the edge opposite.)
+    """
+    from tulle.graphs.kernels import degrees
+    from tulle.graphs.local_counts import common_with
+
+    if graph.node_count < 2:
+        return [1] * length, 0
+    node = place_of(graph, query.node)
+    common = common_with(graph, node)
+    indptr, indices = graph.csr()
+    joined = np.zeros(graph.node_count, dtype=np.int64)
+    joined[indices[indptr[node] : indptr[node + 1]]] = 1
+    own = degrees(graph)
+    single = own + own[node] - 2 * (common + joined)
+    others = np.arange(graph.node_count) != node
+    common, single = common[others], single[others]
+    front = np.unique(np.column_stack([common, single]), axis=0)
+    common, single = front.T
+    rungs = [int(np.max(common + (t + np.minimum(t, single)) // 2)) for t in range(length)]
+    return rungs, int(common.max())
+
+
 def _rising(query: Cliques | KTriangles, start: int, common: int, length: int) -> list[int]:
     """Return the profile of a graph with this local sensitivity and number a(G)."""
     k = query.k
@@ -160,6 +213,8 @@ def envelope(query: GraphQuery, spread: int) -> int:
         return comb(spread, query.k) + 2 * spread * comb(spread, query.k - 1)
     if isinstance(query, Cliques):
         return comb(spread, query.k - 2)
+    if isinstance(query, Chains):
+        return 3 * spread * spread + 2 * spread
     return spread
 
 

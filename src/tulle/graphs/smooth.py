@@ -155,8 +155,7 @@ class _Smooth(Mechanism):
         self, query: GraphQuery, settings: Parameters, spread: int, spread_scale: Fraction
     ) -> SmoothLaw:
         return self.law(
-            query.name,
-            int(getattr(query, "k", 0)),
+            *query.law_key(),
             int(settings["nodes"]),
             spread,
             spread_scale,

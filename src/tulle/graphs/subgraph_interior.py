@@ -36,15 +36,9 @@ class Interior:
     def __init__(self, problem: Reduced, reach: float) -> None:
         self.problem, self.reach = problem, reach
         bundles, leaves = len(problem.stems), len(problem.leaves)
-        self.owner = np.repeat(np.arange(bundles), np.diff(problem.leaf_offsets))
-        self.term_owner = np.repeat(np.arange(bundles), np.diff(problem.term_offsets))
+        self.owner, self.term_owner = problem.owner, problem.term_owner
         lively = np.diff(problem.leaf_offsets)
-        self.cost = (
-            np.ones(problem.count),
-            problem.stem_cost,
-            problem.leaf_cost[self.owner],
-            problem.term_cost,
-        )
+        self.cost = problem.cost
         # A feasible start: everyone half deleted, everything else as large as its row asks.
         self.x = [
             np.full(problem.count, 0.5),
@@ -52,7 +46,7 @@ class Interior:
             np.full(leaves, 1.0),
             np.maximum(lively[self.term_owner] - problem.steps, 0.0) + 1.0,
         ]
-        self.s = self._rows(self.x)
+        self.s = self.problem.rows(self.x)
         self.s[0] -= 1.0
         self.s = [np.maximum(part, 0.1) for part in self.s]
         slopes = np.bincount(self.term_owner, problem.term_cost, bundles) + problem.leaf_cost
@@ -66,38 +60,6 @@ class Interior:
             np.maximum(problem.stem_cost, 1e-3 / max(bundles, 1)),
             np.maximum(0.5 * slopes[self.owner], _FLOOR),
             0.5 * problem.term_cost,
-        ]
-
-    def _rows(self, x: list[Array]) -> list[Array]:
-        """Return A x, in three parts."""
-        problem = self.problem
-        g, m, a, t = x
-        padded = np.append(g, 0.0)
-        bundles = len(problem.stems)
-        sums = np.bincount(self.owner, a, bundles)
-        return [
-            m + padded[problem.stems].sum(axis=1),
-            a - m[self.owner] + padded[problem.leaves].sum(axis=1),
-            t - sums[self.term_owner] + problem.steps * m[self.term_owner],
-        ]
-
-    def _columns(self, y: list[Array]) -> list[Array]:
-        """Return A' y, in four parts."""
-        problem = self.problem
-        stem, use, rise = y
-        bundles = len(problem.stems)
-        loads = np.zeros(problem.count + 1)
-        for column in problem.stems.T:
-            loads += np.bincount(np.where(column < 0, problem.count, column), stem, len(loads))
-        for column in problem.leaves.T:
-            loads += np.bincount(np.where(column < 0, problem.count, column), use, len(loads))
-        rises = np.bincount(self.term_owner, rise, bundles)
-        weighed = np.bincount(self.term_owner, rise * problem.steps, bundles)
-        return [
-            loads[:-1],
-            stem - np.bincount(self.owner, use, bundles) + weighed,
-            use - rises[self.owner],
-            rise.copy(),
         ]
 
     @property
@@ -114,7 +76,7 @@ class Interior:
             self._advance()
 
     def _advance(self) -> None:
-        rows, columns = self._rows(self.x), self._columns(self.y)
+        rows, columns = self.problem.rows(self.x), self.problem.columns(self.y)
         right = (1.0, 0.0, 0.0)
         primal = [b - row + s for b, row, s in zip(right, rows, self.s, strict=True)]
         dual = [c - part - z for c, part, z in zip(self.cost, columns, self.z, strict=True)]
@@ -151,14 +113,14 @@ class Interior:
         corner: list[Array],
         other: list[Array],
     ) -> tuple[list[Array], list[Array], list[Array], list[Array]]:
-        pushed = self._columns(
+        pushed = self.problem.columns(
             [(o + y * r) / s for o, y, r, s in zip(other, self.y, primal, self.s, strict=True)]
         )
         forces = [
             push + c / x - d for push, c, x, d in zip(pushed, corner, self.x, dual, strict=True)
         ]
         dx = system.solve(forces)
-        moved = self._rows(dx)
+        moved = self.problem.rows(dx)
         ds = [row - r for row, r in zip(moved, primal, strict=True)]
         dy = [(o - y * d) / s for o, y, d, s in zip(other, self.y, ds, self.s, strict=True)]
         dz = [(c - z * d) / x for c, z, d, x in zip(corner, self.z, dx, self.x, strict=True)]

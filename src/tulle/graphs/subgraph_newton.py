@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from tulle.graphs.compiled import compiled
 from tulle.graphs.subgraph_bundles import Bundles, chosen
+from tulle.relations.packing.dense import factorise, solve_factor
 
 Array = npt.NDArray[Any]
 
@@ -34,6 +36,52 @@ class Reduced:
     """Where the bundles are in the whole problem."""
     places: Array
     """Where the leaves are."""
+
+    @cached_property
+    def owner(self) -> Array:
+        """The bundle of each leaf."""
+        return np.repeat(np.arange(len(self.stems)), np.diff(self.leaf_offsets))
+
+    @cached_property
+    def term_owner(self) -> Array:
+        """The bundle of each term."""
+        return np.repeat(np.arange(len(self.stems)), np.diff(self.term_offsets))
+
+    @property
+    def cost(self) -> tuple[Array, Array, Array, Array]:
+        """What g, m, a and t cost."""
+        leaf_cost = self.leaf_cost[self.owner]
+        return np.ones(self.count), self.stem_cost, leaf_cost, self.term_cost
+
+    def rows(self, x: list[Array]) -> list[Array]:
+        """Return A x, in three parts."""
+        g, m, a, t = x
+        padded = np.append(g, 0.0)
+        bundles = len(self.stems)
+        sums = np.bincount(self.owner, a, bundles)
+        return [
+            m + padded[self.stems].sum(axis=1),
+            a - m[self.owner] + padded[self.leaves].sum(axis=1),
+            t - sums[self.term_owner] + self.steps * m[self.term_owner],
+        ]
+
+    def columns(self, y: list[Array]) -> list[Array]:
+        """Return A' y, in four parts."""
+        stem, use, rise = y
+        bundles = len(self.stems)
+        loads = np.zeros(self.count + 1)
+        for column in self.stems.T:
+            loads += np.bincount(np.where(column < 0, self.count, column), stem, len(loads))
+        for column in self.leaves.T:
+            loads += np.bincount(np.where(column < 0, self.count, column), use, len(loads))
+        rises = np.bincount(self.term_owner, rise, bundles)
+        weighed = np.bincount(self.term_owner, rise * self.steps, bundles)
+        return [
+            loads[:-1],
+            stem - np.bincount(self.owner, use, bundles) + weighed,
+            use - rises[self.owner],
+            rise.copy(),
+        ]
 
 
 def reduce(bundles: Bundles, tau: float, active: Array) -> Reduced:
@@ -124,7 +172,7 @@ class System:
             matrix,
         )
         matrix[np.diag_indices(problem.count)] += own_g
-        _factorise(matrix)
+        factorise(matrix, np.ones(problem.count))
         self.factor = matrix
 
     def solve(self, forces: list[Array]) -> list[Array]:
@@ -154,7 +202,7 @@ class System:
                 np.where(column < 0, problem.count, column), -self.stem * share, len(loads)
             )
         g = on_g + loads[:-1]
-        _solve_factor(self.factor, g)
+        solve_factor(self.factor, np.ones(problem.count), g)
         padded = np.append(g, 0.0)
         on_leaves = padded[problem.leaves].sum(axis=1)
         on_stems = padded[problem.stems].sum(axis=1)
@@ -169,66 +217,6 @@ class System:
         row = -np.bincount(owner, a, bundles)[term_owner] + problem.steps * m[term_owner]
         t = (on_t - self.rise * row) / self.t_pivot
         return [g, m, a, t]
-
-
-# A factorisation of our own: the matrices are small, and the threads of the usual library wait for
-# each other whenever the machine has something else to do (seen to take a hundred times as long).
-
-
-@compiled
-def _factorise(matrix: Array) -> None:
-    """Put the Cholesky factor into the lower half, eight columns at a time.
-
-    A pivot that rounding has made too small is set to a huge number: that variable then stays
-    where it is for one step.
-    """
-    count = len(matrix)
-    panel = np.zeros((8, count))
-    least = np.empty(count)
-    for row in range(count):
-        least[row] = 1e-15 * matrix[row, row]
-    for first in range(0, count, 8):
-        width = min(8, count - first)
-        for step in range(width):
-            column = first + step
-            for row in range(column, count):
-                value = matrix[row, column]
-                for back in range(first, column):
-                    value -= matrix[row, back] * matrix[column, back]
-                matrix[row, column] = value
-            pivot = matrix[column, column]
-            root = np.sqrt(pivot) if pivot > least[column] else 1e100
-            matrix[column, column] = root
-            for row in range(column + 1, count):
-                matrix[row, column] /= root
-        for step in range(8):
-            for row in range(first + width, count):
-                panel[step, row] = matrix[row, first + step] if step < width else 0.0
-        for row in range(first + width, count):
-            a, b, c, d = panel[0, row], panel[1, row], panel[2, row], panel[3, row]
-            e, f, g, h = panel[4, row], panel[5, row], panel[6, row], panel[7, row]
-            for other in range(first + width, row + 1):
-                matrix[row, other] -= (
-                    (a * panel[0, other] + b * panel[1, other])
-                    + (c * panel[2, other] + d * panel[3, other])
-                    + (e * panel[4, other] + f * panel[5, other])
-                    + (g * panel[6, other] + h * panel[7, other])
-                )
-
-
-@compiled
-def _solve_factor(factor: Array, vector: Array) -> None:
-    """Solve with the factor in place."""
-    count = len(factor)
-    for row in range(count):
-        value = vector[row]
-        for column in range(row):
-            value -= factor[row, column] * vector[column]
-        vector[row] = value / factor[row, row]
-    for row in range(count - 1, -1, -1):
-        vector[row] /= factor[row, row]
-        for column in range(row):
-            vector[column] -= factor[row, column] * vector[row]
 
 
 @compiled

@@ -18,6 +18,7 @@ from tulle.graphs.subgraph_bounds import Tables, lower_bound, upper_bound
 from tulle.graphs.subgraph_bundles import Bundles, bundles_of
 from tulle.graphs.subgraph_interior import Interior
 from tulle.graphs.subgraph_newton import Reduced, reduce
+from tulle.graphs.subgraph_patient import Patient
 from tulle.graphs.subgraph_relation import relation_of
 from tulle.relations.packing import Bracket, DeletionOracle, PackingProblem
 from tulle.relations.truncation import ETA
@@ -29,6 +30,9 @@ _IDLE = 12
 _REACHES = (0.99, 0.9, 0.7)
 """How far towards the boundary steps go; shorter ones are slower and safer, and come later."""
 _SMALL = 20_000
+_PATIENT_STEPS = 100
+_LARGEST = 8_000
+"""Beyond so many active participants the dense matrix would not fit into memory."""
 _FINEST = 10_000
 
 SPREAD = 8.0
@@ -39,7 +43,9 @@ def solve_bundles(bundles: Bundles, tau: float, *, gap: float) -> Bracket:
     """Return bounds on X(tau) that are at most ``gap`` apart. Custodian side.
 
     ``gap`` is absolute and at least tau / 10,000. Time grows with the number of leaves and with
-    the cube of the number of participants whose load exceeds tau; memory with its square.
+    the cube of the number of participants whose load exceeds tau; memory with its square. It goes
+    on until both bounds are certified: how long that takes depends on the data, whether it ends
+    does not.
 
     Raises:
         InputError: when ``tau`` or ``gap`` is out of range.
@@ -57,16 +63,14 @@ def solve_bundles(bundles: Bundles, tau: float, *, gap: float) -> Bracket:
     if not (tau / _FINEST <= gap < np.inf):
         raise InputError(f"gap must be at least tau / {_FINEST}; got {gap!r}.")
     run = _Run(bundles, tau)
-    for reach in _REACHES:
-        if run.upper - run.lower > gap:
-            run.interior(gap, reach)
+    if int(run.active.sum()) <= _LARGEST:
+        for reach in _REACHES:
+            if run.upper - run.lower > gap:
+                run.interior(gap, reach)
     if run.upper - run.lower > gap and len(bundles.leaves) <= _SMALL:
         run.highs()
     if run.upper - run.lower > gap:
-        raise InputError(
-            "the gap is below what double precision can certify for values of this size; "
-            "use a larger gap."
-        )
+        run.patient(gap)
     return Bracket(run.lower, run.upper)
 
 
@@ -79,6 +83,9 @@ class _Run:
         # Whoever is in at most tau copies is never deleted: their row cannot bind.
         self.active = bundles.loads() > tau
         self.lower, self.upper = 0.0, np.inf
+        self.best_deletions = np.zeros(bundles.count)
+        self.best_limits = np.zeros(len(bundles.stems))
+        self.best_uses = np.zeros(len(bundles.leaves))
         self.full = self.tables.slope[bundles.sizes - 1]
 
     def interior(self, gap: float, reach: float) -> None:
@@ -93,7 +100,17 @@ class _Run:
                 return
             run.advance()
 
-    def _offer(self, problem: Reduced, run: Interior) -> None:
+    def patient(self, gap: float) -> None:
+        """Go on with the slow method until the gap is certified, however long that takes."""
+        problem = reduce(self.bundles, self.tau, self.active)
+        kept = self.best_limits[problem.bundles] / self.tau
+        start = (np.where(np.isfinite(kept), kept, 0.0), self.best_uses[problem.places] / self.tau)
+        run = Patient(problem, self.best_deletions[self.active], start)
+        while self.upper - self.lower > gap:
+            run.advance(_PATIENT_STEPS)
+            self._offer(problem, run)
+
+    def _offer(self, problem: Reduced, run: Interior | Patient) -> None:
         deletions = np.zeros(self.bundles.count)
         deletions[self.active] = run.deletions()
         kept, height, use = run.levels()
@@ -108,8 +125,12 @@ class _Run:
 
     def _certify(self, deletions: Array, limits: Array, heights: Array, uses: Array) -> None:
         given = (self.bundles, self.tables, self.tau)
-        self.upper = min(self.upper, upper_bound(*given, deletions))
-        self.lower = max(self.lower, lower_bound(*given, limits, heights, uses))
+        upper = upper_bound(*given, deletions)
+        if upper < self.upper:
+            self.upper, self.best_deletions = upper, deletions
+        lower = lower_bound(*given, limits, heights, uses)
+        if lower > self.lower:
+            self.lower, self.best_limits, self.best_uses = lower, limits, uses
 
     def highs(self) -> None:
         """Ask HiGHS for the vectors instead, for what is small and stubborn."""
@@ -160,6 +181,10 @@ class BundleTruncation:
     def decide(self, tau: float, level: int) -> bool:
         """Say whether D(tau) is at most level + eta."""
         return self.oracle.decide(base_threshold(self.query, tau), level)
+
+    def estimate(self, tau: float) -> float | None:
+        """Return a guess at D(tau) from what is known so far."""
+        return self.oracle.estimate(base_threshold(self.query, tau))
 
     def value(self, tau: float, gap: float) -> float:
         """Return a number within half the gap of X(tau)."""

@@ -1,5 +1,6 @@
 """The only room that draws randomness: exact samplers on integers and lattices."""
 
+from tulle.noise.afterwards import Random, afterwards
 from tulle.noise.bernoulli import bernoulli, bernoulli_exp
 from tulle.noise.gaussian import discrete_gaussian
 from tulle.noise.geometric import geometric
@@ -13,10 +14,12 @@ from tulle.noise.uniform import permutation, shuffle, uniform_below
 
 __all__ = [
     "Lattice",
+    "Random",
     "SeededSource",
     "SystemSource",
     "TapeExhausted",
     "TapeSource",
+    "afterwards",
     "backend",
     "bernoulli",
     "bernoulli_exp",

@@ -98,6 +98,10 @@ class Epigraph:
             raise TulleError("A linear program could not be certified; nothing was released.")
         return tau * (lower + (upper - lower) / 2)
 
+    def estimate(self, tau: float) -> float | None:
+        """Return None: every decision starts anew."""
+        return None
+
     def decide(self, tau: float, level: int) -> bool:
         """Say whether D(tau) is at most level + eta, from a certificate either way."""
         target = float(level + self.eta)

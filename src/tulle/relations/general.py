@@ -62,6 +62,10 @@ class General:
         """Return X at the threshold: the least H_i + (|P| - i)·tau over whole i."""
         return min(self.sequence(i) + (self.count - i) * tau for i in range(self.count + 1))
 
+    def estimate(self, tau: float) -> float | None:
+        """Return None: enumeration needs no guess."""
+        return None
+
     def decide(self, tau: float, level: int) -> bool:
         """Say whether deleting ``level`` participants can bring G down to the threshold."""
         return level >= self.count or self.bounding(self.count - level) <= tau

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -54,6 +55,9 @@ class Truncation(Protocol):
     def value(self, tau: float, gap: float) -> float:
         """Return a number within gap of X(tau)."""
 
+    def estimate(self, tau: float) -> float | None:
+        """Return a guess at D(tau) from what is known so far, if there is one."""
+
 
 @dataclass
 class _Packing:
@@ -65,6 +69,9 @@ class _Packing:
 
     def value(self, tau: float, gap: float) -> float:
         return solve(self.problem, tau, gap=gap).middle
+
+    def estimate(self, tau: float) -> float | None:
+        return self.oracle.estimate(tau)
 
 
 def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
@@ -84,20 +91,38 @@ def least_level(truncation: Truncation, thresholds: Thresholds) -> int:
 
     One participant moves it by at most one: joining raises D by at most one, which the next j
     allows, and lowers it never. D falls and j grows, so a doubling search and a bisection find
-    it; it exists because D is zero at thresholds above every participant's load.
+    it; it exists because D is zero at thresholds above every participant's load. The bisection
+    looks first where estimates cross, in turn with the middle.
     """
     if truncation.decide(thresholds.at(0), 0):
         return 0
     low, high = 0, 1
     while not truncation.decide(thresholds.at(high), high):
         low, high = high, 2 * high
+    hopeful = True
     while high - low > 1:
+        width = high - low
+        place = _crossing(truncation, thresholds, low, high) if hopeful else (low + high) // 2
+        if truncation.decide(thresholds.at(place), place):
+            high = place
+        else:
+            low = place
+        hopeful = 2 * (high - low) <= width + 1 or not hopeful
+    return high
+
+
+def _crossing(truncation: Truncation, thresholds: Thresholds, low: int, high: int) -> int:
+    """Return where in (low, high) the estimate of D meets j, or the middle without estimates."""
+    while high - low > 2:
         middle = (low + high) // 2
-        if truncation.decide(thresholds.at(middle), middle):
-            high = middle
+        guess = truncation.estimate(thresholds.at(middle))
+        if guess is None:
+            return middle
+        if guess <= middle + float(Fraction(ETA)):
+            high = middle + 1
         else:
             low = middle
-    return high
+    return low + 1
 
 
 @dataclass(frozen=True)

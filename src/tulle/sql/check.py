@@ -80,7 +80,7 @@ def check_statement(tree: exp.Expression, *, grouped: bool, functions: Collectio
             refuse(
                 "GROUP BY",
                 "which groups there are is private. Give the list of groups that everyone may "
-                "know: tulle.sql(..., groups={'column': [values]})",
+                "know: groups={'column': [values]}",
             )
         if any(value for name, value in group.args.items() if name != "expressions"):
             refuse("GROUP BY with ROLLUP, CUBE, SETS or ALL", "list the columns")

@@ -54,6 +54,7 @@ class Database(Dataset):
         *,
         owners: Mapping[str, Any],
         public: Iterable[str] = (),
+        ranges: Mapping[str, Any] | None = None,
         tables: Mapping[str, str | PathLike[str]] | None = None,
     ) -> Database:
         """Connect to an engine, and check the owners against its catalogue.
@@ -73,6 +74,11 @@ class Database(Dataset):
         ``public`` lists the tables that belong to nobody. Any other table is refused when asked
         about. A row whose owner is NULL, or whose path leads nowhere, is left out of all answers.
 
+        ``ranges`` says between which numbers values of a column lie: ``{"line.price": (0, inf)}``.
+        Values beyond are taken for the nearer end, by the engine and whatever the question, so
+        nothing fails or shows when the declaration is wrong. A SUM of what cannot be negative then
+        pays for one sign only, and has an error interval.
+
         Raises:
             InputError: when the engine cannot be reached, or owners do not fit the catalogue.
             MissingExtraError: when the engine's driver is not installed.
@@ -87,6 +93,7 @@ class Database(Dataset):
                 engine.catalogue(),
                 owners=owners,
                 public=public,
+                ranges=ranges,
                 keys=engine.keys(),
             )
         except InputError:
@@ -102,7 +109,7 @@ class Database(Dataset):
 
     @classmethod
     def from_toml(cls, path: str | PathLike[str]) -> Database:
-        """Connect as a TOML file says: ``url``, ``public``, and tables ``owners`` and ``tables``.
+        """Connect as a TOML file says: url, owners, and if need be public, ranges and tables.
 
         File names in it are relative to its own folder.
 
@@ -116,10 +123,10 @@ class Database(Dataset):
             raise InputError(f"{file} cannot be read: {error.strerror}.") from None
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{file} is not TOML: {error}.") from None
-        unknown = sorted(set(settings) - {"url", "owners", "public", "tables"})
+        unknown = sorted(set(settings) - {"url", "owners", "public", "ranges", "tables"})
         if unknown or "url" not in settings or "owners" not in settings:
             raise InputError(
-                f"{file} must have url and owners, and may have public and tables; "
+                f"{file} must have url and owners, and may have public, ranges and tables; "
                 f"it has {', '.join(settings) or 'nothing'}."
             )
         url, folder = settings["url"], file.parent
@@ -127,7 +134,11 @@ class Database(Dataset):
             url = "duckdb:///" + str(folder / url.removeprefix("duckdb:///"))
         tables = {name: folder / source for name, source in settings.get("tables", {}).items()}
         return cls.connect(
-            url, owners=settings["owners"], public=settings.get("public", ()), tables=tables
+            url,
+            owners=settings["owners"],
+            public=settings.get("public", ()),
+            ranges=settings.get("ranges"),
+            tables=tables,
         )
 
     @property

@@ -12,13 +12,15 @@ Reference: Chen & Zhou, Recursive mechanism, SIGMOD 2013, section 2.4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
-from tulle.sql.schema import RESERVED, Schema
+from tulle.sql.catalogue import RESERVED
+from tulle.sql.ranges import ANY, Range
+from tulle.sql.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class Form:
     times: str | None = None
     origins: tuple[tuple[str, str] | None, ...] = ()
     """For each slot the column it copies as it is, if there is one; used to drop repetitions."""
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    """For some of the values, by name, the range they lie in."""
+
+    def range(self, value: str) -> Range:
+        """Return the range that a value is known to lie in."""
+        return self.ranges.get(value, ANY)
 
 
 class Namer:
@@ -117,7 +125,7 @@ def identify(form: Form, used: Sequence[str], namer: Namer) -> Form:
     query = select([*columns, counted], [source_of(form.query, name)], group=columns)
     for condition in having:
         query = query.having(condition)
-    return Form(query, tuple(kept), form.slots, tuple(keys), times)
+    return Form(query, tuple(kept), form.slots, tuple(keys), times, ranges=form.ranges)
 
 
 def number_tuples(form: Form, namer: Namer) -> tuple[Form, str]:
@@ -135,7 +143,7 @@ def number_tuples(form: Form, namer: Namer) -> tuple[Form, str]:
         ],
         [source_of(form.query, name)],
     )
-    return Form(query, form.values, form.slots, (rank,), times), rank
+    return Form(query, form.values, form.slots, (rank,), times, ranges=form.ranges), rank
 
 
 def ranked(keys: Sequence[Any]) -> Any:
@@ -189,7 +197,19 @@ def union(forms: Sequence[Form], schema: Schema, namer: Namer, *, distinct: bool
     for side in sides[1:]:
         query = exp.Union(this=query, expression=side, distinct=distinct)
     values = forms[0].values
-    return Form(query, values, tuple(slots), values if distinct else None)
+    keys = values if distinct else None
+    return Form(query, values, tuple(slots), keys, ranges=_common_ranges(forms))
+
+
+def _common_ranges(forms: Sequence[Form]) -> dict[str, Range]:
+    """Return, for each value of a union, the range that holds it on every side."""
+    found = {}
+    for place, value in enumerate(forms[0].values):
+        shared = forms[0].range(value)
+        for form in forms[1:]:
+            shared = shared | form.range(form.values[place])
+        found[value] = shared
+    return found
 
 
 def _keyed_union_all(forms: Sequence[Form], schema: Schema, namer: Namer) -> Form:
@@ -212,7 +232,9 @@ def _keyed_union_all(forms: Sequence[Form], schema: Schema, namer: Namer) -> For
             [source],
         )
         query = side if query is None else exp.Union(this=query, expression=side, distinct=False)
-    return Form(query, forms[0].values, tuple(slots), (side_key, tuple_key), times)
+    keys = (side_key, tuple_key)
+    ranges = _common_ranges(forms)
+    return Form(query, forms[0].values, tuple(slots), keys, times, ranges=ranges)
 
 
 def intersect(left: Form, right: Form, namer: Namer) -> Form:
@@ -233,7 +255,7 @@ def intersect(left: Form, right: Form, namer: Namer) -> Form:
         same,
         distinct=True,
     )
-    return Form(query, left.values, tuple(slots), left.values)
+    return Form(query, left.values, tuple(slots), left.values, ranges=left.ranges)
 
 
 def _number(value: int) -> Any:

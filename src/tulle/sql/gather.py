@@ -13,15 +13,13 @@ from tulle.relations.annotations import Annotation, Either, Participant, Togethe
 from tulle.relations.relation import Relation
 from tulle.sql.forms import Slot
 from tulle.sql.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT, Rewritten
+from tulle.sql.ways import NOBODY, least_ways, merge_equal
 
 if TYPE_CHECKING:
     import pyarrow
 
 Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
-
-NOBODY = np.iinfo(np.int64).max
-"""Fills the places of a row that names fewer participants than there are columns."""
 
 
 @dataclass(frozen=True)
@@ -161,68 +159,39 @@ def _from_ways(
     fresh[1:] = (np.diff(tuples[order]) != 0) | (np.diff(ways[order]) != 0)
     order = order[fresh & (weights[order] != 0)]
     tuples, ways, weights = tuples[order], ways[order], weights[order]
-    starts = np.flatnonzero(np.diff(tuples, prepend=-1))
-    single = np.diff(starts, append=len(tuples)) == 1
-    plain_ways, plain_weights = [ways[starts[single]]], [weights[starts[single]]]
-    general = []
-    for chosen, weight in _several(ways, weights, starts, single, _Clauses(clauses)):
-        if isinstance(chosen, Annotation):
-            general.append((chosen, weight))
-        else:
-            plain_ways.append(np.array([chosen]))
-            plain_weights.append(np.array([weight]))
+    starts = np.append(np.flatnonzero(np.diff(tuples, prepend=-1)), len(tuples))
+    heights = weights[starts[:-1]]
+    kept = least_ways(starts, ways, clauses, count)
+    starts = np.concatenate([[0], np.cumsum(kept)])[starts]
+    ways = ways[kept]
+    single = np.diff(starts) == 1
+    several = np.repeat(~single, np.diff(starts))
+    offsets = np.concatenate([[0], np.cumsum(np.diff(starts)[~single])])
+    merged = merge_equal(offsets, ways[several], heights[~single])
     return _conjunctive(
-        clauses[np.concatenate(plain_ways)], np.concatenate(plain_weights), count, tuple(general)
+        clauses[ways[starts[:-1][single]]],
+        heights[single],
+        count,
+        tuple(_annotations(clauses, *merged)),
     )
 
 
-class _Clauses:
-    """The different ways that occur: who each needs, and the expression for it, made once."""
+def _annotations(
+    clauses: Integers, starts: Integers, ways: Integers, weights: Numbers
+) -> Iterator[tuple[Annotation, float]]:
+    """Yield the tuples as expressions; everyone and every way has one object for all of them.
 
-    def __init__(self, rows: Integers) -> None:
-        self.sizes = (rows != NOBODY).sum(axis=1)
-        self.members = [row[:size] for row, size in zip(rows.tolist(), self.sizes, strict=True)]
-        self._people: dict[int, Participant] = {}
-        self._notes: dict[int, Annotation] = {}
-
-    def note(self, way: int) -> Annotation:
-        """Return the conjunction of a way's participants, who are different ones."""
-        if way not in self._notes:
-            people = []
-            for member in self.members[way]:
-                if member not in self._people:
-                    self._people[member] = Participant(member)
-                people.append(self._people[member])
-            self._notes[way] = people[0] if len(people) == 1 else Together(tuple(people))
-        return self._notes[way]
-
-    def least(self, ways: list[int]) -> tuple[int, ...]:
-        """Return the ways without those that need more than another: the normal form."""
-        kept: list[int] = []
-        for way in sorted(ways, key=lambda one: int(self.sizes[one])):
-            needed = set(self.members[way])
-            if not any(needed.issuperset(self.members[smaller]) for smaller in kept):
-                kept.append(way)
-        return tuple(sorted(kept))
-
-
-def _several(
-    ways: Integers,
-    weights: Numbers,
-    starts: Integers,
-    single: npt.NDArray[np.bool_],
-    clauses: _Clauses,
-) -> Iterator[tuple[Annotation | int, float]]:
-    """Yield the tuples with several ways, equal ones merged; a lone least way as its number."""
-    ends = np.append(starts[1:], len(ways))
-    listed = ways.tolist()
-    merged: dict[tuple[tuple[int, ...], bool], float] = {}
-    for start, end in zip(starts[~single].tolist(), ends[~single].tolist(), strict=True):
-        key = (clauses.least(listed[start:end]), bool(weights[start] > 0))
-        merged[key] = merged.get(key, 0.0) + float(weights[start])
-    for (chosen, _), weight in merged.items():
-        if len(chosen) == 1:
-            yield chosen[0], weight
-        else:
-            # Different ways, none within another: nothing is left for either() to simplify.
-            yield Either(tuple(clauses.note(way) for way in chosen)), weight
+    The ways of a tuple are different and none is within another, so nothing is left for either()
+    and together() to simplify.
+    """
+    used, places = np.unique(ways, return_inverse=True)
+    rows = clauses[used]
+    named = {person: Participant(person) for person in np.unique(rows[rows != NOBODY]).tolist()}
+    notes: list[Annotation] = []
+    for row, size in zip(rows.tolist(), (rows != NOBODY).sum(axis=1).tolist(), strict=True):
+        people = tuple(named[person] for person in row[:size])
+        notes.append(people[0] if size == 1 else Together(people))
+    ordered = list(map(notes.__getitem__, places.tolist()))
+    ends = starts.tolist()
+    for start, end, weight in zip(ends[:-1], ends[1:], weights.tolist(), strict=True):
+        yield Either(tuple(ordered[start:end])), weight

@@ -21,35 +21,44 @@ from tulle.relations.relation import Relation
 from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, SqlSum, relations_of
 
+REACH = 2.0
+"""How far above the threshold found to truncate, where rows link no participants of one kind."""
+
 
 class _OnDatabase(TruncationMechanism):
     """A mechanism on the tuples of a question in SQL; with groups, on each group's in turn.
 
     The groups are public and a participant may be in all of them, so each gets an equal share of
-    epsilon. A SUM may have terms of both signs: it pays for both, half each.
+    epsilon. A SUM may have terms of both signs, and then pays for both, half each; unless the
+    declared ranges of its columns say that nothing in it is below zero.
     """
 
     kind: ClassVar[str] = "database"
+
+    def defaults(self, query: SqlQuery) -> Parameters:
+        """Return settings that suit a question, where the user leaves them open."""
+        return {}
 
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, SqlQuery) and unit.name == "participant"
 
     def signed(self, query: Query) -> bool:
-        return isinstance(query, SqlSum)
+        return isinstance(query, SqlSum) and not query.positive
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         """Check the question against the public schema, and divide epsilon among its groups."""
-        assert isinstance(terms.query, SqlQuery)
-        terms.query.check(terms.facts)
-        groups = _group_count(terms.query)
-        shared = super().settings(replace(terms, epsilon=terms.epsilon / groups), options)  # type: ignore[safe-super]
+        query = _bound_query(terms)
+        groups = _group_count(query)
+        share = replace(terms, query=query, epsilon=terms.epsilon / groups)
+        chosen = {**self.defaults(query), **options}
+        shared = super().settings(share, chosen)  # type: ignore[safe-super]
         return {**shared, "groups": groups}
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         """Predict on a public database given as ``like``, if the answer is one number."""
         if like is None or terms.query.shape != "scalar":
             return Prediction(None, None)
-        return super().predict(terms, settings, like)  # type: ignore[safe-super]
+        return super().predict(replace(terms, query=_bound_query(terms)), settings, like)  # type: ignore[safe-super]
 
     def relation(self, terms: Terms, dataset: Dataset) -> Relation:
         (only,) = _relations(terms, dataset)
@@ -58,8 +67,9 @@ class _OnDatabase(TruncationMechanism):
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
+        query = _bound_query(terms)
         drawn = [
-            self.run_parts(terms.query, settings, self.truncations(terms.query, relation), source)
+            self.run_parts(query, settings, self.truncations(query, relation), source)
             for relation in _relations(terms, dataset)
         ]
         if terms.query.shape == "scalar":
@@ -83,6 +93,12 @@ def _law_of_all(drawn: list[Outcome]) -> TruncationLaw | None:
         lanes=sum(law.lanes for law in laws),
         penalty=min(law.penalty for law in laws),
     )
+
+
+def _bound_query(terms: Terms) -> SqlQuery:
+    """Return the question as the public schema lets it be answered."""
+    assert isinstance(terms.query, SqlQuery)
+    return terms.query.bound_to(terms.facts)
 
 
 def _group_count(query: SqlQuery) -> int:
@@ -120,6 +136,18 @@ class DatabaseRecursive(_OnDatabase, Recursive):
         >>> tulle.release(clinic, question, unit="participant", epsilon=1.0).mechanism
         'recursive'
     """
+
+    def defaults(self, query: SqlQuery) -> Parameters:
+        """Start at the most that one row adds and reach less far, but for networks.
+
+        A participant with a single row is then never cut. Where participants of one kind are
+        linked with each other a few may have most of the links; rows over foreign keys have no
+        such tail. Chosen on public and on made-up data.
+        """
+        if query.linked:
+            return {}
+        known = 1e-9 <= query.term <= 1e12
+        return {"reach": REACH, **({"theta": query.term} if known else {})}
 
 
 @registry.register("mechanism", "database", "race")

@@ -11,8 +11,10 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.qualify import qualify
 
 from tulle.core.errors import QueryError
+from tulle.sql.catalogue import RESERVED
+from tulle.sql.ranges import Range
 from tulle.sql.scalars import check_casts, guard
-from tulle.sql.schema import RESERVED, Schema
+from tulle.sql.schema import Schema
 
 
 class Named:
@@ -65,6 +67,11 @@ class Named:
             self.schema.check_table(source.name)
             raise QueryError(f"There is no table {source.name}.")
         return found
+
+    def ranges(self, table: str) -> dict[str, Range]:
+        """Return the declared ranges of a table's columns, under the names used here."""
+        declared = self.schema.ranges.get(table, {})
+        return {self.normal(name): found for name, found in declared.items()}
 
     def used(self, source: str) -> list[str]:
         """Return the columns of a source that the statement mentions anywhere."""

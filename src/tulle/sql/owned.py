@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
 
-from tulle.sql.forms import column, owner_type
+from tulle.sql.forms import alias, column, owner_type
+from tulle.sql.ranges import Range
 from tulle.sql.schema import HERE, Schema, Tie
 
 Gone = tuple[str, Any] | None
@@ -37,6 +39,14 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
             other = exp.convert(gone[1])
             conditions.append(exp.NEQ(this=identifier(schema, tie), expression=other))
     return sources, conditions
+
+
+def values_of(names: Sequence[str], ranges: Mapping[str, Range]) -> list[Any]:
+    """Return columns of a table under their own names, each cut to its range if it has one."""
+    return [
+        alias(ranges[name].cut(column(name, HERE)) if name in ranges else column(name, HERE), name)
+        for name in names
+    ]
 
 
 def identifier(schema: Schema, tie: Tie) -> Any:

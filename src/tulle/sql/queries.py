@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -35,6 +36,10 @@ class SqlQuery(Query):
     dialect: str
     groups: Groups
     functions: tuple[str, ...]
+    term: float = math.inf
+    """The most that one row adds, as far as declared ranges say; see :meth:`bound_to`."""
+    linked: bool = False
+    """Whether rows link participants of one kind with each other; see :meth:`bound_to`."""
     name: ClassVar[str] = "sql"
     kind: ClassVar[str] = "database"
 
@@ -62,15 +67,17 @@ class SqlQuery(Query):
 
         return rewrite(self.tree, self.groups, schema, gone)
 
-    def check(self, facts: Facts) -> None:
-        """Refuse a question that does not fit a database's public facts.
+    def bound_to(self, facts: Facts) -> SqlQuery:
+        """Return the question with what a database's public facts say about it.
 
         Raises:
-            QueryError: naming the table, column or clause.
+            QueryError: when it does not fit them, naming the table, column or clause.
         """
         from tulle.sql.schema import Schema
 
-        self.rewrite(Schema.from_json(facts))
+        found = self.rewrite(Schema.from_json(facts))
+        bound = replace(self, term=found.term, linked=found.linked)
+        return replace(bound, positive=not found.signed) if isinstance(bound, SqlSum) else bound
 
     def truth(self, dataset: Database) -> Any:
         """Return the exact answer. Custodian side: this value is not private."""
@@ -98,8 +105,10 @@ class SqlCount(SqlQuery):
 
 @dataclass(frozen=True)
 class SqlSum(SqlQuery):
-    """SUM of something: any number, also below zero."""
+    """SUM of something: any number, also below zero unless ``positive``."""
 
+    positive: bool = False
+    """Whether declared ranges say that no term is below zero; see :meth:`SqlQuery.bound_to`."""
     integral: ClassVar[bool] = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.sql.aggregate import Aggregate, Groups, find_aggregate, group_expressions, group_number
+from tulle.sql.catalogue import RESERVED
 from tulle.sql.forms import Form, Namer, Slot, alias, column, ranked, select, source_of
 from tulle.sql.names import Named
 from tulle.sql.owned import Gone
+from tulle.sql.ranges import Range
 from tulle.sql.rows import Rewriter
-from tulle.sql.schema import RESERVED, Schema
+from tulle.sql.schema import HERE, Schema
 
 GROUP = f"{RESERVED}_group"
 TUPLE = f"{RESERVED}_tuple"
@@ -39,6 +42,12 @@ class Rewritten:
     slots: tuple[Slot, ...]
     keyed: bool
     groups: int
+    signed: bool
+    """Whether weights may be negative, by the aggregate and the declared ranges."""
+    term: float
+    """The most that one row adds, by the same; infinite when nothing says so."""
+    linked: bool
+    """Whether rows link participants of one kind with each other, as in a network."""
 
 
 def rewrite(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None) -> Rewritten:
@@ -63,12 +72,33 @@ def rewrite(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None)
     form = rewriter.project(block, wanted, distinct=aggregate.distinct, conditions=conditions)
     final = _merge_ways if form.keys is not None else _merge_tuples
     query, slots = final(form, aggregate, bool(groups), rewriter.namer)
+    weights = form.range(WEIGHT) if aggregate.kind == "sum" else Range(0.0, 1.0)
     size = 1
     for _, values in groups:
         size *= len(values)
     return Rewritten(
-        query.sql(dialect=schema.dialect, pretty=True), tuple(slots), form.keys is not None, size
+        query.sql(dialect=schema.dialect, pretty=True),
+        tuple(slots),
+        form.keys is not None,
+        size,
+        weights.low < 0,
+        max(abs(weights.low), abs(weights.high)),
+        _links_alike(named, schema),
     )
+
+
+def _links_alike(named: Named, schema: Schema) -> bool:
+    """Say whether a table joins itself, or has rows of two owners of one kind."""
+    views = {cte.alias for cte in named.tree.find_all(exp.CTE)}
+    times: Counter[str] = Counter()
+    for source in named.tree.find_all(exp.Table):
+        if source.name not in views and source.find_ancestor(exp.Exists, exp.In) is None:
+            times[named.table(source)] += 1
+    for table, count in times.items():
+        kinds = Counter(tie.entity for tie in schema.ownership(table).ties if tie.place == HERE)
+        if kinds and (count > 1 or max(kinds.values()) > 1):
+            return True
+    return False
 
 
 def _is_there(argument: Any) -> Any:

@@ -23,7 +23,8 @@ from tulle.sql.forms import (
     union,
 )
 from tulle.sql.names import Named
-from tulle.sql.owned import Gone, identifier, owned_rows
+from tulle.sql.owned import Gone, identifier, owned_rows, values_of
+from tulle.sql.ranges import range_of
 from tulle.sql.schema import HERE, INTEGER, Schema
 
 Views = Mapping[str, tuple[Any, Any]]
@@ -151,8 +152,9 @@ class Rewriter:
             owners.append(alias(identifier(self.schema, tie), slots[-1].name))
             copied = tie.place == HERE and self.schema.entity_class(tie.entity) == INTEGER
             origins.append((name, self.named.normal(tie.columns[0])) if copied else None)
-        query = select([*(alias(column(v, HERE), v) for v in values), *owners], sources, conditions)
-        return Form(query, tuple(values), tuple(slots), origins=tuple(origins))
+        ranges = self.named.ranges(table)
+        query = select([*values_of(values, ranges), *owners], sources, conditions)
+        return Form(query, tuple(values), tuple(slots), origins=tuple(origins), ranges=ranges)
 
     def project(
         self,
@@ -197,9 +199,12 @@ class Rewriter:
             [*block.conditions, *conditions],
             distinct=distinct,
         )
+        known = {(n, value): r for n, form in everything for value, r in form.ranges.items()}
+        ranges = {name: range_of(expression, known) for expression, name in wanted}
         if distinct:
-            return Form(query, values, tuple(slots), values)
-        return Form(query, values, tuple(slots), tuple(keys) if block.keyed else None, times)
+            return Form(query, values, tuple(slots), values, ranges=ranges)
+        named = tuple(keys) if block.keyed else None
+        return Form(query, values, tuple(slots), named, times, ranges=ranges)
 
     def _check_widths(self, sides: Sequence[Form]) -> None:
         if len({len(side.values) for side in sides}) != 1:

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tulle.core.errors import InputError, QueryError
+from tulle.sql.catalogue import Catalogue, Keys, Names
 from tulle.sql.owners import Columns, Owner, Step, parse_owners
-
-Catalogue = Mapping[str, Mapping[str, str]]
-"""Tables, each with its columns and their types."""
+from tulle.sql.ranges import Range, read_ranges
 
 HERE = "t"
 """What a table is called where its own owners are worked out."""
 
-RESERVED = "__tulle"
-"""How the columns start that are added to a query; no table may use it."""
-
 INTEGER = "BIGINT"
 TEXT = "TEXT"
-
-
-@dataclass(frozen=True)
-class Keys:
-    """Declared keys: each table's primary key, and where (table, columns) refer to."""
-
-    primary: Mapping[str, Columns]
-    foreign: Mapping[tuple[str, Columns], tuple[str, Columns]]
 
 
 @dataclass(frozen=True)
@@ -73,6 +61,8 @@ class Schema:
     tables: Catalogue
     owners: Mapping[str, tuple[Owner, ...]]
     public: tuple[str, ...]
+    ranges: Mapping[str, Mapping[str, Range]] = field(default_factory=dict)
+    """For columns of some tables the range that their values are cut to."""
     others: tuple[str, ...] = ()
     """Tables that exist but are neither owned nor public: they cannot be asked about."""
 
@@ -84,6 +74,7 @@ class Schema:
         *,
         owners: Mapping[str, Any],
         public: Iterable[str] = (),
+        ranges: Mapping[str, Any] | None = None,
         keys: Keys | None = None,
     ) -> Schema:
         """Check the owners against the catalogue, and fill in the keys that paths go through.
@@ -93,7 +84,7 @@ class Schema:
         """
         if isinstance(public, str):
             raise InputError(f"public must be a list of tables, such as [{public!r}].")
-        known = _Names(catalogue, keys or Keys({}, {}))
+        known = Names(catalogue, keys or Keys({}, {}))
         real_public = tuple(known.table(name, "public") for name in public)
         by_table: dict[str, Any] = {}
         for name, given in owners.items():
@@ -113,11 +104,13 @@ class Schema:
             table: tuple(known.fill(table, owner, declared) for owner in listed)
             for table, listed in resolved.items()
         }
+        tables = {table: dict(catalogue[table]) for table in sorted(declared)}
         schema = cls(
             dialect,
-            {table: dict(catalogue[table]) for table in sorted(declared)},
+            tables,
             full,
             real_public,
+            read_ranges(ranges or {}, tables, dialect),
             tuple(sorted(set(catalogue) - declared)),
         )
         for table in full:
@@ -128,12 +121,19 @@ class Schema:
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as public facts; :meth:`from_json` reads them back."""
-        return {
+        facts: dict[str, Any] = {
             "dialect": self.dialect,
             "tables": {table: dict(columns) for table, columns in self.tables.items()},
             "owners": {t: [str(owner) for owner in listed] for t, listed in self.owners.items()},
             "public": list(self.public),
         }
+        if self.ranges:
+            facts["ranges"] = {
+                f"{table}.{column}": found.to_json()
+                for table, columns in self.ranges.items()
+                for column, found in columns.items()
+            }
+        return facts
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Schema:
@@ -143,6 +143,7 @@ class Schema:
             facts["tables"],
             parse_owners(facts["owners"]),
             tuple(facts["public"]),
+            read_ranges(facts.get("ranges", {}), facts["tables"], facts["dialect"]),
         )
 
     def ownership(self, table: str) -> Ownership:
@@ -267,100 +268,3 @@ def _follow(
                 "or declare its owners."
             )
     return Ownership(tuple(links.values()), tuple(ties))
-
-
-class _Names:
-    """Finds tables and columns as the catalogue spells them."""
-
-    def __init__(self, catalogue: Catalogue, keys: Keys) -> None:
-        self.catalogue = catalogue
-        self.keys = keys
-        for table, columns in catalogue.items():
-            for column in columns:
-                if column.lower().startswith(RESERVED):
-                    raise InputError(
-                        f"Column {table}.{column}: names that start with {RESERVED} are reserved."
-                    )
-
-    def table(self, name: str, argument: str) -> str:
-        found = _spelled(name, self.catalogue)
-        if found is None:
-            there = ", ".join(sorted(self.catalogue)) or "none"
-            raise InputError(f"{argument}: there is no table {name!r}. Tables: {there}.")
-        return found
-
-    def columns(self, table: str, names: Columns, owner: object) -> Columns:
-        found = []
-        for name in names:
-            column = _spelled(name, self.catalogue[table])
-            if column is None:
-                raise InputError(
-                    f"Owner '{owner}': table {table} has no column {name!r}. Columns: "
-                    f"{', '.join(self.catalogue[table])}."
-                )
-            found.append(column)
-        return tuple(found)
-
-    def plain(self, owners: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the owners' texts with tables and columns spelled as in the catalogue."""
-        read: dict[str, Any] = {}
-        for table, given in owners.items():
-            if isinstance(given, str) or not isinstance(given, Iterable):
-                given = [given]
-            read[table] = [self._spell(table, text) for text in given]
-        return read
-
-    def _spell(self, table: str, text: Any) -> Any:
-        if not isinstance(text, str):
-            return text
-        from tulle.sql.owners import parse_owner
-
-        owner = parse_owner(text)
-        here, steps = table, []
-        for step in owner.steps:
-            columns = self.columns(here, step.columns, text)
-            here = self.table(step.table, f"owners[{table!r}] = {text!r}")
-            key = None if step.key is None else self.columns(here, step.key, text)
-            steps.append(Step(columns, here, key))
-        return str(
-            replace(owner, steps=tuple(steps), columns=self.columns(here, owner.columns, text))
-        )
-
-    def fill(self, table: str, owner: Owner, declared: set[str]) -> Owner:
-        """Return the owner with the key of every step written out."""
-        here, steps = table, []
-        for step in owner.steps:
-            if step.table not in declared:
-                raise InputError(
-                    f"owners[{table!r}] = '{owner}' leads through {step.table}, which is neither "
-                    "owned nor public. Declare it too."
-                )
-            steps.append(replace(step, key=step.key or self._key(here, step, owner)))
-            here = step.table
-        return replace(owner, steps=tuple(steps))
-
-    def _key(self, table: str, step: Step, owner: Owner) -> Columns:
-        target, key = self.keys.foreign.get((table, step.columns), ("", ()))
-        if target == step.table:
-            return key
-        primary = self.keys.primary.get(step.table, ())
-        if len(primary) == len(step.columns):
-            return primary
-        if all(column in self.catalogue[step.table] for column in step.columns):
-            return step.columns
-        names = ", ".join(step.columns)
-        raise InputError(
-            f"owners[{table!r}] = '{owner}': the catalogue does not say which key of {step.table} "
-            f"{names} refers to. Write it in brackets: "
-            f"'{names} -> {step.table}[key column].{', '.join(owner.columns) or '...'}'. Columns "
-            f"of {step.table}: {', '.join(self.catalogue[step.table])}."
-        )
-
-
-def _spelled(name: str, known: Iterable[str]) -> str | None:
-    """Return the name as it is spelled, whatever its case if that is not ambiguous."""
-    names = list(known)
-    if name in names:
-        return name
-    alike = [other for other in names if other.lower() == str(name).lower()]
-    return alike[0] if len(alike) == 1 else None

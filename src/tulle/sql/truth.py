@@ -9,10 +9,11 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from tulle.sql.aggregate import Groups, find_aggregate, group_expressions, group_number
+from tulle.sql.catalogue import RESERVED
 from tulle.sql.forms import alias, column, select, source_of
 from tulle.sql.names import Named
-from tulle.sql.owned import Gone, identifier, owned_rows
-from tulle.sql.schema import HERE, RESERVED, Schema
+from tulle.sql.owned import Gone, identifier, owned_rows, values_of
+from tulle.sql.schema import Schema
 
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine
@@ -48,7 +49,7 @@ def true_statement(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone 
         if _view(table) is None:
             real = named.table(table)
             sources, conditions = owned_rows(schema, real, gone)
-            columns = [alias(column(c, HERE), c) for c in named.used(table.alias_or_name)]
+            columns = values_of(named.used(table.alias_or_name), named.ranges(real))
             table.replace(source_of(select(columns, sources, conditions), table.alias_or_name))
     aggregate = find_aggregate(whole)
     number, conditions = group_number(group_expressions(whole, groups), groups)

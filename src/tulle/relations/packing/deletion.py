@@ -42,35 +42,25 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number
-from tulle.relations.packing import highs
 from tulle.relations.packing.deletion_certificate import (
     Line,
+    cover_sums,
     dual_line,
     feasible_total,
     heaviest,
 )
-from tulle.relations.packing.deletion_first_order import (
-    advance_deletion,
-    deletion_steps,
-    raise_deletions,
-    transpose,
-)
-from tulle.relations.packing.deletion_reduce import ReducedDeletion, reduce_deletion
+from tulle.relations.packing.deletion_reduce import reduce_deletion
+from tulle.relations.packing.deletion_run import FirstOrder, InteriorRun, Run, fits_interior
 from tulle.relations.packing.exact import exceeds
-from tulle.relations.packing.first_order import repair
 from tulle.relations.packing.problem import PackingProblem, check_threshold
 
 Array = npt.NDArray[Any]
 
-_CHECK = 40
-_PATIENCE = 2_000
-_HIGHS_ENTRIES = 300_000
 _FINEST = 1e-11
-_TIE = 1e-8
 _REFUSALS = 20
-_BALANCE = 8.0
-"""Multipliers are of the order of 1 / tau where deletions are of the order of 1."""
-_FINE_GRID = 2.0**50
+_ROUNDS = 4
+_KNOWN = 1.5
+"""How far apart bounds may be for a guess between them."""
 
 
 class DeletionOracle:
@@ -103,6 +93,8 @@ class DeletionOracle:
             return known
         decided = self._guess(tau, target)
         if decided is None:
+            decided = self._press(tau, target)
+        if decided is None:
             decided = self._search(tau, target, symmetry=True)
         if decided is None:
             decided = self._search(tau, target, symmetry=False)
@@ -114,11 +106,27 @@ class DeletionOracle:
     def bounds(self, tau: float) -> tuple[Fraction, Fraction]:
         """Return what is known so far about D(tau): a lower and an upper bound."""
         lower = max((line.at(tau) for line in self._lines), default=Fraction(0))
-        upper = min(
-            (total for reached, total in self._totals if reached <= tau),
-            default=Fraction(self._problem.count),
-        )
-        return max(lower, Fraction(0)), upper
+        return max(lower, Fraction(0)), self._mixed(tau)
+
+    def _mixed(self, tau: float) -> Fraction:
+        """Return the least total of mixing two deletions on record, one for a larger threshold.
+
+        Loads are convex in the deletions, so a mixture is feasible at the mixed threshold.
+        """
+        below = [(reached, total) for reached, total in self._totals if reached <= tau]
+        best = min((total for _, total in below), default=Fraction(self._problem.count))
+        above = [(reached, total) for reached, total in self._totals if reached > tau]
+        below.append((0.0, Fraction(self._problem.count)))
+        for low, more in below:
+            for high, less in above:
+                part = (Fraction(high) - Fraction(tau)) / (Fraction(high) - Fraction(low))
+                best = min(best, part * more + (1 - part) * less)
+        return best
+
+    def estimate(self, tau: float) -> float | None:
+        """Return a guess at D(tau), if enough is known for one; it decides nothing."""
+        lower, upper = self.bounds(tau)
+        return float(lower + upper) / 2 if upper <= _KNOWN * lower + 1 else None
 
     def least(self, thresholds: npt.ArrayLike) -> int | None:
         """Return the least j with D(thresholds[j]) <= j + eta, by bisection; None if there is none.
@@ -143,17 +151,23 @@ class DeletionOracle:
             return True
         return False if lower > target else None
 
-    def _certify(self, tau: float, target: Fraction, run: _Run) -> bool | None:
+    def _certify(self, tau: float, target: Fraction, run: Run) -> bool | None:
         """Put the best vectors of a run on record, if they decide."""
         goal = float(target)
-        if run.upper <= goal * (1.0 + 1e-9):
+        self._record(
+            tau, run, upper=run.upper <= goal * (1.0 + 1e-9), lower=run.lower >= goal * (1.0 - 1e-9)
+        )
+        return self._known(tau, target)
+
+    def _record(self, tau: float, run: Run, *, upper: bool, lower: bool) -> None:
+        """Certify the best vectors of a run."""
+        if upper:
             total = feasible_total(self._problem, tau, run.reduced.everyone(run.best_deletions))
             self._totals.append((tau, total))
-        if run.lower >= goal * (1.0 - 1e-9):
+        if lower:
             pressures = run.reduced.everyone(run.best_pressures)
             covers = run.reduced.every_tuple(run.best_covers)
             self._lines.append(dual_line(self._problem, pressures, covers))
-        return self._known(tau, target)
 
     def _guess(self, tau: float, target: Fraction) -> bool | None:
         """Try the closed-form bound of :func:`heaviest`; it settles small thresholds at once."""
@@ -169,27 +183,57 @@ class DeletionOracle:
         self._lines.append(dual_line(self._problem, rates, covers))
         return self._known(tau, target)
 
+    def _press(self, tau: float, target: Fraction) -> bool | None:
+        """Let only those who bind be deleted, by the interior-point method.
+
+        What is enough deletion there is enough. For a bound from below everyone's covers must sum
+        to at most one; who breaks that is taken in, and the iteration begins anew. None when the
+        method does not apply, or comes to its end undecided.
+        """
+        extra = np.zeros(self._problem.count, np.bool_)
+        for _ in range(_ROUNDS):
+            reduced = reduce_deletion(self._problem, tau, also=extra)
+            if not fits_interior(reduced, tau):
+                return None
+            run = InteriorRun(reduced, tau, float(target))
+            decided = self._iterate(tau, target, run, 1)
+            if decided is not None:
+                # Both bounds together say where to look next.
+                run.settle()
+                self._record(tau, run, upper=True, lower=True)
+                return decided
+            covered = cover_sums(self._problem, reduced.every_tuple(run.best_covers))
+            breaking = (covered > 1.0) & (reduced.row_of < 0)
+            if run.lower <= float(target) or not breaking.any():
+                return None
+            extra |= breaking
+        return None
+
     def _search(self, tau: float, target: Fraction, *, symmetry: bool) -> bool | None:
-        """Iterate until decided; None when the bounds meet at the target within rounding.
+        """Iterate on the whole problem; None when only exact arithmetic can tell.
 
         None too when the reduced problem claims a decision that the problem itself keeps refusing:
         so it would be if colours had collided.
         """
-        run = _Run(reduce_deletion(self._problem, tau, symmetry=symmetry), tau)
+        run = FirstOrder(reduce_deletion(self._problem, tau, symmetry=symmetry), tau)
         # From a threshold close by it is a head start, from afar a burden.
         if self._state is not None and 0.5 <= self._state[0] / max(tau, 1e-300) <= 2.0:
             run.resume(self._state[1])
-        goal = float(target)
         decided = self._certify(tau, target, run)
-        refused = 0
-        while decided is None:
-            if run.exhausted or refused > _REFUSALS or run.upper - run.lower <= _FINEST * goal:
-                return None
+        return self._iterate(tau, target, run, _REFUSALS) if decided is None else decided
+
+    def _iterate(self, tau: float, target: Fraction, run: Run, refusals: int) -> bool | None:
+        """Iterate until decided; None when the bounds meet at the target within rounding."""
+        goal = float(target)
+        decided, refused = None, 0
+        while decided is None and refused < refusals:
+            if run.exhausted or run.upper - run.lower <= _FINEST * goal:
+                break
             run.step()
             if run.upper <= goal or run.lower > goal:
                 decided = self._certify(tau, target, run)
                 refused += 1
-        if run.memory[2]:
+        if run.started:
             self._state = (tau, run.state())
         return decided
 
@@ -205,97 +249,3 @@ def decide_deletion(problem: PackingProblem, tau: float, j: int, *, eta: Number)
         (False, True)
     """
     return DeletionOracle(problem, eta=eta).decide(tau, j)
-
-
-class _Run:
-    """The iteration on one reduced problem, with the best vectors and bounds so far."""
-
-    def __init__(self, reduced: ReducedDeletion, tau: float) -> None:
-        self.reduced = reduced
-        rows, columns = len(reduced.sizes), len(reduced.weights)
-        self.shape = (reduced.offsets, reduced.rows, reduced.weights, reduced.capacities)
-        # Without any multiplier the bound is 0; deleting all who bind is always enough.
-        self.best_deletions = reduced.binding.astype(np.float64)
-        self.best_pressures = np.zeros(rows)
-        self.best_covers = np.zeros(columns)
-        self.lower, self.upper = 0.0, float(reduced.sizes @ self.best_deletions)
-        self.exhausted = not columns
-        self.patience = _PATIENCE + len(reduced.rows) / 2.0
-        self.by_row = transpose(reduced.offsets, reduced.rows, rows)
-        self.limits = np.where(reduced.deletable, reduced.sizes, np.inf)
-        self.steps = deletion_steps(*self.shape, reduced.deletable, reduced.binding)
-        self.current, self.anchor, self.last = (
-            (np.zeros(rows), np.zeros(rows), np.ones(columns), np.zeros(columns)) for _ in range(3)
-        )
-        self.memory = np.array([_BALANCE / (1.0 + tau), 0.0, 0.0, np.inf, np.inf])
-
-    def step(self) -> None:
-        """Run some iterations and keep whichever bound is better than before."""
-        advance_deletion(
-            *self.shape,
-            self.reduced.sizes,
-            self.steps,
-            self.current,
-            self.anchor,
-            self.last,
-            self.memory,
-            _CHECK,
-        )
-        self.offer(self.last[0], self.last[1], self.last[3])
-        if self.memory[2] > self.patience and len(self.reduced.rows) <= _HIGHS_ENTRIES:
-            self.patience *= 4.0
-            self.offer(
-                *highs.deletion_vectors(
-                    *self.shape, self.reduced.sizes, self.reduced.deletable, self.reduced.binding
-                )
-            )
-            # Vertices this good that do not decide leave a tie, or all but a tie.
-            self.exhausted = self.upper - self.lower <= _TIE * self.upper
-
-    def state(self) -> tuple[Array, ...]:
-        """Return where the iteration stands, by participant and by tuple."""
-        deletions, pressures, remainders, covers = self.last
-        whole = self.reduced
-        return (
-            whole.everyone(deletions),
-            whole.everyone(pressures),
-            np.where(whole.column_of >= 0, remainders[whole.column_of], 1.0),
-            whole.every_tuple(covers),
-        )
-
-    def resume(self, state: tuple[Array, ...]) -> None:
-        """Start from the state that a run at another threshold ended in."""
-        whole = self.reduced
-        rows, columns = len(whole.sizes), len(whole.weights)
-        inside, chosen = whole.row_of >= 0, whole.column_of >= 0
-        row_of, column_of = whole.row_of[inside], whole.column_of[chosen]
-        deletions, pressures, remainders, covers = state
-        start = (
-            np.bincount(row_of, deletions[inside], rows) / whole.sizes * whole.deletable,
-            np.bincount(row_of, pressures[inside], rows) / whole.sizes * whole.binding,
-            np.bincount(column_of, (remainders * whole.shares)[chosen], columns),
-            np.bincount(column_of, covers[chosen], columns),
-        )
-        for target in (self.current, self.anchor):
-            for mine, given in zip(target, start, strict=True):
-                mine[:] = given
-
-    def offer(self, deletions: Array, pressures: Array, covers: Array) -> None:
-        """Repair the vectors, and keep those that are better than before."""
-        raised = np.clip(deletions, 0.0, 1.0)
-        raise_deletions(*self.shape, *self.by_row, self.reduced.binding, raised, _FINE_GRID)
-        upper = float(self.reduced.sizes @ raised)
-        if upper < self.upper:
-            self.upper, self.best_deletions = upper, raised
-        limits = self.reduced.weights * _gather(self.reduced.offsets, self.reduced.rows, pressures)
-        repaired = np.minimum(covers, limits)
-        lower = repair(
-            self.reduced.offsets, self.reduced.rows, limits, self.limits, repaired, True
-        ) - float(self.reduced.capacities @ pressures)
-        if lower > self.lower:
-            self.lower, self.best_pressures, self.best_covers = lower, pressures.copy(), repaired
-
-
-def _gather(offsets: Array, rows: Array, values: Array) -> Array:
-    """Return the sum of the values of each column's rows."""
-    return np.add.reduceat(values[rows], offsets[:-1])

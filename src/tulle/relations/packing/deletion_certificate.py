@@ -27,7 +27,7 @@ from tulle.relations.packing.certificate import (
     sum_with_error,
 )
 from tulle.relations.packing.compiled import compiled
-from tulle.relations.packing.deletion_first_order import raise_deletions, transpose
+from tulle.relations.packing.deletion_first_order import raise_deletions
 from tulle.relations.packing.problem import PackingProblem
 
 Array = npt.NDArray[Any]
@@ -36,17 +36,19 @@ Array = npt.NDArray[Any]
 def feasible_total(problem: PackingProblem, tau: float, deletions: Array) -> Fraction:
     """Make the deletions feasible at ``tau`` and return their exact sum."""
     rounded = on_grid(deletions, 1.0)
-    row_offsets, row_columns = transpose(problem.offsets, problem.participants, problem.count)
+    row_offsets, row_columns = problem.by_participant
     # A computed load of n terms is off by less than a relative 4 (n + 8) u.
     margin = 4.0 * ROUNDOFF * (np.diff(row_offsets) + 8.0)
+    capacities = tau * (1.0 - margin) * (1.0 - 4.0 * ROUNDOFF)
     raise_deletions(
         problem.offsets,
         problem.participants,
         problem.weights,
-        tau * (1.0 - margin) * (1.0 - 4.0 * ROUNDOFF),
+        capacities,
         row_offsets,
         row_columns,
-        np.ones(problem.count, np.bool_),
+        # Whose load fits with nobody deleted, in spite of rounding, needs no look.
+        problem.loads * (1.0 + 2.0 * margin) > capacities,
         rounded,
         GRID,
     )
@@ -80,6 +82,20 @@ def dual_line(problem: PackingProblem, pressures: Array, covers: Array) -> Line:
     return Line(
         Fraction(height) - Fraction(height_error) * 2, Fraction(slope) + Fraction(slope_error) * 2
     )
+
+
+@compiled
+def _cover_sums(offsets: Array, participants: Array, count: int, covers: Array) -> Array:
+    sums = np.zeros(count)
+    for item in range(len(covers)):
+        for place in range(offsets[item], offsets[item + 1]):
+            sums[participants[place]] += covers[item]
+    return sums
+
+
+def cover_sums(problem: PackingProblem, covers: Array) -> Array:
+    """Return the covers of each participant's tuples in sum, within rounding."""
+    return _cover_sums(problem.offsets, problem.participants, problem.count, covers)
 
 
 @compiled

@@ -201,13 +201,18 @@ def raise_deletions(
     the left never overshoots and ends after few steps.
     """
     remaining = np.empty(len(weights))
+    first_loads = np.zeros(len(capacities))
     for column in range(len(weights)):
         left = 1.0
         for place in range(offsets[column], offsets[column + 1]):
             left -= deletions[rows[place]]
         remaining[column] = left
+        if left > 0.0:
+            for place in range(offsets[column], offsets[column + 1]):
+                first_loads[rows[place]] += weights[column] * left
     for row in range(len(capacities)):
-        if not binding[row]:
+        # Loads only fall from here on, so who fits now will fit.
+        if not binding[row] or first_loads[row] <= capacities[row]:
             continue
         while deletions[row] < 1.0:
             load = 0.0
@@ -226,21 +231,3 @@ def raise_deletions(
             deletions[row] += grow
             for place in range(row_offsets[row], row_offsets[row + 1]):
                 remaining[row_columns[place]] -= grow
-
-
-@compiled
-def transpose(offsets: Array, rows: Array, count: int) -> tuple[Array, Array]:
-    """Return (offsets, columns) by row; a column is listed as often as it names the row."""
-    starts = np.zeros(count + 1, np.int64)
-    for row in rows:
-        starts[row + 1] += 1
-    for row in range(count):
-        starts[row + 1] += starts[row]
-    fill = starts[:count].copy()
-    columns = np.empty(len(rows), np.int32)
-    for column in range(len(offsets) - 1):
-        for place in range(offsets[column], offsets[column + 1]):
-            row = rows[place]
-            columns[fill[row]] = column
-            fill[row] += 1
-    return starts, columns

@@ -52,21 +52,35 @@ class ReducedDeletion:
             return np.zeros(len(self.row_of))
         return np.where(self.row_of >= 0, values[self.row_of], 0.0)
 
+    def same_in_column(self, values: Array, elsewhere: float) -> Array:
+        """Return the value of every tuple's column."""
+        if not len(values):
+            return np.full(len(self.column_of), elsewhere)
+        return np.where(self.column_of >= 0, values[self.column_of], elsewhere)
+
     def every_tuple(self, values: Array) -> Array:
         """Spread a value of every column over its tuples by weight; zero elsewhere."""
-        if not len(values):
-            return np.zeros(len(self.column_of))
-        return np.where(self.column_of >= 0, values[self.column_of] * self.shares, 0.0)
+        return self.same_in_column(values, 0.0) * self.shares
 
 
 def reduce_deletion(
-    problem: PackingProblem, tau: float, *, symmetry: bool = True
+    problem: PackingProblem, tau: float, *, symmetry: bool = True, also: Array | None = None
 ) -> ReducedDeletion:
-    """Return the deletion problem at threshold ``tau`` after all reductions."""
+    """Return the deletion problem at threshold ``tau`` after all reductions.
+
+    With ``also``, a mask, only these and those who bind may be deleted: not the same problem, but
+    one whose deletions are enough for this one too.
+    """
     over = problem.loads > tau
     chosen = _relevant(problem.offsets, problem.participants, problem.weights, over)
-    dominated, present = _dominated(problem.offsets, problem.participants, chosen, problem.count)
-    row_of, members = number(present & (over | ~dominated))
+    if also is None:
+        dominated, present = _dominated(
+            problem.offsets, problem.participants, chosen, problem.count
+        )
+        row_of, members = number(present & (over | ~dominated))
+    else:
+        dominated = np.zeros(problem.count, np.bool_)
+        row_of, members = number(over | also)
     offsets, rows, weights, column_of = merge(
         problem.offsets, problem.participants, problem.weights, chosen, row_of
     )

@@ -31,7 +31,7 @@ class PackingProblem:
         [1.0, 3.5]
     """
 
-    __slots__ = ("count", "loads", "offsets", "participants", "weights")
+    __slots__ = ("_by_participant", "count", "loads", "offsets", "participants", "weights")
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class PackingProblem:
         self.weights = heights
         self.loads = _loads(self.offsets, self.participants, heights, self.count)
         """The weight of all tuples of each participant, within rounding."""
+        self._by_participant: tuple[Array, Array] | None = None
 
     def __repr__(self) -> str:
         return "PackingProblem(...)"
@@ -78,6 +79,13 @@ class PackingProblem:
     def tuple_count(self) -> int:
         """The number of tuples."""
         return len(self.weights)
+
+    @property
+    def by_participant(self) -> tuple[Array, Array]:
+        """The tuples of each participant: (offsets, tuples). Worked out when first asked for."""
+        if self._by_participant is None:
+            self._by_participant = transpose(self.offsets, self.participants, self.count)
+        return self._by_participant
 
     def without(self, participant: int) -> PackingProblem:
         """Return the problem after ``participant`` has left, with every tuple that needs them.
@@ -125,6 +133,24 @@ def _loads(offsets: Array, participants: Array, weights: Array, count: int) -> A
         for place in range(offsets[item], offsets[item + 1]):
             loads[participants[place]] += weights[item]
     return loads
+
+
+@compiled
+def transpose(offsets: Array, rows: Array, count: int) -> tuple[Array, Array]:
+    """Return (offsets, columns) by row; a column is listed as often as it names the row."""
+    starts = np.zeros(count + 1, np.int64)
+    for row in rows:
+        starts[row + 1] += 1
+    for row in range(count):
+        starts[row + 1] += starts[row]
+    fill = starts[:count].copy()
+    columns = np.empty(len(rows), np.int32)
+    for column in range(len(offsets) - 1):
+        for place in range(offsets[column], offsets[column + 1]):
+            row = rows[place]
+            columns[fill[row]] = column
+            fill[row] += 1
+    return starts, columns
 
 
 @compiled

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from tulle.core.errors import QueryError, TulleError
-from tulle.sql.schema import Catalogue, Keys
+from tulle.sql.catalogue import Catalogue, Keys
 
 if TYPE_CHECKING:
     import pyarrow

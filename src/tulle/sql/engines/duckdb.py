@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError
+from tulle.sql.catalogue import Catalogue, Keys
 from tulle.sql.engines.base import Engine
-from tulle.sql.schema import Catalogue, Keys
 
 if TYPE_CHECKING:
     import pyarrow

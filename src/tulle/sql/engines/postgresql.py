@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError
+from tulle.sql.catalogue import Catalogue, Keys
 from tulle.sql.engines.base import Engine
-from tulle.sql.schema import Catalogue, Keys
 
 if TYPE_CHECKING:
     import pyarrow

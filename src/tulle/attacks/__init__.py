@@ -1,0 +1,77 @@
+"""Attacks: what someone learns from a release, and the most that its guarantee allows.
+
+Every attack has the same face, so that results of different attacks can be laid side by side.
+
+* It is a function that takes **releases**, never a dataset, and the adversary's knowledge as
+  keyword arguments. The first thing it does is ``known = released(release, "what it needs")``
+  (:mod:`tulle.attacks.face`), which refuses sealed data and anything else that was not released.
+  A public table that was published without a guarantee (a GWAS catalogue, say) may stand in for a
+  release: the report then has ``guarantee=None``.
+* It returns one :class:`~tulle.attacks.report.AttackReport`, which says what is guessed, what the
+  adversary knows, ``before`` and ``after`` (the same figure without and with the release), an
+  interval of ``after`` at a stated level, and ``limits``, the range in which the guarantee keeps
+  ``after``. There are two measures. A *belief* is the probability of one stated secret of one
+  target: ``after`` is exact (``interval`` is that single point) unless the adversary's own numbers
+  are uncertain. A *success* is how often guesses about many targets are right: ``before`` is the
+  rate of the best guess without the release, and the interval comes from
+  :func:`~tulle.attacks.intervals.rate_interval` (counts) or
+  :func:`~tulle.attacks.intervals.mean_interval` (averages).
+* ``limits`` come from :mod:`tulle.attacks.limits`: ``belief_limits(before, guarantee, units=k)``,
+  ``success_limit(before, guarantee, units=k)``, or ``NO_LIMIT`` when the secret is not what the
+  unit protects. ``units`` is by how many units the adversary's hypotheses differ: an edge there or
+  not is one unit; one participant with one record or another is two under add-remove, one under
+  replace. A guarantee that does not hold (a replayable source) limits nothing.
+* It is listed in :data:`tulle.attacks.face.ATTACKS` under the word that the command line uses.
+
+An attack draws no randomness and sees no truth. Whether a guess was right is the business of the
+caller who knows the truth: attacks that are scored take it as ``truth=``, an array with one entry
+per target, and use it for counting only.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tulle.attacks.edges import count_inference, edge_inference
+    from tulle.attacks.intervals import mean_interval, rate_interval
+    from tulle.attacks.limits import NO_LIMIT, belief_limits, success_limit
+    from tulle.attacks.membership import membership_inference
+    from tulle.attacks.report import AttackReport
+    from tulle.attacks.traits import identity_inference, new_trait_inference, trait_inference
+
+_HOMES = {
+    "edges": ("count_inference", "edge_inference"),
+    "intervals": ("mean_interval", "rate_interval"),
+    "limits": ("NO_LIMIT", "belief_limits", "success_limit"),
+    "membership": ("membership_inference",),
+    "report": ("AttackReport",),
+    "traits": ("identity_inference", "new_trait_inference", "trait_inference"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "NO_LIMIT",
+    "AttackReport",
+    "belief_limits",
+    "count_inference",
+    "edge_inference",
+    "identity_inference",
+    "mean_interval",
+    "membership_inference",
+    "new_trait_inference",
+    "rate_interval",
+    "success_limit",
+    "trait_inference",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"tulle.attacks.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'tulle.attacks' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,65 @@
+"""The audit's view of synthetic graphs: their private statistics, in closed form.
+
+The graph that leaves is made from the statistics by ordinary random numbers, so the statistics
+are all that depends on the data. A case describes each statistic, in the order in which the model
+measures them, as one independent law. Models of one family keep their cases in a file of their
+own, and this file gathers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from tulle.audit.kind import Description
+from tulle.audit.synthesis_case import SynthesisCase
+from tulle.audit.synthesis_degrees import DEGREE_CASES
+from tulle.core import codec
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.graphs.data import Graph
+from tulle.graphs.synthesis.query import Synthetic
+
+CASES: dict[str, SynthesisCase] = {**DEGREE_CASES}
+"""The case of each model, by the name of its mechanism."""
+
+SYNTHESIS: tuple[Query, ...] = tuple(q for case in CASES.values() for q in case.questions)
+"""The questions of the audit about synthetic graphs."""
+
+DRAWN_SYNTHESIS: tuple[Query, ...] = tuple(case.drawn for case in CASES.values())
+
+SYNTHESIS_DESCRIBERS: dict[str, Callable[[Terms, Parameters, Graph], Description]] = {
+    name: case.describe for name, case in CASES.items()
+}
+
+
+def is_synthesis(query: Query) -> bool:
+    """Say whether a question is for a synthetic graph."""
+    return isinstance(query, Synthetic)
+
+
+def see_statistics(outcome: Outcome) -> Hashable:
+    """Return the private statistics of a run as one flat tuple, in order."""
+    return tuple(_flat(codec.decode(outcome.details["statistics"])))
+
+
+def finish_statistics(
+    name: str, mechanism: Mechanism, terms: Terms, settings: Parameters
+) -> Callable[[tuple[Any, ...]], Hashable]:
+    """Return how drawn parts become the flat tuple: side by side, unless the case says else."""
+    own = CASES[name].finish
+    if own is not None:
+        return own(terms, settings)
+    return lambda parts: tuple(_flat(list(parts)))
+
+
+def _flat(value: Any) -> Iterator[Hashable]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        for entry in value:
+            yield from _flat(entry)
+    else:
+        yield value

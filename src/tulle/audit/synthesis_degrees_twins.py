@@ -1,0 +1,69 @@
+"""Broken twins of the models that are made from degrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.audit.kind import Description
+from tulle.audit.laws import LaplaceVector
+from tulle.audit.synthesis_degrees import describe_one_k
+from tulle.audit.twins import Twin
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.graphs.data import Graph
+from tulle.graphs.kernels import degrees
+from tulle.graphs.synthesis.degrees import OneK
+from tulle.graphs.synthesis.model import Statistics
+from tulle.graphs.synthesis.query import synthetic
+from tulle.noise import discrete_laplace
+
+
+class CutOneK(Twin, OneK):
+    """DP-1K as published: a histogram that ends at the largest degree of the graph at hand."""
+
+    name: ClassVar[str] = "synthetic_1k, cut at the largest degree"
+    mimics: ClassVar[str] = "synthetic_1k"
+    fault: ClassVar[str] = "the length of the histogram shows the true maximum degree"
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
+    questions: ClassVar[Sequence[Query]] = (synthetic("1k"),)
+
+    def measure(
+        self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
+    ) -> Statistics:
+        histogram = np.bincount(degrees(graph)).astype(np.int64)
+        scale = 4 / terms.epsilon
+        return {"degrees": histogram + discrete_laplace(scale=scale, size=len(histogram))}
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        centre = tuple(np.bincount(degrees(dataset)).tolist())
+        law = LaplaceVector(centre, (4 / terms.epsilon,) * len(centre), Fraction(4))
+        return Description((("degrees", law),))
+
+
+class HalfOneK(Twin, OneK):
+    """Half of the noise, as if an edge had one end."""
+
+    name: ClassVar[str] = "synthetic_1k, one end"
+    mimics: ClassVar[str] = "synthetic_1k"
+    fault: ClassVar[str] = "an edge moves two degrees and is charged for one"
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
+    questions: ClassVar[Sequence[Query]] = (synthetic("1k"),)
+
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+        honest = dict(super().prepare(terms, nodes, options))
+        half = rational(honest["scale"]) / 2
+        return {**honest, "sensitivity": 1, "scale": text(half)}
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        return describe_one_k(terms, settings, dataset)
+
+
+def degree_twins() -> list[Twin]:
+    """Return one of each twin."""
+    return [CutOneK(), HalfOneK()]

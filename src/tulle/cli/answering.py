@@ -1,0 +1,172 @@
+"""What every command that answers shares: where it is booked, and how the answer is shown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tulle.cli.asking import Asking, Purse
+from tulle.cli.common import BAD_INPUT, print_json, printer, waiting, warn
+from tulle.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tulle.core.dataset import Dataset
+    from tulle.core.ledger import Budget
+    from tulle.core.release import Release
+
+NO_LEDGER = (
+    "This answer is booked nowhere. Each further answer about the same people adds to what is "
+    "given away, and nobody adds it up; use --ledger if there will be more than one."
+)
+
+LedgerFile = Annotated[
+    Path | None, typer.Option("--ledger", help="The ledger's file; made if it is not there.")
+]
+NoLedger = Annotated[bool, typer.Option("--no-ledger", help="Answer once, booked nowhere.")]
+AccountName = Annotated[
+    str | None, typer.Option("--account", help="The account; else named like the file.")
+]
+TotalBudget = Annotated[
+    str | None,
+    typer.Option("--budget", help="The account's total epsilon; needed the first time."),
+]
+TotalDelta = Annotated[
+    str | None, typer.Option("--budget-delta", help="The account's total delta.")
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Pay for a fresh answer to a question asked before.")
+]
+Out = Annotated[Path | None, typer.Option("--out", help="Write the release to this JSON file.")]
+
+
+def find_purse(
+    ledger: Path | None,
+    no_ledger: bool,
+    account: str | None,
+    named: str,
+    budget: str | None,
+    budget_delta: str | None,
+    again: bool,
+) -> Purse | None:
+    """Return where the answer is booked, or None with --no-ledger.
+
+    Raises:
+        InputError: when neither or both are said, or options do not go together.
+    """
+    if ledger is not None and not no_ledger:
+        return Purse.of(ledger, account, named, budget, budget_delta)
+    _check_alone(ledger, no_ledger, account, budget, budget_delta, again)
+    return None
+
+
+def answer(
+    dataset: Dataset,
+    asking: Asking,
+    purse: Purse | None,
+    public: str,
+    *,
+    again: bool,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Book the question, draw the answer, print and save it."""
+    if purse is None:
+        with waiting("asking"):
+            release = asking.release(dataset)
+        warn(NO_LEDGER)
+        left, kept = None, False
+    else:
+        with waiting("asking"):
+            book, session = purse.open(dataset, asking)
+            before = {entry.digest for entry in book.debits(session.name)}
+            release = asking.ask(session, again=again)
+        left, kept = session.remaining, release.debit in before
+    failure = _save(release, out)
+    if as_json:
+        print_json(_to_json(release, purse, kept, left))
+    else:
+        _show(release, purse, kept, left, out if failure is None else None)
+        printer().print(public, style="dim")
+    if failure is not None:
+        warn(failure)
+        raise typer.Exit(BAD_INPUT)
+
+
+def _check_alone(
+    ledger: Path | None,
+    no_ledger: bool,
+    account: str | None,
+    budget: str | None,
+    budget_delta: str | None,
+    again: bool,
+) -> None:
+    if ledger is not None:
+        raise InputError("--ledger and --no-ledger exclude each other; choose one.")
+    if not no_ledger:
+        raise InputError(
+            "Say where the answer is booked: --ledger FILE, or --no-ledger for a single answer "
+            "that is booked nowhere."
+        )
+    if again or any(item is not None for item in (account, budget, budget_delta)):
+        raise InputError("--account, --budget, --budget-delta and --again belong to --ledger.")
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a file that cannot be written, before anything is paid."""
+    if out is None:
+        return
+    if out.is_dir() or not out.parent.is_dir():
+        raise InputError(f"--out {out} must name a file in a folder that exists.")
+    if not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise InputError(f"--out {out} cannot be written; check its permissions.")
+
+
+def _save(release: Release, out: Path | None) -> str | None:
+    """Write the release; return what went wrong, for by now it is paid and must be shown."""
+    if out is None:
+        return None
+    try:
+        release.save(out)
+    except OSError as error:
+        return (
+            f"The release could not be written to {out} ({error.strerror}). It is paid for and "
+            "shown above; from a ledger the same question brings it again at no cost."
+        )
+    return None
+
+
+def _show(
+    release: Release, purse: Purse | None, kept: bool, left: Budget | None, out: Path | None
+) -> None:
+    from tulle.cli import tables
+
+    console = printer()
+    console.print(release.query, style="bold")
+    drawn = tables.answer(release)
+    if purse is not None:
+        drawn.add_row("account", f"{purse.account} in {purse.file}")
+        drawn.add_row("left", str(left))
+    console.print(drawn)
+    if kept:
+        console.print("Asked before: this is the kept answer, at no cost.", style="green")
+    if out is not None:
+        console.print(f"Written to {out}.", style="green")
+
+
+def _to_json(
+    release: Release, purse: Purse | None, kept: bool, left: Budget | None
+) -> dict[str, Any]:
+    from tulle.cli.tables import interval_json
+    from tulle.core.exact import text
+
+    remaining = None if left is None else {"epsilon": text(left.epsilon), "delta": text(left.delta)}
+    return {
+        "release": release.to_json(),
+        "interval": interval_json(release),
+        "account": None if purse is None else purse.account,
+        "asked_before": kept,
+        "remaining": remaining,
+    }

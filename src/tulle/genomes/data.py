@@ -1,0 +1,272 @@
+"""The sealed table of genotypes: people by positions of the genome."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import product
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.dataset import Dataset, Facts
+from tulle.core.errors import InputError
+from tulle.core.unit import Unit
+
+Cells = npt.NDArray[np.int8]
+Labels = npt.NDArray[np.bool_]
+
+MISSING = -1
+"""How a genotype that was not called is stored."""
+
+LARGEST_NEIGHBOURHOOD = 4
+"""All records are listed for at most so many SNPs."""
+
+
+class Genotypes(Dataset):
+    """A sealed table of genotypes: one row per person, one column per SNP.
+
+    A cell is 0, 1 or 2, how many copies of the counted allele the person carries, or missing: NaN,
+    None, -1 or masked. ``cases`` says for each person whether they have the trait (a case) or not
+    (a control); without it everybody is in one group.
+
+    Under ``row`` all genotypes of any one person may change. How many cases and controls there are
+    is public, as is customary for a study, and who is which stays as it is. Under ``participant``
+    any one person may be added or left out, and how many there are is not public. The SNPs, their
+    names and their counted alleles are public under both.
+
+    Raises:
+        InputError: when a cell is none of these, the shapes do not fit, or a name occurs twice.
+
+    Example:
+        >>> study = Genotypes([[0, 2], [1, None], [0, 0]], cases=[1, 1, 0], snps=["rs1", "rs2"])
+        >>> study
+        <Genotypes: sealed>
+        >>> study.snps
+        ('rs1', 'rs2')
+    """
+
+    kind: ClassVar[str] = "genotypes"
+    units: ClassVar[tuple[str, ...]] = ("participant", "row")
+
+    def __init__(
+        self,
+        genotypes: Any,
+        *,
+        cases: Any = None,
+        snps: Sequence[str] | None = None,
+        counted: Sequence[str] | None = None,
+        other: Sequence[str] | None = None,
+    ) -> None:
+        cells = _read_cells(genotypes)
+        self._cells = cells
+        self._cells.flags.writeable = False
+        self._cases = None if cases is None else _read_labels(cases, len(cells))
+        columns = cells.shape[1]
+        self._snps = _read_names(snps, columns, [f"snp{place}" for place in range(columns)])
+        if len(set(self._snps)) != len(self._snps):
+            raise InputError("The names of the SNPs must all be different.")
+        # One letter for each SNP, or nothing at all where it is not known.
+        self._counted = _read_names(counted, columns, [""] * columns)
+        self._other = _read_names(other, columns, [""] * columns)
+
+    @classmethod
+    def read(
+        cls, path: str | PathLike[str], *, cases: Any = None, format: str | None = None
+    ) -> Genotypes:
+        """Read genotypes from a CSV, VCF or PLINK bed file, gzipped or not.
+
+        ``cases`` is one entry for each person in the order of the file, or a mapping or set of
+        the names of people. Of a PLINK file, left out, the phenotypes of its fam file are taken.
+
+        Raises:
+            InputError: naming the line, when the file is not of that format.
+            MissingExtraError: for PLINK files, when bed-reader is not installed.
+        """
+        from tulle.genomes.reading import read_genotypes
+
+        return read_genotypes(path, cases=cases, format=format)
+
+    # --- public -----------------------------------------------------------------------------
+
+    @property
+    def snps(self) -> tuple[str, ...]:
+        """The names of the SNPs. Public under every unit."""
+        return self._snps
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The allele of each SNP that is counted; empty text where it is not known. Public."""
+        return self._counted
+
+    @property
+    def other(self) -> tuple[str, ...]:
+        """The allele of each SNP that is not counted; empty text where it is not known. Public."""
+        return self._other
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Return the columns of SNPs by name, for questions about some of them.
+
+        Raises:
+            InputError: when a name is not known; the names are public.
+        """
+        known = {name: place for place, name in enumerate(self._snps)}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise InputError(f"There is no SNP {unknown[0]!r} in this table.")
+        return [known[name] for name in names]
+
+    # --- custodian side ---------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of people and SNPs. Custodian side."""
+        return int(self._cells.shape[0]), int(self._cells.shape[1])
+
+    @property
+    def labels(self) -> Labels | None:
+        """Who is a case, or None when nobody was labelled. Custodian side."""
+        return None if self._cases is None else self._cases.copy()
+
+    @property
+    def missing(self) -> int:
+        """How many genotypes are missing. Custodian side."""
+        return int((self._cells == MISSING).sum())
+
+    def to_numpy(self) -> Cells:
+        """Return the genotypes, with -1 where they are missing. Custodian side."""
+        return self._cells.copy()
+
+    def cells(self) -> Cells:
+        """Return the genotypes without a copy, read only. Custodian side."""
+        return self._cells
+
+    def group_sizes(self) -> tuple[int, ...]:
+        """Return the numbers of cases and controls, or of people. Custodian side."""
+        if self._cases is None:
+            return (len(self._cells),)
+        cases = int(self._cases.sum())
+        return cases, len(self._cells) - cases
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Genotypes):
+            return NotImplemented
+        return self._snps == other._snps and self.records() == other.records()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def records(self) -> tuple[tuple[bool, ...], ...]:
+        """Return the people as sorted tuples, label first: people have no order. Custodian side."""
+        labels = np.zeros(len(self._cells), dtype=bool) if self._cases is None else self._cases
+        return tuple(sorted(map(tuple, np.column_stack([labels, self._cells]).tolist())))
+
+    # --- what privacy needs -----------------------------------------------------------------
+
+    def facts(self, unit: str | Unit) -> Facts:
+        """Return what is public: the SNPs and, under ``row``, the sizes of the groups."""
+        digest = hashlib.sha256("\n".join(self._snps).encode()).hexdigest()[:12]
+        found: dict[str, Any] = {
+            "snps": len(self._snps),
+            "names": digest,
+            "labelled": self._cases is not None,
+        }
+        if self.check_unit(unit).name == "row":
+            found["groups"] = list(self.group_sizes())
+        return found
+
+    def neighbours(self, unit: str | Unit) -> Iterator[Genotypes]:
+        """Yield all neighbours of a small table.
+
+        ``row``: one person has any other genotypes. ``participant``: one person is left out, or
+        one with any genotypes and any label joins.
+
+        Raises:
+            InputError: for more than four SNPs, where there are too many.
+        """
+        known = self.check_unit(unit)
+        if len(self._snps) > LARGEST_NEIGHBOURHOOD:
+            raise InputError(
+                f"All neighbours are listed for at most {LARGEST_NEIGHBOURHOOD} SNPs. Use a "
+                "smaller table."
+            )
+        return self._replaced() if known.name == "row" else self._joined()
+
+    def _replaced(self) -> Iterator[Genotypes]:
+        for person, row in enumerate(self._cells):
+            for values in product((MISSING, 0, 1, 2), repeat=len(self._snps)):
+                if tuple(row) != values:
+                    changed = self._cells.copy()
+                    changed[person] = values
+                    yield self._with(changed, self._cases)
+
+    def _joined(self) -> Iterator[Genotypes]:
+        for person in range(len(self._cells)):
+            kept = np.arange(len(self._cells)) != person
+            yield self._with(self._cells[kept], None if self._cases is None else self._cases[kept])
+        for values in product((MISSING, 0, 1, 2), repeat=len(self._snps)):
+            more = np.vstack([self._cells, np.array([values], dtype=np.int8)])
+            if self._cases is None:
+                yield self._with(more, None)
+                continue
+            for label in (True, False):
+                yield self._with(more, np.append(self._cases, label))
+
+    def _with(self, cells: Cells, cases: Labels | None) -> Genotypes:
+        return Genotypes(
+            cells, cases=cases, snps=self._snps, counted=self._counted, other=self._other
+        )
+
+
+def _read_cells(genotypes: Any) -> Cells:
+    if isinstance(genotypes, Dataset):
+        raise InputError("Genotypes are built from an array, not from a sealed dataset.")
+    if isinstance(genotypes, np.ma.MaskedArray):
+        genotypes = np.ma.filled(genotypes.astype(np.float64), np.nan)
+    elif hasattr(genotypes, "to_numpy"):
+        genotypes = genotypes.to_numpy()
+    try:
+        values = np.asarray(genotypes)
+        if values.dtype == object:
+            values = np.array(
+                [[np.nan if cell is None else cell for cell in row] for row in values],
+                dtype=np.float64,
+            ).reshape(values.shape)
+    except (TypeError, ValueError):
+        raise InputError(
+            "Genotypes are a table of 0, 1, 2 or missing, with rows of the same length."
+        ) from None
+    if values.ndim != 2 or not values.shape[1]:
+        raise InputError(
+            f"Genotypes have one row per person and one column per SNP; got shape {values.shape}."
+        )
+    if values.dtype.kind not in "iuf":
+        raise InputError(f"Genotypes are whole numbers; got an array of {values.dtype}.")
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), float(MISSING), values)
+    wrong = ~np.isin(values, (MISSING, 0, 1, 2))
+    if bool(wrong.any()):
+        row, column = np.argwhere(wrong)[0]
+        raise InputError(
+            f"The genotype in row {row}, column {column} is not 0, 1, 2 or missing (-1, NaN)."
+        )
+    return np.array(values, dtype=np.int8, order="C")
+
+
+def _read_labels(cases: Any, people: int) -> Labels:
+    labels = np.asarray(cases)
+    if labels.shape != (people,):
+        raise InputError("cases must say for each person whether they are a case: 1 or 0.")
+    if labels.dtype.kind not in "biuf" or not bool(np.isin(labels, (0, 1)).all()):
+        raise InputError("cases must hold only 1 (a case) and 0 (a control), none missing.")
+    return labels.astype(bool)
+
+
+def _read_names(names: Sequence[str] | None, columns: int, otherwise: list[str]) -> tuple[str, ...]:
+    if names is None:
+        return tuple(otherwise)
+    found = tuple(str(name) for name in names)
+    if len(found) != columns:
+        raise InputError(f"There are {columns} SNPs but {len(found)} names or alleles for them.")
+    return found

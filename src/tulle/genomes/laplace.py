@@ -1,0 +1,134 @@
+"""Laplace noise on allele counts, chi-square statistics and p-values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import LaplaceLaw
+from tulle.core.errors import QueryError
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.genomes.data import Genotypes
+from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery, groups_of
+from tulle.genomes.scores import COUNT_SENSITIVITY, Wholes, chi_square_sensitivity
+from tulle.noise import Lattice, discrete_laplace
+
+FINENESS = Fraction(1, 256)
+"""Step of the lattice as a share of the sensitivity of one entry."""
+
+
+@registry.register("mechanism", "genotypes", "laplace")
+class Laplace(Mechanism):
+    """Add discrete Laplace noise to every number, of a scale that fits what one person can move.
+
+    Guarantee:
+        Pure epsilon. Allele counts of K SNPs: one person is in one group and moves each SNP's two
+        numbers by at most 2 in L1, both alleles and missing values included, so 2K in all; under
+        ``participant`` as well as under ``row``. Chi-square: at most the exact largest step of
+        the statistic for the public numbers of cases and controls (``scores.py`` has the
+        argument), times K, plus a lattice step each. P-values lie in [0, 1] and one person can
+        move one by more than 0.8, so 1 is used.
+
+    Error:
+        The noise itself; for real values half a lattice step more.
+
+    Reference:
+        Dwork et al., TCC 2006; Uhler, Slavković & Fienberg, J. Privacy & Confidentiality 2013,
+        for tests of association.
+
+    Example:
+        >>> import tulle
+        >>> study = tulle.Genotypes([[0], [2], [1]], cases=[0, 1, 1])
+        >>> r = tulle.release(study, tulle.genomes.allele_counts(), unit="row", epsilon=1.0)
+        >>> r.mechanism, r.value.shape
+        ('laplace', (2, 1, 2))
+    """
+
+    name: ClassVar[str] = "laplace"
+    kind: ClassVar[str] = "genotypes"
+    title: ClassVar[str] = "noise on what one person can move"
+    reference: ClassVar[str] = "Dwork et al., TCC 2006"
+
+    def supports(self, query: Query, unit: Unit) -> bool:
+        if isinstance(query, AlleleCounts):
+            return True
+        # Without public sizes one more case can move a test by as much as all alleles together.
+        return isinstance(query, ChiSquares | PValues) and unit.name == "row"
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        assert isinstance(terms.query, SnpQuery)
+        snps = len(terms.query.chosen(int(terms.facts["snps"])))
+        if isinstance(terms.query, AlleleCounts):
+            sensitivity, step = Fraction(COUNT_SENSITIVITY), Fraction(1)
+            entries = 2 * snps * (2 if terms.facts["labelled"] else 1)
+            total = sensitivity * snps
+        else:
+            sensitivity = self.sensitivity(terms)
+            step = Lattice.for_scale(sensitivity, FINENESS).step
+            entries = snps
+            total = (sensitivity / step + 1) * snps
+        found = {
+            "entries": entries,
+            "sensitivity": text(sensitivity),
+            "step": text(step),
+            "scale": text(total / terms.epsilon),
+        }
+        if isinstance(terms.query, AlleleCounts):
+            return found
+        # A p-value is at most one, the statistic at most the number of alleles.
+        most = 2.0 * sum(groups_of(terms) or ()) if isinstance(terms.query, ChiSquares) else 1.0
+        return {**found, "range": [0.0, most]}
+
+    def sensitivity(self, terms: Terms) -> Fraction:
+        """Return the most that one person moves one real entry."""
+        groups = groups_of(terms)
+        if groups is None:
+            raise QueryError(f"{terms.query} needs public sizes of the groups: ask it per row.")
+        return (
+            chi_square_sensitivity(*groups) if isinstance(terms.query, ChiSquares) else Fraction(1)
+        )
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        law = _law(settings)
+        return Prediction(law, law, float(law.scale) * float(law.step))
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Genotypes)
+        assert isinstance(terms.query, SnpQuery)
+        centre = self.centre(terms, settings, dataset)
+        noisy = centre + discrete_laplace(
+            scale=rational(settings["scale"]), size=centre.shape, source=source
+        )
+        names = [dataset.snps[place] for place in terms.query.chosen(len(dataset.snps))]
+        details = {"snps": names}
+        if "range" not in settings:
+            return Outcome(noisy, _law(settings), details)
+        value = Lattice(rational(settings["step"])).value(noisy)
+        return Outcome(np.clip(value, *settings["range"]), _law(settings), details)
+
+    def centre(self, terms: Terms, settings: Parameters, dataset: Genotypes) -> Wholes:
+        """Return the whole numbers that noise is added to."""
+        truth = terms.query.truth(dataset)
+        if isinstance(terms.query, AlleleCounts):
+            return np.asarray(truth, dtype=np.int64)
+        return np.asarray(Lattice(rational(settings["step"])).snap(truth), dtype=np.int64)
+
+
+def _law(settings: Parameters) -> LaplaceLaw:
+    step = rational(settings["step"])
+    return LaplaceLaw(
+        rational(settings["scale"]),
+        step=step,
+        count=int(settings["entries"]),
+        slack=0.0 if "range" not in settings else float(step) / 2,
+    )

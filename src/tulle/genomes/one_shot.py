@@ -1,0 +1,60 @@
+"""The strongest SNPs as a set, by one draw of one-sided noise for each."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+from tulle.core import registry
+from tulle.core.exact import rational
+from tulle.core.mechanism import Parameters
+from tulle.core.source import Source
+from tulle.genomes.scores import Wholes
+from tulle.genomes.top import SelectionLaw, TopMechanism, largest
+from tulle.noise import geometric
+
+
+@registry.register("mechanism", "genotypes", "one_shot")
+class OneShot(TopMechanism):
+    """Add geometric noise to every score once and name the SNPs with the largest sums.
+
+    Guarantee:
+        Pure epsilon, for the set of K SNPs. Fix the noise of all others and an order for ties:
+        the set is chosen when each of its K noises reaches a threshold of its own, and one person
+        moves each threshold by at most twice the sensitivity D. A geometric noise of scale
+        2·K·D/epsilon reaches a threshold moved so with a chance that changes by at most
+        exp(epsilon/K); the K of them are independent. What is named is a set: its order would
+        tell more.
+
+    Error:
+        With probability 1 - p no SNP that was passed over is better than a chosen one by more
+        than the scale times ln(N/p), for N SNPs.
+
+    Reference:
+        Durfee & Rogers, Practical differentially private top-k selection, NeurIPS 2019; McKenna &
+        Sheldon, Permute-and-flip, NeurIPS 2020, whose choice of one is that of exponential noise.
+
+    Example:
+        >>> import tulle
+        >>> study = tulle.Genotypes([[0, 2], [0, 1], [0, 0]], cases=[1, 1, 0])
+        >>> r = tulle.release(study, tulle.genomes.top_snps(1), unit="row", epsilon=1000.0)
+        >>> r.value["snps"], r.mechanism
+        (['snp1'], 'one_shot')
+    """
+
+    name: ClassVar[str] = "one_shot"
+    title: ClassVar[str] = "one-sided noise on every score, once"
+    reference: ClassVar[str] = "Durfee & Rogers, NeurIPS 2019"
+
+    def selection_scale(self, count: int, sensitivity: int, epsilon: Fraction) -> Fraction:
+        return 2 * count * sensitivity / epsilon
+
+    def selection_law(self, settings: Parameters) -> SelectionLaw:
+        scale, step = rational(settings["selection_scale"]), rational(settings["step"])
+        return SelectionLaw(scale, step, int(settings["snps"]), two_sided=False)
+
+    def choose(
+        self, scores: Wholes, count: int, settings: Parameters, source: Source | None
+    ) -> Wholes:
+        scale = rational(settings["selection_scale"])
+        return largest(scores + geometric(scale=scale, size=len(scores), source=source), count)

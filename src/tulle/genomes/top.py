@@ -1,0 +1,156 @@
+"""What the mechanisms for the strongest SNPs share: scores on a lattice, and the released form."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import ErrorLaw, check_level
+from tulle.core.errors import QueryError
+from tulle.core.exact import rational, text, widen_up
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.genomes.data import Genotypes
+from tulle.genomes.laplace import FINENESS
+from tulle.genomes.queries import TopSnps, groups_of
+from tulle.genomes.scores import (
+    Wholes,
+    chi_square_sensitivity,
+    true_chi_squares,
+    true_differences,
+)
+from tulle.noise import Lattice, discrete_laplace
+
+SCORE_SHARE = Fraction(1, 2)
+"""Part of epsilon that buys the scores of the chosen SNPs, where they are asked for."""
+
+
+@registry.register("law", "genotypes", "selection")
+@dataclass(frozen=True)
+class SelectionLaw(ErrorLaw):
+    """How far the score of a chosen SNP may lie below that of one that was passed over.
+
+    Each of ``draws`` values of noise exceeds scale·ln(1/p) with probability at most p. One-sided
+    noise separates two SNPs by at most its largest value, two-sided noise by twice that.
+    """
+
+    scale: Fraction
+    step: Fraction
+    draws: int
+    two_sided: bool
+    name: ClassVar[str] = "selection"
+
+    def half_width(self, level: float) -> float:
+        """Return the largest shortfall of the score, with this probability."""
+        reach = float(self.scale) * math.log(self.draws / (1 - check_level(level)))
+        return widen_up((2 if self.two_sided else 1) * (reach + 1) * float(self.step))
+
+
+class TopMechanism(Mechanism):
+    """Base of the ways to choose the strongest SNPs. Subclasses say how noise chooses."""
+
+    kind: ClassVar[str] = "genotypes"
+
+    def supports(self, query: Query, unit: Unit) -> bool:
+        return isinstance(query, TopSnps) and (query.by == "difference" or unit.name == "row")
+
+    @abstractmethod
+    def choose(
+        self, scores: Wholes, count: int, settings: Parameters, source: Source | None
+    ) -> Wholes:
+        """Return the places of the chosen SNPs."""
+
+    @abstractmethod
+    def selection_scale(self, count: int, sensitivity: int, epsilon: Fraction) -> Fraction:
+        """Return the scale of the noise that chooses, for whole scores."""
+
+    @abstractmethod
+    def selection_law(self, settings: Parameters) -> SelectionLaw:
+        """Return how wrong the choice may be."""
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        query, snps = _top(terms), int(terms.facts["snps"])
+        if query.count > snps:
+            raise QueryError(f"{query} asks for {query.count} SNPs; there are {snps}.")
+        groups = groups_of(terms)
+        moved, step, weights = _sensitivity(query, groups, terms.unit)
+        share = SCORE_SHARE if query.scores else Fraction(0)
+        chosen = self.selection_scale(query.count, moved, terms.epsilon * (1 - share))
+        found: dict[str, Any] = {
+            "snps": snps,
+            "count": query.count,
+            "sensitivity": moved,
+            "step": text(step),
+            "weights": list(weights) if weights else None,
+            "selection_scale": text(chosen),
+        }
+        if query.scores:
+            found["score_scale"] = text(query.count * moved / (terms.epsilon * share))
+        return found
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        law = self.selection_law(settings)
+        return Prediction(law, law)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Genotypes)
+        scores = whole_scores(_top(terms), settings, dataset)
+        places = self.choose(scores, int(settings["count"]), settings, source)
+        value: dict[str, Any] = {
+            "places": places.tolist(),
+            "snps": [dataset.snps[place] for place in places],
+        }
+        if "score_scale" in settings:
+            noise = discrete_laplace(
+                scale=rational(settings["score_scale"]), size=len(places), source=source
+            )
+            lattice = Lattice(rational(settings["step"]))
+            noisy = np.asarray(lattice.value(scores[places] + noise))
+            value["scores"] = np.maximum(noisy, 0.0).tolist()
+        return Outcome(value, None)
+
+
+def whole_scores(query: TopSnps, settings: Parameters, dataset: Genotypes) -> Wholes:
+    """Return the scores in steps of the lattice, as whole numbers."""
+    if query.by == "difference":
+        weights = settings["weights"]
+        return true_differences(dataset, (int(weights[0]), int(weights[1])))
+    lattice = Lattice(rational(settings["step"]))
+    return np.asarray(lattice.snap(true_chi_squares(dataset)), dtype=np.int64)
+
+
+def largest(noisy: Wholes, count: int) -> Wholes:
+    """Return the places of the largest numbers, in order of place; of equals the first."""
+    order = np.argsort(-noisy, kind="stable")[:count]
+    return np.sort(order).astype(np.int64)
+
+
+def _top(terms: Terms) -> TopSnps:
+    assert isinstance(terms.query, TopSnps)
+    return terms.query
+
+
+def _sensitivity(
+    query: TopSnps, groups: tuple[int, int] | None, unit: Unit
+) -> tuple[int, Fraction, tuple[int, int] | None]:
+    """Return how many steps one person moves a score, the step, and the weights of the groups."""
+    if query.by == "difference":
+        weights = query.weights(groups)
+        # Someone who joins adds at most one copy more or less than one; who changes, two.
+        return max(weights) * (2 if unit.name == "row" else 1), Fraction(1), weights
+    if groups is None:
+        raise QueryError(f"{query} needs public sizes of the groups: ask it per row.")
+    sensitivity = chi_square_sensitivity(*groups)
+    step = Lattice.for_scale(sensitivity, FINENESS).step
+    return math.floor(sensitivity / step) + 1, step, None

@@ -1,0 +1,242 @@
+"""A vector with Laplace noise on a bound of its local sensitivity that is itself private."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import registry, validate
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import ErrorLaw, LaplaceLaw
+from tulle.core.errors import InputError
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.graphs.data import Graph
+from tulle.graphs.local_counts import closing_weight
+from tulle.graphs.queries import Triangles
+from tulle.graphs.sensitivity import measure
+from tulle.graphs.settings import node_count
+from tulle.graphs.statistics import Clustering, TrianglesPerNode, TriplesPerNode
+from tulle.graphs.statistics_profiles import CLOSING_GROWTH
+from tulle.noise import discrete_laplace
+
+Counts = npt.NDArray[np.int64]
+
+UNITS = 2**40
+BOUND_SHARE = Fraction(1, 3)
+_SHARES = tuple(Fraction(k, 20) for k in (1, 2, 3, 4, 5, 6, 8, 10))
+
+
+def spread_of(query: Query, graph: Graph) -> int:
+    """Return a whole number that one edge moves by at most one and that bounds the sensitivity.
+
+    For triangles per node it is the largest number of common neighbours of any pair: an edge ij
+    with c of them moves two entries by c and c entries by one. For clustering it is the closing
+    weight over 4/3, rounded up. Custodian side.
+    """
+    if isinstance(query, TrianglesPerNode):
+        return measure(Triangles(), graph, 1).spread
+    return -(-closing_weight(graph) // CLOSING_GROWTH)
+
+
+def reach_of(query: Query, spread: int, settings: Parameters) -> int:
+    """Return the most that one edge moves the vector of whole numbers, in L1, by the spread."""
+    if isinstance(query, TrianglesPerNode):
+        return 3 * spread
+    # Each entry is rounded down once: up to one unit more for each of n entries.
+    return -(-4 * spread * int(settings["units"]) // 3) + int(settings["nodes"])
+
+
+def largest_spread(query: Query, nodes: int) -> int:
+    """Return the largest spread that so many nodes allow, at least 1."""
+    if isinstance(query, TrianglesPerNode):
+        return max(nodes - 2, 1)
+    # All coefficients together move by at most n - 2 + 4/(n - 1) <= n; in steps of 4/3.
+    return -(-3 * max(nodes, 3) // 4)
+
+
+def whole_numbers(query: Query, graph: Graph, settings: Parameters) -> Counts:
+    """Return the vector that gets the noise. Custodian side."""
+    triangles = TrianglesPerNode().truth(graph)
+    if isinstance(query, TrianglesPerNode):
+        return triangles
+    triples = np.maximum(TriplesPerNode().truth(graph), 1)
+    units = int(settings["units"])
+    # Exact: a quotient of at most one is taken in two halves of at most 20 bits each.
+    first = min(units, 2**20)
+    whole, rest = np.divmod(triangles * first, triples)
+    shares: Counts = whole * (units // first) + rest * (units // first) // triples
+    return shares
+
+
+def safe_shift(rate: Fraction, delta: Fraction) -> int:
+    """Return the least w such that noise of scale 1/rate is below -w with chance at most delta.
+
+    P(noise < -w) = q^(w+1) / (1 + q) with q = exp(-rate); one step more than computed covers
+    rounding.
+
+    Example:
+        >>> safe_shift(Fraction(1), Fraction(1, 10**6))
+        14
+    """
+    step = float(rate)
+    with localcontext() as context:
+        context.prec = 30
+        wanted = -float((Decimal(delta.numerator) / Decimal(delta.denominator)).ln())
+    return max(math.ceil((wanted - math.log1p(math.exp(-step))) / step), 0) + 1
+
+
+@registry.register("mechanism", "graph", "bounded")
+class Bounded(Mechanism):
+    """Release a vector with noise that follows a private bound of its local sensitivity.
+
+    The graph's spread, which one edge moves by at most one, is released with noise and raised so
+    far that it is below the truth with probability delta only; the noise on the vector follows
+    that number. Smooth sensitivity cannot do this: with n entries its noise would have to grow by
+    a factor of at most exp(epsilon/n) between neighbours.
+
+    Guarantee:
+        (epsilon, delta) per edge. Let ij be the edge in which G and G' differ. In both graphs the
+        spread s bounds what ij moves: its common neighbours do not depend on ij. The private
+        bound b is at least s but with probability delta. Whenever b is, noise of scale
+        reach(b)/epsilon_answer hides the move up to exp(epsilon_answer), and b itself, as s
+        differs by at most one, up to exp(epsilon_bound).
+
+    Error:
+        Laplace noise of a scale that the release states.
+
+    Reference:
+        After Dwork & Lei, Differential privacy and robust statistics, STOC 2009.
+
+    Example:
+        >>> import tulle
+        >>> kite = Graph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)])
+        >>> r = tulle.release(
+        ...     kite, tulle.triangles_per_node(), unit="edge", epsilon=1.0, delta=1e-6,
+        ...     mechanism="bounded",
+        ... )
+        >>> len(r.value)
+        4
+    """
+
+    name: ClassVar[str] = "bounded"
+    kind: ClassVar[str] = "graph"
+    title: ClassVar[str] = "noise on a private bound of the local sensitivity"
+    reference: ClassVar[str] = "after Dwork & Lei, STOC 2009"
+    needs_delta: ClassVar[bool] = True
+    options: ClassVar[tuple[str, ...]] = ("bound_share", "units")
+
+    def supports(self, query: Query, unit: Unit) -> bool:
+        return isinstance(query, TrianglesPerNode | Clustering) and unit.name == "edge"
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        share = validate.probability(bound_share=options.get("bound_share", BOUND_SHARE))
+        units = validate.whole(units=options.get("units", UNITS), at_least=1)
+        if units > UNITS or units.bit_count() != 1:
+            raise InputError(f"units must be a power of two up to 2^40; got {units!r}.")
+        rate = terms.epsilon * share
+        return {
+            "nodes": node_count(terms),
+            "units": units,
+            "epsilon_bound": text(rate),
+            "epsilon_answer": text(terms.epsilon - rate),
+            "shift": safe_shift(rate, terms.delta),
+        }
+
+    def tune(self, terms: Terms, options: Parameters, like: Dataset) -> Parameters:
+        """Choose the part of epsilon that goes to the bound by the noise on the stand-in."""
+        if "bound_share" in options or not isinstance(like, Graph) or like.node_count < 2:
+            return options
+        spread = spread_of(terms.query, like)
+        largest = largest_spread(terms.query, int(terms.facts["nodes"]))
+        noise = {
+            share: min(spread + safe_shift(terms.epsilon * share, terms.delta), largest)
+            / (1 - float(share))
+            for share in _SHARES
+        }
+        return {**options, "bound_share": min(noise, key=lambda share: noise[share])}
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        nodes = int(settings["nodes"])
+        largest = largest_spread(terms.query, nodes)
+        worst = law_of(terms.query, settings, largest)
+        if not isinstance(like, Graph) or like.node_count < 2:
+            return Prediction(worst, None, None)
+        found = min(spread_of(terms.query, like) + int(settings["shift"]), largest)
+        typical = law_of(terms.query, settings, found)
+        mean = math.sqrt(typical.noise().variance() / 2)
+        # An entry that is cut to its range is never further off than the range is wide.
+        return Prediction(worst, typical, min(mean, 1.0) if _is_share(terms.query) else mean)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Graph)
+        query = terms.query
+        bound = draw_bound(query, dataset, settings, source)
+        law = law_of(query, settings, bound)
+        exact = whole_numbers(query, dataset, settings)
+        noisy = exact + discrete_laplace(scale=law.scale(), size=exact.shape, source=source)
+        if _is_share(query):
+            return Outcome(np.clip(noisy / law.units, 0.0, 1.0), law, {"range": [0, 1]})
+        most = TrianglesPerNode().maximum(int(settings["nodes"]))
+        return Outcome(np.clip(noisy, 0, most), law, {"range": [0, most]})
+
+
+def _is_share(query: Query) -> bool:
+    return isinstance(query, Clustering)
+
+
+def draw_bound(query: Query, graph: Graph, settings: Parameters, source: Source | None) -> int:
+    """Return a private number that is below the graph's spread with probability delta only."""
+    rate = rational(settings["epsilon_bound"])
+    noise = discrete_laplace(scale=1 / rate, source=source)
+    drawn = spread_of(query, graph) + noise + int(settings["shift"])
+    return min(max(drawn, 1), largest_spread(query, int(settings["nodes"])))
+
+
+def law_of(query: Query, settings: Parameters, bound: int) -> BoundedLaw:
+    """Return the law of the noise that follows a private bound."""
+    return BoundedLaw(
+        bound,
+        reach_of(query, bound, settings),
+        rational(settings["epsilon_answer"]),
+        int(settings["nodes"]),
+        int(settings["units"]) if _is_share(query) else 1,
+    )
+
+
+@registry.register("law", "graph", "bounded")
+@dataclass(frozen=True)
+class BoundedLaw(ErrorLaw):
+    """Laplace noise of a scale that follows a private bound; all entries at once."""
+
+    spread: int
+    slack: int
+    """The most that one edge moves the vector by the bound, in units."""
+    epsilon: Fraction
+    nodes: int
+    units: int
+    name: ClassVar[str] = "bounded"
+
+    def scale(self) -> Fraction:
+        """Return the scale of the noise, in units."""
+        return Fraction(max(self.slack, 1)) / self.epsilon
+
+    def noise(self) -> LaplaceLaw:
+        """Return the law of the noise on one entry."""
+        return LaplaceLaw(self.scale(), step=Fraction(1, self.units))
+
+    def half_width(self, level: float) -> float:
+        """Return the half-width for all entries, rounding down to units included."""
+        whole = LaplaceLaw(self.scale(), step=Fraction(1, self.units), count=self.nodes)
+        return whole.half_width(level) + (1 / self.units if self.units > 1 else 0.0)

@@ -1,0 +1,433 @@
+"""Questions about the shape of a graph: clustering, transitivity, assortativity, modularity.
+
+Counts that these are put together from, per node and for one node, are here as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import registry, validate
+from tulle.core.errors import InputError
+from tulle.core.query import Expression, Query, Shape
+from tulle.graphs.data import Graph
+from tulle.graphs.queries import Edges, GraphQuery, Stars, Triangles
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+
+def find_node(graph: Graph, node: int | str) -> int | None:
+    """Return the number of the node with this label, or None. The set of nodes is public."""
+    places = np.flatnonzero(graph.labels == node)
+    return int(places[0]) if len(places) else None
+
+
+def place_of(graph: Graph, node: int | str) -> int:
+    """Return the number of a node; on a stand-in that lacks it, of a node of middling degree."""
+    found = find_node(graph, node)
+    if found is not None:
+        return found
+    order = np.argsort(np.diff(graph.csr()[0]), kind="stable")
+    return int(order[len(order) // 2])
+
+
+def _no_such_node(graph: Any, node: int | str) -> str | None:
+    if isinstance(graph, Graph) and find_node(graph, node) is None:
+        return f"The graph has no node {node!r}. Name one of its labels, or a number from 0 on."
+    return None
+
+
+def _checked_node(node: Any) -> int | str:
+    return node if isinstance(node, str) else validate.whole(node=node, at_least=0)
+
+
+# --- counts that statistics are made of -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TrianglesPerNode(GraphQuery):
+    """How many triangles pass through each node, in the order of the nodes."""
+
+    name: ClassVar[str] = "triangles_per_node"
+    shape: ClassVar[Shape] = "vector"
+
+    def truth(self, dataset: Graph) -> Counts:
+        from tulle.graphs.kernels import triangles_per_node as count
+
+        return count(dataset)
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 3(n - 2): each triangle that an edge closes counts at all three corners."""
+        return 3 * max(nodes - 2, 0)
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
+
+
+@dataclass(frozen=True)
+class TriplesPerNode(GraphQuery):
+    """How many pairs of neighbours each node has, in the order of the nodes."""
+
+    name: ClassVar[str] = "triples_per_node"
+    shape: ClassVar[Shape] = "vector"
+
+    def truth(self, dataset: Graph) -> Counts:
+        degrees = np.diff(dataset.csr()[0])
+        triples: Counts = (degrees * (degrees - 1) // 2).astype(np.int64)
+        return triples
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 2(n - 2): each end gains a pair with each neighbour that it had."""
+        return 2 * max(nodes - 2, 0)
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
+
+
+@dataclass(frozen=True)
+class TrianglesAt(GraphQuery):
+    """How many triangles pass through one node."""
+
+    node: int | str
+    name: ClassVar[str] = "triangles_at"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "node", _checked_node(self.node))
+
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.local_counts import common_with
+
+        place = place_of(dataset, self.node)
+        common = common_with(dataset, place)
+        indptr, indices = dataset.csr()
+        return int(common[indices[indptr[place] : indptr[place + 1]]].sum()) // 2
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return max(nodes - 2, 0)
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
+
+    def objection(self, dataset: Any) -> str | None:
+        return _no_such_node(dataset, self.node)
+
+    def law_key(self) -> tuple[str, int]:
+        """Return the question whose envelope bounds this one's too."""
+        return Triangles.name, 0
+
+
+@dataclass(frozen=True)
+class DegreeOf(GraphQuery):
+    """How many neighbours one node has."""
+
+    node: int | str
+    name: ClassVar[str] = "degree_of"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "node", _checked_node(self.node))
+
+    def truth(self, dataset: Graph) -> int:
+        place = place_of(dataset, self.node)
+        indptr = dataset.csr()[0]
+        return int(indptr[place + 1] - indptr[place])
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return 1
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+    def objection(self, dataset: Any) -> str | None:
+        return _no_such_node(dataset, self.node)
+
+
+@dataclass(frozen=True)
+class Chains(GraphQuery):
+    """How many walks of three edges that never turn back, both directions as one.
+
+    These are the paths with three edges, and each triangle three times: the sum over edges ij of
+    (d_i - 1)·(d_j - 1).
+    """
+
+    name: ClassVar[str] = "chains"
+
+    def truth(self, dataset: Graph) -> int:
+        first, second = dataset.edges().T
+        others = (np.diff(dataset.csr()[0]) - 1).astype(np.int64)
+        return int((others[first] * others[second]).sum())
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 3(n - 2)²: the pair in the middle, or at either end, of a walk in K_n."""
+        return 3 * max(nodes - 2, 0) ** 2
+
+    def maximum(self, nodes: int) -> int:
+        return nodes * max(nodes - 1, 0) // 2 * max(nodes - 2, 0) ** 2
+
+
+# --- statistics -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Statistic(Query):
+    """One real number about a graph; what one edge can do to it is in ``statistics_profiles``."""
+
+    kind: ClassVar[str] = "graph"
+    integral: ClassVar[bool] = False
+    ends: ClassVar[tuple[Fraction, Fraction]] = (Fraction(0), Fraction(1))
+    """The least and the largest value on any graph."""
+
+    def truth(self, dataset: Graph) -> float:
+        from tulle.graphs.statistics_profiles import position
+
+        units = 2**50
+        return position(self, dataset, units) / units
+
+    def limits(self) -> tuple[float, float]:
+        return float(self.ends[0]), float(self.ends[1])
+
+
+@dataclass(frozen=True)
+class Transitivity(Statistic):
+    """Three times the triangles over the paths of two edges; 0 when there are none."""
+
+    name: ClassVar[str] = "transitivity"
+
+    def decomposition(self) -> Expression:
+        return _expression(3 * Triangles() / Stars(2))
+
+
+@dataclass(frozen=True)
+class AverageClustering(Statistic):
+    """The mean of all nodes' clustering coefficients; that of a node of degree 0 or 1 is 0."""
+
+    name: ClassVar[str] = "average_clustering"
+
+
+@dataclass(frozen=True)
+class NodeClustering(Statistic):
+    """Which share of one node's pairs of neighbours are adjacent."""
+
+    node: int | str
+    name: ClassVar[str] = "clustering"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "node", _checked_node(self.node))
+
+    def objection(self, dataset: Any) -> str | None:
+        return _no_such_node(dataset, self.node)
+
+    def decomposition(self) -> Expression:
+        degree = DegreeOf(self.node)
+        return _expression(2 * TrianglesAt(self.node) / (degree * degree - degree))
+
+
+@dataclass(frozen=True)
+class Assortativity(Statistic):
+    """The correlation of the degrees at the two ends of an edge; 0 when all are equal.
+
+    With m edges, S1 = Σ d_i·d_j, S2 = Σ (d_i + d_j)/2 and S3 = Σ (d_i² + d_j²)/2 over edges it is
+    (m·S1 - S2²) / (m·S3 - S2²); the sums are counts of chains, stars and edges.
+    """
+
+    name: ClassVar[str] = "assortativity"
+    ends: ClassVar[tuple[Fraction, Fraction]] = (Fraction(-1), Fraction(1))
+
+    def decomposition(self) -> Expression:
+        m, pairs, triples = Edges(), Stars(2), Stars(3)
+        ends = pairs + m
+        products = Chains() + 2 * pairs + m
+        squares = 3 * triples + 3 * pairs + m
+        return _expression((m * products - ends * ends) / (m * squares - ends * ends))
+
+
+@dataclass(frozen=True)
+class Modularity(Statistic):
+    """How many more edges fall inside the parts of a partition than its degrees suggest.
+
+    Σ_c L_c/m - (D_c/2m)², with L_c edges inside part c and D_c its degrees together; 0 without
+    edges. The partition is public: one label for each node, in their order.
+    """
+
+    partition: tuple[int, ...]
+    name: ClassVar[str] = "modularity"
+    ends: ClassVar[tuple[Fraction, Fraction]] = (Fraction(-1, 2), Fraction(1))
+
+    def __post_init__(self) -> None:
+        numbers: dict[Any, int] = {}
+        try:
+            listed = [numbers.setdefault(label, len(numbers)) for label in self.partition]
+        except TypeError:
+            raise InputError(
+                "partition must list one label for each node, numbers or strings."
+            ) from None
+        object.__setattr__(self, "partition", tuple(listed))
+
+    @property
+    def parts_count(self) -> int:
+        """How many parts the partition has."""
+        return max(self.partition, default=-1) + 1
+
+    def objection(self, dataset: Any) -> str | None:
+        if isinstance(dataset, Graph) and len(self.partition) != dataset.node_count:
+            return (
+                f"The partition has {len(self.partition):,} labels and the graph "
+                f"{dataset.node_count:,} nodes. Pass one label for each node, in their order."
+            )
+        return None
+
+    def labels_on(self, graph: Graph) -> Counts:
+        """Return the parts of a graph's nodes; on a stand-in of another size, repeated or cut."""
+        if not self.partition:
+            return np.zeros(graph.node_count, dtype=np.int64)
+        return np.resize(np.array(self.partition, dtype=np.int64), graph.node_count)
+
+    def __str__(self) -> str:
+        digest = sha256(",".join(map(str, self.partition)).encode()).hexdigest()[:12]
+        return f"{self.name}({self.parts_count} parts, {digest})"
+
+
+@dataclass(frozen=True)
+class Clustering(Query):
+    """Every node's clustering coefficient, in the order of the nodes."""
+
+    name: ClassVar[str] = "clustering"
+    kind: ClassVar[str] = "graph"
+    shape: ClassVar[Shape] = "vector"
+    integral: ClassVar[bool] = False
+
+    def truth(self, dataset: Graph) -> Floats:
+        triples = TriplesPerNode().truth(dataset)
+        return TrianglesPerNode().truth(dataset) / np.maximum(triples, 1)
+
+    def limits(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+
+def _expression(query: Query) -> Expression:
+    assert isinstance(query, Expression)
+    return query
+
+
+# --- what users call ------------------------------------------------------------------------------
+
+
+@registry.register("query", "graph", "triangles_per_node")
+def triangles_per_node() -> TrianglesPerNode:
+    """Ask how many triangles pass through each node.
+
+    Example:
+        >>> triangles_per_node().truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)])).tolist()
+        [1, 1, 1]
+    """
+    return TrianglesPerNode()
+
+
+@registry.register("query", "graph", "triples_per_node")
+def triples_per_node() -> TriplesPerNode:
+    """Ask how many pairs of neighbours each node has.
+
+    Example:
+        >>> triples_per_node().truth(Graph.from_edges([(0, 1), (0, 2), (0, 3)])).tolist()
+        [3, 0, 0, 0]
+    """
+    return TriplesPerNode()
+
+
+@registry.register("query", "graph", "triangles_at")
+def triangles_at(node: int | str) -> TrianglesAt:
+    """Ask how many triangles pass through one node.
+
+    Example:
+        >>> triangles_at(0).truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)]))
+        1
+    """
+    return TrianglesAt(node)
+
+
+@registry.register("query", "graph", "degree_of")
+def degree_of(node: int | str) -> DegreeOf:
+    """Ask how many neighbours one node has.
+
+    Example:
+        >>> degree_of("ann").truth(Graph.from_edges([("ann", "bob"), ("ann", "cas")]))
+        2
+    """
+    return DegreeOf(node)
+
+
+@registry.register("query", "graph", "chains")
+def chains() -> Chains:
+    """Ask for the walks of three edges that never turn back: Σ (d_i - 1)·(d_j - 1) over edges.
+
+    Example:
+        >>> chains().truth(Graph.from_edges([(0, 1), (1, 2), (2, 3)]))
+        1
+    """
+    return Chains()
+
+
+@registry.register("query", "graph", "clustering")
+def clustering(node: int | str | None = None) -> Clustering | NodeClustering:
+    """Ask for every node's clustering coefficient, or for that of one node.
+
+    Example:
+        >>> kite = Graph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)])
+        >>> clustering().truth(kite).round(2).tolist(), round(clustering(2).truth(kite), 2)
+        ([1.0, 1.0, 0.33, 0.0], 0.33)
+    """
+    return Clustering() if node is None else NodeClustering(node)
+
+
+@registry.register("query", "graph", "average_clustering")
+def average_clustering() -> AverageClustering:
+    """Ask for the mean of all clustering coefficients.
+
+    Example:
+        >>> round(average_clustering().truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)])), 6)
+        1.0
+    """
+    return AverageClustering()
+
+
+@registry.register("query", "graph", "transitivity")
+def transitivity() -> Transitivity:
+    """Ask which share of the paths of two edges is closed to a triangle.
+
+    Example:
+        >>> transitivity().truth(Graph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)]))
+        0.6
+    """
+    return Transitivity()
+
+
+@registry.register("query", "graph", "assortativity")
+def assortativity() -> Assortativity:
+    """Ask how strongly the degrees of neighbours are correlated, from -1 to 1.
+
+    Example:
+        >>> assortativity().truth(Graph.from_edges([(0, 1), (0, 2), (0, 3)]))
+        -1.0
+    """
+    return Assortativity()
+
+
+@registry.register("query", "graph", "modularity")
+def modularity(partition: Any) -> Modularity:
+    """Ask for the modularity of a partition that you declare public: one label for each node.
+
+    Example:
+        >>> pair = Graph.from_edges([(0, 1), (2, 3)])
+        >>> modularity(["a", "a", "b", "b"]).truth(pair)
+        0.5
+    """
+    if isinstance(partition, str) or not hasattr(partition, "__iter__"):
+        raise InputError("partition must list one label for each node, numbers or strings.")
+    values = partition.tolist() if isinstance(partition, np.ndarray) else list(partition)
+    return Modularity(tuple(values))

@@ -1,0 +1,180 @@
+"""Turn the knobs of a random graph until it shows the private counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.data import Graph
+from tulle.graphs.kernels import count_triangles
+from tulle.graphs.synthesis.affinity import Frame, Knobs, draw_affinity
+from tulle.graphs.synthesis.auto_parts import closed_picks, mixing_sum
+from tulle.graphs.synthesis.closing import close_triangles
+from tulle.noise.afterwards import Random
+
+Wholes = npt.NDArray[np.int64]
+
+_LARGE = 400_000
+"""From so many edges on, fewer graphs are tried."""
+
+_WORK_PER_EDGE = 10_000
+_MOST_WORK = 1_500_000_000
+
+
+class Target(NamedTuple):
+    """A private count and the standard deviation of its noise; None where it was not measured."""
+
+    value: float
+    noise: float
+
+
+class Targets(NamedTuple):
+    """What the graph should show."""
+
+    triangles: Target | None
+    closure: Target | None
+    closure_limit: int
+    mixing: Target | None
+    mixing_limit: int
+
+
+class Tried(NamedTuple):
+    """A graph that was drawn, and what it shows."""
+
+    score: float
+    edges: Wholes
+    triangles: int
+    closure: int
+    mixing: float
+    knobs: Knobs
+
+
+def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
+    """Return the edges of a graph with this frame that shows the targets as nearly as found.
+
+    Each knob moves one count most: they are searched in turn, by halving, and the best graph
+    seen is kept. At last, swaps bring the triangles to their number.
+    """
+    search = _Search(frame, targets, random)
+    best = search.run()
+    if targets.triangles is None:
+        return best.edges
+    missing = round(max(targets.triangles.value, 0.0)) - best.triangles
+    work = min(_WORK_PER_EDGE * len(best.edges), _MOST_WORK)
+    return close_triangles(best.edges, frame.blocks, missing, work, random)
+
+
+class _Search:
+    def __init__(self, frame: Frame, targets: Targets, random: Random) -> None:
+        self.frame, self.targets, self.random = frame, targets, random
+        self.best: Tried | None = None
+        cut = np.minimum(frame.degrees, max(targets.mixing_limit, 1)).astype(np.float64)
+        ends = max(float(frame.degrees.sum()), 1.0)
+        mean = float(np.dot(frame.degrees, cut)) / ends
+        # Edges times the variance of a cut degree at an end: the mixing sum in units of
+        # correlation.
+        self.unit = max(
+            (float(np.dot(frame.degrees, cut**2)) / ends - mean**2) * ends / 2, 1e-9
+        )
+
+    def run(self) -> Tried:
+        few = int(self.frame.degrees.sum()) > 2 * _LARGE
+        knobs = Knobs()
+        for _ in range(1 if few else 2):
+            knobs = self._triangles(knobs, 0.0, 3.0, 5 if few else 7)
+            knobs = self._mixing(knobs, 3 if few else 4)
+            knobs = self._closure(knobs, 3 if few else 4)
+        reach = 0.3 if few else 0.5
+        low = max(knobs.closing - reach, 0.0)
+        self._triangles(knobs, low, knobs.closing + reach, 4 if few else 6)
+        assert self.best is not None
+        return self.best
+
+    def _triangles(self, knobs: Knobs, low: float, high: float, steps: int) -> Knobs:
+        target = self.targets.triangles
+        if target is None:
+            self._try(knobs)
+            return knobs
+        return self._halve(
+            lambda value: knobs._replace(closing=value),
+            lambda tried: tried.triangles < target.value,
+            low,
+            high,
+            steps,
+        )
+
+    def _mixing(self, knobs: Knobs, steps: int) -> Knobs:
+        target = self.targets.mixing
+        # A quarter in correlation is as much as degrees alone leave open.
+        if target is None or target.noise > 0.25 * self.unit:
+            return knobs
+        return self._halve(
+            lambda value: knobs._replace(liking=value),
+            lambda tried: tried.mixing < target.value,
+            -1.0,
+            1.0,
+            steps,
+        )
+
+    def _closure(self, knobs: Knobs, steps: int) -> Knobs:
+        target, triangles = self.targets.closure, self.targets.triangles
+        if target is None or triangles is None or target.value < 2 * target.noise:
+            return knobs
+        wanted = max(triangles.value, 1.0)
+        # Small degrees weigh more in clustering than in triangles.
+        return self._halve(
+            lambda value: knobs._replace(slope=value),
+            lambda tried: tried.closure / target.value < tried.triangles / wanted,
+            -1.0,
+            1.0,
+            steps,
+        )
+
+    def _halve(
+        self,
+        turned: Callable[[float], Knobs],
+        too_low: Callable[[Tried], bool],
+        low: float,
+        high: float,
+        steps: int,
+    ) -> Knobs:
+        """Search one knob by halving."""
+        knobs = turned((low + high) / 2)
+        for _ in range(steps):
+            middle = (low + high) / 2
+            knobs = turned(middle)
+            if too_low(self._try(knobs)):
+                low = middle
+            else:
+                high = middle
+        return knobs
+
+    def _try(self, knobs: Knobs) -> Tried:
+        edges = draw_affinity(self.frame, knobs, self.random)
+        graph = Graph.from_edges(edges, nodes=len(self.frame.degrees))
+        closure = mixing = 0
+        triangles = count_triangles(graph)
+        if self.targets.closure is not None:
+            closure = closed_picks(graph, self.targets.closure_limit)
+        if self.targets.mixing is not None:
+            mixing = mixing_sum(graph, self.targets.mixing_limit)
+        tried = Tried(0.0, edges, triangles, closure, float(mixing), knobs)
+        tried = tried._replace(score=self._score(tried))
+        if self.best is None or tried.score < self.best.score:
+            self.best = tried
+        return tried
+
+    def _score(self, tried: Tried) -> float:
+        """Return how far a graph is from the targets, in relative errors; noise counts as room."""
+        score = 0.0
+        if (wanted := self.targets.triangles) is not None:
+            score += abs(tried.triangles - wanted.value) / (abs(wanted.value) + wanted.noise + 1)
+        if (wanted := self.targets.closure) is not None:
+            score += abs(tried.closure - wanted.value) / (abs(wanted.value) + wanted.noise + 1)
+        if (wanted := self.targets.mixing) is not None:
+            score += 0.5 * abs(tried.mixing - wanted.value) / (self.unit + 4 * wanted.noise)
+        return score
+

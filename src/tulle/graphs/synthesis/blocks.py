@@ -1,0 +1,157 @@
+"""Blocks of nodes from noisy counts of edges: found, tested against chance, and refined.
+
+Everything here reads released numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.compiled import compiled
+from tulle.noise import SeededSource
+from tulle.noise.afterwards import afterwards
+
+Wholes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_SWEEPS = 50
+_CHANCES = 3
+
+
+def square_of(upper: npt.NDArray[Any], kinds: int) -> Floats:
+    """Return the symmetric table of counts whose upper half is this row.
+
+    Example:
+        >>> square_of(np.array([1, 2, 3]), 2).tolist()
+        [[1.0, 2.0], [2.0, 3.0]]
+    """
+    table = np.zeros((kinds, kinds))
+    table[np.triu_indices(kinds)] = upper
+    return table + np.triu(table, 1).T
+
+
+def find_blocks(counts: Floats) -> tuple[Wholes, float]:
+    """Return the block of each row of a noisy table of edge counts, and their modularity.
+
+    Rows move between blocks while that raises modularity, blocks merge, and again (Louvain). The
+    table may have negative entries: noise is not cut off, since that would bias it.
+
+    Example:
+        >>> blocks, modularity = find_blocks(np.array([[9.0, 1, 0], [1, 8, 0], [0, 0, 9]]))
+        >>> blocks.tolist(), round(modularity, 2)
+        ([0, 1, 2], 0.59)
+    """
+    gain = modularity_gain(counts)
+    if gain is None:
+        return np.zeros(len(counts), dtype=np.int64), 0.0
+    blocks = np.arange(len(counts), dtype=np.int64)
+    merged = gain
+    while True:
+        moved = move_rows(merged, np.arange(len(merged), dtype=np.int64), _SWEEPS)
+        _, moved = np.unique(moved, return_inverse=True)
+        if int(moved.max()) + 1 == len(merged):
+            break
+        blocks = moved[blocks]
+        chosen = np.eye(int(moved.max()) + 1)[moved]
+        merged = chosen.T @ merged @ chosen
+    _, blocks = np.unique(move_rows(gain, blocks, _SWEEPS), return_inverse=True)
+    return blocks.astype(np.int64), within(gain, blocks)
+
+
+def modularity_gain(counts: Floats) -> Floats | None:
+    """Return each pair's part in modularity, or None when there is no edge to speak of."""
+    weights = counts + np.diag(np.diag(counts))
+    strength = np.maximum(weights.sum(axis=1), 0.0)
+    total = float(strength.sum())
+    if total <= 0:
+        return None
+    return (weights - np.outer(strength, strength) / total) / total
+
+
+def within(gain: Floats, blocks: Wholes) -> float:
+    """Return the sum of the gains of pairs in one block."""
+    return float(gain[blocks[:, None] == blocks[None, :]].sum())
+
+
+@compiled
+def move_rows(gain: Any, blocks: Any, sweeps: Any) -> Any:
+    """Move each row to the block that gains most, in turn, until none moves."""
+    count = len(gain)
+    for _ in range(sweeps):
+        moved = 0
+        for row in range(count):
+            sums = np.zeros(count)
+            for other in range(count):
+                if other != row:
+                    sums[blocks[other]] += gain[row, other]
+            best = blocks[row]
+            for block in range(count):
+                if sums[block] > sums[best] + 1e-12:
+                    best = block
+            if best != blocks[row]:
+                blocks[row] = best
+                moved += 1
+        if moved == 0:
+            break
+    return blocks
+
+
+def chance_modularity(counts: Floats, scale: float) -> float:
+    """Return the modularity that noise alone would show in a table with the same row sums.
+
+    Tables without any structure are drawn, with Poisson counts and noise of this scale, and
+    searched as the real one was. The draws are fixed: the same table gives the same answer.
+    """
+    random = afterwards(SeededSource(1))
+    weights = counts + np.diag(np.diag(counts))
+    strength = np.maximum(weights.sum(axis=1), 0.0)
+    total = max(float(strength.sum()), 1.0)
+    mean = np.triu(np.outer(strength, strength) / total)
+    mean[np.diag_indices(len(mean))] /= 2
+    found = []
+    for _ in range(_CHANCES):
+        drawn = random.poisson(mean) + np.triu(random.laplace(0.0, scale, mean.shape))
+        found.append(find_blocks(drawn + np.triu(drawn, 1).T)[1])
+    return float(np.mean(found))
+
+
+def mixing_of(counts: Floats) -> Floats:
+    """Return the share of each block's edge ends that lead to each block, never zero."""
+    weights = np.maximum(counts + np.diag(np.diag(counts)), 0.5)
+    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return shares
+
+
+def refine(members: Floats, start: Wholes, counts: Floats, scale: float, trust: float) -> Wholes:
+    """Return the most likely block of each node, given its noisy numbers of neighbours in each.
+
+    A node of degree d in block s has about d·mixing[s, r] neighbours in block r, seen with
+    Laplace noise of this scale; ``trust`` is the chance that its first block is right.
+    """
+    kinds = members.shape[1]
+    if kinds < 2:
+        return start
+    mixing = mixing_of(counts)
+    degree = np.maximum(members.sum(axis=1), 1.0)
+    score = np.empty(members.shape)
+    for block in range(kinds):
+        apart = np.abs(members - degree[:, None] * mixing[block][None, :])
+        score[:, block] = -apart.sum(axis=1) / scale
+    score[np.arange(len(start)), start] += math.log(trust * (kinds - 1) / (1 - trust))
+    return np.argmax(score, axis=1).astype(np.int64)
+
+
+def shrunken_degrees(members: Floats, blocks: Wholes, scale: float) -> Floats:
+    """Return the expected degree of each node: its noisy row sum, drawn to its block's mean."""
+    sums = members.sum(axis=1)
+    sizes = np.maximum(np.bincount(blocks), 1)
+    means = (np.bincount(blocks, weights=sums) / sizes)[blocks]
+    noise = 2 * scale**2 * members.shape[1]
+    spread = np.bincount(blocks, weights=(sums - means) ** 2) / sizes
+    signal = np.maximum(spread - noise, 0.0)[blocks]
+    shrunk: Floats = means + (sums - means) * signal / (signal + noise + 1e-12)
+    return shrunk

@@ -1,0 +1,84 @@
+"""A set of edges for compiled code: open addressing, with deletion that leaves no gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.compiled import compiled
+
+Keys = npt.NDArray[np.int64]
+
+
+def empty_set(capacity: int) -> Keys:
+    """Return an empty set that holds up to ``capacity`` edges quickly."""
+    size = 16
+    while size < 2 * capacity + 2:
+        size *= 2
+    return np.full(size, -1, dtype=np.int64)
+
+
+@compiled
+def key_of(u: Any, v: Any, nodes: Any) -> Any:
+    """Return the number of an unordered pair."""
+    return u * nodes + v if u < v else v * nodes + u
+
+
+@compiled
+def _home(key: Any, mask: Any) -> Any:
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(mixed >> np.uint64(24)) & mask
+
+
+@compiled
+def holds(table: Any, key: Any) -> Any:
+    """Say whether the set holds the key."""
+    mask = len(table) - 1
+    place = _home(key, mask)
+    while table[place] != -1:
+        if table[place] == key:
+            return True
+        place = (place + 1) & mask
+    return False
+
+
+@compiled
+def add(table: Any, key: Any) -> Any:
+    """Add a key; return whether it is new."""
+    mask = len(table) - 1
+    place = _home(key, mask)
+    while table[place] != -1:
+        if table[place] == key:
+            return False
+        place = (place + 1) & mask
+    table[place] = key
+    return True
+
+
+@compiled
+def remove(table: Any, key: Any) -> Any:
+    """Remove a key that is there; later keys of its run move up, so that none is cut off."""
+    mask = len(table) - 1
+    hole = _home(key, mask)
+    while table[hole] != key:
+        hole = (hole + 1) & mask
+    place = hole
+    while True:
+        place = (place + 1) & mask
+        if table[place] == -1:
+            break
+        home = _home(table[place], mask)
+        # A key may move into the hole if its home is not after the hole on the way to its place.
+        if ((place - home) & mask) >= ((place - hole) & mask):
+            table[hole] = table[place]
+            hole = place
+    table[hole] = -1
+
+
+@compiled
+def add_all(table: Any, first: Any, second: Any, nodes: Any) -> None:
+    """Add all edges."""
+    for place in range(len(first)):
+        add(table, key_of(first[place], second[place], nodes))

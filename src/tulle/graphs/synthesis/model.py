@@ -1,0 +1,119 @@
+"""What a model of synthetic graphs is: a private part, and a generator that never sees records."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import codec, registry
+from tulle.core.dataset import Dataset
+from tulle.core.errors import InputError
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
+from tulle.core.release import Release
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.graphs.data import Graph
+from tulle.graphs.synthesis.graph import SyntheticGraph
+from tulle.graphs.synthesis.query import Synthetic
+from tulle.noise.afterwards import Random, afterwards
+
+Statistics = Mapping[str, Any]
+"""Private statistics by name: numbers, texts and arrays that were released under the guarantee."""
+
+Edges = npt.NDArray[np.int64]
+"""Rows (u, v). Loops and repeated pairs are dropped when the graph is built."""
+
+
+class Model(Mechanism):
+    """A model of synthetic graphs; see the package's docstring for how to add one.
+
+    Guarantee:
+        That of :meth:`measure`, per edge. :meth:`generate` is given the measured statistics and
+        public settings only, so whatever it does is post-processing.
+    """
+
+    kind: ClassVar[str] = "graph"
+
+    model: ClassVar[str]
+    """The word a user names the model with; the mechanism is called ``synthetic_<model>``."""
+
+    def supports(self, query: Query, unit: Unit) -> bool:
+        return isinstance(query, Synthetic) and query.model == self.model and unit.name == "edge"
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        assert isinstance(terms.query, Synthetic)
+        asked = {**terms.query.chosen(), **options}
+        self.check_options(asked)
+        nodes = int(terms.facts["nodes"])
+        if nodes < 2:
+            # There is no pair of nodes, so there is nothing to protect and nothing to make up.
+            return {"nodes": nodes}
+        return {"nodes": nodes, **self.prepare(terms, nodes, asked)}
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        return Prediction(None, None)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Graph)
+        measured = {}
+        if int(settings["nodes"]) >= 2:
+            measured = dict(self.measure(terms, settings, dataset, source))
+        graph = self.draw(measured, settings, source)
+        return Outcome(graph, None, {"statistics": codec.encode(measured)})
+
+    def draw(self, statistics: Statistics, settings: Parameters, source: Source | None) -> Graph:
+        """Return a synthetic graph from private statistics."""
+        nodes = int(settings["nodes"])
+        edges = np.empty((0, 2), dtype=np.int64)
+        if nodes >= 2:
+            edges = self.generate(statistics, settings, afterwards(source))
+        return SyntheticGraph.from_edges(edges, nodes=nodes)
+
+    @abstractmethod
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+        """Return the public settings of a run on at least two nodes: scales, grids, shares.
+
+        Raises:
+            QueryError: when the budget is too small for the model, with advice.
+            InputError: when an option cannot be used.
+        """
+
+    @abstractmethod
+    def measure(
+        self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
+    ) -> Statistics:
+        """Return the private statistics: the only method that sees records."""
+
+    @abstractmethod
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+        """Return the edges of a synthetic graph, from private statistics and settings alone."""
+
+
+def regenerate(release: Release, source: Source | None = None) -> Graph:
+    """Return another synthetic graph from a release's private statistics. It costs nothing.
+
+    Raises:
+        InputError: when the release is not one of a synthetic graph.
+
+    Example:
+        >>> import tulle
+        >>> ring = Graph.from_edges([(i, (i + 1) % 9) for i in range(9)], nodes=9)
+        >>> r = tulle.release(ring, tulle.synthetic("1k"), unit="edge", epsilon=60.0)
+        >>> regenerate(r).edge_count
+        9
+    """
+    model = registry.mechanisms("graph").get(release.mechanism)
+    if not isinstance(model, Model) or "statistics" not in release.parameters:
+        raise InputError(
+            f"This release of {release.query} holds no statistics of a synthetic graph. "
+            "Release tulle.synthetic(...) and pass that."
+        )
+    statistics = codec.decode(release.parameters["statistics"])
+    return model.draw(statistics, release.parameters, source)

@@ -1,0 +1,79 @@
+"""The question for a whole synthetic graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from tulle.core import registry
+from tulle.core.errors import InputError
+from tulle.core.exact import text
+from tulle.core.query import Query, Shape
+from tulle.graphs.data import Graph
+
+MODELS = ("auto", "1k", "2k", "2.5k", "kronecker", "topm", "response", "communities")
+"""The models by the word that a user names them with."""
+
+Option = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Synthetic(Query):
+    """A synthetic graph from a model, with the model's own options."""
+
+    model: str = "auto"
+    options: tuple[tuple[str, Option], ...] = ()
+    name: ClassVar[str] = "synthetic"
+    kind: ClassVar[str] = "graph"
+    shape: ClassVar[Shape] = "object"
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            known = ", ".join(MODELS)
+            raise InputError(
+                f"There is no model {self.model!r} of synthetic graphs. Known: {known}."
+            )
+        for name, value in self.options:
+            if value is not None and not isinstance(value, str | int | float | bool):
+                raise InputError(
+                    f"Option {name!r} must be a number or text; got {type(value).__name__}."
+                )
+
+    def truth(self, dataset: Graph) -> Graph:
+        """Return the graph itself: what a synthetic graph should look like. Custodian side."""
+        return dataset
+
+    def canonical(self) -> dict[str, Any]:
+        return {"query": self.name, "model": self.model, "options": [list(o) for o in self.options]}
+
+    def chosen(self) -> Mapping[str, Option]:
+        """Return the model's options by name."""
+        return dict(self.options)
+
+    def __str__(self) -> str:
+        shown = [repr(self.model), *(f"{name}={value!r}" for name, value in self.options)]
+        return f"{self.name}({', '.join(shown)})"
+
+
+@registry.register("query", "graph", "synthetic")
+def synthetic(model: str = "auto", **options: Any) -> Synthetic:
+    """Ask for a whole synthetic graph, made up from private statistics by a model.
+
+    The Release's value is a public :class:`tulle.Graph`; the private statistics that it was made
+    from are in ``release.parameters["statistics"]``, and
+    :func:`tulle.graphs.synthesis.model.regenerate` draws further graphs from them at no cost.
+
+    Example:
+        >>> import tulle
+        >>> ring = Graph.from_edges([(i, (i + 1) % 9) for i in range(9)], nodes=9)
+        >>> r = tulle.release(ring, synthetic("1k"), unit="edge", epsilon=60.0)
+        >>> r.value
+        <SyntheticGraph: 9 nodes, 9 edges>
+    """
+    plain = {
+        name: text(value) if isinstance(value, Fraction) else value
+        for name, value in options.items()
+    }
+    return Synthetic(model, tuple(sorted(plain.items())))

@@ -1,0 +1,200 @@
+"""The sealed table of people: one row each, columns with declared bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import validate
+from tulle.core.dataset import Dataset, Facts
+from tulle.core.errors import InputError
+from tulle.core.unit import Unit
+
+Floats = npt.NDArray[np.float64]
+
+MOST_ROWS = 2**30
+"""More rows than this are refused: sums of whole numbers must stay within 62 bits."""
+
+
+class Table(Dataset):
+    """Sealed rows of people; each person has one row, and every column is declared.
+
+    ``bounds`` gives (low, high) for each column of numbers, ``classes`` the list of values of each
+    column of classes. Both are public and must come from knowledge about such data, never from
+    these records: a bound read off the data shows who is the largest. A number outside its bounds
+    is *clipped* to them when a question is answered. A column with two classes is one yes/no
+    column (no is the first); one with more becomes a yes/no column ``name=class`` for each class
+    but the first.
+
+    Under ``row`` one person's values may change and the number of rows is public. Under
+    ``participant`` one person may come or go and the number of rows is private; ``about`` may
+    declare a public guess at it, which plans use and noise does not.
+
+    Raises:
+        InputError: when a column is not declared, lengths differ, a number is missing or not
+            finite, or a class is not declared. Reading is the custodian's side.
+
+    Example:
+        >>> people = Table({"age": [31, 58], "smokes": ["no", "yes"]},
+        ...                bounds={"age": (18, 90)}, classes={"smokes": ["no", "yes"]})
+        >>> people, people.names
+        (<Table: sealed>, ('age', 'smokes'))
+    """
+
+    kind: ClassVar[str] = "table"
+    units: ClassVar[tuple[str, ...]] = ("participant", "row")
+
+    def __init__(
+        self,
+        columns: Any,
+        *,
+        bounds: Mapping[str, tuple[float, float]],
+        classes: Mapping[str, Sequence[Any]] | None = None,
+        about: int | None = None,
+    ) -> None:
+        self._classes = {name: _read_classes(name, c) for name, c in (classes or {}).items()}
+        declared = {name: _read_bounds(name, pair) for name, pair in bounds.items()}
+        both = sorted(set(declared) & set(self._classes))
+        if both:
+            raise InputError(f"{both[0]!r} is declared both in bounds and in classes.")
+        self._about = None if about is None else validate.whole(about=about, at_least=1)
+        self._bounds: dict[str, tuple[float, float]] = {}
+        self._columns: dict[str, Floats] = {}
+        lengths = set()
+        for name in (*declared, *self._classes):
+            try:
+                given = columns[name]
+            except (KeyError, IndexError, TypeError):
+                raise InputError(f"The table has no column {name!r}.") from None
+            if name in declared:
+                self._bounds[name] = declared[name]
+                self._columns[name] = _read_numbers(name, given)
+            else:
+                for made, values in _spread(name, given, self._classes[name]):
+                    self._bounds[made] = (0.0, 1.0)
+                    self._columns[made] = values
+            lengths.add(len(given))
+        if len(lengths) != 1:
+            raise InputError("All columns must have the same number of rows.")
+        self._rows = lengths.pop()
+        if self._rows > MOST_ROWS:
+            raise InputError(f"A table may have at most {MOST_ROWS:,} rows.")
+
+    # --- custodian side ---------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns, classes spread out. Public."""
+        return tuple(self._bounds)
+
+    def column(self, name: str) -> Floats:
+        """Return the values of one column as they were given. Custodian side."""
+        return self._columns[name]
+
+    def rows(self) -> int:
+        """Return the number of rows. Custodian side; public under ``row``."""
+        return self._rows
+
+    def part(self, places: Any) -> Table:
+        """Return the rows at these places (numbers, or yes and no). Custodian side."""
+        return self._with({name: values[places] for name, values in self._columns.items()})
+
+    def _with(self, columns: dict[str, Floats]) -> Table:
+        made = type(self).__new__(type(self))
+        made._classes, made._bounds, made._about = self._classes, self._bounds, self._about
+        made._columns = columns
+        made._rows = len(next(iter(columns.values())))
+        return made
+
+    # --- what privacy needs -----------------------------------------------------------------
+
+    def facts(self, unit: str | Unit) -> Facts:
+        """Return what is public: bounds, classes, and the number of rows or the guess at it."""
+        rows = self._rows if self.check_unit(unit).name == "row" else self._about
+        return {
+            "bounds": {name: list(pair) for name, pair in self._bounds.items()},
+            "classes": {name: list(listed) for name, listed in self._classes.items()},
+            "rows": rows,
+        }
+
+    def neighbours(self, unit: str | Unit) -> Iterator[Table]:
+        """Yield the table without each row in turn, or with each row changed.
+
+        Per participant the neighbours with one row more are the same pairs the other way round.
+        Per row a new row is made of the low, middle and high of every column: values in between
+        are not listed.
+        """
+        known = self.check_unit(unit)
+        places = np.arange(self._rows)
+        if known.name == "participant":
+            for one in range(self._rows):
+                yield self.part(places != one)
+            return
+        corners = [(low, (low + high) / 2, high) for low, high in self._bounds.values()]
+        for one, values in product(range(self._rows), product(*corners)):
+            yield self._with(
+                {
+                    name: np.where(places == one, value, self._columns[name])
+                    for name, value in zip(self._columns, values, strict=True)
+                }
+            )
+
+
+def _read_bounds(name: str, pair: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in pair)
+    except (TypeError, ValueError):
+        raise InputError(f"The bounds of {name!r} must be two numbers: (low, high).") from None
+    if not (np.isfinite(low) and np.isfinite(high) and low < high and np.isfinite(high - low)):
+        raise InputError(f"The bounds of {name!r} must be finite and low below high.")
+    return low, high
+
+
+def _read_classes(name: str, listed: Any) -> tuple[Any, ...]:
+    if isinstance(listed, str | bytes) or not hasattr(listed, "__iter__"):
+        raise InputError(f"The classes of {name!r} must be a list of at least two values.")
+    found = tuple(listed.tolist() if hasattr(listed, "tolist") else listed)
+    if len(found) < 2 or len(set(found)) != len(found):
+        raise InputError(f"The classes of {name!r} must be at least two different values.")
+    return found
+
+
+def _read_numbers(name: str, given: Any) -> Floats:
+    try:
+        values = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"Column {name!r} must hold numbers; declare a column of words in classes=."
+        ) from None
+    if values.ndim != 1:
+        raise InputError(f"Column {name!r} must have one value for each row.")
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"Column {name!r} has missing or infinite values. Fill them in, or leave the rows out, "
+            "by a rule that looks at one row at a time."
+        )
+    return values
+
+
+def _spread(name: str, given: Any, classes: tuple[Any, ...]) -> Iterator[tuple[str, Floats]]:
+    """Yield one yes/no column for each class but the first; a single one keeps its name."""
+    listed = given.tolist() if hasattr(given, "tolist") else list(given)
+    places = {value: place for place, value in enumerate(classes)}
+    try:
+        codes = np.array([places.get(value, -1) for value in listed], dtype=np.int64)
+    except TypeError:
+        raise InputError(f"Column {name!r} must hold one class for each row.") from None
+    if (codes < 0).any():
+        raise InputError(
+            f"Column {name!r} has a value that is not among its declared classes. Declare the "
+            "class, or put such rows into a declared one."
+        )
+    for place, value in enumerate(classes[1:], start=1):
+        yield (
+            name if len(classes) == 2 else f"{name}={value}",
+            (codes == place).astype(np.float64),
+        )

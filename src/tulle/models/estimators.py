@@ -1,0 +1,301 @@
+"""The models behind the face of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.exact import Number
+from tulle.core.release import Release
+from tulle.core.session import Session, release
+from tulle.core.unit import Unit
+from tulle.models.data import Table
+from tulle.models.model import Model
+from tulle.models.queries import Regression, linear, logistic
+from tulle.noise import SeededSource
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+except ImportError:
+    raise MissingExtraError("scikit-learn", "models", "An estimator") from None
+
+Floats = npt.NDArray[np.float64]
+
+_TARGET = "y"
+
+
+class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: a table is made of X and y, and asked one question."""
+
+    epsilon: Number | None
+    delta: Number
+    unit: str | Unit | None
+    bounds: Any
+    sensitive: Sequence[int] | Sequence[str]
+    gamma: Number
+    norm: float | None
+    fit_intercept: bool
+    mechanism: str | None
+    random_state: int | None
+
+    def _ask(self, question: Any, X: Any, target: npt.NDArray[Any], **declared: Any) -> None:  # noqa: N803
+        """Answer the question about X and the target, and take over what was released."""
+        if self.unit is None or self.bounds is None:
+            raise InputError(
+                "unit= and bounds= cost privacy and have no default. Say who is protected ('row': "
+                "one person's values; 'participant': whether a person is there), and give "
+                "bounds=(low, high) of the features from knowledge, not from the data."
+            )
+        names = [f"x{place}" for place in range(X.shape[1])]
+        lows, highs = _read_bounds(self.bounds, X.shape[1])
+        bounds = dict(zip(names, zip(lows, highs, strict=True), strict=True))
+        bounds.update(declared.pop("target_bounds", {}))
+        columns = {name: X[:, place] for place, name in enumerate(names)}
+        table = Table({**columns, _TARGET: target}, bounds=bounds, **declared)
+        self._take(
+            release(
+                table,
+                self._question(question, _TARGET, names, self._places(names)),
+                unit=self.unit,
+                epsilon=self._epsilon(),
+                delta=self.delta,
+                mechanism=self.mechanism,
+                source=None if self.random_state is None else SeededSource(self.random_state),
+            )
+        )
+
+    def _ask_session(self, question: Any, session: Session, target: Any) -> None:
+        """Ask a session, whose table has its own bounds; the price is booked in its ledger."""
+        if not isinstance(target, str):
+            raise InputError("With a session, y is the name of the column to predict.")
+        asked = self._question(question, target, None, tuple(map(str, self.sensitive)))
+        self._take(
+            session.ask(
+                asked, epsilon=self._epsilon(), delta=self.delta, mechanism=self.mechanism
+            )
+        )
+
+    def _question(
+        self, question: Any, target: str, names: Any, sensitive: tuple[str, ...]
+    ) -> Regression:
+        asked: Regression = question(
+            target,
+            names,
+            sensitive=sensitive,
+            gamma=self.gamma,
+            intercept=self.fit_intercept,
+            norm=self.norm,
+        )
+        return asked
+
+    def _epsilon(self) -> Number:
+        if self.epsilon is None:
+            raise InputError("epsilon= has no default: say how much may be spent.")
+        return self.epsilon
+
+    def _places(self, names: list[str]) -> tuple[str, ...]:
+        """Return our names of the sensitive features, given by place or by column name."""
+        known = {str(n): p for p, n in enumerate(getattr(self, "feature_names_in_", ()))}
+        found = []
+        for given in self.sensitive:
+            place = known.get(given, given) if isinstance(given, str) else given
+            if isinstance(place, str) or not 0 <= int(place) < len(names):
+                raise InputError(f"sensitive names {given!r}, which is not a feature.")
+            found.append(names[int(place)])
+        return tuple(found)
+
+    def _take(self, answer: Release) -> None:
+        self.release_ = answer
+        self.model_ = Model.of(answer)
+        if not hasattr(self, "n_features_in_"):
+            self.n_features_in_ = len(self.model_.features)
+
+    def _rows(self, X: Any) -> Floats:  # noqa: N803
+        check_is_fitted(self, "model_")
+        rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+        return rows
+
+
+class LinearRegression(RegressorMixin, _PrivateEstimator):  # type: ignore[misc]
+    """Least squares under differential privacy, as a scikit-learn estimator.
+
+    A thin skin over :func:`tulle.models.linear`: ``fit`` makes a sealed table of X and y and asks
+    it one question. Instead of X it takes a :class:`tulle.Session` on a
+    :class:`tulle.models.Table`, with y the name of the target's column; the price is then booked.
+
+    Parameters are those of the question and of the release. ``bounds`` is (low, high) of all
+    features, numbers or arrays; ``target_bounds`` that of y. Values beyond are clipped, in ``fit``
+    and in ``predict``. ``sensitive`` lists features by place or name. ``random_state`` makes the
+    noise replayable: the release then says *no guarantee*.
+
+    After ``fit``: ``release_`` with guarantee and interval, ``coef_``, ``intercept_``.
+
+    Raises:
+        InputError: without epsilon, unit, bounds or target_bounds.
+
+    Example:
+        >>> people = LinearRegression(
+        ...     epsilon=1.0, unit="row", bounds=(0, 10), target_bounds=(0, 100))
+        >>> fitted = people.fit([[1.0], [4.0], [9.0]], [10.0, 40.0, 90.0])
+        >>> print(fitted.release_.guarantee)
+        epsilon = 1, pure, per row (replace)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0.0,
+        unit: str | Unit | None = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        sensitive: Sequence[int] | Sequence[str] = (),
+        gamma: Number = 1,
+        norm: float | None = None,
+        fit_intercept: bool = True,
+        mechanism: str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.unit = unit
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.sensitive = sensitive
+        self.gamma = gamma
+        self.norm = norm
+        self.fit_intercept = fit_intercept
+        self.mechanism = mechanism
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> LinearRegression:  # noqa: N803
+        """Release a model of y by the columns of X, or of the session's column named y."""
+        if isinstance(X, Session):
+            self._ask_session(linear, X, y)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)  # noqa: N806
+            if self.target_bounds is None:
+                raise InputError("target_bounds= has no default: declare (low, high) of y.")
+            self._ask(linear, X, y, target_bounds={_TARGET: self.target_bounds})
+        self.intercept_, self.coef_ = self.model_.intercept, self.model_.coefficients
+        return self
+
+    def predict(self, X: Any) -> Floats:  # noqa: N803
+        """Return the predicted targets."""
+        rows = self._rows(X)
+        return self.model_.decision(rows)
+
+
+class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[misc]
+    """Logistic regression under differential privacy, as a scikit-learn classifier.
+
+    As :class:`LinearRegression`; ``classes`` declares the two labels, the second being the one
+    whose probability is modelled. They are never read off the data: labels that nobody has would
+    show. Data in which all labels are equal is fitted like any other.
+
+    After ``fit``: ``release_``, ``classes_``, ``coef_`` and ``intercept_`` as in scikit-learn.
+
+    Raises:
+        InputError: without epsilon, unit, bounds or classes, or for a label not declared.
+
+    Example:
+        >>> people = LogisticRegression(
+        ...     epsilon=1.0, unit="participant", bounds=(0, 10), classes=["ill", "well"])
+        >>> fitted = people.fit([[1.0], [4.0], [9.0]], ["ill", "ill", "well"])
+        >>> fitted.predict_proba([[5.0]]).shape
+        (1, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0.0,
+        unit: str | Unit | None = None,
+        bounds: Any = None,
+        classes: Any = None,
+        sensitive: Sequence[int] | Sequence[str] = (),
+        gamma: Number = 1,
+        norm: float | None = None,
+        fit_intercept: bool = True,
+        mechanism: str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.unit = unit
+        self.bounds = bounds
+        self.classes = classes
+        self.sensitive = sensitive
+        self.gamma = gamma
+        self.norm = norm
+        self.fit_intercept = fit_intercept
+        self.mechanism = mechanism
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any) -> LogisticRegression:  # noqa: N803
+        """Release a model of the labels y by the columns of X, or of the session's column y."""
+        if isinstance(X, Session):
+            self._ask_session(logistic, X, y)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+            check_classification_targets(y)
+            if self.classes is None:
+                raise InputError("classes= has no default: declare the two labels of y.")
+            labels = np.asarray(column_or_1d(y))
+            listed = np.asarray(self.classes)
+            if len(listed) != 2:
+                raise InputError(
+                    f"Only binary classification is supported: declare two classes, not "
+                    f"{len(listed)}."
+                )
+            if not np.isin(labels, listed).all():
+                raise InputError("A label is not among the declared classes.")
+            second = (labels == listed[1]).astype(np.int64)
+            self._ask(logistic, X, second, classes={_TARGET: [0, 1]})
+        assert self.model_.classes is not None
+        declared = self.model_.classes if isinstance(X, Session) else self.classes
+        self.classes_ = np.asarray(declared)
+        self.intercept_ = np.array([self.model_.intercept])
+        self.coef_ = self.model_.coefficients[None, :]
+        return self
+
+    def decision_function(self, X: Any) -> Floats:  # noqa: N803
+        """Return the log-odds of the second class."""
+        rows = self._rows(X)
+        return self.model_.decision(rows)
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """Return the probabilities of both classes."""
+        rows = self._rows(X)
+        second = self.model_.probability(rows)
+        return np.column_stack((1 - second, second))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
+        """Return the likelier class of each row."""
+        positive = self.decision_function(X) > 0
+        return np.asarray(self.classes_[positive.astype(np.int64)])
+
+
+def _read_bounds(bounds: Any, count: int) -> tuple[list[float], list[float]]:
+    try:
+        low, high = bounds
+        return (
+            np.broadcast_to(np.asarray(low, dtype=np.float64), count).tolist(),
+            np.broadcast_to(np.asarray(high, dtype=np.float64), count).tolist(),
+        )
+    except (TypeError, ValueError):
+        raise InputError(
+            f"bounds must be (low, high): two numbers, or two lists of {count} numbers."
+        ) from None

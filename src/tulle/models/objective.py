@@ -1,0 +1,238 @@
+"""Objective perturbation for logistic models, with a minimum that is found only nearly."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import validate
+from tulle.core.dataset import Dataset
+from tulle.core.errors import InputError
+from tulle.core.exact import rational, round_up, text
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.models.data import Table
+from tulle.models.design import MOST_BITS, Frame, whole_rows
+from tulle.models.fitting import in_own_units, minimise_logistic
+from tulle.models.model import describe
+from tulle.models.moments import frame_for, predicted, typical_moments
+from tulle.models.queries import Logistic, Regression
+
+Floats = npt.NDArray[np.float64]
+Wholes = npt.NDArray[np.int64]
+
+OUTPUT = Fraction(1, 32)
+"""The share of epsilon (and delta) for the gap between the minimum and what was found."""
+SHARES = tuple(Fraction(percent, 100) for percent in (2, 5, 10, 20, 35))
+"""Shares of epsilon for the change of volume, of which the best is taken by public facts."""
+LEAST_PENALTY = 2.0**-10
+"""The least penalty, relative to the squared length of a row."""
+STEPS = 46
+"""The noise has about two to this power of steps."""
+
+
+class Objective(Mechanism):
+    """Tilt the logistic loss at random, minimise it, and hide the minimiser's last digits.
+
+    J(w) = sum of losses + L·|w|²/2 + b·w. With b continuous, the minimum w* of J has the density
+    f(b(w))·det(H(w) + L), where b(w) = -gradient and H is the curvature of the losses. One person
+    moves the gradient by at most D and multiplies the determinant by at most 1 + R/(4L), where
+    |a|² <= R for every row a and 1/4 bounds the logistic curvature.
+
+    Two things keep the proof from floating point. The minimiser found, w, is certified to have a
+    gradient of at most t, hence |w - w*| <= t/L, and the noise b is a whole number of steps, which
+    stands for any continuous b that rounds to it: t grows by half a step. Given w* the two
+    neighbours' w are thus at most 2t/L apart, and noise of that scale is added to w, on a lattice,
+    at a small share of the budget (Iyengar et al. 2019).
+    """
+
+    kind: ClassVar[str] = "table"
+    noise: ClassVar[str]
+    options: ClassVar[tuple[str, ...]] = ("gap",)
+
+    def supports(self, query: Query, unit: Unit) -> bool:
+        # All features get the same noise: a gamma below one would be a promise not kept.
+        return (
+            isinstance(query, Logistic)
+            and unit.name in ("participant", "row")
+            and not (query.sensitive and query.ratio != 1)
+        )
+
+    @abstractmethod
+    def spread(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """Return the scale (Gaussian: standard deviation) of b that this budget needs."""
+
+    @abstractmethod
+    def output_spread(
+        self, frame: Frame, apart: Fraction, epsilon: Fraction, delta: Fraction
+    ) -> Fraction:
+        """Return the same for noise on minimisers that are so far apart."""
+
+    @abstractmethod
+    def draw(self, spread: Fraction, count: int, source: Source | None) -> Wholes:
+        """Draw b, in steps: continuous noise, rounded."""
+
+    @abstractmethod
+    def draw_output(self, spread: Fraction, count: int, source: Source | None) -> Wholes:
+        """Draw the noise on the minimiser, in steps."""
+
+    @abstractmethod
+    def deviation(self, spread: float) -> float:
+        """Return the standard deviation of noise of this spread."""
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        assert isinstance(terms.query, Regression)
+        frame = frame_for(terms)
+        gap = validate.positive(gap=options.get("gap", Fraction(1, 2**16)))
+        if not Fraction(1, 2**20) <= gap <= 1:
+            raise InputError(f"gap must lie between 2**-20 and 1; got {options['gap']!r}.")
+        self.check(terms, frame)
+        made = [self._settings(terms, frame, gap, share) for share in SHARES]
+        if typical_moments(frame, None) is None:
+            return made[2]
+        return min(made, key=lambda found: self.predict(terms, found, None).rank())
+
+    def check(self, terms: Terms, frame: Frame) -> None:
+        """Refuse budgets for which the noise cannot be drawn."""
+        return
+
+    def _settings(
+        self, terms: Terms, frame: Frame, gap: Fraction, share: Fraction
+    ) -> Parameters:
+        assert isinstance(terms.query, Regression)
+        volume = share * terms.epsilon
+        longest = frame.length_squared + frame.intercept
+        # 1 + R/(4L) <= exp(volume) once L >= R/(4·(e^volume - 1)). A larger L only helps privacy,
+        # and one near zero would let the minimiser's last digits reach far.
+        needed = float(longest) / 4 / math.expm1(min(float(volume), 40.0)) * (1 + 2.0**-30)
+        penalty = Fraction(max(needed, float(longest) * LEAST_PENALTY))
+        left = terms.epsilon * (1 - share - OUTPUT)
+        spread = _short(self.spread(frame, left, terms.delta * (1 - 2 * OUTPUT)))
+        exponent = math.frexp(float(spread))[1] - STEPS
+        step = Fraction(2) ** exponent
+        tolerance = gap * Fraction(round_up(Fraction(math.sqrt(float(longest)))))
+        root = Fraction(math.sqrt(frame.size)) * (1 + Fraction(1, 2**40))
+        apart = 2 * (tolerance + root * step / 2) / penalty
+        output = self.output_spread(frame, apart, OUTPUT * terms.epsilon, OUTPUT * terms.delta)
+        fine = math.frexp(float(output))[1] - 12
+        # Snapping moves the found minimum by half a step in each coordinate.
+        snapped = self.output_spread(
+            frame,
+            apart + root * Fraction(2) ** fine,
+            OUTPUT * terms.epsilon,
+            OUTPUT * terms.delta,
+        )
+        return {
+            "bits": MOST_BITS if terms.query.bits is None else terms.query.bits,
+            "volume_share": text(share),
+            "penalty": text(penalty),
+            "spread": text(spread),
+            "exponent": exponent,
+            "tolerance": text(tolerance),
+            "output_spread": text(_short(snapped)),
+            "output_exponent": fine,
+        }
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Table)
+        frame = frame_for(terms)
+        features, target = whole_rows(frame, dataset, settings["bits"])
+        features /= float(1 << settings["bits"])
+        exponent = int(settings["exponent"])
+        drawn = self.draw(
+            rational(settings["spread"]) / Fraction(2) ** exponent, frame.size, source
+        )
+        tilt = np.ldexp(drawn.astype(np.float64), exponent)
+        found = near_minimum(
+            features,
+            target > 0,
+            tilt,
+            float(rational(settings["penalty"])),
+            float(rational(settings["tolerance"])),
+        )
+        fine = int(settings["output_exponent"])
+        with np.errstate(over="ignore"):
+            steps = np.rint(np.clip(np.ldexp(found, -fine), -(2.0**62), 2.0**62)).astype(np.int64)
+        hidden = rational(settings["output_spread"]) / Fraction(2) ** fine
+        steps += self.draw_output(hidden, frame.size, source)
+        scaled = np.ldexp(steps.astype(np.float64), fine)
+        shown = {"model": describe(frame, terms.facts), "lattice": fine}
+        return Outcome(in_own_units(frame, scaled), None, shown)
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        frame = frame_for(terms)
+        found = typical_moments(frame, like)
+        if found is None:
+            return Prediction(None, None)
+        products, least = found
+        # Near zero the curvature is a quarter of the sums of products; twice the least squares.
+        at = 2 * least
+        penalty = float(rational(settings["penalty"]))
+        inverse = np.linalg.inv(products / 4 + penalty * np.eye(frame.size))
+        variance = self.deviation(float(rational(settings["spread"]))) ** 2
+        output = self.deviation(float(rational(settings["output_spread"]))) ** 2
+        curvature = products / 4 + penalty * np.eye(frame.size)
+        # Noise on the minimiser is as noise on the slope, seen through the curvature.
+        covariance = variance * np.eye(frame.size) + output * curvature @ curvature
+        return predicted(frame, inverse, covariance, penalty * at, 1.0, self)
+
+
+def near_minimum(
+    features: Floats,
+    positive: npt.NDArray[np.bool_],
+    tilt: Floats,
+    penalty: float,
+    tolerance: float,
+) -> Floats:
+    """Return a point where the true gradient is certified to be at most ``tolerance`` long.
+
+    The gradient is computed again in pairwise sums, and what rounding can have changed is added:
+    each loss's slope is off by at most the rounding of its odds, each sum by 64 roundings.
+    """
+    from scipy.special import expit
+
+    aim = tolerance / 4
+    found = np.zeros(features.shape[1])
+    for _ in range(8):
+        found = minimise_logistic(features, positive, tilt, penalty, aim)
+        slopes = expit(features @ found) - positive
+        columns = [float(np.sum(np.ascontiguousarray(features[:, j]) * slopes)) for j in range(len(found))]
+        gradient = np.array(columns) + penalty * found + tilt
+        size = float(np.abs(found).sum())
+        rounding = 2.0**-52 * (
+            len(slopes) * math.sqrt(len(found)) * (64 + len(found) * size)
+            + 4 * penalty * size
+            + 4 * float(np.abs(tilt).sum())
+        )
+        if float(np.linalg.norm(gradient)) + rounding <= tolerance:
+            break
+        aim /= 4
+    return found
+
+
+def row_length(frame: Frame) -> Fraction:
+    """Return the largest sum of absolute values of a row, the intercept included."""
+    box = Fraction(frame.count)
+    root = Fraction(math.sqrt(frame.count * float(frame.length_squared)))
+    return min(box, root * (1 + Fraction(1, 2**40))) + frame.intercept
+
+
+def persons(frame: Frame) -> int:
+    """Return how many people's gradients differ: one comes or goes, or one turns into another."""
+    return 1 if frame.unit == "participant" else 2
+
+
+def _short(value: Fraction) -> Fraction:
+    """Round up to thirty binary digits."""
+    mantissa, exponent = math.frexp(round_up(value))
+    return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)
+

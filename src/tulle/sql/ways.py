@@ -1,0 +1,135 @@
+"""Tuples that come about in several ways, on arrays: normal forms, and equal tuples merged.
+
+A *way* is a set of participants, written as a sorted row that is filled up with NOBODY. The tuple
+numbered t has the ways ``ways[starts[t]:starts[t + 1]]``, numbers of rows, in increasing order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+NOBODY = np.iinfo(np.int64).max
+"""Fills the places of a row that names fewer participants than there are columns."""
+
+
+def least_ways(starts: Integers, ways: Integers, rows: Integers, count: int) -> Flags:
+    """Say which ways of each tuple do not need everyone whom another way of it needs.
+
+    What is left is the normal form: ways of which none contains another.
+
+    Example:
+        >>> rows = np.array([[0, NOBODY], [0, 1], [2, 3]])
+        >>> least_ways(np.array([0, 3]), np.array([0, 1, 2]), rows, 4).tolist()
+        [True, False, True]
+    """
+    kept = np.ones(len(ways), dtype=np.bool_)
+    sizes = (rows != NOBODY).sum(axis=1)
+    if len(ways) and rows.shape[1] > 1:
+        _strike(starts, ways, np.ascontiguousarray(rows), sizes, count, kept)
+    return kept
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _strike(
+    starts: Integers, ways: Integers, rows: Integers, sizes: Integers, count: int, kept: Flags
+) -> None:
+    alone = np.full(count, -1, dtype=np.int64)
+    for t in range(len(starts) - 1):
+        low, high = starts[t], starts[t + 1]
+        least = most = sizes[ways[low]]
+        for place in range(low, high):
+            size = sizes[ways[place]]
+            least, most = min(least, size), max(most, size)
+            if size == 1:
+                alone[rows[ways[place], 0]] = t
+        if least == most:
+            continue  # of equally large sets none contains another
+        for place in range(low, high):
+            row, size = rows[ways[place]], sizes[ways[place]]
+            if size > 1:
+                for member in row[:size]:
+                    if alone[member] == t:
+                        kept[place] = False
+                        break
+            if not kept[place]:
+                continue
+            for other in range(low, high):
+                smaller = sizes[ways[other]]
+                if smaller < size and smaller != 1 and _contains(row, rows[ways[other]], smaller):
+                    kept[place] = False
+                    break
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _contains(row: Integers, part: Integers, size: int) -> bool:
+    place = 0
+    for member in row:
+        if place < size and part[place] == member:
+            place += 1
+    return place == size
+
+
+def merge_equal(
+    starts: Integers, ways: Integers, weights: Numbers
+) -> tuple[Integers, Integers, Numbers]:
+    """Add up tuples with the same ways and weights of the same sign.
+
+    Equal tuples are found by a fingerprint and then compared way by way; two different ones with
+    one fingerprint are kept apart, which costs a row and nothing else.
+
+    Example:
+        >>> starts, ways = np.array([0, 2, 4]), np.array([0, 1, 0, 1])
+        >>> merge_equal(starts, ways, np.array([1.0, 2.0]))[2].tolist()
+        [3.0]
+    """
+    prints = _fingerprints(starts, ways)
+    # The weight is the last key to sort by: the order of addition is then the same every time.
+    order = np.lexsort((weights, weights > 0, np.diff(starts), prints))
+    fresh = _first_of_its_kind(starts, ways, weights, order, prints)
+    heads = np.flatnonzero(fresh)
+    if not len(heads):
+        return starts, ways, weights
+    sums = np.add.reduceat(weights[order], heads)
+    chosen = order[heads]
+    sizes = np.diff(starts)[chosen]
+    ends = np.cumsum(sizes)
+    within = np.arange(int(ends[-1])) - np.repeat(ends - sizes, sizes)
+    taken = ways[np.repeat(starts[:-1][chosen], sizes) + within]
+    return np.concatenate([[0], ends]).astype(np.int64), taken, sums
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _fingerprints(starts: Integers, ways: Integers) -> Integers:
+    found = np.zeros(len(starts) - 1, dtype=np.int64)
+    for t in range(len(starts) - 1):
+        mixed = np.uint64(0)
+        for place in range(starts[t], starts[t + 1]):
+            mixed = (mixed ^ np.uint64(ways[place] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        found[t] = np.int64(mixed >> np.uint64(1))
+    return found
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _first_of_its_kind(
+    starts: Integers, ways: Integers, weights: Numbers, order: Integers, prints: Integers
+) -> Flags:
+    fresh = np.ones(len(order), dtype=np.bool_)
+    for place in range(1, len(order)):
+        one, other = order[place - 1], order[place]
+        size = starts[one + 1] - starts[one]
+        if prints[one] != prints[other] or starts[other + 1] - starts[other] != size:
+            continue
+        if (weights[one] > 0) != (weights[other] > 0):
+            continue
+        same = True
+        for step in range(size):
+            same &= ways[starts[one] + step] == ways[starts[other] + step]
+        fresh[place] = not same
+    return fresh

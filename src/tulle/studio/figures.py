@@ -1,0 +1,185 @@
+"""Figures as data for the page's drawing library; colours are the page's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Figure = dict[str, Any]
+"""``data`` and ``layout`` as Plotly reads them; ``color`` names are resolved by the page."""
+
+
+def curve_figure(lines: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Figure:
+    """Draw predicted error against price, one line for each mechanism, both axes logarithmic."""
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": name,
+            "x": [p["epsilon"] for p in points if p["error"]],
+            "y": [p["error"] for p in points if p["error"]],
+            "hovertemplate": "epsilon %{x}: ± %{y:.3s}<extra>" + name + "</extra>",
+        }
+        for name, points in lines.items()
+        if any(p["error"] for p in points)
+    ]
+    return {
+        "data": data,
+        "layout": {
+            "xaxis": {"type": "log", "title": {"text": "price (epsilon)"}},
+            "yaxis": {
+                "type": "log",
+                "title": {"text": "19 of 20 within ±"},
+                "exponentformat": "SI",
+            },
+            "height": 280,
+        },
+    }
+
+
+def value_figure(shown: Mapping[str, Any], truth: Any = None) -> Figure | None:
+    """Draw a release: a number with its range, a curve, a heat map, a graph's degrees."""
+    form = shown["form"]
+    if form == "number":
+        return _number_figure(shown, truth)
+    if form == "vector":
+        data = [_line("released", shown["value"])]
+        if truth is not None:
+            spot = {"x": shown["value"]["x"], "y": _pick(truth["y"], shown["value"]["x"])}
+            data.append({**_line("truth (inside)", spot), "inside": True})
+        return {"data": data, "layout": {"height": 300}}
+    if form == "matrix":
+        return heat_figure(shown["values"])
+    if form == "graph":
+        return {
+            "data": [{**_line("people", shown["degrees"]), "mode": "markers"}],
+            "layout": {
+                "height": 300,
+                "xaxis": {"type": "log", "title": {"text": "links"}},
+                "yaxis": {"type": "log", "title": {"text": "people with so many"}},
+            },
+        }
+    return None
+
+
+def heat_figure(
+    values: Sequence[Sequence[float]], names: Sequence[Sequence[str]] | None = None
+) -> Figure:
+    """Draw a matrix as a heat map, its first row on top; names are those of rows and columns."""
+    drawn = {"type": "heatmap", "z": values, "colorscale": "Viridis", "showscale": True}
+    if names is not None:
+        drawn |= {"y": names[0], "x": names[1]}
+    shown = {"constrain": "domain", "showticklabels": names is not None}
+    return {
+        "data": [drawn],
+        "layout": {
+            "height": 380,
+            "yaxis": {"autorange": "reversed", "scaleanchor": "x", **shown},
+            "xaxis": shown,
+        },
+    }
+
+
+def belief_figure(found: Mapping[str, Any]) -> Figure:
+    """Draw a belief before and after a release, in the range that the guarantee allows."""
+    low, high = found["limits"]
+    allowed = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "allowed",
+        "x": [low, high],
+        "y": [0, 0],
+        "line": {"width": 10},
+    }
+    marks = [("before", found["before"], "circle-open"), ("after", found["after"], "x")]
+    points = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "x": [belief],
+            "y": [0],
+            "marker": {"size": 13, "symbol": symbol},
+        }
+        for name, belief, symbol in marks
+        if belief is not None
+    ]
+    return {
+        "data": [allowed, *points],
+        "layout": {
+            "height": 150,
+            "xaxis": {"range": [0, 1], "tickformat": ".0%", "title": {"text": "belief"}},
+            "yaxis": {"visible": False, "range": [-1, 1]},
+            "legend": {"orientation": "h", "y": 1.2},
+        },
+    }
+
+
+def compare_figure(compared: Mapping[str, Any]) -> Figure | None:
+    """Draw the relative errors of a comparison as bars, where it has any."""
+    rows = [
+        (row["question"], row["score"])
+        for row in compared["rows"]
+        if row["measure"] == "relative error" and isinstance(row["score"], int | float)
+    ]
+    if not rows:
+        return None
+    return {
+        "data": [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "y": [name for name, _ in reversed(rows)],
+                "x": [error for _, error in reversed(rows)],
+                "inside": True,
+            }
+        ],
+        "layout": {
+            "height": 60 + 24 * len(rows),
+            "margin": {"l": 190},
+            "xaxis": {"title": {"text": "relative error (0: as the original)"}},
+        },
+    }
+
+
+def _number_figure(shown: Mapping[str, Any], truth: Any) -> Figure:
+    value, interval = shown["value"], shown["interval"]
+    bar: Figure = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "released",
+        "x": [value],
+        "y": [0],
+        "marker": {"size": 12},
+    }
+    if interval and None not in interval:
+        bar["error_x"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [interval[1] - value],
+            "arrayminus": [value - interval[0]],
+            "thickness": 3,
+        }
+    data = [bar]
+    if truth is not None:
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": "truth (inside)",
+                "x": [truth],
+                "y": [0],
+                "marker": {"size": 12, "symbol": "x"},
+                "inside": True,
+            }
+        )
+    layout = {"height": 150, "yaxis": {"visible": False, "range": [-1, 1]}}
+    return {"data": data, "layout": layout}
+
+
+def _line(name: str, points: Mapping[str, Any]) -> Figure:
+    return {"type": "scatter", "mode": "lines", "name": name, "x": points["x"], "y": points["y"]}
+
+
+def _pick(values: Sequence[float], places: Sequence[int]) -> list[float | None]:
+    return [values[place] if place < len(values) else None for place in places]

@@ -1,0 +1,1 @@
+"""The studio's pages, one file for each journey."""

@@ -1,0 +1,193 @@
+"""Asking: choose a question, see its price and error, pay, see the answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from tulle.core.errors import InputError
+from tulle.studio import words
+from tulle.studio.app import asked_from, desk_of, go, page, tell
+from tulle.studio.desk import Desk
+from tulle.studio.figures import curve_figure, heat_figure
+from tulle.studio.pages.opening import opening_page
+from tulle.studio.study import Study
+
+router = APIRouter()
+
+_CURVE = ("0.01", "0.03", "0.1", "0.3", "1", "3", "10")
+"""The prices at which errors are predicted for a curve."""
+
+
+def study_page(request: Request, study: Study, template: str, **context: Any) -> Response:
+    """Render a page of an open study, with its budget, its work and its basket."""
+    desk = desk_of(request)
+    assert study.account is not None
+    account = desk.ledger.account(study.account)
+    left = desk.ledger.remaining(study.account)
+    job = desk.jobs.get(study.last or "")
+    newest = job.result if job is not None and job.state == "done" and job.verb == "ask" else None
+    return page(
+        request,
+        template,
+        study=study,
+        total=account.terms,
+        left=left,
+        job=job,
+        newest=newest,
+        unit_words=words.UNITS[study.kind, study.unit],
+        releases=study.releases(),
+        **context,
+    )
+
+
+@router.get("/study/{identifier}")
+def study(request: Request, identifier: str) -> Response:
+    """Show a study: the opening form while it is a draft, then its questions."""
+    found = desk_of(request).study(identifier)
+    if found.account is None:
+        return opening_page(request, found)
+    if found.kind == "database":
+        return go(f"/study/{identifier}/sql")
+    if found.kind in ("matrix", "contributions"):
+        return go(f"/study/{identifier}/matrix")
+    cards = [c for c, able in zip(words.CARDS["graph"], found.cards, strict=True) if able]
+    return study_page(request, found, "ask.html", cards=cards)
+
+
+@router.get("/study/{identifier}/synthetic")
+def synthetic(request: Request, identifier: str) -> Response:
+    """Offer the models of synthetic graphs."""
+    found = opened(desk_of(request), identifier)
+    asked = [{"kind": "graph", "model": model} for model in words.MODELS]
+    able = desk_of(request).clerk.call("supported", kind="graph", unit=found.unit, questions=asked)
+    models = {m: w for (m, w), a in zip(words.MODELS.items(), able, strict=True) if a}
+    return study_page(request, found, "synthetic.html", models=models)
+
+
+@router.get("/study/{identifier}/matrix")
+def matrix(request: Request, identifier: str) -> Response:
+    """Offer the release of a whole matrix."""
+    return study_page(request, opened(desk_of(request), identifier), "matrix.html")
+
+
+@router.get("/study/{identifier}/heat.json")
+def heat(request: Request, identifier: str) -> Response:
+    """Return the true matrix to draw it inside."""
+    found = opened(desk_of(request), identifier).worker.call("heat")
+    return tell(heat_figure(found["values"], found.get("names")))
+
+
+@router.get("/study/{identifier}/overview.json")
+def overview(request: Request, identifier: str) -> Response:
+    """Return a few true figures, for the inside."""
+    return tell(opened(desk_of(request), identifier).worker.call("overview"))
+
+
+@router.get("/study/{identifier}/plan.json")
+def plan(
+    request: Request,
+    identifier: str,
+    asked: str,
+    epsilon: str,
+    delta: str = "0",
+    mechanism: str | None = None,
+) -> Response:
+    """Return what a question would cost and how wrong its answer would be."""
+    desk = desk_of(request)
+    found = opened(desk, identifier)
+    made = desk.clerk.call(
+        "plan",
+        **_public(found, asked),
+        epsilon=epsilon,
+        delta=delta.strip() or "0",
+        mechanism=mechanism or None,
+    )
+    price = made["guarantee"]
+    left = desk.ledger.remaining(found.account or "")
+    numbers = float(_number(price["epsilon"])), float(_number(price["delta"]))
+    return tell(
+        {
+            **made,
+            "meaning": words.meaning(numbers[0], found.unit),
+            "affordable": numbers[0] <= float(left.epsilon) and numbers[1] <= float(left.delta),
+            "left_after": max(float(left.epsilon) - numbers[0], 0.0),
+        }
+    )
+
+
+@router.get("/study/{identifier}/curve.json")
+def curve(request: Request, identifier: str, asked: str, delta: str = "0") -> Response:
+    """Return the predicted error over a range of prices, as a figure."""
+    desk = desk_of(request)
+    found = opened(desk, identifier)
+    lines = desk.clerk.call(
+        "curve", **_public(found, asked), epsilons=_CURVE, delta=delta.strip() or "0"
+    )
+    return tell(curve_figure(lines))
+
+
+@router.post("/study/{identifier}/ask")
+def ask(
+    request: Request,
+    identifier: str,
+    asked: Annotated[str, Form()],
+    epsilon: Annotated[str, Form()] = "",
+    delta: Annotated[str, Form()] = "",
+    mechanism: Annotated[str, Form()] = "",
+    again: Annotated[bool, Form()] = False,
+) -> Response:
+    """Start drawing an answer; the page then follows it."""
+    desk = desk_of(request)
+    found = opened(desk, identifier)
+    question = asked_from(asked)
+    if not epsilon.strip():
+        raise InputError("Say what the answer may cost (epsilon): nothing is assumed.")
+    desk.track(
+        found.ask(
+            question,
+            epsilon.strip(),
+            delta.strip() or "0",
+            title=question.get("text") or question.get("model") or "the matrix",
+            mechanism=mechanism or None,
+            again=again,
+        )
+    )
+    return go(request.headers.get("referer") or f"/study/{identifier}")
+
+
+@router.post("/study/{identifier}/close")
+def close(request: Request, identifier: str) -> Response:
+    """Take a study off the desk."""
+    desk = desk_of(request)
+    desk.close_study(desk.study(identifier))
+    return go("/desk")
+
+
+def opened(desk: Desk, identifier: str) -> Study:
+    """Return a study whose account is open.
+
+    Raises:
+        InputError: when it is still a draft.
+    """
+    found = desk.study(identifier)
+    if found.account is None:
+        raise InputError("Open the study first: say who is protected and for how much.")
+    return found
+
+
+def _public(study: Study, asked: str) -> dict[str, Any]:
+    return {
+        "asked": asked_from(asked),
+        "kind": study.kind,
+        "facts": dict(study.facts),
+        "unit": study.unit,
+    }
+
+
+def _number(text: Any) -> float:
+    from fractions import Fraction
+
+    return float(Fraction(str(text if text is not None else 0)))

@@ -1,0 +1,35 @@
+"""The audit of one mechanism: its promise, checked by machine while you watch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from tulle.core.errors import InputError
+from tulle.studio.app import desk_of, go, page
+from tulle.studio.jobs import Job
+
+router = APIRouter()
+
+
+@router.get("/audit")
+def audit(request: Request, job: str | None = None, mechanism: str = "") -> Response:
+    """Show the audit's table, or offer to run it."""
+    desk = desk_of(request)
+    used = sorted({r["mechanism"] for s in desk.studies.values() for r in s.releases()})
+    names = sorted({part for name in used for part in name.split(" & ")})
+    found = desk.jobs.get(job or "")
+    return page(request, "audit.html", job=found, mechanisms=names, mechanism=mechanism)
+
+
+@router.post("/audit")
+def run(request: Request, mechanism: Annotated[str, Form()]) -> Response:
+    """Start the fast audit of a mechanism."""
+    desk = desk_of(request)
+    if not mechanism.strip():
+        raise InputError("Name a mechanism to audit.")
+    job = Job("audit", {"mechanism": mechanism.strip()}, f"audit of {mechanism}")
+    desk.track(desk.clerk.submit(job))
+    return go(f"/audit?job={job.identifier}&mechanism={mechanism}")

@@ -1,0 +1,24 @@
+"""Work that goes on: pages ask how far it is, and can stop it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from tulle.studio.app import desk_of, go, tell
+
+router = APIRouter()
+
+
+@router.get("/jobs/{identifier}.json")
+def follow(request: Request, identifier: str) -> Response:
+    """Return how far a piece of work is."""
+    return tell(desk_of(request).job(identifier).to_json())
+
+
+@router.post("/jobs/{identifier}/cancel")
+def cancel(request: Request, identifier: str) -> Response:
+    """Stop a piece of work."""
+    desk = desk_of(request)
+    desk.cancel(desk.job(identifier))
+    return go(request.headers.get("referer") or "/desk")

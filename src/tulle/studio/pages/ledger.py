@@ -1,0 +1,74 @@
+"""The ledger: every debit, what is left, whether the book is sound."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from tulle.studio.app import desk_of, go, page
+
+router = APIRouter()
+
+
+@router.get("/ledger")
+def ledger(request: Request) -> Response:
+    """Show all accounts with their debits."""
+    desk = desk_of(request)
+    accounts = []
+    for account in desk.ledger.accounts():
+        kept = {e.body["debit"] for e in desk.ledger.entries() if e.kind == "release"}
+        debits = [
+            {
+                "digest": entry.digest,
+                "question": entry.body["question"],
+                "epsilon": entry.body["guarantee"]["epsilon"],
+                "delta": entry.body["guarantee"]["delta"],
+                "answered": entry.digest in kept,
+            }
+            for entry in desk.ledger.debits(account.name)
+        ]
+        left = desk.ledger.remaining(account.name)
+        accounts.append({"account": account, "debits": debits, "left": left})
+    return page(request, "ledger.html", accounts=accounts, head=desk.ledger.head())
+
+
+@router.post("/ledger/verify")
+def verify(request: Request) -> Response:
+    """Check the chain."""
+    desk = desk_of(request)
+    problems = desk.ledger.verify()
+    if problems:
+        desk.notice = ("error", "The book is not sound: " + "; ".join(map(str, problems)))
+    else:
+        count = desk.ledger.head().count
+        desk.notice = (
+            "good",
+            f"The book is sound: {count} entries, each sealed with the digest of the one before.",
+        )
+    return go("/ledger")
+
+
+@router.get("/ledger/export")
+def export(request: Request) -> Response:
+    """Hand out the accounts, debits and releases: everything in it may be public."""
+    desk = desk_of(request)
+    entries: list[dict[str, Any]] = [
+        {
+            "number": entry.number,
+            "kind": entry.kind,
+            "account": entry.account,
+            "body": dict(entry.body),
+            "digest": entry.digest,
+        }
+        for entry in desk.ledger.entries()
+    ]
+    content = {"exported": datetime.now(UTC).isoformat(timespec="seconds"), "entries": entries}
+    return Response(
+        json.dumps(content, indent=2, ensure_ascii=False) + "\n",
+        media_type="application/json",
+        headers={"Content-Disposition": 'attachment; filename="ledger.json"'},
+    )

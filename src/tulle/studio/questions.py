@@ -1,0 +1,49 @@
+"""Questions as pages write them, and as the library understands them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tulle.core.errors import QueryError
+
+if TYPE_CHECKING:
+    from tulle.core.query import Query
+
+Asked = Mapping[str, Any]
+"""A question on its way between processes: its kind of data and its arguments, JSON-able."""
+
+
+def build(asked: Asked) -> Query:
+    """Return the question.
+
+    Raises:
+        QueryError: when it is not one.
+    """
+    arguments = dict(asked.get("arguments", {}))
+    if asked["kind"] == "graph" and "model" in asked:
+        import tulle
+
+        return tulle.synthetic(model=asked["model"], **arguments)
+    if asked["kind"] == "graph":
+        return _parse(asked["text"])
+    if asked["kind"] == "database":
+        import tulle
+
+        return tulle.sql(asked["text"], groups=arguments.get("groups") or None)
+    if asked["kind"] == "matrix":
+        import tulle
+
+        return tulle.xor(**arguments)
+    if asked["kind"] == "contributions":
+        import tulle
+
+        return tulle.weights(**arguments)
+    raise QueryError(f"Nothing can be asked about a {asked['kind']} here.")
+
+
+def _parse(text: str) -> Query:
+    from tulle.core import registry
+    from tulle.core.query import parse
+
+    return parse(text, registry.find("query", "graph"))

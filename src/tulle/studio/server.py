@@ -1,0 +1,44 @@
+"""Starting a studio: a port of this machine, a link, a browser."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import uvicorn
+
+from tulle.studio.app import build
+from tulle.studio.desk import Desk
+from tulle.studio.security import Door
+
+HOST = "127.0.0.1"
+
+
+def serve(
+    sources: Sequence[str],
+    ledger: str | Path,
+    *,
+    port: int = 0,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve pages until interrupted. ``ready`` gets the link once the port is open.
+
+    ``port`` 0 takes any that is free. Only programs on this machine can connect.
+    """
+    desk = Desk(sources, ledger)
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+        port = listening.getsockname()[1]
+        door = Door(build(desk), port=port)
+        # A traceback in the terminal may quote a record, so none is shown unless asked for.
+        level = "warning" if os.environ.get("TULLE_DEBUG") == "1" else "critical"
+        config = uvicorn.Config(door, log_level=level, access_log=False, server_header=False)
+        ready(f"http://{HOST}:{port}{door.link()}")
+        uvicorn.Server(config).run([listening])
+    finally:
+        listening.close()
+        desk.close()

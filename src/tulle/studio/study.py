@@ -1,0 +1,146 @@
+"""A dataset on the desk: its inside process and its account in the ledger."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tulle.core.errors import InputError
+from tulle.core.ledger import Ledger
+from tulle.studio.inside import Inside
+from tulle.studio.jobs import Job
+from tulle.studio.process import Worker
+from tulle.studio.questions import Asked
+
+
+@dataclass
+class Study:
+    """One dataset. It is a draft until the custodian says who is protected and for how much."""
+
+    place: str
+    """The file, or the URL of a database."""
+    ledger: Ledger
+    identifier: str = field(default_factory=lambda: secrets.token_urlsafe(6))
+    worker: Worker = field(default_factory=lambda: Worker(Inside))
+    account: str | None = None
+    kind: str = "graph"
+    unit: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    cards: list[bool] = field(default_factory=list)
+    """Which of the kind's questions can be asked under the unit."""
+    last: str | None = None
+    """The job that its page shows."""
+
+    @property
+    def title(self) -> str:
+        """Its name on pages: never a password."""
+        return self.account or place_name(self.place)
+
+    def read(self, spec: Mapping[str, Any]) -> None:
+        """Have the inside process read the data.
+
+        Raises:
+            TulleError: when it cannot be read so.
+        """
+        found = self.worker.call("read", spec=dict(spec))
+        self.kind = found["kind"]
+        self.worker.first = [("read", {"spec": dict(spec)})]
+
+    def open(self, account: str, unit: str, epsilon: str, delta: str) -> None:
+        """Open the account, as a new one or with the terms that it has."""
+        terms = {
+            "ledger": str(self.ledger.path),
+            "account": account,
+            "unit": unit,
+            "epsilon": epsilon,
+            "delta": delta,
+        }
+        self.facts = self.worker.call("open", **terms)["facts"]
+        self.account, self.unit = account, unit
+        self.worker.first.append(("open", terms))
+
+    def ask(
+        self,
+        asked: Asked,
+        epsilon: str,
+        delta: str,
+        *,
+        title: str,
+        mechanism: str | None = None,
+        again: bool = False,
+    ) -> Job:
+        """Start drawing an answer."""
+        arguments = {
+            "asked": dict(asked),
+            "epsilon": epsilon,
+            "delta": delta,
+            "mechanism": mechanism,
+            "again": again,
+        }
+        known = frozenset(debit["digest"] for debit in self.debits())
+        job = Job("ask", arguments, title, study=self.identifier, known=known)
+        self.last = job.identifier
+        return self.worker.submit(job)
+
+    def debits(self) -> list[dict[str, Any]]:
+        """Return the account's debits, the newest first."""
+        if self.account is None:
+            return []
+        return [
+            {"digest": e.digest, "question": e.body["question"], **e.body["guarantee"]}
+            for e in reversed(self.ledger.debits(self.account))
+        ]
+
+    def releases(self) -> list[Mapping[str, Any]]:
+        """Return the kept answers as JSON, the newest first."""
+        if self.account is None:
+            return []
+        kept = self.ledger.entries()
+        return [
+            entry.body["release"]
+            for entry in reversed(kept)
+            if entry.kind == "release" and entry.account == self.account
+        ]
+
+    def release(self, debit: str) -> Mapping[str, Any]:
+        """Return one kept answer.
+
+        Raises:
+            InputError: when there is none.
+        """
+        for found in self.releases():
+            if found["debit"] == debit:
+                return found
+        raise InputError("There is no such release in this study.")
+
+
+def place_name(place: str) -> str:
+    """Return the last part of a path, or a database URL without its user and password."""
+    if "://" in place:
+        scheme, _, rest = place.partition("://")
+        return f"{scheme}://{rest.rpartition('@')[2]}"
+    return Path(place).name
+
+
+def parse_groups(text: str) -> dict[str, list[Any]] | None:
+    """Read the public groups of a GROUP BY: JSON, such as {"region": ["north", "south"]}.
+
+    Raises:
+        InputError: when it is not.
+    """
+    if not text.strip():
+        return None
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f'Groups are written {{"column": ["value", ...]}}: {error.msg} at character '
+            f"{error.pos + 1}."
+        ) from None
+    if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
+        raise InputError('Groups are written {"column": ["value", ...]}.')
+    return found

@@ -1,0 +1,204 @@
+"""Releases: the planner's choice, intervals that cover, what is computed from them."""
+
+import numpy as np
+import pytest
+from genome_helpers import study
+from scipy.stats import binom, chi2
+
+import tulle
+from tulle.core.errors import InputError, QueryError
+from tulle.genomes import (
+    allele_counts,
+    allele_frequencies,
+    association_tests,
+    chi_squares,
+    odds_ratios,
+    p_values,
+    score_intervals,
+    significance,
+    top_snps,
+)
+
+STUDY = study()
+LEVEL = 0.9
+
+
+def true_frequencies(table):
+    cells, cases = table.to_numpy().astype(float), table.labels
+    cells[cells < 0] = np.nan
+    return [np.nanmean(cells[group], axis=0) / 2 for group in (cases, ~cases)]
+
+
+def covers(estimates, truth):
+    return bool(np.all((estimates.low <= truth) & (truth <= estimates.high)))
+
+
+@pytest.mark.parametrize("unit", ["row", "participant"])
+@pytest.mark.parametrize("epsilon", [1.0, 20.0])
+def test_frequency_intervals_cover(unit, epsilon):
+    runs, hits = 80, 0
+    truth = true_frequencies(STUDY)
+    for _ in range(runs):
+        release = tulle.release(STUDY, allele_counts(), unit=unit, epsilon=epsilon)
+        found = allele_frequencies(release, level=LEVEL)
+        hits += covers(found["cases"], truth[0]) and covers(found["controls"], truth[1])
+    assert binom.cdf(hits, runs, LEVEL) >= 1e-6
+
+
+def test_frequencies_are_right_without_noise():
+    release = tulle.release(STUDY, allele_counts([3, 0]), unit="row", epsilon=10_000)
+    found = allele_frequencies(release)
+    truth = true_frequencies(STUDY)
+    assert found["cases"].value == pytest.approx(truth[0][[3, 0]])
+    assert found["controls"].value == pytest.approx(truth[1][[3, 0]])
+    assert found["cases"].snps == ("snp3", "snp0")
+    odds = [f / (1 - f) for f in truth]
+    ratios = odds_ratios(release)
+    assert ratios.value == pytest.approx((odds[0] / odds[1])[[3, 0]], rel=0.05)
+    assert (ratios.low <= ratios.value).all()
+    assert (ratios.value <= ratios.high).all()
+
+
+def test_odds_ratios_cover():
+    runs, hits = 80, 0
+    truth = [np.clip(f, 0.01, 0.99) for f in true_frequencies(STUDY)]
+    expected = truth[0] / (1 - truth[0]) * (1 - truth[1]) / truth[1]
+    for _ in range(runs):
+        release = tulle.release(STUDY, allele_counts(), unit="row", epsilon=30.0)
+        hits += covers(odds_ratios(release, level=LEVEL), expected)
+    assert binom.cdf(hits, runs, LEVEL) >= 1e-6
+
+
+def test_everyone_is_one_group_without_labels():
+    table = tulle.Genotypes([[0, 2], [1, 2]])
+    release = tulle.release(table, allele_counts(), unit="participant", epsilon=1000.0)
+    assert release.value.shape == (1, 2, 2)
+    assert allele_frequencies(release)["everyone"].value.tolist() == [0.25, 1.0]
+    with pytest.raises(InputError, match="compares cases with controls"):
+        odds_ratios(release)
+    with pytest.raises(QueryError, match="nobody is labelled"):
+        tulle.release(table, chi_squares(), unit="row", epsilon=1.0)
+
+
+def test_chi_square_intervals_cover_and_become_p_values():
+    runs, hits = 80, 0
+    truth = chi_squares([3, 7]).truth(STUDY)
+    for _ in range(runs):
+        release = tulle.release(STUDY, chi_squares([3, 7]), unit="row", epsilon=3.0)
+        low, high = release.interval(LEVEL)
+        inside = bool(np.all((low <= truth) & (truth <= high)))
+        hits += inside
+        values = significance(release, level=LEVEL)
+        assert covers(values, chi2.sf(truth, 1)) == inside
+    assert binom.cdf(hits, runs, LEVEL) >= 1e-6
+
+
+def test_statistics_from_counts_are_those_of_the_table():
+    full = study(missing=0.0)
+    release = tulle.release(full, allele_counts(), unit="row", epsilon=10_000)
+    assert association_tests(release).value == pytest.approx(chi_squares().truth(full))
+
+
+def test_chi_squares_beat_p_values():
+    plans = [
+        tulle.core.session.plan_for(STUDY, query, unit="row", epsilon=1)
+        for query in (chi_squares([3]), p_values([3]))
+    ]
+    truth = chi_squares([3]).truth(STUDY)[0]
+    noise = plans[0].half_width(0.95)
+    assert chi2.sf(max(truth - noise, 0), 1) < plans[1].half_width(0.95) / 10
+
+
+@pytest.mark.parametrize("mechanism", ["one_shot", "peeling", "laplace_top"])
+@pytest.mark.parametrize("by", ["difference", "chi_square"])
+def test_strong_snps_are_found(mechanism, by):
+    large = study(cases=600, controls=600, snps=40, missing=0.0)
+    query = top_snps(2, by=by, scores=True)
+    release = tulle.release(large, query, unit="row", epsilon=20.0, mechanism=mechanism)
+    assert set(release.value["snps"]) == {"snp3", "snp7"}
+    truth = dict(zip(query.truth(large)["snps"], query.truth(large)["scores"], strict=True))
+    found = score_intervals(release, level=0.999999)
+    assert covers(found, np.array([truth[name] for name in found.snps]))
+
+
+def test_selection_is_as_good_as_predicted():
+    large = study(cases=80, controls=60, snps=60, missing=0.0)
+    query = top_snps(3)
+    for name in ("one_shot", "peeling", "laplace_top"):
+        plan = tulle.core.session.plan_for(large, query, unit="row", epsilon=5, mechanism=name)
+        weights = plan.chosen.settings["weights"]
+        from tulle.genomes.scores import true_differences
+
+        scores = true_differences(large, tuple(weights))
+        width, hits, runs = plan.half_width(LEVEL), 0, 60
+        for _ in range(runs):
+            chosen = tulle.release(large, query, unit="row", epsilon=5, mechanism=name).value[
+                "places"
+            ]
+            passed_over = np.delete(scores, chosen)
+            hits += passed_over.max() - scores[chosen].min() <= width
+        assert binom.cdf(hits, runs, LEVEL) >= 1e-6
+
+
+def test_the_planner_prefers_the_better_choice():
+    plan = tulle.core.session.plan_for(STUDY, top_snps(3), unit="row", epsilon=1)
+    assert [offer.mechanism for offer in plan.offers] == ["one_shot", "peeling"]
+
+
+def test_participants_need_a_ratio_or_counts():
+    with pytest.raises(QueryError, match="ratio="):
+        tulle.release(STUDY, top_snps(2), unit="participant", epsilon=1.0)
+    release = tulle.release(STUDY, top_snps(2, ratio="3/4"), unit="participant", epsilon=9.0)
+    assert len(release.value["snps"]) == 2
+    with pytest.raises(QueryError, match="It can be asked per row"):
+        tulle.release(STUDY, chi_squares(), unit="participant", epsilon=1.0)
+
+
+def test_one_budget_for_several_questions(tmp_path):
+    ledger = tulle.Ledger(tmp_path / "study.ledger")
+    account = ledger.open("study", STUDY, unit="row", epsilon=3)
+    best = account.ask(top_snps(2), epsilon=1).value["places"]
+    account.ask(allele_counts(best), epsilon=1)
+    account.ask(chi_squares(best), epsilon=1)
+    assert account.remaining.epsilon == 0
+    with pytest.raises(tulle.BudgetError):
+        account.ask(allele_counts(), epsilon="0.1")
+
+
+def test_releases_survive_a_file(tmp_path):
+    release = tulle.release(STUDY, top_snps(2, scores=True), unit="row", epsilon=1.0)
+    release.save(tmp_path / "top.json")
+    again = tulle.Release.load(tmp_path / "top.json")
+    assert again.value == release.value
+    assert again.guarantee == release.guarantee
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: top_snps(0), "at least 1"),
+        (lambda: top_snps(1, by="magic"), "no score 'magic'"),
+        (lambda: top_snps(1, by="chi_square", ratio=1), "belongs to by='difference'"),
+        (lambda: allele_counts([]), "at least one SNP"),
+        (lambda: allele_counts([1, 1]), "each SNP once"),
+        (lambda: tulle.release(STUDY, allele_counts([99]), unit="row", epsilon=1), "SNP 99"),
+        (lambda: tulle.release(STUDY, top_snps(99), unit="row", epsilon=1), "99 SNPs; there are"),
+        (lambda: significance(3), "chi_squares"),
+        (lambda: allele_frequencies(3), "allele_counts"),
+        (lambda: score_intervals(3), "scores=True"),
+    ],
+)
+def test_bad_questions_are_refused(call, text):
+    with pytest.raises(InputError, match=text):
+        call()
+
+
+def test_an_empty_group_is_refused_by_public_facts():
+    table = tulle.Genotypes([[0], [1]], cases=[1, 1])
+    with pytest.raises(QueryError, match="at least one case and one control"):
+        tulle.release(table, chi_squares(), unit="row", epsilon=1)
+
+
+def test_a_huge_ratio_is_made_smaller():
+    weights = top_snps(1, ratio="0.333333333333").weights(None)
+    assert max(weights) <= 1000

@@ -1,0 +1,229 @@
+"""Declared ranges: what follows for expressions; wrong declarations neither fail nor show."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sql_worlds import (
+    connect,
+    everyone,
+    random_world,
+    summary,
+    take_away,
+    without,
+)
+
+import tulle
+from tulle.core.errors import InputError
+from tulle.core.exact import rational
+from tulle.core.session import plan_for
+from tulle.sql import owned
+from tulle.sql.data import Database
+from tulle.sql.gather import gather
+from tulle.sql.queries import relation_of, sql
+from tulle.sql.ranges import ANY, POSITIVE, Range, range_of
+
+duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
+sqlglot = pytest.importorskip("sqlglot")
+
+RANGES = {"orders.price": (0, math.inf), "edge.w": (0, 1), "item.qty": (None, 2)}
+"""The rows of the little worlds break all of these."""
+
+SUMS = {
+    "SELECT SUM(price) FROM orders": True,
+    "SELECT SUM(w) FROM edge": True,
+    "SELECT SUM(price * (1 - w)) FROM orders JOIN edge ON a = cust": True,
+    "SELECT SUM(price * (1 - 2 * w)) FROM orders JOIN edge ON a = cust": False,
+    "SELECT SUM(-w) FROM edge": False,
+    "SELECT SUM(2 - qty) FROM item": True,
+    "SELECT SUM(qty) FROM item": False,
+    "SELECT SUM(ABS(qty)) FROM item": True,
+    "SELECT SUM(price / (w + 1)) FROM orders, edge": True,
+    "SELECT SUM(CASE WHEN w > 0 THEN price ELSE 0 END) FROM orders, edge": True,
+    "SELECT SUM(CASE WHEN w > 0 THEN price ELSE -1 END) FROM orders, edge": False,
+    "SELECT SUM(x) FROM (SELECT price + w AS x FROM orders, edge) u": True,
+    "SELECT SUM(x) FROM (SELECT price AS x FROM orders UNION ALL SELECT w FROM edge) u": True,
+    "SELECT SUM(x) FROM (SELECT price AS x FROM orders UNION ALL SELECT qty FROM item) u": False,
+    "SELECT SUM(DISTINCT price) FROM orders": True,
+    "SELECT SUM(price) FROM orders WHERE cust IN (SELECT a FROM edge)": True,
+    "WITH dear AS (SELECT DISTINCT cust, price FROM orders) SELECT SUM(price) FROM dear": True,
+    "SELECT SUM(COALESCE(price, 0)) FROM orders": True,
+    "SELECT SUM(GREATEST(qty, 0)) FROM item": True,
+    "SELECT SUM(GREATEST(qty, w)) FROM item, edge": False,
+    "SELECT SUM(minutes) FROM visit": False,
+}
+"""Each with whether it is known not to have a term below zero."""
+
+
+@pytest.mark.parametrize("text", SUMS)
+def test_signs_follow_from_ranges(text: str) -> None:
+    database = connect(random_world(1), RANGES)
+    assert sql(text).rewrite(database.schema).signed is not SUMS[text]
+    if SUMS[text]:
+        assert (relation_of(database, sql(text)).weights >= 0).all()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_leaving_commutes_with_cutting(seed: int) -> None:
+    rows = random_world(seed)
+    whole = connect(rows, RANGES)
+    smaller = {who: connect(take_away(rows, who), RANGES) for who in sorted(everyone(rows))}
+    for text in SUMS:
+        # The statement follows from the public schema, which all neighbours share.
+        rewritten = sql(text).rewrite(whole.schema)
+        gathered = gather(rewritten, whole._engine.fetch(rewritten.text))
+        total = gathered.relations[0].total
+        assert total == pytest.approx(sql(text).truth(whole)), text
+        for who, left in smaller.items():
+            fresh = gather(rewritten, left._engine.fetch(rewritten.text))
+            found = [summary(relation, fresh.names) for relation in fresh.relations]
+            assert found == without(gathered, who), (text, who)
+
+
+def test_values_beyond_count_as_the_nearer_end() -> None:
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE pay AS SELECT * FROM (VALUES (1, -5), (2, 3), (3, 99), (4, NULL)) t(who, x)"
+    )
+    database = Database.connect(connection, owners={"pay": "who"}, ranges={"Pay.X": (0, 10)})
+    assert sql("SELECT SUM(x) FROM pay").truth(database) == 13
+    assert sql("SELECT COUNT(*) FROM pay WHERE x = 10").truth(database) == 1
+    assert sql("SELECT COUNT(x) FROM pay").truth(database) == 3
+    assert relation_of(database, sql("SELECT SUM(x) FROM pay")).total == 13
+
+
+def failures(database: Database) -> set[str]:
+    """Return what a sum says on a database and on all its neighbours."""
+    said = set()
+    for one in (database, *database.neighbours("participant")):
+        try:
+            tulle.release(one, sql("SELECT SUM(price) FROM orders"), unit="participant", epsilon=1)
+            said.add("answers")
+        except Exception as error:  # noqa: BLE001 - any error at all must be the same
+            said.add(f"{type(error).__name__}: {error}")
+    return said
+
+
+def test_whether_a_declaration_holds_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = random_world(1)
+    rows["orders"] = [(1, 1, 2.25, "x"), (2, 2, -1.5, "x")]
+    database = connect(rows, RANGES)
+    assert failures(database) == {"answers"}
+    facts = [
+        repr(one.facts("participant")) for one in (database, *database.neighbours("participant"))
+    ]
+    assert len(set(facts)) == 1
+
+    def refuse_negatives(names: Any, ranges: Any) -> Any:
+        """The broken twin: a value beyond its range stops the engine."""
+        broken = []
+        for column in owned_values(names, ranges):
+            if column.alias in ranges:
+                column = sqlglot.exp.alias_(
+                    sqlglot.parse_one(
+                        f'IF(t."{column.alias}" < 0, error(\'negative\'), t."{column.alias}")'
+                    ),
+                    column.alias,
+                    quoted=True,
+                )
+            broken.append(column)
+        return broken
+
+    owned_values = owned.values_of
+    monkeypatch.setattr("tulle.sql.rows.values_of", refuse_negatives)
+    assert len(failures(database)) == 2
+
+
+def test_a_sum_that_cannot_be_negative_pays_once() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE pay AS SELECT range AS who, 2.5 AS x FROM range(400)")
+    question = sql("SELECT SUM(x) FROM pay")
+    plain = Database.connect(connection, owners={"pay": "who"})
+    declared = Database.connect(connection, owners={"pay": "who"}, ranges={"pay.x": (0, math.inf)})
+    one = tulle.release(declared, question, unit="participant", epsilon=1)
+    both = tulle.release(plain, question, unit="participant", epsilon=1)
+    assert len(one.parameters["thresholds"]) == 1
+    assert len(both.parameters["thresholds"]) == 2
+    price = [rational(one.parameters[name]) for name in ("epsilon_select", "epsilon_answer")]
+    assert sum(price) == 1
+    low, high = one.interval(0.95)
+    assert 0 < low < high == math.inf
+    race = tulle.release(
+        declared, question, unit="participant", epsilon=1, mechanism="race", bound=100
+    )
+    assert race.parameters["epsilon"] == "1"
+    like = plan_for(plain, question, unit="participant", epsilon=1, like=plain)
+    better = plan_for(declared, question, unit="participant", epsilon=1, like=declared)
+    assert better.half_width(0.95) < like.half_width(0.95)
+
+
+def test_ranges_in_toml_and_bad_ranges(tmp_path: Path) -> None:
+    (tmp_path / "pay.csv").write_text("who,x,name\n1,-4,a\n2,6,b\n")
+    file = tmp_path / "pay.toml"
+    file.write_text(
+        'url = "duckdb://"\n[owners]\npay = "who"\n[tables]\npay = "pay.csv"\n'
+        '[ranges]\n"pay.x" = [0, inf]\n'
+    )
+    database = Database.from_toml(file)
+    assert sql("SELECT SUM(x) FROM pay").truth(database) == 6
+    assert database.facts("participant")["ranges"] == {"pay.x": [0.0, None]}
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE pay AS SELECT 1 AS who, 2 AS x, 'a' AS name")
+    for wrong in (
+        {"pay.y": (0, 1)},
+        {"x": (0, 1)},
+        {"pay.x": (2, 1)},
+        {"pay.x": 0},
+        {"pay.x": ("a", 1)},
+        {"pay.x": (math.nan, 1)},
+        {"pay.name": (0, 1)},
+    ):
+        with pytest.raises(InputError, match="ranges"):
+            Database.connect(connection, owners={"pay": "who"}, ranges=wrong)
+
+
+def test_expressions_stay_within_their_range() -> None:
+    """All expressions of a small grammar, at all corners and some points of the columns' ranges."""
+    known = {
+        ("t", "p"): POSITIVE,
+        ("t", "d"): Range(0, 1),
+        ("t", "s"): Range(-2, 1),
+        ("t", "f"): ANY,
+    }
+    points = {"p": (0, 1.5, 7), "d": (0, 0.25, 1), "s": (-2, -0.5, 1), "f": (-3, 4)}
+    atoms = ["t.p", "t.d", "t.s", "t.f", "2", "0.5", "-1"]
+    pairs = [f"({a} {o} {b})" for a in atoms for b in atoms for o in "+-*/"]
+    wrapped = [f"{f}({a})" for f in ("ABS", "ROUND", "FLOOR", "CEIL", "-") for a in pairs[::7]]
+    chosen = [f"GREATEST({a}, {b})" for a in atoms for b in atoms]
+    chosen += [f"CASE WHEN t.f > 0 THEN {a} ELSE {b} END" for a in pairs[::9] for b in atoms]
+    texts = [
+        *atoms,
+        *pairs,
+        *wrapped,
+        *chosen,
+        *(f"({a}) * ({b})" for a in pairs[::5] for b in wrapped[::9]),
+    ]
+    connection = duckdb.connect()
+    rows = [
+        (p, d, s, f)
+        for p in points["p"]
+        for d in points["d"]
+        for s in points["s"]
+        for f in points["f"]
+    ]
+    connection.execute("CREATE TABLE t (p DOUBLE, d DOUBLE, s DOUBLE, f DOUBLE)")
+    connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    # Divisors are never zero here: the statement that runs has NULL for them.
+    kept = [text for text in texts if not any(f"/ {zero}" in text for zero in ("t.p", "t.d"))]
+    columns = ", ".join(f"MIN({text})" for text in kept)
+    least = connection.execute(f"SELECT {columns} FROM t").fetchone()
+    highest = connection.execute(f"SELECT {columns.replace('MIN(', 'MAX(')} FROM t").fetchone()
+    told = 0
+    for text, low, high in zip(kept, least, highest, strict=True):
+        found = range_of(sqlglot.parse_one(text, dialect="duckdb"), known)
+        assert found.low <= low <= high <= found.high, text
+        told += found.low > -math.inf
+    assert told > len(kept) / 4
