@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-slow lint types audit bench clean help
+.PHONY: demo test test-slow lint types audit bench docs clean help
 
 help:
 	@echo "make demo       set up, then show a private answer about a network, end to end"
 	@echo "make test       set up, then lint, type-check and run the everyday tests"
 	@echo "make test-slow  the statistical and exhaustive suites (minutes)"
 	@echo "make audit      the table mechanism x check, all of it"
+	@echo "make docs       the guide as a site, in docs/_build (built offline, without warnings)"
 	@echo "make bench      the benchmarks, compared with peers in the same run"
 
 $(BIN)/python:
@@ -30,6 +31,19 @@ $(VENV)/.bench-ready: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
+$(VENV)/.docs-ready: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+# The studio's journeys need a browser; where none can be installed they are skipped, loudly.
+$(VENV)/.browser-ready: | $(BIN)/python
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || command -v google-chrome >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq >/dev/null 2>&1 \
+	       && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } \
+	  || echo "NO BROWSER: the studio's journeys will be skipped; install Chromium to walk them"
+	@touch $@
+
 demo: $(VENV)/.demo-ready
 	$(BIN)/tulle demo
 
@@ -40,8 +54,11 @@ lint: $(VENV)/.test-ready
 types: $(VENV)/.test-ready
 	$(BIN)/mypy
 
-test: $(VENV)/.test-ready lint types
-	$(BIN)/python -m pytest -n $(WORKERS)
+docs: $(VENV)/.docs-ready
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
+
+test: $(VENV)/.test-ready $(VENV)/.browser-ready lint types
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-slow: $(VENV)/.test-ready
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
@@ -53,5 +70,5 @@ bench: $(VENV)/.bench-ready
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

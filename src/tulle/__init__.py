@@ -43,13 +43,15 @@ if TYPE_CHECKING:
         triangles,
     )
     from tulle.graphs.response import topology
-    from tulle.graphs.spectra import eigenvalues, spectrum
+    from tulle.graphs.spectra import eigenvalues, low_rank, spectrum
     from tulle.graphs.statistics import (
         assortativity,
         average_clustering,
         chains,
         clustering,
         degree_of,
+        degree_squares,
+        edges_within,
         modularity,
         transitivity,
         triangles_at,
@@ -97,13 +99,15 @@ _HOMES = {
         "triangles",
     ),
     "tulle.graphs.response": ("topology",),
-    "tulle.graphs.spectra": ("eigenvalues", "spectrum"),
+    "tulle.graphs.spectra": ("eigenvalues", "low_rank", "spectrum"),
     "tulle.graphs.statistics": (
         "assortativity",
         "average_clustering",
         "chains",
         "clustering",
         "degree_of",
+        "degree_squares",
+        "edges_within",
         "modularity",
         "transitivity",
         "triangles_at",
@@ -125,6 +129,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 # Which room provides what; core looks here and imports nothing by itself.
 announce("query", "graph", "tulle.graphs.queries")
 announce("query", "graph", "tulle.graphs.response")
+announce("query", "graph", "tulle.graphs.spectra")
 announce("query", "graph", "tulle.graphs.statistics")
 announce("query", "graph", "tulle.graphs.synthesis.query")
 announce("query", "database", "tulle.sql.queries")
@@ -181,11 +186,14 @@ __all__ = [
     "cycles",
     "degree_distribution",
     "degree_of",
+    "degree_squares",
     "degrees",
     "edges",
+    "edges_within",
     "eigenvalues",
     "genomes",
     "k_triangles",
+    "low_rank",
     "models",
     "modularity",
     "noise",

@@ -134,7 +134,7 @@ def case_study(seed, cases=60, snps=300):
 
 
 def test_exact_frequencies_give_members_away_and_private_ones_do_not():
-    study, everybody, frequency, members = case_study(seed=3)
+    study, everybody, frequency, members = case_study(seed=3, snps=1000)
     loud = tulle.release(study, allele_counts(), unit="row", epsilon=9999)
     found = membership_inference(loud, everybody, reference=frequency, truth=members)
     assert found.after > 0.95

@@ -17,6 +17,7 @@ from tulle.graphs.statistics import (
     average_clustering,
     chains,
     clustering,
+    degree_squares,
     modularity,
     transitivity,
     triangles_at,
@@ -27,6 +28,7 @@ from tulle.graphs.statistics_profiles import CLOSING_GROWTH, most, position, pro
 
 WORLD = kind_of("graph").world
 LENGTH = 14
+COUNTS = [chains(), triangles_at(0), triangles_at(1), degree_squares([0, 1]), degree_squares()]
 
 
 def questions(size):
@@ -56,7 +58,7 @@ def test_profiles_of_statistics_on_all_graphs(size, units):
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
-@pytest.mark.parametrize("query", [chains(), triangles_at(0), triangles_at(1)], ids=str)
+@pytest.mark.parametrize("query", COUNTS, ids=str)
 def test_profiles_of_counts_on_all_graphs(query, size):
     world = WORLD(size)
     values = [query.truth(graph) for graph in world.datasets]
@@ -122,7 +124,9 @@ def test_truths_agree_with_networkx(graph):
     assert triples_per_node().truth(graph).sum() == sum(d * (d - 1) // 2 for _, d in peer.degree())
 
 
-@pytest.mark.parametrize("query", [transitivity(), clustering(3), assortativity()], ids=str)
+@pytest.mark.parametrize(
+    "query", [transitivity(), clustering(3), assortativity(), modularity("abc")], ids=str
+)
 def test_a_decomposition_has_the_same_truth(query):
     for graph in (social_network(120, seed=9), erdos_renyi(60, 0.3, seed=2)):
         assert query.decomposition().truth(graph) == pytest.approx(query.truth(graph), abs=1e-12)

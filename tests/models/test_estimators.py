@@ -1,4 +1,14 @@
-"""The estimators keep scikit-learn's conventions as far as privacy permits."""
+"""The estimators keep scikit-learn's conventions as far as privacy permits.
+
+All of scikit-learn's checks run, on data that is public. What privacy does not permit is given to
+the estimators from outside, and named here:
+
+* the classes must be declared: :class:`DeclaringLogistic` declares what the checks' labels are;
+* bounds must be declared: (-5, 5) is, and the checks' values beyond are clipped;
+* two fits on the same data differ: ``random_state`` makes them equal, and voids the guarantee;
+* scores on a few dozen rows mean nothing at a useful epsilon: epsilon is 1000;
+* ``unit``, ``epsilon``, ``bounds`` have no defaults: without them ``fit`` refuses.
+"""
 
 import numpy as np
 import pytest
@@ -6,26 +16,21 @@ import pytest
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tulle
 from tulle.core.errors import InputError
-from tulle.models import LinearRegression, LogisticRegression, Model, Table
+from tulle.models import LinearRegression, LogisticRegression, Table
 
 
 class DeclaringLogistic(LogisticRegression):
-    """Declares as classes whatever labels the data has: the checks' own data is public.
+    """Declares as classes whatever labels the data has; only public data permits that."""
 
-    Without it every check that brings other labels than 0 and 1 would end at the declaration,
-    and the rest of the conventions would go unchecked.
-    """
-
-    def fit(self, X, y):
-        given = self.classes
-        if np.ndim(y) == 1 and len(np.unique(y)) != 1:
-            self.classes = np.unique(y)
+    def fit(self, X, y):  # noqa: N803
+        given, labels = self.classes, np.asarray(y)
+        if labels.ndim == 1 and len(np.unique(labels)) != 1:
+            self.classes = np.unique(labels)
         try:
             return super().fit(X, y)
         finally:
@@ -33,10 +38,7 @@ class DeclaringLogistic(LogisticRegression):
 
 
 PUBLIC = {"epsilon": 1000, "unit": "row", "bounds": (-5, 5)}
-
-EXEMPT = {
-    "check_readonly_memmap_input": "",
-}
+PRIVATE = {"epsilon": 1.0, "unit": "participant", "bounds": (0, 1)}
 
 
 @parametrize_with_checks(
@@ -47,3 +49,86 @@ EXEMPT = {
 )
 def test_conventions(estimator, check):
     check(estimator)
+
+
+def data(count=400, seed=0):
+    generator = np.random.default_rng(seed)
+    features = generator.random((count, 2))
+    return features, features @ [0.5, 0.3] + 0.1
+
+
+@pytest.mark.parametrize("missing", ["epsilon", "unit", "bounds", "target_bounds"])
+def test_nothing_that_costs_privacy_has_a_default(missing):
+    features, target = data()
+    given = {**PRIVATE, "target_bounds": (0, 1), missing: None}
+    with pytest.raises(InputError, match=missing):
+        LinearRegression(**given).fit(features, target)
+
+
+def test_classes_are_declared_and_constant_labels_fit():
+    features, _ = data()
+    with pytest.raises(InputError, match="classes="):
+        LogisticRegression(**PRIVATE).fit(features, np.zeros(400))
+    with pytest.raises(InputError, match="not among the declared"):
+        LogisticRegression(**PRIVATE, classes=["no", "yes"]).fit(features, ["perhaps"] * 400)
+    fitted = LogisticRegression(**PRIVATE, classes=["no", "yes"]).fit(features, ["yes"] * 400)
+    assert fitted.predict(features).shape == (400,)
+    assert set(fitted.predict(features)) <= {"no", "yes"}
+    assert np.allclose(fitted.predict_proba(features).sum(axis=1), 1)
+
+
+def test_a_fit_is_a_release():
+    features, target = data()
+    fitted = LinearRegression(**PRIVATE, target_bounds=(0, 1)).fit(features, target)
+    assert str(fitted.release_.guarantee) == "epsilon = 1, pure, per participant (add-remove)"
+    assert fitted.coef_.tolist() == fitted.release_.value[1:].tolist()
+    low, high = fitted.release_.interval(0.9)
+    assert (low <= fitted.release_.value).all()
+    assert (fitted.release_.value <= high).all()
+    again = clone(fitted).fit(features, target)
+    assert again.coef_.tolist() != fitted.coef_.tolist()
+    seeded = LinearRegression(**PRIVATE, target_bounds=(0, 1), random_state=3).fit(features, target)
+    assert not seeded.release_.guarantee.holds
+
+
+def test_a_session_books_the_price(tmp_path):
+    features, target = data()
+    people = Table(
+        {"a": features[:, 0], "b": features[:, 1], "rich": (target > 0.5).tolist()},
+        bounds={"a": (0, 1), "b": (0, 1)},
+        classes={"rich": [False, True]},
+    )
+    ledger = tulle.Ledger(tmp_path / "study.ledger")
+    study = ledger.open("people", people, unit="participant", epsilon=1.0, delta=1e-6)
+    fitted = LogisticRegression(epsilon=0.75).fit(study, "rich")
+    assert fitted.release_.debit is not None
+    assert float(study.remaining.epsilon) == 0.25
+    assert fitted.predict(features).dtype == bool
+    with pytest.raises(tulle.BudgetError):
+        LinearRegression(epsilon=0.5).fit(study, "a")
+    with pytest.raises(InputError, match="name of the column"):
+        LinearRegression(epsilon=0.1).fit(study, target)
+
+
+def test_sensitive_features_go_by_place_or_name():
+    pandas = pytest.importorskip("pandas")
+    features, target = data()
+    frame = pandas.DataFrame(features, columns=["open", "secret"])
+    given = {**PRIVATE, "target_bounds": (0, 1), "gamma": 0.1}
+    by_name = LinearRegression(**given, sensitive=["secret"]).fit(frame, target)
+    by_place = LinearRegression(**given, sensitive=[1]).fit(features, target)
+    settings = [fitted.release_.parameters["scale"] for fitted in (by_name, by_place)]
+    assert settings[0] == settings[1]
+    assert "attribute_epsilon" in by_name.release_.parameters
+    for wrong in (["neither"], [2]):
+        with pytest.raises(InputError, match="not a feature"):
+            LinearRegression(**given, sensitive=wrong).fit(frame, target)
+
+
+def test_it_learns_and_goes_into_cross_validation():
+    features, target = data(20_000)
+    labels = np.where(target > 0.5, "rich", "poor")
+    model = LogisticRegression(
+        epsilon=1.0, unit="row", bounds=(0, 1), classes=["poor", "rich"], random_state=1
+    )
+    assert cross_val_score(model, features, labels, cv=3).min() > 0.9

@@ -5,6 +5,9 @@ import pytest
 from scipy.stats import binom
 
 import tulle
+import tulle.graphs.generators
+from tulle.graphs.subgraph_packing import BundleTruncation
+from tulle.graphs.subgraph_relation import relation_of
 from tulle.noise import SeededSource
 from tulle.relations.annotations import Participant
 from tulle.relations.queries import total
@@ -53,20 +56,61 @@ def test_race_needs_a_bound_and_stays_below() -> None:
     assert below >= binom.ppf(1e-6, 60, 0.95)
 
 
-def test_pruning_the_race_changes_no_answer() -> None:
-    truncation = truncate(friends())
-    lanes = [Lane(i, {"thresholds": 8, "epsilon": "1", "bound": "256"}) for i in range(1, 9)]
-    for seed in range(30):
-        best, winner = run_race(lanes, truncation, SeededSource(seed))
-        source = SeededSource(seed)
-        noises = [lane.draw(source) for lane in lanes]
-        plain = [
-            lane.lattice.value(lane.lattice.snap(truncation.value(lane.tau, lane.gap)) + noise)
-            - lane.penalty
-            for lane, noise in zip(lanes, noises, strict=True)
+class Counting:
+    """A truncation that counts what is asked of it, and forgets nothing it has answered."""
+
+    def __init__(self, honest) -> None:
+        self.honest, self.asked, self.kept = honest, 0, {}
+
+    def value(self, tau: float, gap: float) -> float:
+        self.asked += 1
+        if (tau, gap) not in self.kept:
+            self.kept[tau, gap] = self.honest.value(tau, gap)
+        return self.kept[tau, gap]
+
+    def ceiling(self, tau: float) -> float:
+        return self.honest.ceiling(tau)
+
+
+def truncations():
+    crowd = friends()
+    few = Relation.from_annotations(
+        [
+            (Participant(0) & (Participant(1) | Participant(2)), 3.0),
+            (Participant(1) | Participant(3), 2.0),
+            (Participant(0) & Participant(3), 40.0),
         ]
-        assert best == max(0.0, *plain)
-        assert (winner is None) == (best == 0.0)
+    )
+    graph = tulle.graphs.generators.social_network(120, seed=3)
+    yield "joins", truncate(crowd)
+    yield "expressions", truncate(few)
+    yield "triangles", truncate(relation_of(tulle.triangles(), graph, "node"))
+    yield "stars", BundleTruncation(tulle.stars(2), graph)
+
+
+@pytest.mark.parametrize("epsilon", ["1", "20", "1000"])
+def test_pruning_the_race_changes_no_answer(epsilon) -> None:
+    settings = {"thresholds": 12, "epsilon": epsilon, "bound": "4096"}
+    lanes = [Lane(i, settings) for i in range(1, 13)]
+    for name, honest in truncations():
+        truncation = Counting(honest)
+        plain_values = [truncation.value(lane.tau, lane.gap) for lane in lanes]
+        for lane, value in zip(lanes, plain_values, strict=True):
+            assert value <= truncation.ceiling(lane.tau) + lane.gap
+        truncation.asked = 0
+        for seed in range(40):
+            best, winner = run_race(lanes, truncation, SeededSource(seed))
+            source = SeededSource(seed)
+            noises = [lane.draw(source) for lane in lanes]
+            plain = [
+                lane.lattice.value(lane.lattice.snap(value) + noise) - lane.penalty
+                for lane, value, noise in zip(lanes, plain_values, noises, strict=True)
+            ]
+            assert best == max(0.0, *plain)
+            expected = lanes[plain.index(best)] if max(plain) > 0 else None
+            assert winner is expected
+        # Most thresholds are never solved.
+        assert truncation.asked < 40 * 6, name
 
 
 def test_the_planner_prefers_recursive_and_says_why() -> None:

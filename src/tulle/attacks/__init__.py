@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tulle.attacks.intervals import mean_interval, rate_interval
     from tulle.attacks.limits import NO_LIMIT, belief_limits, success_limit
     from tulle.attacks.membership import membership_inference
+    from tulle.attacks.model_inversion import confusion_matrix, feature_inference
     from tulle.attacks.report import AttackReport
     from tulle.attacks.traits import identity_inference, new_trait_inference, trait_inference
 
@@ -46,6 +47,7 @@ _HOMES = {
     "intervals": ("mean_interval", "rate_interval"),
     "limits": ("NO_LIMIT", "belief_limits", "success_limit"),
     "membership": ("membership_inference",),
+    "model_inversion": ("confusion_matrix", "feature_inference"),
     "report": ("AttackReport",),
     "traits": ("identity_inference", "new_trait_inference", "trait_inference"),
 }
@@ -55,8 +57,10 @@ __all__ = [
     "NO_LIMIT",
     "AttackReport",
     "belief_limits",
+    "confusion_matrix",
     "count_inference",
     "edge_inference",
+    "feature_inference",
     "identity_inference",
     "mean_interval",
     "membership_inference",

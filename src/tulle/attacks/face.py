@@ -15,6 +15,7 @@ ATTACKS: dict[str, str] = {
     "identity": "tulle.attacks.traits:identity_inference",
     "new_trait": "tulle.attacks.traits:new_trait_inference",
     "membership": "tulle.attacks.membership:membership_inference",
+    "inversion": "tulle.attacks.model_inversion:feature_inference",
 }
 """Where each attack lives, by the word that the command line uses."""
 

@@ -78,8 +78,13 @@ class Coins(Law):
         for a, b in zip(self.truth, other.truth, strict=True):
             if a != b:
                 p, q = self.ones[a], other.ones[b]
-                total += max(_log_ratio(p, q), _log_ratio(1 - p, 1 - q))
+                total += max(_log_ratio(p, q), _log_ratio(self._zero(a), other._zero(b)))
         return total
+
+    def _zero(self, bit: int) -> float:
+        """Return the chance of a released 0; where coins are alike, without losing digits."""
+        alike = self.ones[0] + self.ones[1] == 1
+        return self.ones[1 - bit] if alike else 1 - self.ones[bit]
 
     def losses(self, other: Coins) -> tuple[Floats, Floats]:
         masses = self.points(0.0)[1]

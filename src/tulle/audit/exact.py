@@ -131,7 +131,7 @@ def check_sampler(
     independence of the parts and post-processing.
     """
     dataset = kind.small(query)[0]
-    unit = dataset.check_unit(dataset.units[0])
+    unit = kind.unit_for(query, dataset)
     terms = kind.terms(query, dataset, unit, epsilon, delta)
     settings = mechanism.settings(terms, kind.options(mechanism)[0])
     description = kind.describe(mechanism, terms, settings, dataset)

@@ -38,7 +38,7 @@ def check_fresh(
     fails. At the epsilon used no outcome is so likely that all runs agree by chance.
     """
     dataset = kind.small(query)[0]
-    unit = dataset.check_unit(dataset.units[0])
+    unit = kind.unit_for(query, dataset)
     terms = kind.terms(query, dataset, unit, epsilon, delta)
     settings = mechanism.settings(terms, kind.options(mechanism)[0])
     outcomes = set()

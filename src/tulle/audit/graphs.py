@@ -12,6 +12,11 @@ import numpy as np
 from tulle.audit.bits import Coins, number_of
 from tulle.audit.kind import Description, Kind
 from tulle.audit.laws import Ladder, LaplaceVector, Law
+from tulle.audit.projection import OPTIONS as PROJECTION_OPTIONS
+from tulle.audit.projection import PER_NODE, PerNode, describe_projection, node_world
+from tulle.audit.projection import finish as finish_projection
+from tulle.audit.projection import see as see_projection
+from tulle.audit.projection import small_graphs as small_per_node
 from tulle.audit.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.spectra import DRAWN_SPECTRA, SPECTRA, SPECTRA_DESCRIBERS, is_spectral, see
 from tulle.audit.spectra import OPTIONS as SPECTRA_OPTIONS
@@ -20,6 +25,7 @@ from tulle.audit.spectra import small_graphs as small_spectra
 from tulle.audit.statistics import COUNTS as STATISTIC_COUNTS
 from tulle.audit.statistics import (
     DRAWN_STATISTICS,
+    LEFT_OUT,
     STATISTICS,
     STATISTICS_DESCRIBERS,
     is_statistical,
@@ -34,6 +40,7 @@ from tulle.audit.synthesis import (
     finish_statistics,
     is_synthesis,
     see_statistics,
+    small_for,
 )
 from tulle.audit.twins import Twin
 from tulle.audit.world import World
@@ -204,6 +211,7 @@ DESCRIBERS: dict[str, Describer] = {
     "smooth_pure": describe_smooth_pure,
     "response": describe_response,
     **SPECTRA_DESCRIBERS,
+    "projection": describe_projection,
     **STATISTICS_DESCRIBERS,
     **SYNTHESIS_DESCRIBERS,
 }
@@ -214,20 +222,36 @@ class Audited(Kind):
     """Graphs under edge privacy, up to six nodes."""
 
     name: ClassVar[str] = "graph"
+    private: ClassVar[tuple[str, ...]] = (*Kind.private, "statistics")
 
     def world(self, size: int) -> World:
         return _world(size)
 
+    def world_for(self, size: int, query: Query) -> World:
+        if isinstance(query, PerNode):
+            return node_world(size, graph_key)
+        return self.world(size)
+
+    def unit_for(self, query: Query, dataset: Dataset) -> Unit:
+        return Unit.of("node" if isinstance(query, PerNode) else "edge")
+
     def questions(self, mechanism: Mechanism) -> Sequence[Query]:
         if isinstance(mechanism, Twin):
             return mechanism.questions
+        if mechanism.name == "projection":
+            return (PER_NODE,)
         if mechanism.name not in DESCRIBERS:
             return ()
         asked = (*QUESTIONS, topology(), *SPECTRA, *STATISTICS, *SYNTHESIS)
-        return [query for query in asked if mechanism.supports(query, Unit.of("edge"))]
+        return [
+            query
+            for query in asked
+            if mechanism.supports(query, Unit.of("edge"))
+            and (mechanism.name, query) not in LEFT_OUT
+        ]
 
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        drawn = (*_DRAWN, *DRAWN_SPECTRA, *DRAWN_STATISTICS, *DRAWN_SYNTHESIS)
+        drawn = (*_DRAWN, PER_NODE, *DRAWN_SPECTRA, *DRAWN_STATISTICS, *DRAWN_SYNTHESIS)
         return [query for query in self.questions(mechanism) if query in drawn]
 
     def describe(
@@ -246,6 +270,8 @@ class Audited(Kind):
         name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
         if is_spectral(terms.query):
             return finish_spectrum(name, mechanism, terms, settings)
+        if isinstance(terms.query, PerNode):
+            return finish_projection(settings)
         if is_statistical(name):
             return finish_statistic(name, terms, settings)
         if is_synthesis(terms.query):
@@ -268,7 +294,7 @@ class Audited(Kind):
     def observe(self, outcome: Outcome) -> Hashable:
         if "statistics" in outcome.details:
             return see_statistics(outcome)
-        seen = see_statistic(outcome)
+        seen = see_statistic(outcome) or see_projection(outcome)
         if seen is not None:
             return seen
         if isinstance(outcome.value, Topology):
@@ -280,10 +306,14 @@ class Audited(Kind):
 
     def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
         name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
-        return (SPECTRA_OPTIONS | STATISTICS_OPTIONS).get(name, ({},))
+        return (SPECTRA_OPTIONS | STATISTICS_OPTIONS | PROJECTION_OPTIONS).get(name, ({},))
 
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
-        if is_spectral(query) or is_synthesis(query):
+        if isinstance(query, PerNode):
+            return small_per_node()
+        if is_synthesis(query):
+            return small_for(query)
+        if is_spectral(query):
             return small_spectra()
         if query.shape == "vector":
             path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)

@@ -44,6 +44,10 @@ class Kind(ABC):
         """Return the world for one question; a kind with several units chooses by the question."""
         return self.world(size)
 
+    def unit_for(self, query: Query, dataset: Dataset) -> Unit:
+        """Return the unit under which runs on one question are drawn."""
+        return dataset.check_unit(dataset.units[0])
+
     @abstractmethod
     def questions(self, mechanism: Mechanism) -> Sequence[Query]:
         """Return the questions on which a mechanism is examined; empty when it has no case."""

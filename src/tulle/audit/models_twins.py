@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tulle.audit.kind import Description
 from tulle.audit.models import (
+    CHANGE,
     ODDS,
     ONE,
     QUESTIONS,
@@ -75,6 +77,7 @@ class HalfFunctional(ModelTwin):
     """Half the noise on every coefficient."""
 
     name: ClassVar[str] = "functional, half the noise"
+    questions: ClassVar[Sequence[Query]] = (ONE, CHANGE)
     fault: ClassVar[str] = "half of the noise that the guarantee needs"
     factor: ClassVar[Fraction] = Fraction(1, 2)
 
@@ -193,6 +196,7 @@ class HalfObjectiveGaussian(HalfObjectiveLaplace):
     """Half the noise on the slope, Gaussian."""
 
     name: ClassVar[str] = "objective_gaussian, half the noise"
+    questions: ClassVar[Sequence[Query]] = (ODDS,)
     mimics: ClassVar[str] = "objective_gaussian"
     needs_delta: ClassVar[bool] = True
 
@@ -208,16 +212,14 @@ class NoVolume(HalfObjectiveLaplace):
     questions: ClassVar[Sequence[Query]] = (ODDS,)
 
 
-class PrintedNoise(ModelTwin):
-    """The sensitivity of one row where two rows differ: coming and going priced as a change."""
+class OneRowOnly(ModelTwin):
+    """The length of one row's coefficients as the sensitivity of a change."""
 
     name: ClassVar[str] = "functional, one row's length for a change of it"
     fault: ClassVar[str] = "a changed row takes its old values away and brings new ones"
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["functional"][4:6]
+    questions: ClassVar[Sequence[Query]] = (CHANGE,)
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        from dataclasses import replace
-
         honest = dict(super().settings(terms, options))
         coming = functional_sensitivity(replace(frame_for(terms), unit="participant"))
         honest["scale"] = text(coming / terms.epsilon * 4 ** honest["bits"])
@@ -238,7 +240,7 @@ def model_twins() -> list[Twin]:
         PrintedCount(),
         BoundsFromData(),
         NotClipped(),
-        PrintedNoise(),
+        OneRowOnly(),
         HalfAdaSSP(),
         TwiceRho(),
         HalfObjectiveLaplace(),

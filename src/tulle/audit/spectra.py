@@ -19,31 +19,34 @@ import numpy as np
 from tulle.audit.bits import Coins
 from tulle.audit.kind import Description
 from tulle.audit.laws import Claim, Floats, LaplaceVector, Law, ratio
+from tulle.audit.spectra_bingham import describe_bingham, finish_bingham
 from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.response import Topology, topology
 from tulle.graphs.spectra import (
-    Eigenvalues,
-    LargestSpectrum,
+    SpectralQuery,
     Spectrum,
     eigenvalues,
     public_signs,
     spectrum,
 )
+from tulle.graphs.spectra_gauss import conclude as conclude_gauss
 from tulle.graphs.spectra_power import Power, PowerPure, start, whole_rows
-from tulle.graphs.spectra_response import decompose_topology
+from tulle.graphs.spectra_response import SpectralResponse
 from tulle.graphs.spectra_values import finish as finish_values
 from tulle.graphs.spectra_values import snapped
 
 SPECTRA: tuple[Query, ...] = (eigenvalues(1), eigenvalues(2), spectrum(1), spectrum(2))
-"""The questions of the audit about spectra."""
+"""The questions of the audit about spectra; low_rank(k) draws as spectrum(k) does."""
 
 DRAWN_SPECTRA: tuple[Query, ...] = (eigenvalues(1), spectrum(1))
 
 OPTIONS: dict[str, tuple[Parameters, ...]] = {
+    "bingham": ({"levels": 1},),
     "eigen_laplace": ({"step": "1/4"}, {}),
+    "eigen_gauss": ({"step": "1/4"},),
     "power": (
         {"iterations": 1, "levels": 1, "threshold": 0},
         {"iterations": 2, "levels": 3, "reach": 1},
@@ -53,6 +56,7 @@ OPTIONS: dict[str, tuple[Parameters, ...]] = {
         {"iterations": 2, "levels": 3, "reach": 1},
         {},
     ),
+    "spectral_response": ({"degree_share": "4/5"}, {}),
 }
 """Coarse lattices and few rounds for the draws, so that every outcome can be listed."""
 
@@ -130,6 +134,22 @@ def describe_values(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     return Description((("answer", law),))
 
 
+def describe_values_gauss(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Gaussian noise on the snapped eigenvalues."""
+    centre = tuple(snapped(graph, settings).tolist())
+    claimed = rational(settings["sensitivity"]) ** 2
+    return Description(
+        (("answer", GaussianVector(centre, rational(settings["variance"]), claimed)),)
+    )
+
+
+def describe_gauss(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Gaussian noise on the entry of each pair of nodes."""
+    bits = tuple(int(bit) for bit in topology().truth(graph).bits())
+    law = GaussianVector(bits, rational(settings["variance"]), Fraction(1))
+    return Description((("answer", law),))
+
+
 def worst_iterates(settings: Parameters) -> list[Floats]:
     """Return an iterate for each round: the real start, then full rows along one axis or more."""
     nodes, k = int(settings["nodes"]), int(settings["k"])
@@ -187,14 +207,21 @@ def laplace_rounds(centre: tuple[int, ...], settings: Parameters) -> Description
 
 
 def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph) -> Description:
-    """Describe a coin for each pair of nodes."""
+    """Describe a coin for each pair of nodes, and Laplace noise on the degrees."""
     bits = tuple(int(bit) for bit in topology().truth(graph).bits())
-    return Description((("answer", Coins(bits, (settings["invent"], settings["keep"]))),))
+    degrees = np.bincount(graph.edges().ravel(), minlength=graph.node_count)
+    scales = (rational(settings["degree_scale"]),) * len(degrees)
+    law = LaplaceVector(tuple(int(degree) for degree in degrees), scales, Fraction(2))
+    coins = Coins(bits, (settings["invent"], settings["keep"]))
+    return Description((("answer", coins), ("degrees", law)))
 
 
 Describer = Callable[[Terms, Parameters, Graph], Description]
 
 SPECTRA_DESCRIBERS: dict[str, Describer] = {
+    "bingham": describe_bingham,
+    "gauss": describe_gauss,
+    "eigen_gauss": describe_values_gauss,
     "power": describe_power,
     "power_pure": describe_power_pure,
     "spectral_response": describe_spectral_response,
@@ -205,7 +232,7 @@ SPECTRA_DESCRIBERS: dict[str, Describer] = {
 
 def is_spectral(query: Query) -> bool:
     """Say whether a question is about the spectrum."""
-    return isinstance(query, Eigenvalues | LargestSpectrum)
+    return isinstance(query, SpectralQuery)
 
 
 def small_graphs() -> tuple[Graph, Graph]:
@@ -216,7 +243,8 @@ def small_graphs() -> tuple[Graph, Graph]:
 def see(value: Any) -> Hashable:
     """Return a released spectrum, or eigenvalues, as something to be counted."""
     if isinstance(value, Spectrum):
-        return tuple((np.concatenate([value.values, value.vectors.ravel()]) * 2**20).round())
+        shown = np.concatenate([value.values, value.vectors.ravel(), [value.noise]])
+        return tuple((shown * 2**20).round())
     return tuple(value.tolist())
 
 
@@ -226,17 +254,27 @@ def finish(
     """Return the post-processing of one round, of flipped bits or of eigenvalues."""
     nodes = int(settings["nodes"])
 
+    @lru_cache(maxsize=4096)
+    def finish_response(bits: int, degrees: tuple[int, ...]) -> Hashable:
+        listed = [bits >> place & 1 for place in range(nodes * (nodes - 1) // 2)]
+        drawn = Topology(nodes, np.packbits(np.array(listed, dtype=np.uint8)))
+        real = SpectralResponse()
+        return see(real.conclude(terms, drawn, np.array(degrees, dtype=np.int64), settings))
+
     def finish_one(parts: tuple[Any, ...]) -> Hashable:
         answer = parts[0]
-        if name == "eigen_laplace":
+        if name in ("eigen_laplace", "eigen_gauss"):
             return see(finish_values(np.array(answer, dtype=np.int64), settings))
+        if name == "gauss":
+            return see(conclude_gauss(terms, np.array(answer, dtype=np.int64), settings))
+        if name == "bingham":
+            return see(finish_bingham(answer, settings))
         if name == "spectral_response":
-            bits = [answer >> place & 1 for place in range(nodes * (nodes - 1) // 2)]
-            packed = np.packbits(np.array(bits, dtype=np.uint8))
-            return see(decompose_topology(Topology(nodes, packed), settings))
+            # Degrees that no graph has are cut: that leaves few to be told apart.
+            return finish_response(answer, tuple(min(max(d, 0), nodes - 1) for d in parts[1]))
         real = Power() if name == "power" else PowerPure()
         noisy = np.array(answer, dtype=np.int64).reshape(nodes, int(settings["k"]))
         rows, _ = real.rows(start(settings), settings)
-        return see(real.conclude(rows, noisy, settings))
+        return see(real.conclude(terms, rows, noisy, settings))
 
     return finish_one

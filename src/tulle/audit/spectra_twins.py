@@ -18,6 +18,7 @@ from tulle.audit.spectra import (
     laplace_rounds,
     worst_iterates,
 )
+from tulle.audit.spectra_bingham import bingham_twins
 from tulle.audit.twins import Twin
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
@@ -34,9 +35,11 @@ from tulle.graphs.spectra import (
     oriented,
     spectrum,
 )
-from tulle.graphs.spectra_power import Power, PowerPure, Wholes
+from tulle.graphs.spectra_gauss import Gauss
+from tulle.graphs.spectra_power import Power, PowerPure, Wholes, rho_for
 from tulle.graphs.spectra_response import SpectralResponse
 from tulle.graphs.spectra_values import EigenLaplace, finish, snapped
+from tulle.graphs.spectra_values_gauss import EigenGauss
 from tulle.noise import SeededSource, discrete_gaussian, discrete_laplace
 from tulle.noise.xor import flip_probability
 
@@ -86,6 +89,57 @@ class HalfEigenLaplace(_HalfNoise, EigenLaplace):
     mimics: ClassVar[str] = "eigen_laplace"
     questions: ClassVar[Sequence[Query]] = (eigenvalues(1),)
     setting: ClassVar[str] = "scale"
+
+
+class HalfGauss(_HalfNoise, Gauss):
+    """Gaussian noise of half the deviation."""
+
+    name: ClassVar[str] = "gauss, half the noise"
+    mimics: ClassVar[str] = "gauss"
+    questions: ClassVar[Sequence[Query]] = (spectrum(1),)
+    setting: ClassVar[str] = "variance"
+    factor: ClassVar[Fraction] = Fraction(1, 4)
+
+
+class BothTrianglesGauss(_Described, Gauss):
+    """Both triangles of the matrix get noise of their own, and their mean is used."""
+
+    name: ClassVar[str] = "gauss, both triangles"
+    mimics: ClassVar[str] = "gauss"
+    fault: ClassVar[str] = "each entry is shown twice and charged once"
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+    questions: ClassVar[Sequence[Query]] = (spectrum(1),)
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        honest = super().settings(terms, options)
+        # The mean of two noisy copies has half the variance.
+        return {**honest, "variance": text(rational(honest["variance"]) / 2)}
+
+
+class HalfEigenGauss(_HalfNoise, EigenGauss):
+    """Gaussian noise of half the deviation."""
+
+    name: ClassVar[str] = "eigen_gauss, half the noise"
+    mimics: ClassVar[str] = "eigen_gauss"
+    questions: ClassVar[Sequence[Query]] = (eigenvalues(1),)
+    setting: ClassVar[str] = "variance"
+    factor: ClassVar[Fraction] = Fraction(1, 4)
+
+
+class WeylForAll(_Described, EigenGauss):
+    """Noise for a movement of 1, which is what a single eigenvalue moves by."""
+
+    name: ClassVar[str] = "eigen_gauss, as if for one"
+    mimics: ClassVar[str] = "eigen_gauss"
+    fault: ClassVar[str] = "two eigenvalues move by sqrt(2) together, not by 1"
+    caught_by: ClassVar[tuple[str, ...]] = ("claims",)
+    questions: ClassVar[Sequence[Query]] = (eigenvalues(2),)
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        honest = super().settings(terms, options)
+        moved = 1 / rational(honest["step"])
+        variance = moved**2 / (2 * rho_for(terms.epsilon, terms.delta))
+        return {**honest, "sensitivity": text(moved), "variance": text(variance)}
 
 
 def _unclipped(rows: Floats, levels: int, order: int) -> Wholes:
@@ -212,8 +266,8 @@ class TwiceEpsilon(_Described, SpectralResponse):
     questions: ClassVar[Sequence[Query]] = (spectrum(1),)
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        flip = flip_probability(2 * terms.epsilon)
         honest = super().settings(terms, options)
+        flip = flip_probability(2 * rational(honest["epsilon_pairs"]))
         return {**honest, "flip": flip, "keep": 1 - flip, "invent": flip}
 
 
@@ -246,9 +300,14 @@ class SeededSpectralResponse(_Seeded, SpectralResponse):
 def spectra_twins() -> list[Twin]:
     """Return one of each twin."""
     return [
+        *bingham_twins(),
         HalfPower(),
         HalfPowerPure(),
         HalfEigenLaplace(),
+        HalfGauss(),
+        BothTrianglesGauss(),
+        HalfEigenGauss(),
+        WeylForAll(),
         UnclippedPower(),
         UnclippedPowerPure(),
         EigengapNoise(),

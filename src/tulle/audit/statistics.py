@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,14 @@ DRAWN_STATISTICS: tuple[Query, ...] = (
 
 # Tiny grids: a ladder's whole law is listed, number by number.
 OPTIONS: dict[str, tuple[Parameters, ...]] = {
-    "direct": ({"units": 8}, {"units": 5, "smoothing_share": "1/4"}),
-    "bounded": ({"units": 4}, {"units": 4, "bound_share": "1/2"}),
+    "direct": ({"units": 8},),
+    "bounded": ({"units": 4},),
     "decomposed": ({"units": 4},),
 }
+
+
+LEFT_OUT: tuple[tuple[str, Query], ...] = (("decomposed", clustering()),)
+"""Compositions of parts that are examined by themselves: too many pairs for every day."""
 
 
 def _numbers(values: Any) -> tuple[int, ...]:
@@ -113,20 +118,17 @@ class BoundedVector(Law):
 
     def bounds(self) -> Floats:
         """Return the probability of each bound from 1 on, the last for all above."""
-        q = math.exp(-float(self.rate))
-        places = np.arange(1, len(self.reaches) + 1) - self.spread - self.shift
-
-        def below(x: int) -> float:
-            """Return P(noise <= x)."""
-            return q ** (-x) / (1 + q) if x < 0 else 1 - q ** (x + 1) / (1 + q)
-
-        cumulative = np.array([below(int(x)) for x in places])
-        cumulative[-1] = 1.0
-        return np.diff(np.concatenate([[0.0], cumulative]))
+        return _bound_chances(float(self.rate), self.spread + self.shift, len(self.reaches))
 
     def _vector(self, bound: int) -> LaplaceVector:
         scale = Fraction(max(self.reaches[bound - 1], 1)) / self.epsilon
         return LaplaceVector(self.centre, (scale,) * len(self.centre), Fraction(1))
+
+    def _losses(self, bound: int, other: BoundedVector) -> tuple[Floats, Floats]:
+        """Return masses and log-ratios of the vector; with one scale they are few, and add up."""
+        rate = float(self.epsilon) / max(self.reaches[bound - 1], 1)
+        moves = (abs(a - b) for a, b in zip(self.centre, other.centre, strict=True))
+        return _move_losses(tuple(sorted(move for move in moves if move)), rate)
 
     def losses(self, other: BoundedVector) -> tuple[Floats, Floats]:
         masses, losses = [], []
@@ -135,7 +137,7 @@ class BoundedVector(Law):
         ):
             if ours <= 0:
                 continue
-            mass, loss = self._vector(bound).losses(other._vector(bound))
+            mass, loss = self._losses(bound, other)
             masses.append(ours * mass)
             losses.append(loss + (math.log(ours / theirs) if theirs > 0 else math.inf))
         return np.concatenate(masses), np.concatenate(losses)
@@ -151,15 +153,55 @@ class BoundedVector(Law):
         return values, np.concatenate(masses)
 
 
+@lru_cache(maxsize=4096)
+def _bound_chances(rate: float, centre: int, count: int) -> Floats:
+    q = math.exp(-rate)
+
+    def below(x: int) -> float:
+        """Return P(noise <= x)."""
+        return q ** (-x) / (1 + q) if x < 0 else 1 - q ** (x + 1) / (1 + q)
+
+    cumulative = np.array([below(bound - centre) for bound in range(1, count)] + [1.0])
+    return np.diff(np.concatenate([[0.0], cumulative]))
+
+
+@lru_cache(maxsize=4096)
+def _move_losses(moves: tuple[int, ...], rate: float) -> tuple[Floats, Floats]:
+    """Return masses and log-ratios of Laplace noise on entries that move by so much each."""
+    masses = np.array([1.0])
+    for move in moves:
+        entry = np.exp(-np.arange(move + 1) * rate) * math.tanh(rate / 2)
+        # All values beyond either end have the ratio of that end.
+        entry[[0, -1]] /= -math.expm1(-rate)
+        steps = np.zeros(2 * move + 1)
+        steps[::2] = entry[::-1]
+        masses = np.convolve(masses, steps)
+    reach = sum(moves)
+    return np.asarray(masses, dtype=np.float64), np.arange(-reach, reach + 1.0) * rate
+
+
 @dataclass(frozen=True)
 class FewLadder(Ladder):
     """A ladder whose log-ratios, of which there are few, are listed once each."""
 
     def losses(self, other: Ladder) -> tuple[Floats, Floats]:
-        masses, losses = super().losses(other)
-        # Rounded up, so that nothing looks more private than it is.
-        kept, place = np.unique(np.ceil(losses * 1e12) / 1e12, return_inverse=True)
-        return np.bincount(place, weights=masses), kept
+        return _few_losses(self, other)
+
+    def loss(self, other: Ladder) -> float:
+        return _largest_loss(self, other)
+
+
+@lru_cache(maxsize=4096)
+def _few_losses(ladder: Ladder, other: Ladder) -> tuple[Floats, Floats]:
+    masses, losses = Ladder.losses(ladder, other)
+    # Rounded up, so that nothing looks more private than it is.
+    kept, place = np.unique(np.ceil(losses * 1e12) / 1e12, return_inverse=True)
+    return np.bincount(place, weights=masses).astype(np.float64), kept
+
+
+@lru_cache(maxsize=4096)
+def _largest_loss(ladder: Ladder, other: Ladder) -> float:
+    return Ladder.loss(ladder, other)
 
 
 def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -229,9 +271,7 @@ def is_statistical(name: str) -> bool:
     return name in STATISTICS_DESCRIBERS
 
 
-def finish(
-    name: str, terms: Terms, settings: Parameters
-) -> Callable[[tuple[Any, ...]], Hashable]:
+def finish(name: str, terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
     """Return the post-processing of one of these mechanisms."""
     nodes = int(settings["nodes"])
 

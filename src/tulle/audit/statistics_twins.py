@@ -122,7 +122,8 @@ class _WrongProfile(Twin, Direct):
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
-        assert isinstance(dataset, Graph) and isinstance(terms.query, Statistic)
+        assert isinstance(dataset, Graph)
+        assert isinstance(terms.query, Statistic)
         units = int(settings["units"])
         widths = self._widths(terms, settings, dataset)
         largest = most(terms.query, units)

@@ -14,13 +14,14 @@ from typing import Any
 from tulle.audit.kind import Description
 from tulle.audit.synthesis_case import SynthesisCase
 from tulle.audit.synthesis_degrees import DEGREE_CASES
+from tulle.audit.synthesis_models import MODEL_CASES
 from tulle.core import codec
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.query import Synthetic
 
-CASES: dict[str, SynthesisCase] = {**DEGREE_CASES}
+CASES: dict[str, SynthesisCase] = {**DEGREE_CASES, **MODEL_CASES}
 """The case of each model, by the name of its mechanism."""
 
 SYNTHESIS: tuple[Query, ...] = tuple(q for case in CASES.values() for q in case.questions)
@@ -36,6 +37,14 @@ SYNTHESIS_DESCRIBERS: dict[str, Callable[[Terms, Parameters, Graph], Description
 def is_synthesis(query: Query) -> bool:
     """Say whether a question is for a synthetic graph."""
     return isinstance(query, Synthetic)
+
+
+def small_for(query: Query) -> tuple[Graph, Graph]:
+    """Return two tiny neighbours on which a model's statistics take few values."""
+    for case in CASES.values():
+        if query in case.questions and case.small is not None:
+            return case.small
+    return Graph.from_edges([(0, 1), (1, 2)], nodes=3), Graph.from_edges([(0, 1)], nodes=3)
 
 
 def see_statistics(outcome: Outcome) -> Hashable:

@@ -23,5 +23,8 @@ class SynthesisCase(NamedTuple):
     describe: Callable[[Terms, Parameters, Graph], Description]
     """The closed form of the private part: one law for each statistic, in order."""
 
+    small: tuple[Graph, Graph] | None = None
+    """Two tiny neighbours to draw on; None for a path of three nodes and one edge of it."""
+
     finish: Callable[[Terms, Parameters], Callable[[tuple[Any, ...]], Hashable]] | None = None
     """How drawn parts become the flat tuple of statistics; None when they just stand in a row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
-from tulle.audit.synthesis_degrees import describe_one_k
+from tulle.audit.synthesis_degrees import describe_one_k, describe_two_k, laplace
 from tulle.audit.twins import Twin
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
@@ -19,6 +20,7 @@ from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels import degrees
 from tulle.graphs.synthesis.degrees import OneK
+from tulle.graphs.synthesis.joint import TwoK, classes_of
 from tulle.graphs.synthesis.model import Statistics
 from tulle.graphs.synthesis.query import synthetic
 from tulle.noise import discrete_laplace
@@ -64,6 +66,43 @@ class HalfOneK(Twin, OneK):
         return describe_one_k(terms, settings, dataset)
 
 
+class HardTwoK(Twin, TwoK):
+    """Hard classes with the sensitivity of soft ones."""
+
+    name: ClassVar[str] = "synthetic_2k, hard classes"
+    mimics: ClassVar[str] = "synthetic_2k"
+    fault: ClassVar[str] = "a node that steps into the next class takes all its edges along"
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
+    questions: ClassVar[Sequence[Query]] = (synthetic("2k", step="1/4"),)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        soft = classes_of(settings)
+        hard = replace(soft, upper=np.where(2 * soft.upper >= soft.unit, soft.unit, 0))
+        cells = hard.measure(dataset, rational(settings["step"])).tolist()
+        scale, moved = rational(settings["joint_scale"]), rational(settings["joint_sensitivity"])
+        honest = describe_two_k(terms, settings, dataset).parts[0]
+        return Description((honest, ("joint", laplace(cells, scale, moved))))
+
+
+class NonZeroTwoK(Twin, TwoK):
+    """Noise on the cells that happen to hold an edge, zero elsewhere."""
+
+    name: ClassVar[str] = "synthetic_2k, non-zero cells"
+    mimics: ClassVar[str] = "synthetic_2k"
+    fault: ClassVar[str] = "a zero without noise says that no edge is there (algorithm 3)"
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+    questions: ClassVar[Sequence[Query]] = (synthetic("2k", step="1/4"),)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        degrees_part, (name, law) = describe_two_k(terms, settings, dataset).parts
+        assert isinstance(law, LaplaceVector)
+        scales = tuple(
+            scale if cell else Fraction(0)
+            for cell, scale in zip(law.centre, law.scales, strict=True)
+        )
+        return Description((degrees_part, (name, replace(law, scales=scales))))
+
+
 def degree_twins() -> list[Twin]:
     """Return one of each twin."""
-    return [CutOneK(), HalfOneK()]
+    return [CutOneK(), HalfOneK(), HardTwoK(), NonZeroTwoK()]

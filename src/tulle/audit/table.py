@@ -244,7 +244,7 @@ def drawn(kind: Kind, mechanism: Mechanism, effort: Effort) -> list[Finding]:
 def check_black_box(kind: Kind, mechanism: Mechanism, query: Query, samples: int) -> Finding:
     """Bound epsilon from below by draws alone; the figure says what would have been noticed."""
     one, other = kind.small(query)
-    unit = one.check_unit(one.units[0])
+    unit = kind.unit_for(query, one)
     terms = kind.terms(query, one, unit, *BLACK_BOX_AT)
     settings = mechanism.settings(terms, kind.options(mechanism)[0])
     guarantee = mechanism.guarantee(terms, settings)

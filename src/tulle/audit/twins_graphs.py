@@ -13,10 +13,12 @@ import numpy as np
 from tulle.audit.graphs import DESCRIBERS, ladder_law, measured, vector, with_spread
 from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
+from tulle.audit.projection import projection_twins
 from tulle.audit.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.spectra_twins import spectra_twins
 from tulle.audit.statistics_twins import statistics_twins
 from tulle.audit.synthesis_degrees_twins import degree_twins
+from tulle.audit.synthesis_models_twins import model_twins
 from tulle.audit.twins import Twin
 from tulle.audit.twins_response import response_twins
 from tulle.audit.twins_wrapped import OpenSpread, Scaled, Seeded, Skipping
@@ -325,7 +327,9 @@ def graph_twins() -> list[Twin]:
         *response_twins(),
         *spectra_twins(),
         *statistics_twins(),
+        *projection_twins(),
         *degree_twins(),
+        *model_twins(),
         *Scaled.all(),
         *Seeded.all(),
         *OpenSpread.all(),

@@ -60,6 +60,9 @@ class _Whole:
     def estimate(self, tau: float) -> float | None:
         return self.honest.estimate(tau)
 
+    def ceiling(self, tau: float) -> float:
+        return self.total
+
     def value(self, tau: float, gap: float) -> float:
         return self.total
 
@@ -164,6 +167,9 @@ class _Aside:
 
     def estimate(self, tau: float) -> float | None:
         return self.honest.estimate(tau)
+
+    def ceiling(self, tau: float) -> float:
+        return self.honest.ceiling(tau)
 
     def value(self, tau: float, gap: float) -> float:
         # A fiftieth of the gap for the solver, the rest for mischief.

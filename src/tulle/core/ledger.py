@@ -5,6 +5,7 @@ A debit is durable before the first random bit is drawn. A crash can lose budget
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -239,6 +240,25 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger {str(self.path)!r}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td style='text-align:left'>{html.escape(str(cell))}</td>"
+                for cell in (
+                    account.name,
+                    account.terms,
+                    self.remaining(account.name),
+                    len(self.debits(account.name)),
+                )
+            )
+            + "</tr>"
+            for account in self.accounts()
+        )
+        head = "".join(f"<th>{title}</th>" for title in ("account", "terms", "left", "debits"))
+        name = html.escape(self.path.name)
+        return f"<table><caption>Ledger <b>{name}</b></caption><tr>{head}</tr>{rows}</table>"
 
 
 def _left(account: Account, entries: Sequence[Entry]) -> Budget:

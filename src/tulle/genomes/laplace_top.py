@@ -28,8 +28,9 @@ class LaplaceTop(TopMechanism):
         reaches a threshold moved by 2·D with a chance that changes by at most exp(2·D/scale).
 
     Error:
-        About twice that of ``one_shot``, since two-sided noise separates two SNPs by twice its
-        reach. Plans do not offer it.
+        With probability 1 - p a chosen SNP falls short by at most the scale times ln(N/p) +
+        ln(K/p): the bound of ``one_shot`` and a term for noise downwards. Among many SNPs the
+        noise upwards decides and both find about as many. Plans do not offer it.
 
     Reference:
         Bhaskar et al., Discovering frequent patterns in sensitive data, KDD 2010; Fienberg,
@@ -48,7 +49,7 @@ class LaplaceTop(TopMechanism):
 
     def selection_law(self, settings: Parameters) -> SelectionLaw:
         scale, step = rational(settings["selection_scale"]), rational(settings["step"])
-        return SelectionLaw(scale, step, 2 * int(settings["snps"]), two_sided=True)
+        return SelectionLaw(scale, step, int(settings["snps"]), int(settings["count"]))
 
     def choose(
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None

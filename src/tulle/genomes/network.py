@@ -42,7 +42,7 @@ class TraitNetwork:
         >>> catalogue = Catalogue.of([Association("Mumps", "rs1", "A", 0.2, 4.0)])
         >>> network = TraitNetwork(catalogue, prevalence={"Mumps": 0.1}, copies=1)
         >>> [round(float(p), 3) for p in network.posterior([[1], [0], [-1]], "Mumps")]
-        [0.217, 0.053, 0.1]
+        [0.217, 0.065, 0.1]
     """
 
     def __init__(
@@ -89,6 +89,7 @@ class TraitNetwork:
         *,
         prevalence: Mapping[str, float] | float,
         alleles: Mapping[str, str] | None = None,
+        population: Mapping[str, float] | None = None,
         link: Link = "odds",
         copies: int = 2,
     ) -> TraitNetwork:
@@ -119,6 +120,7 @@ class TraitNetwork:
         return cls(
             Catalogue.of(found),
             prevalence=prevalence,
+            population=population,
             link=link,
             copies=copies,
             guarantee=weakest(release.guarantee for release in releases.values()),
@@ -171,6 +173,24 @@ class TraitNetwork:
         states = dict.fromkeys(range(len(self.traits)), 0)
         states |= {self.place(trait): 1 for trait in present}
         return float(self._chances(place, states))
+
+    def allele_chances(self, traits: Any) -> Floats:
+        """Return the chance of every allele for people whose traits are all known.
+
+        ``traits`` has a row per person and a column per trait, true where they have it.
+        """
+        states = np.asarray(traits, dtype=bool)
+        found = np.empty((len(states), len(self.snps)))
+        for snp, parents in enumerate(self._parents):
+            # Few traits meet at a SNP: look up the chance of each state that occurs.
+            seen, where = np.unique(states[:, parents], axis=0, return_inverse=True)
+            names = [int(parent) for parent in parents]
+            chances = [
+                float(self._chances(snp, dict(zip(names, map(int, row), strict=True))))
+                for row in seen
+            ]
+            found[:, snp] = np.array(chances)[where.reshape(-1)]
+        return found
 
     def posterior(self, profiles: Any, trait: str) -> Floats:
         """Return each person's chance of the trait, given the SNPs that it is associated with.

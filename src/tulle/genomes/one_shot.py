@@ -51,7 +51,7 @@ class OneShot(TopMechanism):
 
     def selection_law(self, settings: Parameters) -> SelectionLaw:
         scale, step = rational(settings["selection_scale"]), rational(settings["step"])
-        return SelectionLaw(scale, step, int(settings["snps"]), two_sided=False)
+        return SelectionLaw(scale, step, int(settings["snps"]), 0)
 
     def choose(
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None

@@ -52,7 +52,7 @@ class Peeling(TopMechanism):
     def selection_law(self, settings: Parameters) -> SelectionLaw:
         draws = int(settings["snps"]) * int(settings["count"])
         scale, step = rational(settings["selection_scale"]), rational(settings["step"])
-        return SelectionLaw(scale, step, draws, two_sided=False)
+        return SelectionLaw(scale, step, draws, 0)
 
     def choose(
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None

@@ -39,20 +39,24 @@ SCORE_SHARE = Fraction(1, 2)
 class SelectionLaw(ErrorLaw):
     """How far the score of a chosen SNP may lie below that of one that was passed over.
 
-    Each of ``draws`` values of noise exceeds scale·ln(1/p) with probability at most p. One-sided
-    noise separates two SNPs by at most its largest value, two-sided noise by twice that.
+    It is at most the largest noise upwards on any of ``draws`` scores, each beyond scale·ln(1/p)
+    with probability p at most, plus the largest noise downwards on the ``chosen`` best, which is
+    zero for one-sided noise (``chosen`` = 0).
     """
 
     scale: Fraction
     step: Fraction
     draws: int
-    two_sided: bool
+    chosen: int
     name: ClassVar[str] = "selection"
 
     def half_width(self, level: float) -> float:
         """Return the largest shortfall of the score, with this probability."""
-        reach = float(self.scale) * math.log(self.draws / (1 - check_level(level)))
-        return widen_up((2 if self.two_sided else 1) * (reach + 1) * float(self.step))
+        missed = 1 - check_level(level)
+        reach = math.log(self.draws / missed) + 1 / float(self.scale)
+        if self.chosen:
+            reach += math.log(self.chosen / missed) + 1 / float(self.scale)
+        return widen_up(float(self.scale) * reach * float(self.step))
 
 
 class TopMechanism(Mechanism):

@@ -24,12 +24,12 @@ import numpy as np
 
 from tulle.graphs.data import Graph
 from tulle.graphs.queries import Cliques, GraphQuery, KTriangles, Stars, Triangles
-from tulle.graphs.statistics import Chains, TrianglesAt, place_of
+from tulle.graphs.statistics import Chains, DegreeSquares, TrianglesAt, place_of
 
 Profile = list[int]
 """I_0, I_1, ... up to the public length; afterwards the global bound."""
 
-PROFILED = (Triangles, Stars, KTriangles, Cliques, Chains, TrianglesAt)
+PROFILED = (Triangles, Stars, KTriangles, Cliques, Chains, TrianglesAt, DegreeSquares)
 """The questions that have a profile."""
 
 
@@ -44,7 +44,8 @@ class Measured(NamedTuple):
     profile: Profile
     spread: int
     """The one number that governs the profile: the largest degree for stars and chains, the
-    largest number of common neighbours with the node for its triangles, a(G) otherwise.
+    largest number of common neighbours with the node for its triangles, half the largest part's
+    degrees for sums of their squares, a(G) otherwise.
 
     One edge moves it by at most one.
     """
@@ -60,6 +61,8 @@ def measure(query: GraphQuery, graph: Graph, length: int) -> Measured:
         rungs, spread = _cliques(query, graph, length)
     elif isinstance(query, Chains):
         rungs, spread = _chains(graph, length)
+    elif isinstance(query, DegreeSquares):
+        rungs, spread = _degree_squares(query, graph, length)
     elif isinstance(query, TrianglesAt):
         rungs, spread = _triangles_at(query, graph, length)
     else:
@@ -160,6 +163,16 @@ def _chains(graph: Graph, length: int) -> tuple[list[int], int]:
     return rungs, largest
 
 
+def _degree_squares(query: DegreeSquares, graph: Graph, length: int) -> tuple[list[int], int]:
+    """Local sensitivity 4D + 4 of the sum of squares, D the degrees of the largest part.
+
+    An edge inside a part takes its degrees from D to D + 2, and one between two parts takes each
+    from D to D + 1. An edge more adds at most two to D.
+    """
+    largest = int(query.part_degrees(graph).max(initial=0))
+    return [4 * (largest + 2 * t) + 4 for t in range(length)], -(-largest // 2)
+
+
 def _triangles_at(query: TrianglesAt, graph: Graph, length: int) -> tuple[list[int], int]:
     """Exact local sensitivity of the triangles through one node, as for all triangles.
 
@@ -215,6 +228,8 @@ def envelope(query: GraphQuery, spread: int) -> int:
         return comb(spread, query.k - 2)
     if isinstance(query, Chains):
         return 3 * spread * spread + 2 * spread
+    if isinstance(query, DegreeSquares):
+        return 8 * spread + 4
     return spread
 
 

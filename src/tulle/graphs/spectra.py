@@ -27,21 +27,33 @@ LARGEST_DENSE = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The k largest eigenvalues and their vectors, as released: public.
+    """The k leading eigenvalues and their vectors, as released: public.
 
-    ``values`` has k numbers, the largest first; ``vectors`` is an n × k matrix with orthonormal
+    ``values`` has k numbers, the leading first; ``vectors`` is an n × k matrix with orthonormal
     columns, in the same order. A vector is as good as its negative: in each column the entry of
-    largest size is positive.
+    largest size is positive. ``noise`` is the size from which an eigenvalue begins to show in its
+    vector; zero for true ones.
     """
 
     values: Floats
     vectors: Floats
+    noise: float = 0.0
 
-    def low_rank(self) -> Floats:
+    @property
+    def informative(self) -> int:
+        """How many of the values exceed the noise: the vectors of the others say nothing.
+
+        Example:
+            >>> Spectrum(np.array([9.0, 4.0]), np.eye(2), 5.0).informative
+            1
+        """
+        return int(np.sum(np.abs(self.values) > self.noise))
+
+    def matrix(self) -> Floats:
         """Return the n × n matrix that these values and vectors make.
 
         Example:
-            >>> Spectrum(np.array([2.0]), np.array([[1.0], [0.0]])).low_rank().tolist()
+            >>> Spectrum(np.array([2.0]), np.array([[1.0], [0.0]])).matrix().tolist()
             [[2.0, 0.0], [0.0, 0.0]]
         """
         made: Floats = (self.vectors * self.values) @ self.vectors.T
@@ -50,12 +62,14 @@ class Spectrum:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spectrum):
             return NotImplemented
-        return np.array_equal(self.values, other.values) and np.array_equal(
-            self.vectors, other.vectors
+        return (
+            np.array_equal(self.values, other.values)
+            and np.array_equal(self.vectors, other.vectors)
+            and self.noise == other.noise
         )
 
     def __hash__(self) -> int:
-        return hash((self.values.tobytes(), self.vectors.tobytes()))
+        return hash((self.values.tobytes(), self.vectors.tobytes(), self.noise))
 
     def __str__(self) -> str:
         shown = np.array2string(self.values, threshold=8, edgeitems=3, precision=5)
@@ -71,7 +85,11 @@ class SpectrumCodec:
     @staticmethod
     def encode(value: Spectrum) -> dict[str, Any]:
         """Return both arrays, exactly."""
-        return {"values": codec.encode(value.values), "vectors": codec.encode(value.vectors)}
+        return {
+            "values": codec.encode(value.values),
+            "vectors": codec.encode(value.vectors),
+            "noise": float(value.noise),
+        }
 
     @staticmethod
     def decode(data: Any) -> Spectrum:
@@ -79,21 +97,29 @@ class SpectrumCodec:
         values, vectors = codec.decode(data["values"]), codec.decode(data["vectors"])
         if np.ndim(values) != 1 or np.shape(vectors)[1:] != np.shape(values):
             raise InputError("This spectrum does not have one vector for each value.")
-        return Spectrum(values, vectors)
+        return Spectrum(values, vectors, float(data.get("noise", 0.0)))
 
 
 @dataclass(frozen=True)
-class Eigenvalues(Query):
-    """The k largest eigenvalues of the adjacency matrix, the largest first."""
+class SpectralQuery(Query):
+    """A question for k eigenvalues."""
 
     k: int
-    name: ClassVar[str] = "eigenvalues"
     kind: ClassVar[str] = "graph"
-    shape: ClassVar[Shape] = "vector"
     integral: ClassVar[bool] = False
+    by_size: ClassVar[bool] = False
+    """Whether the k are the largest in size, whatever their sign."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", validate.whole(k=self.k, at_least=1))
+
+
+@dataclass(frozen=True)
+class Eigenvalues(SpectralQuery):
+    """The k largest eigenvalues of the adjacency matrix, the largest first."""
+
+    name: ClassVar[str] = "eigenvalues"
+    shape: ClassVar[Shape] = "vector"
 
     def truth(self, dataset: Graph) -> Floats:
         check_rank(self, dataset.node_count)
@@ -101,21 +127,29 @@ class Eigenvalues(Query):
 
 
 @dataclass(frozen=True)
-class LargestSpectrum(Query):
-    """The k largest eigenvalues of the adjacency matrix, and their vectors."""
+class VectorQuery(SpectralQuery):
+    """A question for eigenvectors."""
 
-    k: int
-    name: ClassVar[str] = "spectrum"
-    kind: ClassVar[str] = "graph"
     shape: ClassVar[Shape] = "object"
-    integral: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=1))
 
     def truth(self, dataset: Graph) -> Spectrum:
         check_rank(self, dataset.node_count)
-        return decompose(dataset, self.k)
+        return decompose(dataset, self.k, by_size=self.by_size)
+
+
+@dataclass(frozen=True)
+class LargestSpectrum(VectorQuery):
+    """The k largest eigenvalues of the adjacency matrix, and their vectors."""
+
+    name: ClassVar[str] = "spectrum"
+
+
+@dataclass(frozen=True)
+class LowRank(VectorQuery):
+    """The matrix of rank k nearest to the adjacency matrix, as its values and vectors."""
+
+    name: ClassVar[str] = "low_rank"
+    by_size: ClassVar[bool] = True
 
 
 @registry.register("query", "graph", "eigenvalues")
@@ -144,18 +178,33 @@ def spectrum(k: int) -> LargestSpectrum:
     return LargestSpectrum(k)
 
 
+@registry.register("query", "graph", "low_rank")
+def low_rank(k: int) -> LowRank:
+    """Ask for the matrix of rank ``k`` that is nearest to the adjacency matrix.
+
+    The answer is a :class:`Spectrum` of the k eigenvalues that are largest in size, of either
+    sign: ``release.value.matrix()`` is the matrix, ``.values`` and ``.vectors`` its factors.
+
+    Example:
+        >>> pair = Graph.from_edges([(0, 1)], nodes=3)
+        >>> low_rank(2).truth(pair).matrix().round(6).tolist()
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    return LowRank(k)
+
+
 def rank_of(terms: Terms) -> int:
     """Return how many eigenvalues are asked for; the number of nodes allows it.
 
     Raises:
         QueryError: when there are fewer nodes than that.
     """
-    assert isinstance(terms.query, Eigenvalues | LargestSpectrum)
+    assert isinstance(terms.query, SpectralQuery)
     check_rank(terms.query, int(terms.facts["nodes"]))
     return terms.query.k
 
 
-def check_rank(query: Eigenvalues | LargestSpectrum, nodes: int) -> None:
+def check_rank(query: SpectralQuery, nodes: int) -> None:
     """Refuse a question for more eigenvalues than there are nodes."""
     if query.k > nodes:
         raise QueryError(
@@ -169,8 +218,8 @@ def adjacency(graph: Graph) -> scipy.sparse.csr_array:
     return graph.to_scipy()
 
 
-def decompose(graph: Graph, k: int) -> Spectrum:
-    """Return the true spectrum. Custodian side.
+def decompose(graph: Graph, k: int, *, by_size: bool = False) -> Spectrum:
+    """Return the true spectrum, the largest or the largest in size first. Custodian side.
 
     Small graphs are decomposed whole. Larger ones by Lanczos iteration, which is accurate but may
     miss one of several equal eigenvalues: no guarantee rests on it.
@@ -182,9 +231,22 @@ def decompose(graph: Graph, k: int) -> Spectrum:
     else:
         from scipy.sparse.linalg import eigsh
 
-        values, vectors = eigsh(matrix, k=k, which="LA", v0=public_signs(count, 2)[:, 1])
-    order = np.argsort(-values, kind="stable")[:k]
+        which = "LM" if by_size else "LA"
+        values, vectors = eigsh(matrix, k=k, which=which, v0=public_signs(count, 2)[:, 1])
+    order = leading(values, by_size)[:k]
     return Spectrum(values[order], oriented(vectors[:, order]))
+
+
+def leading(values: Floats, by_size: bool) -> npt.NDArray[np.int64]:
+    """Return the order of eigenvalues, the largest, or the largest in size, first.
+
+    Example:
+        >>> leading(np.array([1.0, -3.0, 2.0]), False).tolist()
+        [2, 0, 1]
+        >>> leading(np.array([1.0, -3.0, 2.0]), True).tolist()
+        [1, 2, 0]
+    """
+    return np.argsort(-np.abs(values) if by_size else -values, kind="stable")
 
 
 def oriented(vectors: Floats) -> Floats:

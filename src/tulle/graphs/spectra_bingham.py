@@ -47,6 +47,7 @@ LEVELS = 64
 ASSUMPTION = "floating point moves no entry of a drawn vector by more than 2^-34"
 
 _VALUE_LEVELS = 2**20
+"""How finely released vectors are rounded before they are multiplied, in whole numbers."""
 
 
 class Deflation:
@@ -197,9 +198,9 @@ class Bingham(Mechanism):
             if place + 1 < int(settings["k"]):
                 sphere.leave_out(drawn[-1].astype(np.float64))
         rows = whole_basis(np.column_stack(drawn))
-        moved = products(dataset, rows)
-        scale = most_moved(rows) / rational(settings["epsilon_values"])
-        noisy = moved + discrete_laplace(scale=scale, size=len(moved), source=source)
+        index = snapped(dataset, rows, settings)
+        scale = most_moved(rows, settings) / rational(settings["epsilon_values"])
+        noisy = index + discrete_laplace(scale=scale, size=len(index), source=source)
         return Outcome(conclude(rows, noisy, settings), None)
 
 
@@ -211,34 +212,37 @@ def dense_adjacency(graph: Graph) -> Floats:
 def whole_basis(drawn: Wholes) -> Wholes:
     """Return the directions of drawn vectors, made orthogonal in order, in whole numbers."""
     basis, _ = np.linalg.qr(drawn.astype(np.float64))
-    return np.rint(basis * _VALUE_LEVELS).astype(np.int64)
+    return np.asarray(np.rint(basis * _VALUE_LEVELS), dtype=np.int64)
 
 
-def products(graph: Graph, rows: Wholes) -> Wholes:
-    """Return v'Av for each column v, exactly. Custodian side."""
-    image = adjacency(graph) @ rows
-    # At most n·2^40 in sum for a column, and n is below 2^13: no overflow.
-    return np.asarray((rows * image).sum(axis=0), dtype=np.int64)
+def snapped(graph: Graph, rows: Wholes, settings: Parameters) -> Wholes:
+    """Return v'Av for each column v, in lattice steps. Custodian side."""
+    # A column has squares of 2^40 in sum and n is below 2^13: no product overflows.
+    exact = (rows * (adjacency(graph) @ rows)).sum(axis=0)
+    steps, one = int(settings["levels"]) ** 2, _VALUE_LEVELS**2
+    return np.array([(int(e) * steps * 2 + one) // (2 * one) for e in exact], dtype=np.int64)
 
 
-def most_moved(rows: Wholes) -> int:
-    """Return a bound on what one edge moves all products by, in L1.
+def most_moved(rows: Wholes, settings: Parameters) -> Fraction:
+    """Return a bound on what one edge moves all snapped products by, in L1.
 
-    An edge between i and j moves them by 2·|row i|·|row j| together, at most, by Cauchy-Schwarz.
+    An edge between i and j moves the products by 2·|row i|·|row j| together, at most, by
+    Cauchy-Schwarz; snapping adds a step for each.
 
     Example:
-        >>> most_moved(np.array([[3, 4], [0, 2], [1, 0]]))
-        21
+        >>> most_moved(np.array([[2**20], [2**20], [5]]), {"levels": 1})
+        Fraction(3298534883329, 1099511627776)
     """
-    lengths = np.sort((rows.astype(object) ** 2).sum(axis=1))
-    return math.isqrt(4 * int(lengths[-1]) * int(lengths[-2])) + 1
+    lengths = np.sort((rows**2).sum(axis=1))
+    bound = math.isqrt(4 * int(lengths[-1]) * int(lengths[-2])) + 1
+    return Fraction(bound * int(settings["levels"]) ** 2, _VALUE_LEVELS**2) + int(rows.shape[1])
 
 
 def conclude(rows: Wholes, noisy: Wholes, settings: Parameters) -> Spectrum:
     """Return the spectrum from public vectors and their noisy products."""
-    squares = np.maximum((rows.astype(np.float64) ** 2).sum(axis=0), 1.0)
     most = float(settings["nodes"]) - 1
-    values = np.clip(noisy / squares, -most, most)
+    values = np.clip(noisy / float(int(settings["levels"]) ** 2), -most, most)
     order = np.argsort(-values, kind="stable")
     vectors, _ = np.linalg.qr(rows[:, order].astype(np.float64))
-    return Spectrum(values[order], oriented(vectors))
+    level = float(settings["nodes"] / (2 * rational(settings["strength"])))
+    return Spectrum(values[order], oriented(vectors), level)

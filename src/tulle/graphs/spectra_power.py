@@ -24,9 +24,10 @@ from tulle.graphs.data import Graph
 from tulle.graphs.settings import node_count
 from tulle.graphs.spectra import (
     Floats,
-    LargestSpectrum,
     Spectrum,
+    VectorQuery,
     adjacency,
+    leading,
     oriented,
     public_signs,
     public_spectrum,
@@ -99,7 +100,7 @@ class _Iteration(Mechanism):
     order: ClassVar[int]
 
     def supports(self, query: Query, unit: Unit) -> bool:
-        return isinstance(query, LargestSpectrum) and unit.name == "edge"
+        return isinstance(query, VectorQuery) and unit.name == "edge"
 
     many: ClassVar[int]
     """How many rounds for several vectors, of which all but one start from nothing."""
@@ -177,7 +178,7 @@ class _Iteration(Mechanism):
             rows, unit = self.rows(iterate, settings)
             noisy = matrix @ rows + self.draw(settings, rows.shape, source)
             if turn == iterations:
-                return Outcome(self.conclude(rows, noisy, settings), None)
+                return Outcome(self.conclude(terms, rows, noisy, settings), None)
             iterate = self.improve(noisy, unit, settings)
         raise AssertionError("there is at least one round")
 
@@ -203,19 +204,22 @@ class _Iteration(Mechanism):
         # A column that drowns altogether is better than none.
         return np.where(kept.any(axis=0), kept, columns)
 
-    def conclude(self, rows: Wholes, noisy: Wholes, settings: Parameters) -> Spectrum:
+    def conclude(self, terms: Terms, rows: Wholes, noisy: Wholes, settings: Parameters) -> Spectrum:
         """Return the spectrum that the last round shows, from its public rows and noisy product."""
         basis, mixed = np.linalg.qr(rows.astype(np.float64))
         unmix = np.linalg.pinv(mixed)
         image = noisy @ unmix
         within = basis.T @ image
         values, turn = np.linalg.eigh((within + within.T) / 2)
-        values, turn = values[::-1].copy(), turn[:, ::-1]
+        assert isinstance(terms.query, VectorQuery)
+        order = leading(values, terms.query.by_size)
+        values, turn = values[order], turn[:, order]
         # The noise on a column has this size after it is mixed and turned.
         noise = self.deviation(settings) * np.linalg.norm(unmix @ turn, axis=0)
         vectors, _ = np.linalg.qr(self.clean(image @ turn, noise, settings))
         most = float(settings["nodes"]) - 1
-        return Spectrum(np.clip(values, -most, most), oriented(vectors))
+        level = float(noise.mean()) * math.sqrt(int(settings["nodes"]))
+        return Spectrum(np.clip(values, -most, most), oriented(vectors), level)
 
 
 def start(settings: Parameters) -> Floats:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import registry
+from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
-from tulle.core.errors import QueryError
-from tulle.core.exact import text
+from tulle.core.errors import InputError
+from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -21,72 +23,72 @@ from tulle.graphs.response import Response, Topology
 from tulle.graphs.settings import node_count
 from tulle.graphs.spectra import (
     Floats,
-    LargestSpectrum,
     Spectrum,
-    oriented,
-    public_signs,
+    VectorQuery,
     public_spectrum,
     rank_of,
-    shrink,
     typical_sine,
 )
+from tulle.graphs.spectra_clean import LARGEST_HELD, HeldMatrix, NoisyMatrix, decompose_noisy
+from tulle.noise import discrete_laplace
 from tulle.noise.xor import flip_probability
 
-LARGEST_OFFERED = 20_000
-"""With more nodes the flipped matrix has so many entries that plans choose another mechanism."""
+Wholes = npt.NDArray[np.int64]
 
-_LARGEST_HELD = 6_000
-"""Up to this many nodes the matrix is held as floats; beyond, its bits are unpacked in pieces."""
+LARGEST_WHOLE = 20_000
+"""With more nodes, only pairs within a core have coins: all pairs would take too much memory."""
+
+DEGREE_SHARE = Fraction(1, 10)
+"""Part of epsilon for the degrees."""
 
 _PIECE = 512
-_PLAIN, _SPARSE, _LAST = 4, 15, 5
-"""Rounds: plain ones, then cleaned ones with columns to spare, then with those that are asked for.
-
-An eigenvalue just above half the bulk hardly stands out at first; once entries are cleaned it
-does, so columns must not be dropped before.
-"""
-
-_THRESHOLD = 2.0
 
 
-class FlippedMatrix:
+class FlippedMatrix(NoisyMatrix):
     """A released topology as an unbiased estimate of the adjacency matrix. Public.
 
     An entry of the released matrix has mean p + (1 - 2p)·a, for a true entry a: taking p off and
-    dividing makes it a + noise, of standard deviation sqrt(p(1 - p)) / (1 - 2p).
+    dividing makes it a + noise, of standard deviation sqrt(p(1 - p)) / (1 - 2p). Up to 6,000 nodes
+    it is held as floats; beyond, its bits are unpacked in pieces.
     """
 
     def __init__(self, topology: Topology, flip: float) -> None:
         self.nodes = topology.nodes
         self.flip = flip
+        self.noise = entry_noise(flip)
         self._rows = _upper_rows(topology)
-        self._held: npt.NDArray[np.float32] | None = None
-        if self.nodes <= _LARGEST_HELD:
-            upper = np.unpackbits(self._rows, axis=1, count=self.nodes).astype(np.float32)
-            self._held = upper + upper.T
-
-    @property
-    def noise(self) -> float:
-        """The standard deviation of the noise on an entry."""
-        return entry_noise(self.flip)
+        self._held: HeldMatrix | None = None
+        if self.nodes <= LARGEST_HELD:
+            self._held = self.part(np.arange(self.nodes))
 
     def __matmul__(self, columns: Floats) -> Floats:
-        small = columns.astype(np.float32)
-        product = self._bits_times(small).astype(np.float64)
-        away = self.flip * (columns.sum(axis=0) - columns)
-        result: Floats = (product - away) / (1 - 2 * self.flip)
-        return result
-
-    def _bits_times(self, columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         if self._held is not None:
             return self._held @ columns
-        total = np.zeros_like(columns)
+        small = columns.astype(np.float32)
+        total = np.zeros_like(small)
         for first in range(0, self.nodes, _PIECE):
             piece = np.unpackbits(self._rows[first : first + _PIECE], axis=1, count=self.nodes)
             floats = piece.astype(np.float32)
-            total[first : first + _PIECE] += floats @ columns
-            total += floats.T @ columns[first : first + _PIECE]
-        return total
+            total[first : first + _PIECE] += floats @ small
+            total += floats.T @ small[first : first + _PIECE]
+        away = self.flip * (columns.sum(axis=0) - columns)
+        result: Floats = (total.astype(np.float64) - away) / (1 - 2 * self.flip)
+        return result
+
+    def part(self, places: Wholes) -> HeldMatrix:
+        if self._held is not None:
+            return self._held.part(places)
+        entries = np.empty((len(places),) * 2, dtype=np.float32)
+        for first in range(0, len(places), _PIECE):
+            rows = self._rows[places[first : first + _PIECE]]
+            bits = np.unpackbits(rows, axis=1, count=self.nodes)
+            entries[first : first + _PIECE] = bits[:, places]
+        # Each pair is in one half only.
+        entries += entries.T.copy()
+        entries -= np.float32(self.flip)
+        entries /= np.float32(1 - 2 * self.flip)
+        np.fill_diagonal(entries, 0)
+        return HeldMatrix(entries, self.noise)
 
 
 def _upper_rows(topology: Topology) -> npt.NDArray[np.uint8]:
@@ -129,19 +131,23 @@ def noise_bulk(flip: float, nodes: int) -> float:
 class SpectralResponse(Mechanism):
     """Flip each pair of nodes by a coin, and decompose the unbiased estimate of the matrix.
 
-    The released matrix is public, so any number of iterations on it is free: first plain subspace
-    iterations, then some that set entries to zero which the noise alone could explain. Vectors of
-    real networks are concentrated on parts of the nodes, and gain much from that.
+    A tenth of epsilon buys noisy degrees. They tell where to look: among a few hundred nodes of
+    large degree an eigenvalue stands out that drowns among all, and from there its vector is
+    followed to the others (:mod:`tulle.graphs.spectra_clean`). Both releases are public, so any
+    number of iterations on them is free.
 
     Guarantee:
-        Pure epsilon per edge: the bits are those of the mechanism ``response``, each pair once;
-        the rest reads nothing else.
+        Pure epsilon per edge: an edge changes two degrees by one each, so Laplace noise of scale
+        2 / (epsilon/10) on them costs epsilon/10; the bits are those of the mechanism
+        ``response`` at 9/10 of epsilon, each pair once. Beyond 20,000 nodes only pairs of nodes
+        within a core have coins; which nodes, the noisy degrees decide, which are public by then.
+        The rest reads nothing else.
 
     Error:
-        An eigenvalue v is found when it exceeds about sqrt(n)·0.96 at epsilon = 1; the noise
-        alone has eigenvalues up to ``bulk`` (in the release's parameters); :func:`informative`
-        says how many released values lie above half of it, where vectors begin to show. There is
-        no interval.
+        An eigenvalue v is found when it exceeds about sqrt(c)·1.1 at epsilon = 1, for a core of c
+        nodes that holds most of its vector; ``release.value.noise`` is that level for the core
+        used, and ``release.value.informative`` says how many released values exceed it. Vectors
+        are zero outside the core where only pairs within it have coins. There is no interval.
 
     Reference:
         Warner, JASA 1965. Ma, Sparse principal component analysis and iterative thresholding,
@@ -150,7 +156,7 @@ class SpectralResponse(Mechanism):
     Example:
         >>> import tulle
         >>> clique = Graph.from_edges([(u, v) for u in range(9) for v in range(u)], nodes=9)
-        >>> r = tulle.release(clique, tulle.spectrum(1), unit="edge", epsilon=30.0,
+        >>> r = tulle.release(clique, tulle.spectrum(1), unit="edge", epsilon=40.0,
         ...                   mechanism="spectral_response")
         >>> r.value.values.round(3).tolist(), r.value.vectors.round(3)[:2].ravel().tolist()
         ([8.0], [0.333, 0.333])
@@ -160,26 +166,30 @@ class SpectralResponse(Mechanism):
     kind: ClassVar[str] = "graph"
     title: ClassVar[str] = "a coin for every pair, then decompose"
     reference: ClassVar[str] = "Warner, JASA 1965; Ma, Ann. Statist. 2013"
+    options: ClassVar[tuple[str, ...]] = ("core", "degree_share")
 
     def supports(self, query: Query, unit: Unit) -> bool:
-        return isinstance(query, LargestSpectrum) and unit.name == "edge"
+        return isinstance(query, VectorQuery) and unit.name == "edge"
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)
-        if nodes > LARGEST_OFFERED:
-            raise QueryError(
-                f"spectral_response draws a coin for every pair of nodes and is for at most "
-                f"{LARGEST_OFFERED:,} nodes; the graph has {nodes:,}. Use power or power_pure."
-            )
-        flip = flip_probability(terms.epsilon)
+        core = nodes if nodes <= LARGEST_WHOLE else LARGEST_HELD
+        core = validate.whole(core=options.get("core", max(core, k)), at_least=max(k, 2))
+        if core > min(nodes, LARGEST_WHOLE):
+            raise InputError(f"core must be at most {min(nodes, LARGEST_WHOLE):,}; got {core:,}.")
+        share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
+        pairs = terms.epsilon * (1 - share)
+        flip = flip_probability(pairs)
         return {
             "nodes": nodes,
             "k": k,
-            "epsilon": text(terms.epsilon),
+            "core": core,
+            "degree_scale": text(2 / (terms.epsilon * share)),
+            "epsilon_pairs": text(pairs),
             "flip": flip,
             "keep": 1 - flip,
             "invent": flip,
-            "bulk": noise_bulk(flip, nodes),
+            "bulk": noise_bulk(flip, core),
         }
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
@@ -191,51 +201,48 @@ class SpectralResponse(Mechanism):
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
-        drawn = Response().run(terms, settings, dataset, source).value
-        return Outcome(decompose_topology(drawn, settings), None)
+        assert isinstance(dataset, Graph)
+        nodes = dataset.node_count
+        true = np.bincount(dataset.edges().ravel(), minlength=nodes)
+        scale = rational(settings["degree_scale"])
+        degrees = true + discrete_laplace(scale=scale, size=nodes, source=source)
+        core = core_of(degrees, int(settings["core"]))
+        part = dataset if len(core) == nodes else _induced(dataset, core)
+        pairs = replace(terms, epsilon=rational(settings["epsilon_pairs"]))
+        drawn = Response().run(pairs, settings, part, source).value
+        return Outcome(self.conclude(terms, drawn, degrees, settings), None)
+
+    def conclude(
+        self, terms: Terms, drawn: Topology, degrees: Wholes, settings: Parameters
+    ) -> Spectrum:
+        """Return the spectrum that noisy degrees and a released topology of the core show."""
+        assert isinstance(terms.query, VectorQuery)
+        nodes, k = int(settings["nodes"]), int(settings["k"])
+        core = core_of(degrees, int(settings["core"]))
+        # Nobody has fewer than no neighbours, or more than all.
+        ranks = np.clip(degrees[core], 0, nodes - 1)
+        matrix = FlippedMatrix(drawn, float(settings["flip"]))
+        found = decompose_noisy(matrix, k, ranks, by_size=terms.query.by_size)
+        if len(core) == nodes:
+            return found
+        vectors = np.zeros((nodes, k))
+        vectors[core] = found.vectors
+        return replace(found, vectors=vectors)
 
 
-def decompose_topology(topology: Topology, settings: Parameters) -> Spectrum:
-    """Return the spectrum that a released topology shows."""
-    matrix = FlippedMatrix(topology, float(settings["flip"]))
-    k, nodes = int(settings["k"]), topology.nodes
-    spare = min(5 * k + 5, 25)
-    columns, _ = np.linalg.qr(public_signs(nodes, min(k + spare, nodes)))
-    for _ in range(_PLAIN):
-        columns, _ = np.linalg.qr(matrix @ columns)
-    columns = _cleaned(matrix, _ritz(matrix, columns)[1], _SPARSE)
-    columns = _cleaned(matrix, _ritz(matrix, columns)[1][:, :k], _LAST)
-    values, vectors = _ritz(matrix, columns)
-    most = float(nodes) - 1
-    return Spectrum(np.clip(values, -most, most), oriented(vectors))
-
-
-def _cleaned(matrix: FlippedMatrix, columns: Floats, rounds: int) -> Floats:
-    """Return columns after iterations that set to zero what the noise alone could explain."""
-    for _ in range(rounds):
-        image = matrix @ columns
-        # Turned so that its columns are orthogonal, the strongest first; far cheaper than an SVD.
-        image = image @ np.linalg.eigh(image.T @ image)[1][:, ::-1]
-        kept = shrink(image, _THRESHOLD * matrix.noise)
-        columns, _ = np.linalg.qr(np.where(kept.any(axis=0), kept, image))
-    return columns
-
-
-def _ritz(matrix: FlippedMatrix, columns: Floats) -> tuple[Floats, Floats]:
-    """Return the best values and vectors within the span of the columns, the largest first."""
-    within = columns.T @ (matrix @ columns)
-    values, turn = np.linalg.eigh((within + within.T) / 2)
-    return values[::-1].copy(), columns @ turn[:, ::-1]
-
-
-def informative(values: Floats, settings: Parameters) -> int:
-    """Return how many released eigenvalues lie above half the bulk of the noise.
-
-    A true eigenvalue leaves a trace in the noisy matrix when it exceeds half the bulk (the noise
-    then pushes it out of the bulk); released values are those of cleaned vectors, near the true.
+def core_of(degrees: Wholes, size: int) -> Wholes:
+    """Return the places of the largest noisy degrees, in order of places.
 
     Example:
-        >>> informative(np.array([9.0, 4.0]), {"bulk": 10.0})
-        1
+        >>> core_of(np.array([3, 9, -1, 9]), 2).tolist()
+        [1, 3]
     """
-    return int(np.sum(values > settings["bulk"] / 2))
+    return np.sort(np.argsort(-degrees, kind="stable")[:size])
+
+
+def _induced(graph: Graph, core: Wholes) -> Graph:
+    """Return the graph among the core's nodes, numbered anew. Custodian side."""
+    place = np.full(graph.node_count, -1, dtype=np.int64)
+    place[core] = np.arange(len(core))
+    edges = place[graph.edges()]
+    return Graph.from_edges(edges[(edges >= 0).all(axis=1)], nodes=len(core))

@@ -69,12 +69,7 @@ class EigenLaplace(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)
-        if nodes > LARGEST_DENSE:
-            raise QueryError(
-                f"{terms.query} needs all eigenvalues of the graph, and {nodes:,} nodes have too "
-                f"many; at most {LARGEST_DENSE:,} are handled. Ask for spectrum({k}) instead: its "
-                "values are estimates of them."
-            )
+        check_size(terms, nodes, k)
         lattice = Lattice(validate.positive(step=options.get("step", Fraction(1, 4096))))
         moved = (min(k, 2) + 2 * k * ROUNDING) / lattice.step + k
         return {
@@ -98,6 +93,20 @@ class EigenLaplace(Mechanism):
         noise = discrete_laplace(scale=rational(settings["scale"]), size=len(index), source=source)
         most = int(settings["nodes"]) - 1
         return Outcome(finish(index + noise, settings), _law(settings), {"range": [-most, most]})
+
+
+def check_size(terms: Terms, nodes: int, k: int) -> None:
+    """Refuse a graph of too many nodes for all its eigenvalues.
+
+    Raises:
+        QueryError: naming what to ask instead.
+    """
+    if nodes > LARGEST_DENSE:
+        raise QueryError(
+            f"{terms.query} needs all eigenvalues of the graph, and {nodes:,} nodes have too "
+            f"many; at most {LARGEST_DENSE:,} are handled. Ask for spectrum({k}) instead: its "
+            "values are estimates of them."
+        )
 
 
 def snapped(graph: Graph, settings: Parameters) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

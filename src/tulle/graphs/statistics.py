@@ -171,6 +171,102 @@ class Chains(GraphQuery):
         return nodes * max(nodes - 1, 0) // 2 * max(nodes - 2, 0) ** 2
 
 
+@dataclass(frozen=True)
+class EdgesWithin(GraphQuery):
+    """How many edges have both ends in the same part of a public partition."""
+
+    partition: tuple[int, ...]
+    name: ClassVar[str] = "edges_within"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partition", _checked_partition(self.partition))
+
+    def truth(self, dataset: Graph) -> int:
+        first, second = labels_on(self.partition, dataset)[dataset.edges()].T
+        return int((first == second).sum())
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return 1
+
+    def maximum(self, nodes: int) -> int:
+        return nodes * max(nodes - 1, 0) // 2
+
+    def objection(self, dataset: Any) -> str | None:
+        return _wrong_length(dataset, self.partition)
+
+    def __str__(self) -> str:
+        return f"{self.name}({_shown(self.partition)})"
+
+
+@dataclass(frozen=True)
+class DegreeSquares(GraphQuery):
+    """The sum over the parts of a public partition of their degrees together, squared."""
+
+    partition: tuple[int, ...] = ()
+    name: ClassVar[str] = "degree_squares"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partition", _checked_partition(self.partition))
+
+    def part_degrees(self, dataset: Graph) -> Counts:
+        """Return the degrees of each part together. Custodian side."""
+        labels = labels_on(self.partition, dataset)
+        sums: Counts = np.bincount(labels, weights=np.diff(dataset.csr()[0])).astype(np.int64)
+        return sums
+
+    def law_key(self) -> tuple[str, int]:
+        return self.name, 0
+
+    def truth(self, dataset: Graph) -> int:
+        return sum(int(part) ** 2 for part in self.part_degrees(dataset).tolist())
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 4D + 4, D the degrees of a part before it gains an edge: at most n(n-1) - 2."""
+        return 4 * max(nodes * (nodes - 1) - 2, 0) + 4
+
+    def maximum(self, nodes: int) -> int:
+        return (nodes * max(nodes - 1, 0)) ** 2
+
+    def objection(self, dataset: Any) -> str | None:
+        return _wrong_length(dataset, self.partition)
+
+    def __str__(self) -> str:
+        return f"{self.name}({_shown(self.partition)})"
+
+
+def labels_on(partition: tuple[int, ...], graph: Graph) -> Counts:
+    """Return the parts of a graph's nodes; on a stand-in of another size, repeated or cut."""
+    if not partition:
+        return np.zeros(graph.node_count, dtype=np.int64)
+    return np.resize(np.array(partition, dtype=np.int64), graph.node_count)
+
+
+def _checked_partition(labels: Any) -> tuple[int, ...]:
+    """Return the parts numbered in the order in which they first occur."""
+    numbers: dict[Any, int] = {}
+    try:
+        return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
+    except TypeError:
+        raise InputError(
+            "partition must list one label for each node, numbers or strings."
+        ) from None
+
+
+def _wrong_length(graph: Any, partition: tuple[int, ...]) -> str | None:
+    if isinstance(graph, Graph) and len(partition) != graph.node_count:
+        return (
+            f"The partition has {len(partition):,} labels and the graph {graph.node_count:,} "
+            "nodes. Pass one label for each node, in their order."
+        )
+    return None
+
+
+def _shown(partition: tuple[int, ...]) -> str:
+    """Return a short text that differs between partitions."""
+    digest = sha256(",".join(map(str, partition)).encode()).hexdigest()[:12]
+    return f"{len(set(partition))} parts, {digest}"
+
+
 # --- statistics -----------------------------------------------------------------------------------
 
 
@@ -260,37 +356,18 @@ class Modularity(Statistic):
     ends: ClassVar[tuple[Fraction, Fraction]] = (Fraction(-1, 2), Fraction(1))
 
     def __post_init__(self) -> None:
-        numbers: dict[Any, int] = {}
-        try:
-            listed = [numbers.setdefault(label, len(numbers)) for label in self.partition]
-        except TypeError:
-            raise InputError(
-                "partition must list one label for each node, numbers or strings."
-            ) from None
-        object.__setattr__(self, "partition", tuple(listed))
+        object.__setattr__(self, "partition", _checked_partition(self.partition))
 
-    @property
-    def parts_count(self) -> int:
-        """How many parts the partition has."""
-        return max(self.partition, default=-1) + 1
+    def decomposition(self) -> Expression:
+        m = Edges()
+        squares = DegreeSquares(self.partition) / (4 * m * m)
+        return _expression(EdgesWithin(self.partition) / m - squares)
 
     def objection(self, dataset: Any) -> str | None:
-        if isinstance(dataset, Graph) and len(self.partition) != dataset.node_count:
-            return (
-                f"The partition has {len(self.partition):,} labels and the graph "
-                f"{dataset.node_count:,} nodes. Pass one label for each node, in their order."
-            )
-        return None
-
-    def labels_on(self, graph: Graph) -> Counts:
-        """Return the parts of a graph's nodes; on a stand-in of another size, repeated or cut."""
-        if not self.partition:
-            return np.zeros(graph.node_count, dtype=np.int64)
-        return np.resize(np.array(self.partition, dtype=np.int64), graph.node_count)
+        return _wrong_length(dataset, self.partition)
 
     def __str__(self) -> str:
-        digest = sha256(",".join(map(str, self.partition)).encode()).hexdigest()[:12]
-        return f"{self.name}({self.parts_count} parts, {digest})"
+        return f"{self.name}({_shown(self.partition)})"
 
 
 @dataclass(frozen=True)
@@ -373,6 +450,36 @@ def chains() -> Chains:
     return Chains()
 
 
+@registry.register("query", "graph", "edges_within")
+def edges_within(partition: Any) -> EdgesWithin:
+    """Ask how many edges stay inside the parts of a partition that you declare public.
+
+    Example:
+        >>> edges_within("aabb").truth(Graph.from_edges([(0, 1), (1, 2)], nodes=4))
+        1
+    """
+    return EdgesWithin(tuple(_listed(partition)))
+
+
+@registry.register("query", "graph", "degree_squares")
+def degree_squares(partition: Any = ()) -> DegreeSquares:
+    """Ask for the sum over the parts of a public partition of their degrees together, squared.
+
+    Without a partition all nodes are one part.
+
+    Example:
+        >>> degree_squares("aabb").truth(Graph.from_edges([(0, 1), (1, 2)], nodes=4))
+        10
+    """
+    return DegreeSquares(tuple(_listed(partition)))
+
+
+def _listed(partition: Any) -> list[Any]:
+    if not hasattr(partition, "__iter__"):
+        raise InputError("partition must list one label for each node, numbers or strings.")
+    return partition.tolist() if isinstance(partition, np.ndarray) else list(partition)
+
+
 @registry.register("query", "graph", "clustering")
 def clustering(node: int | str | None = None) -> Clustering | NodeClustering:
     """Ask for every node's clustering coefficient, or for that of one node.
@@ -427,7 +534,4 @@ def modularity(partition: Any) -> Modularity:
         >>> modularity(["a", "a", "b", "b"]).truth(pair)
         0.5
     """
-    if isinstance(partition, str) or not hasattr(partition, "__iter__"):
-        raise InputError("partition must list one label for each node, numbers or strings.")
-    values = partition.tolist() if isinstance(partition, np.ndarray) else list(partition)
-    return Modularity(tuple(values))
+    return Modularity(tuple(_listed(partition)))

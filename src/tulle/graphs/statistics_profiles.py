@@ -24,6 +24,8 @@ from tulle.graphs.sensitivity import Profile, measure
 from tulle.graphs.statistics import (
     AverageClustering,
     Chains,
+    DegreeSquares,
+    EdgesWithin,
     Modularity,
     NodeClustering,
     Statistic,
@@ -151,15 +153,10 @@ def _clustering_total(graph: Graph) -> int:
 
 
 def _modularity(query: Modularity, graph: Graph, units: int) -> int:
-    edges = graph.edges()
-    count = len(edges)
-    if not count:
-        return 0
-    labels = query.labels_on(graph)
-    inside = int((labels[edges[:, 0]] == labels[edges[:, 1]]).sum())
-    parts = np.bincount(labels, weights=degrees(graph).astype(np.float64))
-    squares = sum(int(part) ** 2 for part in parts.tolist())
-    return (4 * count * inside - squares) * units // (4 * count * count)
+    count = graph.edge_count
+    inside = EdgesWithin(query.partition).truth(graph)
+    squares = DegreeSquares(query.partition).truth(graph)
+    return (4 * count * inside - squares) * units // (4 * count * count) if count else 0
 
 
 def _modularity_profile(graph: Graph, units: int, length: int) -> list[int]:

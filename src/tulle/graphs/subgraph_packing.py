@@ -186,6 +186,13 @@ class BundleTruncation:
         """Return a guess at D(tau) from what is known so far."""
         return self.oracle.estimate(base_threshold(self.query, tau))
 
+    def ceiling(self, tau: float) -> float:
+        """Return a number that X(tau) is certainly not above, at the cost of one look."""
+        # A copy has the stem and k leaves; who is above tau is deleted by that part.
+        members = self.bundles.stems.shape[1] + self.bundles.k * self.bundles.leaves.shape[1]
+        deletions = (self.bundles.loads() > tau) / members
+        return upper_bound(self.bundles, Tables(self.bundles), tau, deletions)
+
     def value(self, tau: float, gap: float) -> float:
         """Return a number within half the gap of X(tau)."""
         return solve_bundles(self.bundles, tau, gap=gap).middle

@@ -51,6 +51,9 @@ def clip(data: Contributions, limits: Limits) -> Wholes:
     moves the totals by at most the limits, as whole numbers. Nothing here can fail: sums that
     leave 64 bits wrap around, as does the noisy sum, which is a function of the noisy sum.
     """
+    elsewhere = data.clipped(limits)
+    if elsewhere is not None:
+        return elsewhere
     individual, cell, weight = data.entries()
     with np.errstate(over="ignore", under="ignore"):
         steps = np.ldexp(weight, -limits.exponent)

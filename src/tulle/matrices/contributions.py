@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from tulle.core.errors import InputError
 from tulle.core.unit import Unit
 from tulle.matrices.block_labels import pack_labels
 from tulle.matrices.contributions_reading import Columns, Names, encode, open_file, read_names
+
+if TYPE_CHECKING:
+    from tulle.matrices.block_clipping import Limits
 
 Outside = Literal["refuse", "drop"]
 Floats = npt.NDArray[np.float64]
@@ -68,7 +71,7 @@ class Contributions(Dataset):
         if outside not in ("refuse", "drop"):
             raise InputError(f"outside must be 'refuse' or 'drop'; got {outside!r}.")
         self._rows, self._columns = read_names(rows, "rows"), read_names(columns, "columns")
-        self._support = _read_support(support, self.shape)
+        self._support = read_support(support, self.shape)
         found = encode(
             Columns(individual, row, column, weight), self._rows, self._columns, outside == "drop"
         )
@@ -122,6 +125,51 @@ class Contributions(Dataset):
         """Read a CSV file (also .gz) or a Parquet file; the arguments are those of from_table."""
         return cls.from_table(open_file(path), **arguments)
 
+    @classmethod
+    def from_query(
+        cls,
+        database: Any,
+        text: str,
+        *,
+        rows: Names,
+        columns: Names,
+        support: Any = None,
+        outside: Outside = "refuse",
+    ) -> Contributions:
+        """Take the rows of ``SELECT row, column, weight`` from a :class:`tulle.Database`.
+
+        The individual is the owner of each row, as the database declares it; rows without an owner
+        are left out. Without a weight each row counts 1. Records stay where they are: the engine
+        adds up and clips, and only the clipped totals are fetched.
+
+        Raises:
+            InputError: as the class does, and when names of the grid do not fit the columns.
+            QueryError: when rows do not have one owner each, or the SELECT is not taken.
+
+        Example:
+            >>> import duckdb, tulle
+            >>> connection = duckdb.connect()
+            >>> _ = connection.execute(
+            ...     "CREATE TABLE trip AS SELECT * FROM (VALUES (1, 'a', 'b'), (1, 'b', 'a'), "
+            ...     "(2, 'a', 'b')) t(rider, origin, goal)")
+            >>> trips = tulle.Contributions.from_query(
+            ...     tulle.Database.connect(connection, owners={"trip": "rider"}),
+            ...     "SELECT origin, goal FROM trip", rows=["a", "b"], columns=["a", "b"])
+            >>> trips.totals().tolist()
+            [[0.0, 2.0], [1.0, 0.0]]
+        """
+        from tulle.matrices.contributions_query import QueryContributions
+
+        if not hasattr(database, "contributed"):
+            raise InputError(
+                "from_query reads from a tulle.Database, which knows whose the rows are; for "
+                "tables in memory use from_table."
+            )
+        source = database.contributed(text)
+        return QueryContributions(
+            source, rows=rows, columns=columns, support=support, outside=outside
+        )
+
     # --- custodian side ---------------------------------------------------------------------
 
     @property
@@ -159,6 +207,10 @@ class Contributions(Dataset):
         """
         return self._individual, self._cell, self._weight
 
+    def clipped(self, limits: Limits) -> Wholes | None:
+        """Return totals that were clipped where the records lie; None when they lie here."""
+        return None
+
     def sum_up(self, weight: Floats) -> Floats:
         """Add up one number for each entry into a matrix. Custodian side."""
         size = self.shape[0] * self.shape[1]
@@ -167,7 +219,7 @@ class Contributions(Dataset):
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> Contributions:
         """Return the entries that are chosen, on the same grid. Custodian side."""
-        made = type(self).__new__(type(self))
+        made = Contributions.__new__(Contributions)
         made._rows, made._columns, made._support = self._rows, self._columns, self._support
         made._keep(self._individual[chosen], self._cell[chosen], self._weight[chosen])
         return made
@@ -190,7 +242,12 @@ class Contributions(Dataset):
         return (self.part(self._individual != one) for one in np.unique(self._individual))
 
 
-def _read_support(support: Any, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+def read_support(support: Any, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+    """Check the public matrix of cells that anyone may contribute to.
+
+    Raises:
+        InputError: when it is not a matrix of yes and no of the grid's shape.
+    """
     if support is None:
         return None
     try:

@@ -52,7 +52,7 @@ def encode(
     Raises:
         InputError: when lengths differ, something is missing, or a record is outside the grid.
     """
-    individual = _number(given.individual)
+    individual = number_values(given.individual)
     row = _place(given.row, rows, "row", drop)
     column = _place(given.column, columns, "column", drop)
     weight = _weights(given.weight, len(individual))
@@ -86,7 +86,7 @@ def _arrow(values: Any, what: str) -> Any:
     return values
 
 
-def _number(values: Any) -> Wholes:
+def number_values(values: Any) -> Wholes:
     """Number the individuals in order of appearance."""
     coded = _arrow(values, "individual").dictionary_encode()
     return np.asarray(coded.indices).astype(np.int64)

@@ -45,7 +45,8 @@ class CoefficientLaw(ErrorLaw):
         reach = -NormalDist().inv_cdf(alpha / 2)
         if self.noise == "laplace":
             reach = max(reach, -math.log(alpha) / math.sqrt(2))
-        return reach * np.array(self.deviations) + np.abs(np.array(self.bias))
+        widths: Floats = reach * np.array(self.deviations) + np.abs(np.array(self.bias))
+        return widths
 
     def half_width(self, level: float) -> float:
         """Return the width of the least certain coefficient."""

@@ -76,9 +76,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise InputError("With a session, y is the name of the column to predict.")
         asked = self._question(question, target, None, tuple(map(str, self.sensitive)))
         self._take(
-            session.ask(
-                asked, epsilon=self._epsilon(), delta=self.delta, mechanism=self.mechanism
-            )
+            session.ask(asked, epsilon=self._epsilon(), delta=self.delta, mechanism=self.mechanism)
         )
 
     def _question(

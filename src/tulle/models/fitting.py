@@ -149,9 +149,7 @@ def minimise_logistic(
     return found
 
 
-def _objective(
-    features: Floats, labels: Floats, tilt: Floats, penalty: float, at: Floats
-) -> float:
+def _objective(features: Floats, labels: Floats, tilt: Floats, penalty: float, at: Floats) -> float:
     odds = features @ at
     loss = float(np.logaddexp(0.0, odds).sum() - labels @ odds)
     return loss + penalty / 2 * float(at @ at) + float(tilt @ at)

@@ -70,9 +70,7 @@ class Functional(MomentMechanism):
         frame = frame_for(terms)
         moved = functional_sensitivity(frame)
         unit_scale = moved / terms.epsilon
-        smallest = min(
-            *(min(row) for row in pair_weights(frame)), *target_weights(frame)
-        )
+        smallest = min(*(min(row) for row in pair_weights(frame)), *target_weights(frame))
         bits = choose_bits(terms.query, unit_scale / smallest, _LARGEST_SCALE)
         found = {
             "bits": bits,
@@ -80,9 +78,7 @@ class Functional(MomentMechanism):
             "scale": text(unit_scale * 4**bits),
         }
         if any(frame.sensitive):
-            found["attribute_epsilon"] = text(
-                min(attribute_sensitivity(frame), moved) / unit_scale
-            )
+            found["attribute_epsilon"] = text(min(attribute_sensitivity(frame), moved) / unit_scale)
         return found
 
     def spreads(self, terms: Terms, settings: Parameters) -> list[Fraction]:

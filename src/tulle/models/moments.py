@@ -97,9 +97,7 @@ class MomentMechanism(Mechanism):
         products, crossed = moments(frame, table, settings["bits"])
         return [int(entry) for entry in Places.of(frame).pack(products, crossed)]
 
-    def finish(
-        self, terms: Terms, settings: Parameters, frame: Frame, noisy: list[int]
-    ) -> Outcome:
+    def finish(self, terms: Terms, settings: Parameters, frame: Frame, noisy: list[int]) -> Outcome:
         """Return the model that noisy sums define; post-processing."""
         solution, variances = self._solve(terms, settings, frame, noisy)
         value = in_own_units(frame, solution.scaled * (2.0 if frame.logistic else 1.0))
@@ -117,9 +115,7 @@ class MomentMechanism(Mechanism):
         variances = self._variances(terms, settings, frame)
         return solve(frame, products, crossed, variances[0]), variances
 
-    def _variances(
-        self, terms: Terms, settings: Parameters, frame: Frame
-    ) -> tuple[Floats, Floats]:
+    def _variances(self, terms: Terms, settings: Parameters, frame: Frame) -> tuple[Floats, Floats]:
         spreads = self.spreads(terms, settings)
         known = {s: self.variance(s, int(settings["bits"])) for s in set(spreads)}
         products, crossed = np.zeros((frame.size, frame.size)), np.zeros(frame.size)
@@ -149,7 +145,10 @@ class MomentMechanism(Mechanism):
         solution = solve(frame, products, products @ at, noise)
         covariance = noise_covariance(at, noise, crossed)
         factor = 2.0 if frame.logistic else 1.0
-        return predicted(frame, solution.inverse, covariance, solution.penalty * at, factor, self)
+        short = flattening(frame, products, factor * at)
+        return predicted(
+            frame, solution.inverse, covariance, solution.penalty * at, factor, self, short
+        )
 
 
 def frame_for(terms: Terms) -> Frame:
@@ -185,6 +184,18 @@ def typical_moments(frame: Frame, like: Dataset | None) -> tuple[Floats, Floats]
     return np.diag(diagonal), np.full(frame.size, 1 / np.sqrt(frame.size))
 
 
+def flattening(frame: Frame, products: Floats, at: Floats) -> Floats:
+    """Return by how much the second-order logistic loss shortens coefficients, roughly.
+
+    Over log-odds of variance s² the logistic curve is sqrt(1 + pi·s²/8) times flatter than at 0.
+    """
+    if not frame.logistic or not frame.rows:
+        return np.zeros(frame.size)
+    start = int(frame.intercept)
+    spread = float(at[start:] @ products[start:, start:] @ at[start:]) / frame.rows
+    return np.asarray(at * (1 - 1 / np.sqrt(1 + np.pi * spread / 8)))
+
+
 def predicted(
     frame: Frame,
     inverse: Floats,
@@ -192,6 +203,7 @@ def predicted(
     pull: Floats,
     factor: float,
     mechanism: Any,
+    short: Floats | float = 0.0,
 ) -> Prediction:
     """Return the error to expect: of coefficients in own units, and the mean of the scaled ones."""
     scaled = factor * np.sqrt(np.diag(inverse @ covariance @ inverse))
@@ -201,7 +213,7 @@ def predicted(
     law = CoefficientLaw(
         mechanism.noise, tuple(deviations.tolist()), tuple((shape @ pull).tolist())
     )
-    mean = float(np.mean(np.sqrt(scaled**2 * 2 / np.pi) + pulled))
+    mean = float(np.mean(np.sqrt(scaled**2 * 2 / np.pi) + pulled + np.abs(short)))
     return Prediction(None, law, mean)
 
 
@@ -225,4 +237,3 @@ def choose_bits(query: Regression, largest: Fraction, limit: int) -> int:
             "features or bits."
         )
     return fine
-

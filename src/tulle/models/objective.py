@@ -103,9 +103,7 @@ class Objective(Mechanism):
         """Refuse budgets for which the noise cannot be drawn."""
         return
 
-    def _settings(
-        self, terms: Terms, frame: Frame, gap: Fraction, share: Fraction
-    ) -> Parameters:
+    def _settings(self, terms: Terms, frame: Frame, gap: Fraction, share: Fraction) -> Parameters:
         assert isinstance(terms.query, Regression)
         volume = share * terms.epsilon
         longest = frame.length_squared + frame.intercept
@@ -177,12 +175,12 @@ class Objective(Mechanism):
         # Near zero the curvature is a quarter of the sums of products; twice the least squares.
         at = 2 * least
         penalty = float(rational(settings["penalty"]))
-        inverse = np.linalg.inv(products / 4 + penalty * np.eye(frame.size))
         variance = self.deviation(float(rational(settings["spread"]))) ** 2
         output = self.deviation(float(rational(settings["output_spread"]))) ** 2
         curvature = products / 4 + penalty * np.eye(frame.size)
         # Noise on the minimiser is as noise on the slope, seen through the curvature.
         covariance = variance * np.eye(frame.size) + output * curvature @ curvature
+        inverse: Floats = np.linalg.inv(curvature).astype(np.float64)
         return predicted(frame, inverse, covariance, penalty * at, 1.0, self)
 
 
@@ -205,7 +203,9 @@ def near_minimum(
     for _ in range(8):
         found = minimise_logistic(features, positive, tilt, penalty, aim)
         slopes = expit(features @ found) - positive
-        columns = [float(np.sum(np.ascontiguousarray(features[:, j]) * slopes)) for j in range(len(found))]
+        columns = [
+            float(np.sum(np.ascontiguousarray(features[:, j]) * slopes)) for j in range(len(found))
+        ]
         gradient = np.array(columns) + penalty * found + tilt
         size = float(np.abs(found).sum())
         rounding = 2.0**-52 * (
@@ -235,4 +235,3 @@ def _short(value: Fraction) -> Fraction:
     """Round up to thirty binary digits."""
     mantissa, exponent = math.frexp(round_up(value))
     return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)
-

@@ -2,8 +2,9 @@
 
 A scaled row is z in [-1, 1]^d (and of length at most r), the target y in [-1, 1], the intercept's
 feature the constant 1. The coefficients of the quadratic objective are sums over people of
-z_i², z_i·z_j and z_i·y. The functional mechanism gives coefficient k noise of scale D / (w_k·epsilon),
-where D bounds the sum of w_k·|change of k|: one person's privacy loss is then at most epsilon.
+z_i², z_i·z_j and z_i·y. The functional mechanism gives coefficient k noise of scale
+D / (w_k·epsilon), where D bounds the sum of w_k·|change of k|: one person's privacy loss is then
+at most epsilon.
 With the weights of the polynomial (q for squares, 2q for products, l for terms with the target)
 this is the mechanism of Zhang et al. with noise of one scale on all monomials; weights times
 gamma for monomials with a sensitive feature give those 1/gamma times the noise.

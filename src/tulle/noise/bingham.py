@@ -98,7 +98,7 @@ def _envelope(matrix: Floats) -> tuple[Floats, float]:
         precision = matrix * (-2 / width)
         precision[np.diag_indices(len(matrix))] += 1
         try:
-            return np.linalg.cholesky(precision), width
+            return np.asarray(np.linalg.cholesky(precision), dtype=np.float64), width
         except np.linalg.LinAlgError:
             # The largest eigenvalue was underestimated; a wider envelope is as exact, and slower.
             width += max(abs(width) / 8, 1.0)
@@ -115,7 +115,7 @@ def _outline(matrix: Floats) -> tuple[Floats, int, float, float]:
     """Return the largest eigenvalues; of the others the number, mean and variance."""
     size = len(matrix)
     if size <= _WHOLE:
-        return np.linalg.eigvalsh(matrix), 0, 0.0, 0.0
+        return np.asarray(np.linalg.eigvalsh(matrix), dtype=np.float64), 0, 0.0, 0.0
     from scipy.sparse.linalg import eigsh
 
     leading = eigsh(matrix, k=_LEADING, which="LA", tol=1e-6, return_eigenvectors=False)
@@ -137,7 +137,8 @@ def _best_width(leading: Floats, rest: int, mean: float, variance: float) -> flo
     low, high = top + 1, top + 2.0 + len(leading) + rest
     while excess(high) > 0:
         high = top + 2 * (high - top)
-    for _ in range(100):
+    # Near enough is good enough: any width above twice the largest eigenvalue is exact.
+    while high - low > 1e-3 * (high - top):
         middle = (low + high) / 2
         low, high = (middle, high) if excess(middle) > 0 else (low, middle)
     return high

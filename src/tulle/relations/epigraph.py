@@ -102,6 +102,10 @@ class Epigraph:
         """Return None: every decision starts anew."""
         return None
 
+    def ceiling(self, tau: float) -> float:
+        """Return the total, which nobody's leaving raises."""
+        return math.fsum(self._heights(tau)) * tau * (1.0 + _ROUNDING)
+
     def decide(self, tau: float, level: int) -> bool:
         """Say whether D(tau) is at most level + eta, from a certificate either way."""
         target = float(level + self.eta)

@@ -66,6 +66,10 @@ class General:
         """Return None: enumeration needs no guess."""
         return None
 
+    def ceiling(self, tau: float) -> float:
+        """Return X itself."""
+        return self.value(tau)
+
     def decide(self, tau: float, level: int) -> bool:
         """Say whether deleting ``level`` participants can bring G down to the threshold."""
         return level >= self.count or self.bounding(self.count - level) <= tau

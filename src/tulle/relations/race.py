@@ -21,6 +21,9 @@ from tulle.relations.recursive import TruncationMechanism
 from tulle.relations.relation import Relation
 from tulle.relations.truncation import GAP, Truncation
 
+_UP = 1.0 + 2.0**-40
+"""Covers the rounding of a few products."""
+
 FAILURE = 0.1
 """The chance, in all, that some threshold's noise carries it above the truth."""
 
@@ -137,25 +140,59 @@ def run_race(
 ) -> tuple[float, Lane | None]:
     """Return the largest noisy, penalised value and its lane; zero and None if none is above zero.
 
-    Values grow with the threshold, so what the largest threshold gives bounds all the others:
-    lanes are tried in the order of that bound, and the rest is skipped when it cannot win.
+    All noise is drawn first. A lane whose value cannot reach the best so far, by a certain bound
+    from above, is not solved: the answer is the one that solving all lanes would give. Among equal
+    values the lane of the least threshold wins.
     """
     noises = [lane.draw(source) for lane in lanes]
-    ceiling = truncation.value(lanes[-1].tau, lanes[-1].gap) + lanes[-1].gap
-    hopes = [
-        lane.lattice.value(lane.lattice.snap(ceiling + lane.gap) + noise) - lane.penalty
-        for lane, noise in zip(lanes, noises, strict=True)
-    ]
-    best, winner = 0.0, None
-    for place in sorted(range(len(lanes)), key=lambda k: -hopes[k]):
-        if hopes[place] <= best:
-            break
+    outlook = Outlook(truncation)
+
+    def bid(place: int, value: float) -> float:
         lane = lanes[place]
-        point = lane.lattice.snap(truncation.value(lane.tau, lane.gap)) + noises[place]
-        value = lane.lattice.value(point) - lane.penalty
-        if value > best:
-            best, winner = value, lane
-    return best, winner
+        return lane.lattice.value(lane.lattice.snap(value) + noises[place]) - lane.penalty
+
+    left = {place: bid(place, outlook.ceiling(lane)) for place, lane in enumerate(lanes)}
+    best, winner = 0.0, None
+    while left:
+        place = max(left, key=lambda k: left[k])
+        hope = bid(place, outlook.ceiling(lanes[place]))
+        if hope < left[place]:
+            # Something learned since has lowered it: look again who leads.
+            left[place] = hope
+            continue
+        del left[place]
+        if hope <= 0.0 or hope < best:
+            break
+        value = bid(place, outlook.solve(lanes[place]))
+        if value > best or (value == best and winner is not None and place < winner):
+            best, winner = value, place
+    return best, None if winner is None else lanes[winner]
+
+
+class Outlook:
+    """Bounds from above on the values of all lanes, from those solved so far.
+
+    X grows with tau and is concave in it, so one value bounds all others: X(tau) is at most X(tau')
+    below tau', and at most tau/tau' times as much above.
+    """
+
+    def __init__(self, truncation: Truncation) -> None:
+        self.truncation = truncation
+        self.cheap: dict[float, float] = {}
+        self.solved: list[tuple[float, float]] = []
+
+    def ceiling(self, lane: Lane) -> float:
+        """Return a number that the lane's certified value is certainly not above."""
+        if lane.tau not in self.cheap:
+            self.cheap[lane.tau] = self.truncation.ceiling(lane.tau)
+        known = [bound * max(1.0, lane.tau / tau) for tau, bound in self.solved]
+        return min([self.cheap[lane.tau], *known]) * _UP + lane.gap
+
+    def solve(self, lane: Lane) -> float:
+        """Return the certified value of a lane, and remember it."""
+        value = self.truncation.value(lane.tau, lane.gap)
+        self.solved.append((lane.tau, value + lane.gap))
+        return value
 
 
 @registry.register("mechanism", "relation", "race")

@@ -31,6 +31,8 @@ import numpy as np
 
 from tulle.core.exact import Number
 from tulle.relations.packing import DeletionOracle, PackingProblem, solve
+from tulle.relations.packing.certificate import upper_bound
+from tulle.relations.packing.problem import check_threshold
 from tulle.relations.relation import Relation
 
 GAP = 0.01
@@ -58,6 +60,9 @@ class Truncation(Protocol):
     def estimate(self, tau: float) -> float | None:
         """Return a guess at D(tau) from what is known so far, if there is one."""
 
+    def ceiling(self, tau: float) -> float:
+        """Return a number that X(tau) is certainly not above, at the cost of one look."""
+
 
 @dataclass
 class _Packing:
@@ -72,6 +77,18 @@ class _Packing:
 
     def estimate(self, tau: float) -> float | None:
         return self.oracle.estimate(tau)
+
+    def ceiling(self, tau: float) -> float:
+        # Who is above tau pays the same share in every tuple; of k in a tuple, each a k-th.
+        sizes = np.diff(self.problem.offsets)
+        share = 1.0 / max(int(sizes.min(initial=1)), 1)
+        return upper_bound(
+            self.problem.offsets,
+            self.problem.participants,
+            self.problem.weights,
+            check_threshold(tau),
+            share * (self.problem.loads > tau),
+        )
 
 
 def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:

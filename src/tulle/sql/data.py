@@ -13,6 +13,7 @@ from tulle.core.errors import InputError, MissingExtraError
 from tulle.core.unit import Unit
 
 if TYPE_CHECKING:
+    from tulle.sql.contributed import Contributed
     from tulle.sql.engines.base import Engine
     from tulle.sql.queries import SqlQuery
     from tulle.sql.schema import Schema
@@ -153,6 +154,20 @@ class Database(Dataset):
     def rewritten(self, query: SqlQuery) -> str:
         """Return the statement that the engine would run for a question, for reading."""
         return query.rewrite(self._schema).text
+
+    def contributed(self, text: str, *, dialect: str = "duckdb") -> Contributed:
+        """Return the rows of ``SELECT row, column[, weight]``, each with its owner.
+
+        Custodian side: :meth:`tulle.Contributions.from_query` calls it.
+
+        Raises:
+            QueryError: when the SELECT is not taken, or rows do not have one owner each.
+        """
+        from tulle.sql.contributed import Contributed
+        from tulle.sql.queries import parse_statement
+
+        tree = parse_statement(text, dialect)
+        return Contributed(self._engine, self._schema, tree, self._gone)
 
     def neighbours(self, unit: str | Unit) -> Iterator[Database]:
         """Yield the database without each participant; additions are these pairs read backwards."""

@@ -46,7 +46,7 @@ class SqlQuery(Query):
     @cached_property
     def tree(self) -> Any:
         """The parsed statement; it is not to be changed."""
-        return _parse(self.text, self.dialect)
+        return parse_statement(self.text, self.dialect)
 
     @cached_property
     def line(self) -> str:
@@ -157,7 +157,7 @@ def sql(
         raise InputError(f"dialect must be one of {', '.join(DIALECTS)}; got {dialect!r}.")
     if isinstance(functions, str):
         raise InputError(f"functions must be a list of names, such as [{functions!r}].")
-    tree = _parse(text, dialect)
+    tree = parse_statement(text, dialect)
     allowed = tuple(sorted({name.lower() for name in functions}))
     public = _check_groups(groups)
 
@@ -201,7 +201,12 @@ def gather_tuples(database: Database, query: SqlQuery) -> Gathered:
     return gather(rewritten, database._engine.fetch(rewritten.text))
 
 
-def _parse(text: str, dialect: str) -> Any:
+def parse_statement(text: str, dialect: str) -> Any:
+    """Return the one statement that a text holds.
+
+    Raises:
+        QueryError: when it cannot be read, or is not one.
+    """
     try:
         import sqlglot
         from sqlglot.errors import SqlglotError

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from tulle.studio.tokens import new_name
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -22,7 +23,7 @@ class Job:
     """The study it belongs to, if any."""
     known: frozenset[str] = frozenset()
     """The debits that were in the ledger before it, so that cancelling can tell what it cost."""
-    identifier: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    identifier: str = field(default_factory=new_name)
     state: State = "waiting"
     fraction: float | None = None
     """How much is done, if that is known."""

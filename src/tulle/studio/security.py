@@ -9,12 +9,13 @@ come from the studio's own pages. Answers may not be framed, cached or read by o
 from __future__ import annotations
 
 import hmac
-import secrets
 from urllib.parse import parse_qs, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tulle.studio.tokens import new_key
 
 _COOKIE = "tulle_studio_{}"
 """Named by port: cookies do not tell ports apart, and two studios may run at once."""
@@ -42,11 +43,11 @@ class Door:
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self._cookie = _COOKIE.format(port)
         self._token: str | None = None
-        self._key = secrets.token_urlsafe(32)
+        self._key = new_key()
 
     def link(self) -> str:
         """Return a path with a token that opens the door once."""
-        self._token = secrets.token_urlsafe(32)
+        self._token = new_key()
         return "/?" + urlencode({"token": self._token})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from tulle.studio.inside import Inside
 from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
 from tulle.studio.questions import Asked
+from tulle.studio.tokens import new_name
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Study:
     place: str
     """The file, or the URL of a database."""
     ledger: Ledger
-    identifier: str = field(default_factory=lambda: secrets.token_urlsafe(6))
+    identifier: str = field(default_factory=new_name)
     worker: Worker = field(default_factory=lambda: Worker(Inside))
     account: str | None = None
     kind: str = "graph"

@@ -169,7 +169,7 @@ class Auto(Model):
         if "sequence" in parts:
             noisy("sequence", sorted_sequence(Degrees(), graph), 2)
         if "triangles" in parts:
-            seen["triangles"] = _triangles(graph, budget(settings, seen, "triangles"), source)
+            seen["triangles"] = draw_triangles(graph, budget(settings, seen, "triangles"), source)
         if "closure" in parts:
             limit = closure_limit(seen, settings)
             noisy("closure", closed_picks(graph, limit), limit + 2)
@@ -342,7 +342,8 @@ def ladder_settings(nodes: int, epsilon: Fraction) -> Parameters:
     }
 
 
-def _triangles(graph: Graph, epsilon: Fraction, source: Source | None) -> int:
+def draw_triangles(graph: Graph, epsilon: Fraction, source: Source | None) -> int:
+    """Return the number of triangles, drawn from a steep ladder; it may come out negative."""
     nodes = graph.node_count
     ladder = ladder_settings(nodes, epsilon)
     widths = ladder_widths(triangles(), graph, ladder)

@@ -57,6 +57,7 @@ class OneK(Model):
 
     name: ClassVar[str] = "synthetic_1k"
     model: ClassVar[str] = "1k"
+    anonymous: ClassVar[bool] = True
     title: ClassVar[str] = "a random graph with a private degree sequence"
     reference: ClassVar[str] = "Hay et al., ICDM 2009; Wang & Wu, TDP 2013"
     options: ClassVar[tuple[str, ...]] = ("form",)

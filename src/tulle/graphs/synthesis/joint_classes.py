@@ -53,6 +53,12 @@ class SoftClasses:
         worst = int((np.arange(1, len(self.lower)) * self._changes()).max(initial=0))
         return 2 * Fraction(worst, self.unit) + 1
 
+    def entry_change(self) -> Fraction:
+        """Return the largest d·(change of one membership) from degree d to d + 1."""
+        worst = int((np.arange(1, len(self.lower)) * self._changes()).max(initial=0))
+        # What one class loses another gains, so no entry moves by more than half.
+        return Fraction(worst, 2 * self.unit)
+
     def _changes(self) -> Wholes:
         """Return how far the membership moves in L1 from each degree to the next."""
         steps = np.diff(self.lower)

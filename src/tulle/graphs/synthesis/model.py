@@ -42,6 +42,13 @@ class Model(Mechanism):
     model: ClassVar[str]
     """The word a user names the model with; the mechanism is called ``synthetic_<model>``."""
 
+    anonymous: ClassVar[bool] = False
+    """Whether a node of the synthetic graph stands for no node in particular.
+
+    Such nodes are numbered at random: in order of degree, say, they would look alike to nodes
+    that are numbered by community, and a comparison would take that for knowledge.
+    """
+
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, Synthetic) and query.model == self.model and unit.name == "edge"
 
@@ -73,7 +80,10 @@ class Model(Mechanism):
         nodes = int(settings["nodes"])
         edges = np.empty((0, 2), dtype=np.int64)
         if nodes >= 2:
-            edges = self.generate(statistics, settings, afterwards(source))
+            random = afterwards(source)
+            edges = self.generate(statistics, settings, random)
+            if self.anonymous:
+                edges = random.permutation(nodes)[edges]
         return SyntheticGraph.from_edges(edges, nodes=nodes)
 
     @abstractmethod

@@ -13,6 +13,7 @@ from tulle.graphs.synthesis.joint_fit import JointDegrees
 from tulle.noise.afterwards import Random
 
 Wholes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 _TRIES = 24
 _WINDOW = 256
@@ -51,12 +52,13 @@ def realise_joint(joint: JointDegrees, random: Random, locality: float = 0.0) ->
 
 
 def place_edges(
-    between: Wholes, room: Wholes, sizes: Wholes, random: Random, locality: float
+    between: Wholes, room: Wholes, sizes: Wholes, random: Random, locality: float | Floats
 ) -> Wholes:
     """Return edges between kinds of nodes, as many as wanted between each two kinds.
 
     Nodes are numbered kind by kind; ``room`` says how many edges each may have. Kinds of nodes
-    with different room may be left with an edge that cannot be placed: it is left out.
+    with different room may be left with an edge that cannot be placed: it is left out. The
+    locality may differ by kind; an edge has the mean of those at its ends.
     """
     kinds = len(sizes)
     first, second = np.triu_indices(kinds)
@@ -70,7 +72,7 @@ def place_edges(
             np.array(room, dtype=np.int64),
             starts,
             random.random(kinds),
-            locality,
+            np.broadcast_to(np.asarray(locality, dtype=np.float64), (kinds,)).copy(),
             empty_set(len(chosen)),
             edges,
             random,
@@ -215,7 +217,7 @@ def _place(
         if random.random() < 0.5:
             one, other = other, one
         x, y = -1, -1
-        if locality > 0 and random.random() < locality:
+        if random.random() < (locality[one] + locality[other]) / 2:
             x = _pick(one, most, state, random)
             if x >= 0:
                 y = _find_near(x, one, other, nodes, state, turn, table)

@@ -1,0 +1,212 @@
+"""The audit's view of the models that count, flip or group edges, in closed form.
+
+Some parts depend on parts released before: how finely the order is cut, which blocks there are.
+Their proof is about one part given all earlier ones, so each is described for fixed earlier
+values: two blocks, in turn, and limits as small graphs have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from tulle.audit.bits import Coins
+from tulle.audit.kind import Description
+from tulle.audit.laws import Ladder, LaplaceVector, Law
+from tulle.audit.synthesis_case import SynthesisCase
+from tulle.core.exact import rational
+from tulle.core.mechanism import Parameters, Terms
+from tulle.graphs.data import Graph
+from tulle.graphs.isotonic import sorted_sequence
+from tulle.graphs.ladder import ladder_widths
+from tulle.graphs.queries import DegreeDistribution, Degrees, triangles
+from tulle.graphs.response import topology
+from tulle.graphs.sensitivity import cap
+from tulle.graphs.synthesis.auto import ladder_settings
+from tulle.graphs.synthesis.auto_parts import (
+    closed_picks,
+    member_counts,
+    mixing_sensitivity,
+    mixing_sum,
+    order_counts,
+    pair_counts,
+)
+from tulle.graphs.synthesis.communities import inner_degrees
+from tulle.graphs.synthesis.query import synthetic
+from tulle.graphs.synthesis.topm import coins_for
+
+FIXED_LIMIT = 2
+"""Where degrees are cut, and how often a pair may be picked, in the descriptions."""
+
+
+def laplace(truth: Any, epsilon: Fraction, sensitivity: int) -> LaplaceVector:
+    """Return Laplace noise of scale sensitivity / epsilon on a count or a vector of them."""
+    centre = tuple(int(entry) for entry in np.atleast_1d(truth))
+    return LaplaceVector(centre, (sensitivity / epsilon,) * len(centre), Fraction(sensitivity))
+
+
+def triangles_law(graph: Graph, epsilon: Fraction) -> Ladder:
+    """Return the ladder that the number of triangles is drawn from."""
+    settings = ladder_settings(graph.node_count, epsilon)
+    widths = ladder_widths(triangles(), graph, settings)
+    return Ladder(
+        int(triangles().truth(graph)),
+        tuple(widths.profile),
+        cap(triangles(), graph.node_count),
+        rational(settings["decay"]),
+        rational(settings["smoothing"]),
+    )
+
+
+def fixed_labels(graph: Graph) -> Any:
+    """Return two blocks, in turn."""
+    return np.arange(graph.node_count) % 2
+
+
+def describe_auto(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe every part, with what it follows from earlier parts held fixed."""
+    return Description(tuple(auto_laws(settings, graph).items()))
+
+
+def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
+    """Return the law of each part of auto."""
+    if int(settings["nodes"]) < 2:
+        return {}
+    schedule = "plain" if settings["blocks"] == "no" else "blocks"
+    epsilon = {name: rational(share) for name, share in settings["budgets"][schedule].items()}
+    labels = fixed_labels(graph)
+    # A part is counted only if it is measured.
+    counts: dict[str, Callable[[], tuple[Any, int]]] = {
+        "edges": lambda: (graph.edge_count, 1),
+        "order": lambda: (order_counts(graph, 2), 1),
+        "reached": lambda: (sorted_sequence(DegreeDistribution(), graph), 2),
+        "sequence": lambda: (sorted_sequence(Degrees(), graph), 2),
+        "closure": lambda: (closed_picks(graph, FIXED_LIMIT), FIXED_LIMIT + 2),
+        "mixing": lambda: (mixing_sum(graph, FIXED_LIMIT), mixing_sensitivity(FIXED_LIMIT)),
+        "members": lambda: (member_counts(graph, labels, 2), 2),
+        "pairs": lambda: (pair_counts(graph, labels, 2), 1),
+    }
+    laws: dict[str, Law] = {}
+    for name, spent in epsilon.items():
+        if name == "triangles":
+            laws[name] = triangles_law(graph, spent)
+        else:
+            truth, sensitivity = counts[name]()
+            laws[name] = laplace(truth, spent, sensitivity)
+    return laws
+
+
+def describe_top_m(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe the noisy number of edges, and the coins that go with a fixed number."""
+    if int(settings["nodes"]) < 2:
+        return Description(())
+    parts: list[tuple[str, Law]] = []
+    if "edges" not in settings:
+        parts.append(("edges", laplace(graph.edge_count, rational(settings["count"]), 1)))
+    edges = int(settings.get("edges", 1))
+    rates = coins_for(graph.node_count, edges, rational(settings["coins"]))
+    parts.append(("chosen", Coins(true_bits(graph), (rates.invent, float(rates.keep)))))
+    return Description(tuple(parts))
+
+
+def true_bits(graph: Graph) -> tuple[int, ...]:
+    """Return the bit of each pair."""
+    return tuple(int(bit) for bit in topology().truth(graph).bits())
+
+
+def describe_response_model(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a coin for each pair of nodes."""
+    if int(settings["nodes"]) < 2:
+        return Description(())
+    coins = Coins(true_bits(graph), (settings["invent"], settings["keep"]))
+    return Description((("packed", coins),))
+
+
+def describe_kronecker(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe noise on the sorted degrees and the ladder of triangles."""
+    if int(settings["nodes"]) < 2:
+        return Description(())
+    sequence = sorted_sequence(Degrees(), graph)
+    sensitivity = int(settings["sensitivity"])
+    spent = sensitivity / rational(settings["scale"])
+    parts: list[tuple[str, Law]] = [("degrees", laplace(sequence, spent, sensitivity))]
+    if epsilon := rational(settings["triangles"]):
+        parts.append(("triangles", triangles_law(graph, epsilon)))
+    return Description(tuple(parts))
+
+
+def describe_communities(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe each step, with the communities of the steps before held fixed."""
+    if int(settings["nodes"]) < 2:
+        return Description(())
+    groups = int(settings["groups"])
+    inner = rational(settings["inner"])
+    if groups == 1:
+        labels = np.zeros(graph.node_count, dtype=np.int64)
+        return Description((("inner", laplace(inner_degrees(graph, labels), inner, 2)),))
+    each = np.arange(graph.node_count) % groups
+    labels = fixed_labels(graph)
+    between = pair_counts(graph, labels, 2)[1:2]
+    return Description(
+        (
+            (
+                "groups",
+                laplace(pair_counts(graph, each, groups), rational(settings["groups_epsilon"]), 1),
+            ),
+            ("members", laplace(member_counts(graph, labels, 2), rational(settings["members"]), 2)),
+            ("inner", laplace(inner_degrees(graph, labels), inner, 2)),
+            ("between", laplace(between, inner, 1)),
+        )
+    )
+
+
+def bits_of(number: int, pairs: int) -> list[int]:
+    """Return the bits of a released pattern, the first pair first."""
+    return [(number >> place) & 1 for place in range(pairs)]
+
+
+def finish_chosen(terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
+    """Return how coins become the places of the chosen pairs."""
+    pairs = comb(int(settings["nodes"]), 2)
+    return lambda parts: tuple(np.flatnonzero(bits_of(int(parts[-1]), pairs)).tolist())
+
+
+def finish_packed(terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
+    """Return how coins become packed bits."""
+    pairs = comb(int(settings["nodes"]), 2)
+    return lambda parts: tuple(
+        np.packbits(np.array(bits_of(int(parts[-1]), pairs), dtype=np.uint8)).tolist()
+    )
+
+
+MODEL_CASES: dict[str, SynthesisCase] = {
+    "synthetic_auto": SynthesisCase(
+        (synthetic(), synthetic("auto", blocks="no"), synthetic("auto", parts="edges")),
+        synthetic("auto", parts="edges"),
+        describe_auto,
+    ),
+    "synthetic_topm": SynthesisCase(
+        (synthetic("topm"), synthetic("topm", edges=1), synthetic("topm", edges=3)),
+        synthetic("topm", edges=1),
+        describe_top_m,
+        finish_chosen,
+    ),
+    "synthetic_response": SynthesisCase(
+        (synthetic("response"),), synthetic("response"), describe_response_model, finish_packed
+    ),
+    "synthetic_kronecker": SynthesisCase(
+        (synthetic("kronecker"), synthetic("kronecker", triangles="no")),
+        synthetic("kronecker", triangles="no"),
+        describe_kronecker,
+    ),
+    "synthetic_communities": SynthesisCase(
+        (synthetic("communities"), synthetic("communities", size=1)),
+        synthetic("communities"),
+        describe_communities,
+    ),
+}
+"""The cases of this family, by the name of the mechanism."""

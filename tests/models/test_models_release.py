@@ -1,0 +1,224 @@
+"""Released models: exact sums, intervals that cover, plans, accuracy, JSON."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import tulle
+from tulle.core.errors import InputError, NoIntervalError
+from tulle.core.release import Release
+from tulle.core.session import plan_for
+from tulle.models import Model, Table, design, linear, logistic
+from tulle.models.design import frame_of, moments, whole_rows
+from tulle.models.fitting import minimise_logistic
+from tulle.models.objective import near_minimum
+
+LEVEL = 0.9
+SIGNIFICANCE = 1e-6
+MOMENTS = [("functional", 0.0), ("adassp", 1e-6)]
+
+
+def people(count, features=3, seed=0, **more):
+    generator = np.random.default_rng(seed)
+    x = generator.random((count, features)) * 2 - 1
+    x[:, 0] = 0.7 * x[:, -1] + 0.3 * x[:, 0]
+    slopes = generator.normal(size=features)
+    y = x @ slopes * 0.3 + 0.1 * generator.normal(size=count)
+    columns = {f"x{j}": x[:, j] * 5 + 10 for j in range(features)}
+    ill = generator.random(count) < 1 / (1 + np.exp(-6 * y))
+    return Table(
+        {**columns, "y": y * 100, "ill": ill.tolist()},
+        bounds={**dict.fromkeys(columns, (5, 15)), "y": (-100, 100)},
+        classes={"ill": [False, True]},
+        **more,
+    )
+
+
+NAMES = ["x0", "x1", "x2"]
+PAY, ILL = linear("y", NAMES), logistic("ill", NAMES)
+
+
+def test_sums_are_exact_also_across_parts(monkeypatch):
+    table = people(1000)
+    frame = frame_of(PAY, table.facts("row"), "row")
+    whole = moments(frame, table, 16)
+    monkeypatch.setattr(design, "_CHUNK", 7)
+    parts = moments(frame, table, 16)
+    features, target = whole_rows(frame, table, 16)
+    rows, targets = features.astype(int).tolist(), target.astype(int).tolist()
+    for i in range(frame.size):
+        assert (
+            whole[1][i] == parts[1][i] == sum(r[i] * t for r, t in zip(rows, targets, strict=True))
+        )
+        for j in range(frame.size):
+            assert whole[0][i, j] == parts[0][i, j] == sum(r[i] * r[j] for r in rows)
+
+
+def covered(table, query, runs, **terms):
+    truth = query.truth(table)
+    hits = 0
+    for _ in range(runs):
+        low, high = tulle.release(table, query, **terms).interval(LEVEL)
+        hits += bool(((low <= truth) & (truth <= high)).all())
+    return hits
+
+
+@pytest.mark.parametrize("unit", ["row", "participant"])
+@pytest.mark.parametrize(("mechanism", "delta"), MOMENTS)
+def test_intervals_cover(mechanism, delta, unit):
+    """At 100 runs a true coverage of 0.65 would be noticed with probability 0.8."""
+    runs = 100
+    hits = covered(
+        people(3000), PAY, runs, unit=unit, epsilon=1.0, delta=delta, mechanism=mechanism
+    )
+    assert binom.cdf(hits, runs, LEVEL) >= SIGNIFICANCE, f"{hits} of {runs}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize("count", [300, 20_000])
+@pytest.mark.parametrize("features", [1, 8])
+@pytest.mark.parametrize(("mechanism", "delta"), MOMENTS)
+def test_intervals_cover_elsewhere(mechanism, delta, features, count, epsilon):
+    runs = 400
+    query = linear("y", [f"x{j}" for j in range(features)])
+    table = people(count, features, seed=features)
+    terms = {"unit": "row", "epsilon": epsilon, "delta": delta, "mechanism": mechanism}
+    hits = covered(table, query, runs, **terms)
+    assert binom.cdf(hits, runs, LEVEL) >= SIGNIFICANCE, f"{hits} of {runs}"
+
+
+@pytest.mark.parametrize(("mechanism", "delta"), MOMENTS)
+def test_coefficients_come_near_the_truth(mechanism, delta):
+    table = people(100_000)
+    r = tulle.release(table, PAY, unit="row", epsilon=20.0, delta=delta, mechanism=mechanism)
+    truth = PAY.truth(table)
+    assert np.allclose(r.value, truth, rtol=0.05, atol=0.05 * np.abs(truth).max())
+
+
+@pytest.mark.parametrize("mechanism", ["objective_laplace", "objective_gaussian"])
+def test_logistic_coefficients_come_near_the_truth(mechanism):
+    table = people(100_000)
+    r = tulle.release(table, ILL, unit="row", epsilon=8.0, delta=1e-6, mechanism=mechanism)
+    truth = ILL.truth(table)
+    assert np.allclose(r.value[1:], truth[1:], atol=0.15 * np.abs(truth[1:]).max())
+
+
+def test_a_near_minimum_is_near():
+    generator = np.random.default_rng(2)
+    features = generator.random((2000, 4)) * 2 - 1
+    positive = generator.random(2000) < 0.3
+    tilt, penalty, tolerance = generator.normal(size=4) * 50, 0.5, 1e-3
+    found = near_minimum(features, positive, tilt, penalty, tolerance)
+    best = minimise_logistic(features, positive, tilt, penalty, 1e-10)
+    assert np.linalg.norm(found - best) <= tolerance / penalty
+
+
+def test_a_near_minimum_is_found_where_the_loss_is_flat_or_steep():
+    for tilt in (0.0, 1e-9, 1e9):
+        found = near_minimum(np.ones((3, 1)), np.array([True] * 3), np.array([tilt]), 1e-2, 1e-3)
+        slope = 3 * (1 / (1 + np.exp(-np.clip(found, -700, 700))) - 1) + 1e-2 * found + tilt
+        assert abs(slope[0]) <= 1e-3 + 1e-15 * tilt * 8
+
+
+def test_the_planner_chooses_by_rows_and_budget():
+    """Sums of products while noise decides; tilting the true loss once its shape does."""
+    few, many = people(300), people(100_000)
+    chosen = [
+        plan_for(table, ILL, unit="row", epsilon=1.0, delta=delta).mechanism
+        for table in (few, many)
+        for delta in (0.0, 1e-6)
+    ]
+    assert all(name.startswith("objective_") for name in chosen[2:]), chosen
+    pure = plan_for(many, ILL, unit="row", epsilon=1.0)
+    assert "adassp" in dict(pure.refused)
+    assert plan_for(many, PAY, unit="row", epsilon=1.0, delta=1e-6).mechanism == "adassp"
+    assert plan_for(many, PAY, unit="row", epsilon=1.0).mechanism == "functional"
+
+
+def test_predicted_errors_are_of_the_right_size():
+    """On a public stand-in the predicted mean error is within a factor of two of what is seen."""
+    table, other = people(20_000), people(20_000, seed=0)
+    frame = frame_of(PAY, table.facts("row"), "row")
+    for mechanism, delta in MOMENTS:
+        terms = {"unit": "row", "epsilon": 1.0, "delta": delta, "mechanism": mechanism}
+        plan = plan_for(table, PAY, like=other, **terms)
+        truth = PAY.truth(table)
+        errors = [np.abs(tulle.release(table, PAY, **terms).value - truth) for _ in range(40)]
+        scaled = np.mean(errors, axis=0)[1:] * 5 / 100
+        assert frame.count == len(scaled)
+        assert 0.5 < scaled.mean() / plan.chosen.prediction.mean_error < 2
+
+
+def test_without_public_rows_the_plan_says_nothing_and_about_helps():
+    plan = plan_for(people(100), PAY, unit="participant", epsilon=1.0)
+    assert plan.chosen.prediction.typical is None
+    guessed = plan_for(people(100, about=5000), PAY, unit="participant", epsilon=1.0)
+    assert guessed.chosen.prediction.typical is not None
+    assert guessed.chosen.settings == plan.chosen.settings
+
+
+def test_sensitive_features_get_more_noise():
+    hidden = linear("y", NAMES, sensitive=["x1"], gamma="0.1")
+    plan = plan_for(people(1000), hidden, unit="row", epsilon=1.0, delta=1e-6)
+    assert plan.mechanism == "functional"
+    chosen = plan.chosen
+    assert Fraction(chosen.settings["attribute_epsilon"]) < Fraction(1, 5)
+    mechanism = tulle.core.registry.mechanisms("table")["functional"]
+    spreads = sorted(set(mechanism.spreads(chosen.terms, chosen.settings)))
+    assert spreads[-1] == 20 * spreads[0]
+
+
+def test_releases_survive_json():
+    for query in (PAY, ILL):
+        r = tulle.release(people(500), query, unit="row", epsilon=1.0)
+        back = Release.from_json(r.to_json())
+        assert back.value.tolist() == r.value.tolist()
+        rows = {name: [6.0, 9.0] for name in NAMES}
+        assert Model.of(back).predict(rows).tolist() == Model.of(r).predict(rows).tolist()
+        if query is PAY:
+            assert np.allclose(back.interval(0.9), r.interval(0.9))
+        else:
+            with pytest.raises(NoIntervalError):
+                back.interval(0.9)
+
+
+def test_models_predict_from_columns_arrays_and_clip():
+    r = tulle.release(people(500), ILL, unit="row", epsilon=1.0)
+    model = Model.of(r)
+    columns = {"x0": [6.0, 99.0], "x1": [7.0, 99.0], "x2": [8.0, 99.0]}
+    array = np.array([[6.0, 7.0, 8.0], [15.0, 15.0, 15.0]])
+    assert model.probability(columns).tolist() == model.probability(array).tolist()
+    assert model.predict(array).dtype == bool
+    with pytest.raises(InputError, match="no column"):
+        model.predict({"x0": [1.0]})
+    with pytest.raises(InputError, match="3 features"):
+        model.predict(np.zeros((2, 2)))
+    pay = Model.of(tulle.release(people(500), PAY, unit="row", epsilon=1.0))
+    with pytest.raises(InputError, match="logistic"):
+        pay.probability(array)
+
+
+def test_budgets_beyond_the_samplers_are_refused_by_public_numbers():
+    table = people(10)
+    tiny = linear("y", NAMES, sensitive=["x0"], gamma=1e-6)
+    with pytest.raises(InputError, match="too many steps"):
+        tulle.release(table, tiny, unit="row", epsilon=1e-9, mechanism="functional")
+    with pytest.raises(InputError, match="delta is too small"):
+        tulle.release(
+            table, ILL, unit="row", epsilon=1.0, delta=1e-300, mechanism="objective_gaussian"
+        )
+    with pytest.raises(InputError, match="gap"):
+        tulle.release(table, ILL, unit="row", epsilon=1.0, mechanism="objective_laplace", gap=2)
+
+
+def test_noise_drowns_everything_but_the_intercept():
+    """A model of pure noise falls back to one prediction for all, near the mean."""
+    table = people(400)
+    found = [
+        tulle.release(table, PAY, unit="row", epsilon=0.02, mechanism="functional").value
+        for _ in range(30)
+    ]
+    assert np.isfinite(found).all()
