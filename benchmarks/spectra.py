@@ -15,6 +15,7 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
+from tulle.metrics.communities import average_f1, cover_of, mutual_information
 
 DELTA = 1e-6
 
@@ -25,10 +26,17 @@ CASES: list[tuple[str, int, float, str | None]] = [
     ("facebook_combined", 1, 1.0, "power"),
     ("facebook_combined", 1, 1.0, "power_pure"),
     ("facebook_combined", 5, 2.0, "power"),
+    ("facebook_combined", 1, 1.0, "gauss"),
+    ("facebook_combined", 1, 1.0, "bingham"),
+    ("facebook_combined", 1, 30.0, "bingham"),
+    ("facebook_combined", 1, 100.0, "bingham"),
     ("ca-GrQc", 1, 5.0, None),
     ("ca-GrQc", 1, 5.0, "power"),
     ("ca-GrQc", 1, 1.0, None),
     ("ca-GrQc", 1, 1.0, "power"),
+    ("ca-GrQc", 5, 2.0, None),
+    ("wiki-Vote", 1, 1.0, None),
+    ("lastfm-asia", 5, 2.0, None),
     ("ego-Twitter", 1, 1.0, None),
     ("ego-Twitter", 5, 1.0, None),
 ]
@@ -78,59 +86,124 @@ def compare() -> None:
     print_table("spectrum(k): cosines of principal angles with the true vectors", rows)
 
 
-def k_means(points: Any, k: int, rounds: int = 50) -> Any:
-    """Return a cluster for each point; the start is spread out, and everything is fixed."""
-    centres = points[[int(np.argmax(np.linalg.norm(points, axis=1)))]]
-    while len(centres) < k:
-        gaps = np.min(np.linalg.norm(points[:, None] - centres, axis=2), axis=1)
-        centres = np.vstack([centres, points[[int(np.argmax(gaps))]]])
-    nearest = np.zeros(len(points), dtype=np.int64)
-    for _ in range(rounds):
-        nearest = np.argmin(np.linalg.norm(points[:, None] - centres, axis=2), axis=1)
-        for place in np.unique(nearest):
-            centres[place] = points[nearest == place].mean(axis=0)
-    return nearest
+def truth_of_email(graph: tulle.Graph) -> Any:
+    """Return the department of each node of email-Eu-core."""
+    with _beside("email-Eu-core", "email-Eu-core.labels.csv").open(encoding="utf-8") as lines:
+        department = {row[0]: int(row[1]) for row in csv.reader(lines) if row[1].isdigit()}
+    return np.array([department[str(label)] for label in graph.labels])
 
 
-def mutual_information(one: Any, other: Any) -> float:
-    """Return the normalised mutual information of two partitions: 1 when they are the same."""
-    table = np.zeros((one.max() + 1, other.max() + 1))
-    np.add.at(table, (one, other), 1 / len(one))
-    left, right = table.sum(axis=1), table.sum(axis=0)
-    held = table > 0
-    shared = float(np.sum(table[held] * np.log(table[held] / np.outer(left, right)[held])))
-    entropy = [-float(np.sum(p[p > 0] * np.log(p[p > 0]))) for p in (left, right)]
-    return 2 * shared / sum(entropy)
+def truth_of_facebook(graph: tulle.Graph) -> list[Any]:
+    """Return the members of each of the ten ego networks that facebook_combined is made of."""
+    place = {str(label): index for index, label in enumerate(graph.labels)}
+    egos: dict[str, list[int]] = {}
+    path = _beside("facebook_combined", "facebook.ego_membership.csv")
+    with path.open(encoding="utf-8") as lines:
+        for node, ego in list(csv.reader(lines))[1:]:
+            egos.setdefault(ego, []).append(place[node])
+    return list(egos.values())
+
+
+def _beside(name: str, file: str) -> Path:
+    return Path(os.environ["TULLE_DATA"], name, file)
+
+
+def judged(found: Any, known: Any) -> dict[str, float]:
+    """Return how alike found communities are to a partition or a cover; -1 counts as a group."""
+    cover = _placed(found)
+    if isinstance(known, list):
+        return {"average F1": average_f1(cover, known)}
+    return {
+        "nmi": mutual_information(found, known),
+        "average F1": average_f1(cover, cover_of(known)),
+    }
+
+
+def _placed(found: Any) -> list[Any]:
+    return [group for group in cover_of(found) if found[group[0]] >= 0]
+
+
+EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+
+
+def community_rows() -> dict[str, list[dict[str, Any]]]:
+    """Cluster released embeddings, and compare with departments and ego networks."""
+    cases = [
+        ("email-Eu-core", 20, 42, truth_of_email),
+        ("facebook_combined", 10, 10, truth_of_facebook),
+    ]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, k, count, truth in cases:
+        path = find_data(name)
+        if path is None:
+            continue
+        graph = tulle.Graph.read(path, ignore=["direction"])
+        known = truth(graph)
+        rows: list[dict[str, Any]] = []
+        for epsilon in EPSILONS:
+            scores = []
+            for _ in range(3):
+                r = tulle.release(
+                    graph, tulle.spectrum(k), unit="edge", epsilon=epsilon, delta=DELTA
+                )
+                scores.append(judged(r.value.communities(count), known))
+            rows.append(
+                {
+                    "epsilon": epsilon,
+                    "informative": r.value.informative,
+                    "placed": int(np.sum(r.value.communities(count) >= 0)),
+                    **{way: float(np.mean([s[way] for s in scores])) for way in scores[0]},
+                }
+            )
+        true = tulle.spectrum(k).truth(graph)
+        rows.append(_line("true vectors", k, judged(true.communities(count), known)))
+        chance = np.random.default_rng(1).integers(0, count, graph.node_count)
+        rows.append(_line("chance", 0, judged(chance, known)))
+        found[f"communities of {name} from spectrum({k}), {count} asked for"] = rows
+    return found
 
 
 def communities() -> None:
-    path = find_data("email-Eu-core")
-    if path is None:
-        return
-    graph = tulle.Graph.read(path, ignore=["direction"])
-    labels = Path(os.environ["TULLE_DATA"], "email-Eu-core", "email-Eu-core.labels.csv")
-    with labels.open(encoding="utf-8") as lines:
-        table = list(csv.reader(lines))
-    department = {row[0]: int(row[1]) for row in table if row[1].isdigit()}
-    known = np.array([department[str(label)] for label in graph.labels])
-    k = 20
+    """Print how near communities from released embeddings are to the known ones."""
+    for title, rows in community_rows().items():
+        print_table(title, rows)
 
-    def clustered(vectors: Any) -> float:
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return mutual_information(k_means(vectors / np.maximum(lengths, 1e-9), 42), known)
 
-    true = tulle.spectrum(k).truth(graph).vectors
-    rows = [{"epsilon": "none (true)", "mechanism": "", "nmi": clustered(true)}]
-    for epsilon in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0):
-        r = tulle.release(graph, tulle.spectrum(k), unit="edge", epsilon=epsilon, delta=DELTA)
-        rows.append(
-            {"epsilon": epsilon, "mechanism": r.mechanism, "nmi": clustered(r.value.vectors)}
-        )
-    rng = np.random.default_rng(1)
-    rows.append(
-        {"epsilon": "chance", "mechanism": "", "nmi": clustered(rng.normal(size=true.shape))}
-    )
-    print_table(f"communities of email-Eu-core from spectrum({k}), 42 departments", rows)
+def picture(path: str, epsilon: float = 3.0) -> None:
+    """Draw communities against epsilon, and those of one release against the ego networks."""
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    for title, rows in community_rows().items():
+        name = title.split()[2]
+        colour = "tab:blue" if name.startswith("email") else "tab:orange"
+        for way, style in (("nmi", "-"), ("average F1", "--")):
+            if way in rows[0]:
+                curve = [row[way] for row in rows[: len(EPSILONS)]]
+                left.plot(EPSILONS, curve, style, marker="o", color=colour, label=f"{name}, {way}")
+                left.axhline(rows[-2][way], color=colour, linestyle=style, alpha=0.35)
+    left.set(xlabel="epsilon, per edge", ylabel="likeness to the known communities", ylim=(0, 1))
+    left.set_title("pale lines: from the true vectors")
+    left.legend(frameon=False)
+    data = find_data("facebook_combined")
+    assert data is not None
+    graph = tulle.Graph.read(data)
+    r = tulle.release(graph, tulle.spectrum(10), unit="edge", epsilon=epsilon)
+    groups = _placed(r.value.communities(10))
+    egos = sorted(truth_of_facebook(graph), key=len, reverse=True)
+    share = np.array([[len(np.intersect1d(g, e)) / len(g) for e in egos] for g in groups])
+    image = right.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    right.set_yticks(range(len(groups)), [f"{len(g):,}" for g in groups])
+    right.set_xticks(range(len(egos)), [f"{len(e):,}" for e in egos], rotation=45)
+    right.set(xlabel="ego networks, by size", ylabel="found communities, by size")
+    right.set_title(f"facebook_combined at epsilon = {epsilon:g}")
+    figure.colorbar(image, ax=right, label="share of a found community")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def _line(name: str, informative: int, scores: dict[str, float]) -> dict[str, Any]:
+    return {"epsilon": name, "informative": informative, "placed": "", **scores}
 
 
 def main() -> None:

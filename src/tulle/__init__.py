@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tulle.core.guarantee import Guarantee
     from tulle.core.ledger import Ledger
     from tulle.core.plan import Plan
+    from tulle.core.progress import watching
     from tulle.core.release import Release
     from tulle.core.session import Session, release
     from tulle.core.unit import Unit
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         triangles_per_node,
         triples_per_node,
     )
+    from tulle.graphs.synthesis.joint_query import joint_degrees
     from tulle.graphs.synthesis.query import synthetic
     from tulle.matrices.block_quantiles import block_bounds
     from tulle.matrices.contributions import Contributions
@@ -81,6 +83,7 @@ _HOMES = {
     "tulle.core.guarantee": ("Guarantee",),
     "tulle.core.ledger": ("Ledger",),
     "tulle.core.plan": ("Plan",),
+    "tulle.core.progress": ("watching",),
     "tulle.core.release": ("Release",),
     "tulle.core.session": ("Session", "release"),
     "tulle.core.unit": ("Unit",),
@@ -114,6 +117,7 @@ _HOMES = {
         "triangles_per_node",
         "triples_per_node",
     ),
+    "tulle.graphs.synthesis.joint_query": ("joint_degrees",),
     "tulle.graphs.synthesis.query": ("synthetic",),
     "tulle.matrices.block_quantiles": ("block_bounds",),
     "tulle.matrices.contributions": ("Contributions",),
@@ -131,6 +135,7 @@ announce("query", "graph", "tulle.graphs.queries")
 announce("query", "graph", "tulle.graphs.response")
 announce("query", "graph", "tulle.graphs.spectra")
 announce("query", "graph", "tulle.graphs.statistics")
+announce("query", "graph", "tulle.graphs.synthesis.joint_query")
 announce("query", "graph", "tulle.graphs.synthesis.query")
 announce("query", "database", "tulle.sql.queries")
 announce("mechanism", "database", "tulle.sql.mechanisms")
@@ -177,6 +182,7 @@ __all__ = [
     "Unit",
     "UnitError",
     "assortativity",
+    "attacks",
     "average_clustering",
     "block_bounds",
     "chains",
@@ -192,6 +198,7 @@ __all__ = [
     "edges_within",
     "eigenvalues",
     "genomes",
+    "joint_degrees",
     "k_triangles",
     "low_rank",
     "models",

@@ -1,16 +1,18 @@
 """Every bound on every small table, and the audit with its twins."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 from tulle.audit.failures import check_alike
 from tulle.audit.kind import kind_of
 from tulle.audit.table import BUDGETS, closed_form, drawn
 from tulle.audit.table import FAST as EFFORT
 from tulle.core import registry
+from tulle.genomes.exponential import round_epsilon
 from tulle.genomes.scores import (
     chi_square_sensitivity,
     chi_squares,
@@ -107,6 +109,30 @@ def test_output_laws_keep_the_guarantee(name, query):
 def test_draws_follow_the_closed_form(name):
     for finding in drawn(KIND, MECHANISMS[name], EFFORT):
         assert finding.passed, finding
+
+
+def composed_delta(rounds, span, epsilon):
+    """Return the largest delta at epsilon of rounds whose log-ratios span this much, exactly.
+
+    The extreme rounds take two log-ratios, t and t - span; t is searched on a grid.
+    """
+    worst = 0.0
+    for t in np.linspace(0, span, 203)[1:-1]:
+        other = (1 - np.exp(t - span)) / (np.exp(t) - np.exp(t - span))
+        chance = other * np.exp(t)
+        low = np.arange(rounds + 1)
+        losses = rounds * t - span * low
+        masses = binom.pmf(low, rounds, 1 - chance)
+        worst = max(worst, float((masses * np.maximum(0, -np.expm1(epsilon - losses))).sum()))
+    return worst
+
+
+@pytest.mark.parametrize("rounds", [1, 3, 10, 50])
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "1e-6"), ("3", "1e-4")])
+def test_rounds_of_the_exponential_mechanism_add_up(rounds, epsilon, delta):
+    one = float(round_epsilon(rounds, Fraction(epsilon), Fraction(delta)))
+    assert composed_delta(rounds, one, float(epsilon)) <= float(delta)
+    assert composed_delta(rounds, 1.6 * one, float(epsilon)) > float(delta)
 
 
 def test_neighbours_fail_alike():

@@ -1,5 +1,7 @@
 """Releases: the planner's choice, intervals that cover, what is computed from them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from genome_helpers import study
@@ -109,12 +111,12 @@ def test_chi_squares_beat_p_values():
     assert chi2.sf(max(truth - noise, 0), 1) < plans[1].half_width(0.95) / 10
 
 
-@pytest.mark.parametrize("mechanism", ["one_shot", "peeling", "laplace_top"])
+@pytest.mark.parametrize("mechanism", ["one_shot", "peeling", "laplace_top", "exponential"])
 @pytest.mark.parametrize("by", ["difference", "chi_square"])
 def test_strong_snps_are_found(mechanism, by):
     large = study(cases=600, controls=600, snps=40, missing=0.0)
     query = top_snps(2, by=by, scores=True)
-    release = tulle.release(large, query, unit="row", epsilon=20.0, mechanism=mechanism)
+    release = tulle.release(large, query, unit="row", epsilon=20.0, delta=1e-6, mechanism=mechanism)
     assert set(release.value["snps"]) == {"snp3", "snp7"}
     truth = dict(zip(query.truth(large)["snps"], query.truth(large)["scores"], strict=True))
     found = score_intervals(release, level=0.999999)
@@ -143,6 +145,16 @@ def test_selection_is_as_good_as_predicted():
 def test_the_planner_prefers_the_better_choice():
     plan = tulle.core.session.plan_for(STUDY, top_snps(3), unit="row", epsilon=1)
     assert [offer.mechanism for offer in plan.offers] == ["one_shot", "peeling"]
+
+
+def test_many_snps_are_cheaper_with_a_delta():
+    wide = study(snps=200)
+    plans = [
+        tulle.core.session.plan_for(wide, top_snps(count), unit="row", epsilon=1, delta=delta)
+        for count, delta in ((50, 1e-6), (50, 0), (3, 1e-6))
+    ]
+    assert [plan.mechanism for plan in plans] == ["exponential", "one_shot", "one_shot"]
+    assert plans[0].half_width(0.95) < plans[1].half_width(0.95) / 2
 
 
 def test_participants_need_a_ratio_or_counts():
@@ -193,6 +205,18 @@ def test_bad_questions_are_refused(call, text):
         call()
 
 
+@pytest.mark.parametrize("query", [allele_counts(), chi_squares(), top_snps(5)], ids=str)
+def test_noise_beyond_all_numbers_is_refused_before_anything_is_spent(query, tmp_path):
+    table = tulle.Genotypes(np.zeros((4, 200_000), dtype=np.int8), cases=[1, 1, 0, 0])
+    account = tulle.Ledger(tmp_path / "study.ledger").open("s", table, unit="row", epsilon=1)
+    if query.name == "top_snps":
+        assert account.ask(query, epsilon="1e-9").value["snps"]
+        return
+    with pytest.raises(QueryError, match="64-bit"):
+        account.ask(query, epsilon="1e-9")
+    assert account.remaining.epsilon == 1
+
+
 def test_an_empty_group_is_refused_by_public_facts():
     table = tulle.Genotypes([[0], [1]], cases=[1, 1])
     with pytest.raises(QueryError, match="at least one case and one control"):
@@ -202,3 +226,43 @@ def test_an_empty_group_is_refused_by_public_facts():
 def test_a_huge_ratio_is_made_smaller():
     weights = top_snps(1, ratio="0.333333333333").weights(None)
     assert max(weights) <= 1000
+
+
+def fits(noise, scale, cuts=16):
+    """Return the p-value of whole noise under discrete Laplace of this scale, in bins."""
+    from scipy.stats import chisquare, dlaplace
+
+    law = dlaplace(1 / float(scale))
+    edges = np.unique(law.ppf(np.linspace(0, 1, cuts + 1)[1:-1]))
+    chances = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
+    seen = np.bincount(np.searchsorted(edges, noise, side="left"), minlength=len(chances))
+    return chisquare(seen, chances * len(noise)).pvalue
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.7, 1.4])
+def test_the_noise_on_statistics_has_the_stated_scale(factor):
+    """And the same test rejects a scale that is a third off, either way."""
+    query = chi_squares([3])
+    truth = query.truth(STUDY)[0]
+    # So many statistics in one release that hardly any noise is cut off at zero.
+    release = tulle.release(STUDY, query, unit="row", epsilon=400.0)
+    step, scale = (float(Fraction(release.parameters[name])) for name in ("step", "scale"))
+    drawn = [tulle.release(STUDY, query, unit="row", epsilon=400.0).value[0] for _ in range(600)]
+    assert min(drawn) > 0
+    noise = np.rint(np.array(drawn) / step).astype(int) - round(truth / step)
+    assert (fits(noise, scale * factor) > 1e-6) == (factor == 1.0)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
+def test_the_noise_on_chosen_scores_has_the_stated_scale(factor):
+    single = study(cases=300, controls=300, snps=1, strong=(0,), missing=0.0)
+    query = top_snps(1, scores=True)
+    truth = query.truth(single)["scores"][0]
+    release = tulle.release(single, query, unit="row", epsilon=2.0)
+    scale = Fraction(release.parameters["score_scale"])
+    assert scale == 2  # two steps at half of epsilon 2
+    drawn = [
+        tulle.release(single, query, unit="row", epsilon=2.0).value["scores"][0] for _ in range(800)
+    ]
+    noise = np.array(drawn).astype(int) - int(truth)
+    assert (fits(noise, scale * Fraction(factor)) > 1e-6) == (factor == 1.0)

@@ -49,6 +49,9 @@ def test_people_have_no_order():
     [
         (([[0, 3]], {}), "row 0, column 1 is not 0, 1, 2 or missing"),
         (([[0, 0.5]], {}), "row 0, column 1"),
+        (([[0, np.inf]], {}), "row 0, column 1"),
+        (([[0], [-2]], {}), "row 1, column 0"),
+        ((np.array([[255]], dtype=np.uint8), {}), "row 0, column 0"),
         (([[0], [1, 2]], {}), "same length"),
         (([0, 1], {}), "got shape"),
         (([["a"]], {}), "whole numbers"),

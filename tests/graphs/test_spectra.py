@@ -13,13 +13,14 @@ from tulle.core.session import plan_for
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.generators import social_network
 from tulle.graphs.response import topology
-from tulle.graphs.spectra import Spectrum, adjacency, eigenvalues, shrink, spectrum
+from tulle.graphs.spectra import Spectrum, adjacency, eigenvalues, low_rank, shrink, spectrum
 from tulle.graphs.spectra_power import rho_for, whole_rows
-from tulle.graphs.spectra_response import FlippedMatrix, entry_noise, informative, noise_bulk
+from tulle.graphs.spectra_response import FlippedMatrix, core_of, entry_noise, noise_bulk
 from tulle.noise import SeededSource
 
 ITERATIVE = ["power", "power_pure"]
-EVERY = [*ITERATIVE, "spectral_response"]
+OFFERED = [*ITERATIVE, "spectral_response"]
+EVERY = [*OFFERED, "gauss"]
 
 
 def clique(nodes):
@@ -125,7 +126,8 @@ def test_a_release_is_orthonormal_and_travels(name, k):
     assert r.value.vectors.shape == (60, k)
     assert np.allclose(r.value.vectors.T @ r.value.vectors, np.eye(k), atol=1e-6)
     assert np.all(np.diff(r.value.values) <= 0)
-    assert r.guarantee.delta == (Fraction(1, 10**6) if name == "power" else 0)
+    assert r.guarantee.delta == (Fraction(1, 10**6) if name in ("power", "gauss") else 0)
+    assert 0 <= r.value.informative <= k
     assert Release.from_json(r.to_json()).value == r.value
     assert "eigenvalues" in repr(r)
 
@@ -155,7 +157,7 @@ def test_at_a_large_epsilon_the_first_vector_is_found(name):
 @pytest.mark.parametrize("name", EVERY)
 def test_two_groups_show(name):
     graph = two_groups()
-    epsilon = 20.0 if name == "power_pure" else 8.0
+    epsilon = {"power_pure": 20.0, "gauss": 60.0}.get(name, 8.0)
     r = tulle.release(graph, spectrum(2), unit="edge", epsilon=epsilon, delta=1e-6, mechanism=name)
     true = spectrum(2).truth(graph).vectors
     cosines = np.linalg.svd(true.T @ r.value.vectors, compute_uv=False)
@@ -184,6 +186,82 @@ def test_eigenvalues_by_hoffman_and_wielandt_would_need_more_noise():
     assert 2 <= moved < 2.01 < np.sqrt(16)
 
 
+def test_one_edge_moves_eigenvalues_by_at_most_root_two():
+    """Every graph of five nodes and every neighbour: squared L2 at most min(k, 2), reached."""
+    reached = np.zeros(5)
+    known = {}
+    for graph in all_graphs(5):
+        matrix = adjacency(graph).toarray().astype(float)
+        known[graph.edges().tobytes()] = np.linalg.eigvalsh(matrix)[::-1], graph
+    for values, graph in known.values():
+        for other in graph.neighbours("edge"):
+            there = known[other.edges().tobytes()][0]
+            reached = np.maximum(reached, np.cumsum((values - there) ** 2))
+    assert np.all(reached <= np.minimum(np.arange(1, 6), 2) + 1e-9)
+    assert reached[0] == pytest.approx(1)
+    assert reached[-1] == pytest.approx(2)
+
+
+def test_gaussian_eigenvalues_cover():
+    graph = social_network(60, seed=4)
+    true = eigenvalues(5).truth(graph)
+    hits = 0
+    for _ in range(60):
+        r = tulle.release(
+            graph, eigenvalues(5), unit="edge", epsilon=1.0, delta=1e-6, mechanism="eigen_gauss"
+        )
+        low, high = r.interval(0.9)
+        hits += bool(np.all((low <= true) & (true <= high)))
+    assert hits >= 40
+    assert r.guarantee.delta == Fraction(1, 10**6)
+    # In L1 all eigenvalues move by 2 whatever k, so Laplace noise is the smaller one here.
+    plan = plan_for(graph, eigenvalues(5), unit="edge", epsilon=1.0, delta=1e-6)
+    assert [offer.mechanism for offer in plan.offers] == ["eigen_laplace", "eigen_gauss"]
+    loose = plan_for(graph, eigenvalues(5), unit="edge", epsilon=0.5, delta=0.2)
+    assert loose.mechanism == "eigen_gauss"
+
+
+def test_low_rank_is_the_nearest_matrix_of_its_rank():
+    """A star has the eigenvalues r and -r: the largest two in size, not the largest two."""
+    star = Graph.from_edges([(0, v) for v in range(1, 10)], nodes=10)
+    true = low_rank(2).truth(star)
+    assert sorted(true.values) == pytest.approx([-3.0, 3.0])
+    assert np.allclose(true.matrix(), adjacency(star).toarray())
+    assert spectrum(2).truth(star).values == pytest.approx([3.0, 0.0], abs=1e-9)
+    for name in EVERY:
+        r = tulle.release(
+            star, low_rank(2), unit="edge", epsilon=4000.0, delta=1e-6, mechanism=name
+        )
+        off = np.linalg.norm(r.value.matrix() - adjacency(star).toarray())
+        assert off < (1.5 if name in ITERATIVE else 0.1), name
+        assert Release.from_json(r.to_json()).value == r.value
+    with pytest.raises(QueryError, match="at most 10"):
+        tulle.release(star, low_rank(11), unit="edge", epsilon=1.0)
+
+
+def test_a_core_reads_only_pairs_within_it():
+    """Two graphs that differ outside the core give the same release from the same coins."""
+    dense = [(u, v) for u in range(12) for v in range(u)]
+    one = Graph.from_edges(dense, nodes=40)
+    other = Graph.from_edges([*dense, (38, 39)], nodes=40)
+    drawn = [
+        tulle.release(
+            graph,
+            spectrum(1),
+            unit="edge",
+            epsilon=200.0,
+            mechanism="spectral_response",
+            core=12,
+            source=SeededSource(3),
+        )
+        for graph in (one, other)
+    ]
+    assert drawn[0].value == drawn[1].value
+    assert np.all(drawn[0].value.vectors[12:] == 0)
+    assert drawn[0].value.values[0] == pytest.approx(11, abs=0.01)
+    assert core_of(np.array([1, 5, 5, 0]), 2).tolist() == [1, 2]
+
+
 def test_flipped_matrix_is_unbiased_and_piecewise_the_same(monkeypatch):
     graph = social_network(70, seed=2)
     true = topology().truth(graph)
@@ -193,9 +271,14 @@ def test_flipped_matrix_is_unbiased_and_piecewise_the_same(monkeypatch):
     off = 0.2 * (np.ones((70, 70)) - np.eye(70))
     expected = (dense - off) @ columns / 0.6
     assert np.allclose(whole @ columns, expected, atol=1e-4)
-    monkeypatch.setattr("tulle.graphs.spectra_response._LARGEST_HELD", 10)
+    monkeypatch.setattr("tulle.graphs.spectra_response.LARGEST_HELD", 10)
     monkeypatch.setattr("tulle.graphs.spectra_response._PIECE", 16)
-    assert np.allclose(FlippedMatrix(true, 0.2) @ columns, expected, atol=1e-4)
+    pieces = FlippedMatrix(true, 0.2)
+    assert np.allclose(pieces @ columns, expected, atol=1e-4)
+    places = np.array([40, 3, 69, 11, 2])
+    for matrix in (whole, pieces):
+        part = matrix.part(places) @ np.eye(5)
+        assert np.allclose(part, ((dense - off) / 0.6)[np.ix_(places, places)], atol=1e-5)
 
 
 def test_the_noise_bulk_is_where_noise_ends():
@@ -208,17 +291,18 @@ def test_the_noise_bulk_is_where_noise_ends():
     top = np.linalg.eigvalsh(noisy)[-1]
     assert top == pytest.approx(noise_bulk(flip, 400), rel=0.05)
     assert entry_noise(flip) == pytest.approx(0.96, abs=0.005)
-    assert informative(np.array([100.0, 1.0]), {"bulk": noise_bulk(flip, 400)}) == 1
+    assert Spectrum(np.array([100.0, 1.0]), np.eye(2), noise_bulk(flip, 400) / 2).informative == 1
 
 
 def test_plans_choose_by_public_size_alone():
     small = plan_for(clique(30), spectrum(2), unit="edge", epsilon=1.0, delta=1e-6)
-    assert {offer.mechanism for offer in small.offers} == set(EVERY)
+    assert {offer.mechanism for offer in small.offers} == set(OFFERED)
     facts = {"nodes": 81_306}
     large = tulle.core.plan.make_plan(
         spectrum(1), kind="graph", facts=facts, unit=tulle.Unit.of("edge"), epsilon=1, delta=1e-6
     )
-    assert large.mechanism in ITERATIVE
+    assert large.mechanism == "spectral_response"
+    assert large.chosen.settings["core"] == 6000
     with pytest.raises(QueryError, match=r"Ask for spectrum\(2\)"):
         tulle.core.plan.make_plan(
             eigenvalues(2), kind="graph", facts=facts, unit=tulle.Unit.of("edge"), epsilon=1
@@ -270,5 +354,5 @@ def test_values_compare_and_multiply():
     assert hash(one) == hash(same)
     assert one != Spectrum(np.array([2.0]), np.array([[1.0], [0.0]]))
     assert one != 3
-    assert one.low_rank()[0, 0] == 3
+    assert one.matrix()[0, 0] == 3
     assert shrink(np.array([-3.0, 0.5, 2.0]), 1.0).tolist() == [-2.0, 0.0, 1.0]

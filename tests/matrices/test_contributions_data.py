@@ -105,3 +105,54 @@ def test_files_and_columns_that_are_not_there(tmp_path):
         tulle.Contributions.read(tmp_path / "none.csv", **NAMES, **GRID)
     with pytest.raises(InputError, match="no column 'when'"):
         tulle.Contributions.from_table(RECORDS, **(NAMES | {"weight": "when"}), **GRID)
+
+
+MATRIX = np.array([[0.0, 3.0, 1.0], [2.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("protect", "lost"),
+    [
+        ("edge", [[(0, 1)], [(0, 2)], [(1, 0)]]),
+        ("row", [[(0, 1), (0, 2)], [(1, 0)]]),
+        ("column", [[(0, 1)], [(0, 2)], [(1, 0)]]),
+    ],
+)
+def test_edges_rows_and_columns_are_individuals_too(protect, lost):
+    """Section II-B of the paper: the neighbours of a matrix lack one edge, row or column."""
+    from scipy.sparse import csr_array
+
+    for given in (MATRIX, MATRIX.tolist(), csr_array(MATRIX)):
+        made = tulle.Contributions.from_matrix(given, protect=protect)
+        assert made.totals().tolist() == MATRIX.tolist()
+        found = sorted(n.totals().tolist() for n in made.neighbours("participant"))
+        expected = []
+        for cells in lost:
+            left = MATRIX.copy()
+            left[tuple(zip(*cells, strict=True))] = 0
+            expected.append(left.tolist())
+        assert found == sorted(expected)
+
+
+def test_one_edge_pays_for_its_own_bound_and_a_row_for_its_total():
+    edge = tulle.Contributions.from_matrix(MATRIX, protect="edge")
+    r = tulle.release(edge, tulle.weights(bound=2, total=2), unit="participant", epsilon=1.0)
+    assert r.parameters["total"] * 2.0 ** r.parameters["exponent"] == 2
+    row = tulle.Contributions.from_matrix(MATRIX, protect="row")
+    wide = tulle.release(row, tulle.weights(bound=2), unit="participant", epsilon=1.0)
+    assert wide.parameters["total"] * 2.0 ** wide.parameters["exponent"] == 2 * MATRIX.size
+
+
+@pytest.mark.parametrize(
+    ("matrix", "protect", "message"),
+    [
+        ([[1, np.nan]], "row", "finite"),
+        ([1, 2], "row", "matrix of numbers"),
+        ([], "row", "matrix of numbers"),
+        ([["a"]], "row", "matrix of numbers"),
+        ([[1]], "node", "unit='node'"),
+    ],
+)
+def test_bad_matrices_are_refused_in_words(matrix, protect, message):
+    with pytest.raises(InputError, match=message):
+        tulle.Contributions.from_matrix(matrix, protect=protect)

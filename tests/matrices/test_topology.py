@@ -22,6 +22,7 @@ from tulle.graphs.response_estimates import (
     estimate_triangles,
     limit,
 )
+from tulle.noise import SeededSource
 from tulle.noise.xor import flip_probability
 
 GRAPH = social_network(60, seed=3)
@@ -201,3 +202,29 @@ def test_tiny_graphs():
         ),
         {},
     )["keep"] == pytest.approx(0.731, abs=1e-3)
+
+
+def test_xor_asked_of_a_graph_is_its_topology():
+    graph = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3)], nodes=6)
+    r = tulle.release(graph, tulle.xor(), unit="edge", epsilon=60.0)
+    assert r.mechanism == "response"
+    assert r.value == tulle.topology().truth(graph)
+    asked = [
+        tulle.release(graph, query, unit="edge", epsilon=1.0, source=SeededSource(4)).value
+        for query in (tulle.xor(), tulle.topology())
+    ]
+    assert asked[0] == asked[1]
+    reached = limit(tulle.release(graph, tulle.xor(), unit="edge", epsilon=1.0))
+    assert abs(reached.ones - 1) < 0.01
+    assert abs(reached.zeros - 1) < 0.01
+    for query in (tulle.xor("paper"), tulle.xor("general", pi=[[-1]])):
+        with pytest.raises(QueryError, match=r"tulle\.xor\(\)"):
+            tulle.release(graph, query, unit="edge", epsilon=1.0)
+    with pytest.raises(QueryError, match="per node"):
+        tulle.release(graph, tulle.xor(), unit="node", epsilon=1.0)
+
+
+def test_a_ledger_knows_that_both_are_one_question(tmp_path):
+    graph = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3)], nodes=6)
+    study = tulle.Ledger(tmp_path / "study.ledger").open("g", graph, unit="edge", epsilon=1)
+    assert study.ask(tulle.xor(), epsilon=1).value == study.ask(tulle.topology(), epsilon=1).value

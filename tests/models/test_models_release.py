@@ -134,8 +134,10 @@ def test_the_planner_chooses_by_rows_and_budget():
     assert all(name.startswith("objective_") for name in chosen[2:]), chosen
     pure = plan_for(many, ILL, unit="row", epsilon=1.0)
     assert "adassp" in dict(pure.refused)
-    assert plan_for(many, PAY, unit="row", epsilon=1.0, delta=1e-6).mechanism == "adassp"
-    assert plan_for(many, PAY, unit="row", epsilon=1.0).mechanism == "functional"
+    assert plan_for(many, PAY, unit="row", epsilon=1.0, delta=1e-6).mechanism == "functional"
+    wide = linear("y", [f"x{j}" for j in range(13)])
+    table = people(1000, 13)
+    assert plan_for(table, wide, unit="row", epsilon=1.0, delta=1e-6).mechanism == "adassp"
 
 
 def test_predicted_errors_are_of_the_right_size():

@@ -8,6 +8,8 @@ import pytest
 
 import tulle
 from tulle.graphs.generators import social_network
+from tulle.relations.recursive import REACH, THETA
+from tulle.sql.mechanisms import REACH as NEAR
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 
@@ -90,3 +92,63 @@ def test_plans_do_not_look_at_rows(friends: Any) -> None:
         if data is not None
     ]
     assert len(set(plans)) == 1
+
+
+def settings_of(database: Any, text: str, **options: Any) -> Any:
+    from tulle.core.exact import rational
+    from tulle.core.mechanism import Terms
+    from tulle.sql.mechanisms import DatabaseRecursive
+
+    unit = database.check_unit("participant")
+    terms = Terms(tulle.sql(text), unit, rational(1), rational(0), database.facts(unit))
+    return DatabaseRecursive().settings(terms, options)
+
+
+def test_thresholds_start_where_public_facts_say(friends: Any) -> None:
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE person (id INTEGER, age INTEGER); CREATE TABLE pay (who INTEGER, x DOUBLE);"
+        "CREATE TABLE edge (a INTEGER, b INTEGER)"
+    )
+    database = tulle.Database.connect(
+        connection,
+        owners={"person": "id", "pay": "who", "edge": ["a", "b"]},
+        ranges={"pay.x": (0, 500)},
+    )
+    found = {
+        text: (settings_of(database, text)["theta"], settings_of(database, text)["reach"])
+        for text in (
+            "SELECT COUNT(*) FROM person JOIN pay ON id = who",
+            "SELECT SUM(x / 2) FROM pay",
+            "SELECT SUM(2 * x) FROM pay",
+            "SELECT SUM(age) FROM person",
+            "SELECT COUNT(*) FROM person WHERE id IN (SELECT who FROM pay)",
+            "SELECT COUNT(*) FROM edge",
+            "SELECT COUNT(*) FROM pay p, pay q",
+        )
+    }
+    # One row adds at most this; a quotient's or an undeclared column's size is not known.
+    assert list(found.values()) == [
+        (1.0, NEAR),
+        (THETA, NEAR),
+        (1000.0, NEAR),
+        (THETA, NEAR),
+        (1.0, NEAR),
+        (THETA, REACH),
+        (THETA, REACH),
+    ]
+    asked = settings_of(database, "SELECT COUNT(*) FROM pay", theta=3, reach=5)
+    assert (asked["theta"], asked["reach"]) == (3.0, 5.0)
+
+
+def test_a_plain_count_is_accurate() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE person AS SELECT range AS id FROM range(5000)")
+    database = tulle.Database.connect(connection, owners={"person": "id"})
+    question = tulle.sql("SELECT COUNT(*) FROM person")
+    errors = [
+        abs(tulle.release(database, question, unit="participant", epsilon=1.0).value - 5000)
+        for _ in range(40)
+    ]
+    # Everyone has one row: noise of two rows over three quarters of epsilon, or a little more.
+    assert np.median(errors) < 8

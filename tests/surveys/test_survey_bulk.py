@@ -159,8 +159,8 @@ def test_zero_responses_are_refused() -> None:
     collection.add(perturb(form, {"a": [0], "b": [0], "c": [0]}))
     with pytest.raises(InputError, match="was not counted as a table"):
         collection.chi_square("a", "b")
-    with pytest.raises(InputError, match="counted alone"):
-        Collection(form, tables=[["a", "c"]])
+    with pytest.raises(InputError, match="counted alone or in pairs"):
+        Collection(form, tables=[["a", "b", "c"]])
     with pytest.raises(InputError, match="at least two responses"):
         collection.proportions("a", target="population")
 

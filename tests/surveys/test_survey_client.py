@@ -12,8 +12,9 @@ from itertools import combinations, product
 from pathlib import Path
 
 import pytest
-from survey_helpers import Laws, chi_square_p, is_private
+from survey_helpers import chi_square_p
 
+from tulle.audit.surveys import Laws, is_private
 from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError
 from tulle.surveys import (
     ClientAccount,

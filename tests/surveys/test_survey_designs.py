@@ -9,8 +9,8 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from survey_helpers import Laws, is_private, joint, laws_of, worst_ratio
 
+from tulle.audit.surveys import Laws, is_private, joint, laws_of, worst_ratio
 from tulle.core.errors import InputError
 from tulle.noise import TapeExhausted, TapeSource, uniform_below
 from tulle.surveys import (

@@ -7,17 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from survey_helpers import (
-    COVERAGE_RUNS,
-    Laws,
-    all_graphs,
-    covers,
-    graph_law,
-    is_private,
-    link_law,
-    worst_ratio,
-)
+from survey_helpers import COVERAGE_RUNS, covers
 
+from tulle.audit.surveys import Laws, all_graphs, graph_law, is_private, link_law, worst_ratio
 from tulle.core.errors import BudgetError, InputError, UnitError
 from tulle.surveys import ClientAccount, LinkForm, LinkReports, perturb_links, report_links
 from tulle.surveys.link_reports import links_to_keep

@@ -20,6 +20,7 @@ from tulle.audit.contributions import (
     describe,
     describe_choice,
     describe_run,
+    people_of,
 )
 from tulle.audit.contributions_laws import BlockVector, OneDraw
 from tulle.audit.kind import Description
@@ -180,6 +181,35 @@ class UnclippedGaussian(Unclipped):
         return Description((("totals", law),))
 
 
+class ReplacedByAnother(BlockTwin):
+    """Whoever is beyond the bounds is replaced by somebody who is within, as printed (I_0)."""
+
+    name: ClassVar[str] = "block_laplace, replaced by another's records"
+    fault: ClassVar[str] = "one participant's records are released once for each who is replaced"
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
+    questions: ClassVar[Sequence[Query]] = (ONE_BLOCK,)
+
+    def _centre(self, terms: Terms, settings: Parameters, dataset: Contributions) -> Any:
+        most = limits_from(terms, settings).total
+        people = people_of(dataset)
+        within = [person for person in people if sum(map(abs, person)) <= most]
+        model = within[0] if within else (0, 0)
+        kept = [person if sum(map(abs, person)) <= most else model for person in people]
+        return np.array(kept).reshape(-1, 2).sum(axis=0, keepdims=True)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Contributions)
+        honest = super().run(terms, settings, dataset, source)
+        moved = self._centre(terms, settings, dataset) - clip(dataset, limits_from(terms, settings))
+        return Outcome(honest.value + moved, None)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        law = describe("laplace", terms, settings, self._centre(terms, settings, dataset))
+        return Description((("totals", law),))
+
+
 class TwiceDelta(HalfGaussian):
     """Each of K blocks calibrated to delta_k = 2·delta / K, exactly (Balle & Wang 2018)."""
 
@@ -261,6 +291,7 @@ def contribution_twins() -> list[Twin]:
         SupportFromData,
         Unclipped,
         UnclippedGaussian,
+        ReplacedByAnother,
         TwiceDelta,
         Printed,
         FullBudgetEach,

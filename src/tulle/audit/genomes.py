@@ -66,6 +66,7 @@ QUESTIONS: dict[str, tuple[Asked, ...]] = {
     "laplace": (*_COUNTS, Asked(chi_squares(), "row"), Asked(p_values(), "row")),
     "one_shot": (*_TOP, *_SCORED),
     "peeling": (*_TOP, *_SCORED),
+    "exponential": (*_TOP, *_SCORED),
     "laplace_top": (*_TOP, *_SCORED),
 }
 """The questions on which each mechanism is examined."""

@@ -14,7 +14,9 @@ import numpy as np
 
 from tulle.audit.laws import Claim, Floats, Law, ratio
 
-Way = Literal["one_shot", "peeling", "laplace_top"]
+Way = Literal["one_shot", "peeling", "laplace_top", "exponential"]
+
+ORDERED = ("peeling", "exponential")
 Chosen = tuple[int, ...]
 
 
@@ -55,14 +57,16 @@ class Selection(Law):
 
 def outcomes(way: Way, options: int, count: int) -> list[Chosen]:
     """Return all that can be chosen: sets in order of place, or ordered choices."""
-    every = permutations if way == "peeling" else combinations
+    every = permutations if way in ORDERED else combinations
     return list(every(range(options), count))
 
 
 @lru_cache(maxsize=20_000)
 def _log_chances(way: Way, scores: tuple[int, ...], count: int, scale: Fraction) -> Floats:
     found = outcomes(way, len(scores), count)
-    if way == "peeling":
+    if way == "exponential":
+        logs = [_log_weighted(scores, chosen, float(scale)) for chosen in found]
+    elif way == "peeling":
         logs = [_log_order(scores, chosen, scale) for chosen in found]
     else:
         logs = [_log_set(way == "laplace_top", scores, chosen, scale) for chosen in found]
@@ -75,6 +79,16 @@ def _log_order(scores: tuple[int, ...], chosen: Chosen, scale: Fraction) -> floa
         subset = tuple(scores[option] for option in left)
         total += _log_set(False, subset, (left.index(place),), scale)
         left.remove(place)
+    return total
+
+
+def _log_weighted(scores: tuple[int, ...], chosen: Chosen, scale: float) -> float:
+    """Return the log-chance of an order when each choice has weight exp(score / scale)."""
+    total, left = 0.0, dict(enumerate(scores))
+    for place in chosen:
+        top = max(left.values())
+        weights = [math.exp((score - top) / scale) for score in left.values()]
+        total += (left.pop(place) - top) / scale - math.log(math.fsum(weights))
     return total
 
 

@@ -18,6 +18,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.genomes.data import Genotypes
+from tulle.genomes.exponential import Exponential
 from tulle.genomes.laplace import Laplace
 from tulle.genomes.laplace_top import LaplaceTop
 from tulle.genomes.one_shot import OneShot
@@ -187,6 +188,18 @@ class UnsplitPeeling(_WeakChoice):
         return honest | {"selection_scale": text(scale)}
 
 
+class SteepExponential(_WeakChoice):
+    """Weights that are four times as steep as the budget allows."""
+
+    name: ClassVar[str] = "exponential, a quarter of the scale"
+    fault: ClassVar[str] = "the rounds add up to more than epsilon and delta"
+    original: ClassVar[type[Mechanism]] = Exponential
+    mimics: ClassVar[str] = "exponential"
+    needs_delta: ClassVar[bool] = True
+    questions: ClassVar[Sequence[Query]] = QUESTIONS["exponential"]
+    factor: ClassVar[Fraction] = Fraction(1, 4)
+
+
 class FreeScores(GenomeTwin):
     """The scores of the chosen without noise of their own."""
 
@@ -214,5 +227,6 @@ def genome_twins() -> Sequence[Twin]:
         WeakOneShot(),
         WeakLaplace(),
         UnsplitPeeling(),
+        SteepExponential(),
         FreeScores(),
     ]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.audit.bits import Coins, number_of
+from tulle.audit.joint import JOINT_OPTIONS
 from tulle.audit.kind import Description, Kind
 from tulle.audit.laws import Ladder, LaplaceVector, Law
 from tulle.audit.projection import OPTIONS as PROJECTION_OPTIONS
@@ -306,7 +307,9 @@ class Audited(Kind):
 
     def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
         name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
-        return (SPECTRA_OPTIONS | STATISTICS_OPTIONS | PROJECTION_OPTIONS).get(name, ({},))
+        return (
+            SPECTRA_OPTIONS | STATISTICS_OPTIONS | PROJECTION_OPTIONS | JOINT_OPTIONS
+        ).get(name, ({},))
 
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
         if isinstance(query, PerNode):

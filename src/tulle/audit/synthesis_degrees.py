@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tulle.audit.kind import Description
-from tulle.audit.laws import LaplaceVector
-from tulle.audit.synthesis_case import SynthesisCase
+from tulle.audit.laws import Ladder, LaplaceVector
+from tulle.audit.synthesis_case import Coarse, SynthesisCase
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
 from tulle.graphs.data import Graph
 from tulle.graphs.isotonic import sorted_sequence
-from tulle.graphs.queries import DegreeDistribution
+from tulle.graphs.queries import DegreeDistribution, Triangles
+from tulle.graphs.sensitivity import cap
+from tulle.graphs.synthesis.clustering import class_triangles, class_widths, triangle_widths
 from tulle.graphs.synthesis.degrees import FORMS
 from tulle.graphs.synthesis.joint import classes_of
 from tulle.graphs.synthesis.query import synthetic
@@ -39,6 +41,30 @@ def describe_two_k(terms: Terms, settings: Parameters, graph: Graph) -> Descript
     )
 
 
+def describe_two_five_k(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe the statistics of ``2k`` and a ladder for each count of triangles."""
+    widths, most = class_widths(settings, graph)
+    triangles = ladder_law(
+        Triangles().truth(graph),
+        triangle_widths(settings, graph),
+        cap(Triangles(), graph.node_count),
+        settings,
+    )
+    rates = rational(settings["class_decay"]), rational(settings["class_smoothing"])
+    classes = [
+        (f"class {place}", Ladder(int(count), tuple(widths), most, *rates))
+        for place, count in enumerate(class_triangles(settings, graph).tolist())
+    ]
+    parts = (*describe_two_k(terms, settings, graph).parts, ("triangles", triangles), *classes)
+    return Description(tuple((name, Coarse(law)) for name, law in parts))
+
+
+def ladder_law(truth: int, widths: Sequence[int], most: int, settings: Parameters) -> Ladder:
+    """Return a ladder with the rates that the settings say."""
+    rates = rational(settings["decay"]), rational(settings["smoothing"])
+    return Ladder(int(truth), tuple(widths), most, *rates)
+
+
 def laplace(centre: Sequence[int], scale: Fraction, sensitivity: Fraction) -> LaplaceVector:
     """Return independent noise of one scale on every entry."""
     return LaplaceVector(tuple(centre), (scale,) * len(centre), sensitivity)
@@ -59,6 +85,12 @@ DEGREE_CASES: dict[str, SynthesisCase] = {
         ),
         synthetic("2k", step=1, joint_share="1/2"),
         describe_two_k,
+        PAIR,
+    ),
+    "synthetic_2.5k": SynthesisCase(
+        (synthetic("2.5k"), synthetic("2.5k", step=1, ratio=2, class_ratio=2)),
+        synthetic("2.5k", step=1, ratio=2, class_ratio=2),
+        describe_two_five_k,
         PAIR,
     ),
 }

@@ -11,16 +11,24 @@ import numpy as np
 
 from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
-from tulle.audit.synthesis_degrees import describe_one_k, describe_two_k, laplace
+from tulle.audit.synthesis_case import Coarse
+from tulle.audit.synthesis_degrees import (
+    describe_one_k,
+    describe_two_five_k,
+    describe_two_k,
+    laplace,
+)
 from tulle.audit.twins import Twin
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels import degrees
+from tulle.graphs.kernels import degrees, edge_triangles
+from tulle.graphs.synthesis.clustering import TwoFiveK
 from tulle.graphs.synthesis.degrees import OneK
 from tulle.graphs.synthesis.joint import TwoK, classes_of
+from tulle.graphs.synthesis.joint_classes import soft_classes
 from tulle.graphs.synthesis.model import Statistics
 from tulle.graphs.synthesis.query import synthetic
 from tulle.noise import discrete_laplace
@@ -103,6 +111,45 @@ class NonZeroTwoK(Twin, TwoK):
         return Description((degrees_part, (name, replace(law, scales=scales))))
 
 
+class DeletionsTwoFiveK(Twin, TwoFiveK):
+    """Class counts with the common neighbours of joined pairs only: what deletions move."""
+
+    name: ClassVar[str] = "synthetic_2.5k, deletions only"
+    mimics: ClassVar[str] = "synthetic_2.5k"
+    fault: ClassVar[str] = "an edge between two nodes that are not joined moves more"
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
+    questions: ClassVar[Sequence[Query]] = (synthetic("2.5k"),)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        *others, (name, last) = describe_two_five_k(terms, settings, dataset).parts
+        assert isinstance(last, Coarse)
+        common = int(edge_triangles(dataset).max(initial=0))
+        widths = tuple(
+            min(3 * (common + t) + 1, last.law.most) for t in range(len(last.law.widths))
+        )
+        return Description((*others, (name, Coarse(replace(last.law, widths=widths)))))
+
+
+class HalfTwoFiveK(Twin, TwoFiveK):
+    """Class counts that are charged as if they were one."""
+
+    name: ClassVar[str] = "synthetic_2.5k, classes at once"
+    mimics: ClassVar[str] = "synthetic_2.5k"
+    fault: ClassVar[str] = "a triangle is counted in up to three classes and paid for in one"
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+    questions: ClassVar[Sequence[Query]] = (synthetic("2.5k", class_ratio="3/2"),)
+
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+        honest = dict(super().prepare(terms, nodes, options))
+        count = soft_classes(nodes, rational(honest["class_ratio"])).count
+        for rate in ("class_decay", "class_smoothing"):
+            honest[rate] = text(rational(honest[rate]) * count)
+        return honest
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        return describe_two_five_k(terms, settings, dataset)
+
+
 def degree_twins() -> list[Twin]:
     """Return one of each twin."""
-    return [CutOneK(), HalfOneK(), HardTwoK(), NonZeroTwoK()]
+    return [CutOneK(), HalfOneK(), HardTwoK(), NonZeroTwoK(), DeletionsTwoFiveK(), HalfTwoFiveK()]

@@ -193,10 +193,13 @@ MODEL_CASES: dict[str, SynthesisCase] = {
         (synthetic("topm"), synthetic("topm", edges=1), synthetic("topm", edges=3)),
         synthetic("topm", edges=1),
         describe_top_m,
-        finish_chosen,
+        finish=finish_chosen,
     ),
     "synthetic_response": SynthesisCase(
-        (synthetic("response"),), synthetic("response"), describe_response_model, finish_packed
+        (synthetic("response"),),
+        synthetic("response"),
+        describe_response_model,
+        finish=finish_packed,
     ),
     "synthetic_kronecker": SynthesisCase(
         (synthetic("kronecker"), synthetic("kronecker", triangles="no")),

@@ -16,6 +16,7 @@ from tulle.audit.findings import Finding, merge
 from tulle.audit.fresh import check_fresh
 from tulle.audit.kind import Kind, is_audited, kind_of
 from tulle.audit.leaving import check_leaving, forget_one, goes_through_a_relation
+from tulle.audit.surveys import catch_twins, check_surveys
 from tulle.audit.twins import Twin
 from tulle.audit.world import World
 from tulle.core import registry
@@ -143,7 +144,20 @@ def run_audit(
             lines.extend(row for item in group for row in completeness(None, item))
             continue
         lines.extend(_audit_kind(kind_of(name), group, effort, tell, whole=mechanisms is None))
+    if mechanisms is None:
+        tell("survey designs")
+        lines.extend(_survey_rows())
     return AuditTable(tuple(lines))
+
+
+def _survey_rows() -> list[Row]:
+    """Return the rows of survey designs, which hold no data, and of their twins."""
+    rows = [_row(finding) for finding in merge(check_surveys())]
+    for twin in catch_twins():
+        verdict: Verdict = "MISSED" if twin.passed else "caught"
+        name = f"twin: {twin.mechanism}, {twin.query}"
+        rows.append(Row(name, "", twin.check, twin.cases, twin.figure, verdict))
+    return rows
 
 
 def _chosen(names: Sequence[str] | None) -> list[Mechanism]:

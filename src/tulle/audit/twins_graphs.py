@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.audit.graphs import DESCRIBERS, ladder_law, measured, vector, with_spread
+from tulle.audit.joint_twins import joint_twins
 from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
 from tulle.audit.projection import projection_twins
@@ -329,6 +330,7 @@ def graph_twins() -> list[Twin]:
         *statistics_twins(),
         *projection_twins(),
         *degree_twins(),
+        *joint_twins(),
         *model_twins(),
         *Scaled.all(),
         *Seeded.all(),

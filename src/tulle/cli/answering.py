@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tulle.cli.asking import Asking, Purse
-from tulle.cli.common import BAD_INPUT, print_json, printer, waiting, warn
+from tulle.cli.common import BAD_INPUT, print_json, printer, showing_progress, warn
 from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,19 +72,22 @@ def answer(
     again: bool,
     out: Path | None,
     as_json: bool,
+    after: Callable[[Release], Release] | None = None,
 ) -> None:
-    """Book the question, draw the answer, print and save it."""
+    """Book the question, draw the answer, print and save it; ``after`` is post-processing."""
     if purse is None:
-        with waiting("asking"):
+        with showing_progress("asking"):
             release = asking.release(dataset)
         warn(NO_LEDGER)
         left, kept = None, False
     else:
-        with waiting("asking"):
+        with showing_progress("asking"):
             book, session = purse.open(dataset, asking)
             before = {entry.digest for entry in book.debits(session.name)}
             release = asking.ask(session, again=again)
         left, kept = session.remaining, release.debit in before
+    if after is not None:
+        release = after(release)
     failure = _save(release, out)
     if as_json:
         print_json(_to_json(release, purse, kept, left))

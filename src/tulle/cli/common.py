@@ -195,3 +195,19 @@ def waiting(label: str) -> Iterator[Callable[[str], None]]:
         return
     with _console(stderr=True).status(label) as status:
         yield status.update
+
+
+@contextmanager
+def showing_progress(label: str) -> Iterator[None]:
+    """Show on a terminal how far the solvers are, with the gap they have certified.
+
+    These numbers are as private as the records: they go to the custodian's screen and nowhere
+    else. Without a terminal, nothing is shown and nothing is computed for showing.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from tulle.core.progress import watching
+
+    with waiting(label) as say, watching(lambda progress: say(f"{label} · {progress}")):
+        yield

@@ -10,13 +10,18 @@ import typer
 
 from tulle.cli import (
     ask,
+    attack,
     audit,
+    compare,
     demo,
     ledger,
+    matrix,
     plan,
     report,
     sql,
     studio,
+    survey,
+    synth,
 )
 from tulle.cli.common import BAD_INPUT, EXIT_CODES, print_json
 
@@ -31,8 +36,13 @@ app = typer.Typer(
 )
 app.command()(plan.plan)
 app.command()(ask.ask)
+app.command()(synth.synth)
+app.command()(compare.compare)
 app.add_typer(sql.app, name="sql")
+app.add_typer(matrix.app, name="matrix")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(survey.app, name="survey")
+app.add_typer(attack.app, name="attack")
 app.command()(audit.audit)
 app.command()(report.report)
 app.command()(studio.studio)

@@ -64,7 +64,7 @@ def present(dataset: Dataset, asking: Asking, public: str, *, as_json: bool, **m
 
 def show(out: Console, made: Plan) -> None:
     """Print the offers, one table for each question that is asked of the data."""
-    for part in made.parts or (made,):
+    for part in (*((made,) if made.offers else ()), *made.parts):
         if made.parts:
             out.print(f"  {part.query}", style="bold")
         out.print(table(part))

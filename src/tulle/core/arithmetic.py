@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from tulle.core.error_law import ErrorLaw, check_level
@@ -214,6 +215,17 @@ class SampledLaw(ErrorLaw):
         return self.sizes[min(int(check_level(level) * len(self.sizes)), len(self.sizes) - 1)]
 
 
+@lru_cache(maxsize=512)
+def _widths(law: ErrorLaw) -> tuple[float, ...]:
+    return tuple(law.half_width(level) for level in _LEVELS)
+
+
+@lru_cache(maxsize=512)
+def variance_of(law: ErrorLaw) -> float:
+    """Return a law's variance; a plan asks for the same one many times."""
+    return law.variance()
+
+
 def predict_error(
     tree: Tree,
     values: Mapping[str, float],
@@ -231,11 +243,9 @@ def predict_error(
     noisy, variances = {}, {}
     spread = _even_fractions(count)
     for name, law in laws.items():
-        levels = np.array(_LEVELS)
-        widths = np.array([law.half_width(level) for level in _LEVELS])
-        sizes = np.interp(next(spread), np.concatenate([[0.0], levels]), [0.0, *widths])
+        sizes = np.interp(next(spread), (0.0, *_LEVELS), (0.0, *_widths(law)))
         noisy[name] = values[name] + np.where(next(spread) < 0.5, -sizes, sizes)
-        variances[name] = law.variance()
+        variances[name] = variance_of(law)
     truth = estimate(tree, values, {})
     answers = np.clip(estimate(tree, noisy, variances), *reach)
     errors = np.abs(np.broadcast_to(answers, count.shape) - truth)

@@ -70,14 +70,21 @@ def _encode_array(array: Any) -> dict[str, Any]:
         return header | {"value": array.ravel().tolist()}
     import numpy as np
 
-    packed = zlib.compress(np.ascontiguousarray(array).tobytes(), 6)
+    flat = np.ascontiguousarray(array)
+    if array.dtype.itemsize == 1 and array.dtype.kind in "bu" and bool((array <= 1).all()):
+        # Eight zeros and ones to a byte: smaller, and much faster to compress.
+        header, flat = header | {"bits": True}, np.packbits(flat)
+    packed = zlib.compress(flat.tobytes(), 6)
     return header | {"packed": base64.b64encode(packed).decode("ascii")}
 
 
 def _decode_array(data: Mapping[str, Any]) -> Any:
     import numpy as np
 
-    if "packed" in data:
+    if data.get("bits"):
+        packed = np.frombuffer(zlib.decompress(base64.b64decode(data["packed"])), np.uint8)
+        flat = np.unpackbits(packed, count=int(np.prod(data["shape"]))).astype(data["dtype"])
+    elif "packed" in data:
         flat = np.frombuffer(zlib.decompress(base64.b64decode(data["packed"])), data["dtype"])
     else:
         flat = np.array(data["value"], dtype=data["dtype"])

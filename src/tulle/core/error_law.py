@@ -18,7 +18,7 @@ from tulle.core import registry
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text, widen_up
 
-_SLICES = 20
+_SLICES = 12
 """How many equally likely parts of a law stand for it when its variance is computed."""
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tulle.core import registry, validate
-from tulle.core.arithmetic import predict_error, slopes
+from tulle.core.arithmetic import predict_error, slopes, variance_of
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError
@@ -208,6 +208,7 @@ def make_plan(
         )
     epsilon = validate.epsilon(epsilon=epsilon)
     delta = validate.delta(delta=delta)
+    query = query.asked_of(kind)
     if kind_of(query) != kind:
         raise QueryError(f"{query} asks about a {kind_of(query)}, but the data is a {kind}.")
     if like is not None and like.kind != kind:
@@ -397,13 +398,14 @@ def _plan_expression(
     def plan(shares: Sequence[Fraction]) -> Split:
         parts = tuple(plan_leaf(leaf, share) for leaf, share in zip(leaves, shares, strict=True))
         law = _predict(tree, values, parts, limits)
-        return Split(tuple(shares), parts, float("inf") if law is None else law.half_width(0.5))
+        error = float("inf") if law is None else law.half_width(0.5)
+        return Split(tuple(shares), parts, error, law)
 
     def spreads(split: Split) -> list[float]:
         laws = _laws(split.plans)
         if laws is None or values is None:
             return [float("inf")] * len(leaves)
-        variances = {name: law.variance() for name, law in laws.items()}
+        variances = {name: variance_of(law) for name, law in laws.items()}
         return spreads_of(slopes(tree, values), variances, [str(leaf) for leaf in leaves])
 
     if values is None:
@@ -419,7 +421,7 @@ def _plan_expression(
         (),
         parts,
         next((part.stand_in for part in parts if part.stand_in), None),
-        _predict(tree, values, parts, limits),
+        split.law,
         split.shares,
     )
 

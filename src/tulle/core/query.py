@@ -38,6 +38,10 @@ class Query(ABC):
     def truth(self, dataset: Any) -> Any:
         """Return the true answer. Custodian side: this value is not private."""
 
+    def asked_of(self, kind: str) -> Query:
+        """Return the question as it is put to this kind of data: itself, unless it says so."""
+        return self
+
     def canonical(self) -> dict[str, Any]:
         """Return a JSON-able form; equal questions have equal forms."""
         return {"query": self.name} | {f.name: getattr(self, f.name) for f in fields(self)}

@@ -6,7 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tulle.core.error_law import ErrorLaw
 
 LEAST_SHARE = 0.01
 """No leaf gets less than this part of the budget: its error law is not known that far."""
@@ -22,6 +25,7 @@ class Split:
     shares: tuple[Fraction, ...]
     plans: tuple[Any, ...]
     error: float
+    law: ErrorLaw | None = None
 
 
 Planner = Callable[[Sequence[Fraction]], Split]

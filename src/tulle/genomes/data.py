@@ -245,9 +245,10 @@ def _read_cells(genotypes: Any) -> Cells:
         raise InputError(f"Genotypes are whole numbers; got an array of {values.dtype}.")
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), float(MISSING), values)
-    wrong = ~np.isin(values, (MISSING, 0, 1, 2))
-    if bool(wrong.any()):
-        row, column = np.argwhere(wrong)[0]
+    # Whole numbers from -1 to 2: looked at as a whole first, since tables are large.
+    fine = not values.size or bool(values.min() >= MISSING and values.max() <= 2)
+    if not fine or (values.dtype.kind == "f" and bool((values != np.floor(values)).any())):
+        row, column = np.argwhere(~np.isin(values, (MISSING, 0, 1, 2)))[0]
         raise InputError(
             f"The genotype in row {row}, column {column} is not 0, 1, 2 or missing (-1, NaN)."
         )

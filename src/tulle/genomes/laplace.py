@@ -24,6 +24,9 @@ from tulle.noise import Lattice, discrete_laplace
 FINENESS = Fraction(1, 256)
 """Step of the lattice as a share of the sensitivity of one entry."""
 
+LARGEST_SCALE = 2**47
+"""The samplers for arrays hold at most this scale."""
+
 
 @registry.register("mechanism", "genotypes", "laplace")
 class Laplace(Mechanism):
@@ -75,6 +78,7 @@ class Laplace(Mechanism):
             step = Lattice.for_scale(sensitivity, FINENESS).step
             entries = snps
             total = (sensitivity / step + 1) * snps
+        check_noise(total / terms.epsilon, terms)
         found = {
             "entries": entries,
             "sensitivity": text(sensitivity),
@@ -122,6 +126,19 @@ class Laplace(Mechanism):
         if isinstance(terms.query, AlleleCounts):
             return np.asarray(truth, dtype=np.int64)
         return np.asarray(Lattice(rational(settings["step"])).snap(truth), dtype=np.int64)
+
+
+def check_noise(scale: Fraction, terms: Terms) -> None:
+    """Refuse noise that 64-bit numbers cannot hold, before anything is spent.
+
+    Raises:
+        QueryError: by public facts alone.
+    """
+    if scale > LARGEST_SCALE:
+        raise QueryError(
+            f"{terms.query} would need noise of scale {float(scale):.2g} at this epsilon, which "
+            "64-bit numbers cannot hold. Ask about fewer SNPs, or spend more."
+        )
 
 
 def _law(settings: Parameters) -> LaplaceLaw:

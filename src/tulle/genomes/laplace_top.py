@@ -44,7 +44,9 @@ class LaplaceTop(TopMechanism):
     def offers(self, query: Query, unit: Unit) -> bool:
         return False
 
-    def selection_scale(self, count: int, sensitivity: int, epsilon: Fraction) -> Fraction:
+    def selection_scale(
+        self, count: int, sensitivity: int, epsilon: Fraction, delta: Fraction
+    ) -> Fraction:
         return 2 * count * sensitivity / epsilon
 
     def selection_law(self, settings: Parameters) -> SelectionLaw:

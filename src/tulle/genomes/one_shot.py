@@ -46,7 +46,9 @@ class OneShot(TopMechanism):
     title: ClassVar[str] = "one-sided noise on every score, once"
     reference: ClassVar[str] = "Durfee & Rogers, NeurIPS 2019"
 
-    def selection_scale(self, count: int, sensitivity: int, epsilon: Fraction) -> Fraction:
+    def selection_scale(
+        self, count: int, sensitivity: int, epsilon: Fraction, delta: Fraction
+    ) -> Fraction:
         return 2 * count * sensitivity / epsilon
 
     def selection_law(self, settings: Parameters) -> SelectionLaw:

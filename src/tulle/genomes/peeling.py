@@ -46,7 +46,9 @@ class Peeling(TopMechanism):
     title: ClassVar[str] = "one choice after another"
     reference: ClassVar[str] = "McKenna & Sheldon, NeurIPS 2020"
 
-    def selection_scale(self, count: int, sensitivity: int, epsilon: Fraction) -> Fraction:
+    def selection_scale(
+        self, count: int, sensitivity: int, epsilon: Fraction, delta: Fraction
+    ) -> Fraction:
         return 2 * count * sensitivity / epsilon
 
     def selection_law(self, settings: Parameters) -> SelectionLaw:

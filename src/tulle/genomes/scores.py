@@ -90,8 +90,9 @@ def chi_square_sensitivity(cases: int, controls: int) -> Fraction:
                 for place in (end, end + step)
             ]
             worst = max(worst, float(np.abs(ends[0] - ends[1]).max()))
-    # Floating-point errs by far less than a part in a thousand million.
-    return Fraction(worst * (1 + 1e-9)).limit_denominator(10**12) + Fraction(1, 10**9)
+    # The statistic is at most T and computed in a few roundings, here and on the data.
+    rounding = Fraction(2 * (cases + controls), 2**48) + Fraction(1, 10**9)
+    return Fraction(worst).limit_denominator(10**12) + rounding
 
 
 def difference_weights(cases: int, controls: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.genomes.data import Genotypes
-from tulle.genomes.laplace import FINENESS
+from tulle.genomes.laplace import FINENESS, check_noise
 from tulle.genomes.queries import TopSnps, groups_of
 from tulle.genomes.scores import (
     Wholes,
@@ -74,7 +74,9 @@ class TopMechanism(Mechanism):
         """Return the places of the chosen SNPs."""
 
     @abstractmethod
-    def selection_scale(self, count: int, sensitivity: int, epsilon: Fraction) -> Fraction:
+    def selection_scale(
+        self, count: int, sensitivity: int, epsilon: Fraction, delta: Fraction
+    ) -> Fraction:
         """Return the scale of the noise that chooses, for whole scores."""
 
     @abstractmethod
@@ -88,7 +90,8 @@ class TopMechanism(Mechanism):
         groups = groups_of(terms)
         moved, step, weights = _sensitivity(query, groups, terms.unit)
         share = SCORE_SHARE if query.scores else Fraction(0)
-        chosen = self.selection_scale(query.count, moved, terms.epsilon * (1 - share))
+        chosen = self.selection_scale(query.count, moved, terms.epsilon * (1 - share), terms.delta)
+        check_noise(chosen, terms)
         found: dict[str, Any] = {
             "snps": snps,
             "count": query.count,

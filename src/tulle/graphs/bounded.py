@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, LaplaceLaw
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
@@ -23,7 +23,7 @@ from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.local_counts import closing_weight
 from tulle.graphs.queries import Triangles
-from tulle.graphs.sensitivity import measure
+from tulle.graphs.sensitivity import measure, remembered
 from tulle.graphs.settings import node_count
 from tulle.graphs.statistics import Clustering, TrianglesPerNode, TriplesPerNode
 from tulle.graphs.statistics_profiles import CLOSING_GROWTH
@@ -33,6 +33,7 @@ Counts = npt.NDArray[np.int64]
 
 UNITS = 2**40
 BOUND_SHARE = Fraction(1, 3)
+_LARGEST_SCALE = 2**47
 _SHARES = tuple(Fraction(k, 20) for k in (1, 2, 3, 4, 5, 6, 8, 10))
 
 
@@ -45,7 +46,7 @@ def spread_of(query: Query, graph: Graph) -> int:
     """
     if isinstance(query, TrianglesPerNode):
         return measure(Triangles(), graph, 1).spread
-    return -(-closing_weight(graph) // CLOSING_GROWTH)
+    return -(-remembered(graph, closing_weight) // CLOSING_GROWTH)
 
 
 def reach_of(query: Query, spread: int, settings: Parameters) -> int:
@@ -76,6 +77,26 @@ def whole_numbers(query: Query, graph: Graph, settings: Parameters) -> Counts:
     whole, rest = np.divmod(triangles * first, triples)
     shares: Counts = whole * (units // first) + rest * (units // first) // triples
     return shares
+
+
+def usable_units(query: Query, nodes: int, epsilon: Fraction, units: int) -> int:
+    """Return the units, halved until noise on the widest bound can be drawn in bulk.
+
+    It depends on public numbers only, so that no graph fails where its neighbour does not.
+
+    Raises:
+        QueryError: when even whole numbers are too fine.
+    """
+    widest = largest_spread(query, nodes)
+    while units >= 1:
+        reach = reach_of(query, widest, {"units": units, "nodes": nodes})
+        if reach / epsilon <= _LARGEST_SCALE:
+            return units
+        units //= 2
+    raise QueryError(
+        f"epsilon is too small for {query} on {nodes:,} nodes: the noise could be larger than any "
+        "answer. Ask for a single number, such as tulle.average_clustering(), or spend more."
+    )
 
 
 def safe_shift(rate: Fraction, delta: Fraction) -> int:
@@ -144,9 +165,10 @@ class Bounded(Mechanism):
         if units > UNITS or units.bit_count() != 1:
             raise InputError(f"units must be a power of two up to 2^40; got {units!r}.")
         rate = terms.epsilon * share
+        nodes = node_count(terms)
         return {
-            "nodes": node_count(terms),
-            "units": units,
+            "nodes": nodes,
+            "units": usable_units(terms.query, nodes, terms.epsilon - rate, units),
             "epsilon_bound": text(rate),
             "epsilon_answer": text(terms.epsilon - rate),
             "shift": safe_shift(rate, terms.delta),

@@ -18,7 +18,13 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.graphs.bounded import Bounded, draw_bound, largest_spread, law_of
+from tulle.graphs.bounded import (
+    Bounded,
+    draw_bound,
+    largest_spread,
+    law_of,
+    usable_units,
+)
 from tulle.graphs.data import Graph
 from tulle.graphs.direct import Direct
 from tulle.graphs.kernels import degrees
@@ -109,7 +115,8 @@ class Decomposed(Mechanism):
             triangles = Bounded().settings(rest, chosen)
         else:
             # Without a delta the bound is the public one, and all that is left buys the noise.
-            triangles = {"units": 1, "epsilon_bound": "0", "epsilon_answer": text(rest.epsilon)}
+            whole = usable_units(TrianglesPerNode(), nodes, rest.epsilon, 1)
+            triangles = {"units": whole, "epsilon_bound": "0", "epsilon_answer": text(rest.epsilon)}
         return {
             **triangles,
             "nodes": nodes,

@@ -10,7 +10,7 @@ from tulle.core.mechanism import Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.queries import PatternQuery
+from tulle.graphs.queries import Edges, PatternQuery
 from tulle.graphs.subgraph_bundles import has_bundles
 from tulle.graphs.subgraph_packing import BundleTruncation
 from tulle.graphs.subgraph_relation import counts_subgraphs, relation_of
@@ -18,6 +18,10 @@ from tulle.relations.race import Race
 from tulle.relations.recursive import Recursive, TruncationMechanism
 from tulle.relations.relation import Relation
 from tulle.relations.truncation import Truncation
+
+
+EDGE_REACH = 4.0
+"""How far above the threshold found to truncate counts of edges."""
 
 
 class _OnCopies(TruncationMechanism):
@@ -71,6 +75,13 @@ class GraphRecursive(_OnCopies, Recursive):
         >>> tulle.release(square, tulle.triangles(), unit="node", epsilon=1.0).mechanism
         'recursive'
     """
+
+    def usual_reach(self, query: Query) -> float:
+        """Return less for edges: a node has as many as its degree, and of all else a power of it.
+
+        So the largest are less far above the threshold found.
+        """
+        return EDGE_REACH if isinstance(query, Edges) else super().usual_reach(query)
 
 
 @registry.register("mechanism", "graph", "race")

@@ -104,7 +104,14 @@ def estimate_triangles(release: Release) -> Estimate:
 
 
 def limit(release: Release) -> Limit:
-    """Return how near the release is to what its epsilon allows: 1 and 1 are the optimum."""
+    """Return how near the release is to what its epsilon allows: 1 and 1 are the optimum.
+
+    Example:
+        >>> import tulle
+        >>> graph = tulle.Graph.from_edges([(0, 1), (1, 2)], nodes=9)
+        >>> print(limit(tulle.release(graph, tulle.xor(), unit="edge", epsilon=1.0)))
+        keep 0.7311 <= e^1 · invent 0.2689: 100.00% of what is possible
+    """
     _topology(release)
     known = release.parameters
     epsilon = float(release.guarantee.epsilon or 0)

@@ -59,6 +59,12 @@ class Spectrum:
         made: Floats = (self.vectors * self.values) @ self.vectors.T
         return made
 
+    def communities(self, count: int | None = None) -> npt.NDArray[np.int64]:
+        """Return the community of each node, or -1: see ``find_communities``. Costs nothing."""
+        from tulle.graphs.spectra_communities import find_communities
+
+        return find_communities(self, count)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spectrum):
             return NotImplemented
@@ -226,6 +232,8 @@ def decompose(graph: Graph, k: int, *, by_size: bool = False) -> Spectrum:
     """
     matrix = adjacency(graph).astype(np.float64)
     count = graph.node_count
+    if not graph.edge_count:
+        return Spectrum(np.zeros(k), np.eye(count, k))
     if count <= 1000 or k > count // 4:
         values, vectors = np.linalg.eigh(matrix.toarray())
     else:

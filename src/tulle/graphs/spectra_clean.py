@@ -20,8 +20,8 @@ LARGEST_HELD = 6_000
 """Up to this many nodes a matrix, or a part of one, is held as floats."""
 
 _PLAIN, _INSIDE, _SPARSE, _LAST = 8, 10, 5, 5
-"""Rounds: plain ones; cleaned ones inside a core, with columns to spare; then on all nodes with
-columns to spare; then with those that are asked for.
+"""Rounds: plain ones of a block Krylov search; cleaned ones inside a core, with columns to spare;
+then on all nodes with columns to spare; then with those that are asked for.
 
 An eigenvalue just above half the bulk hardly stands out at first; once entries are cleaned it
 does, so columns must not be dropped before.
@@ -29,6 +29,9 @@ does, so columns must not be dropped before.
 
 _THRESHOLD = 2.0
 _SMALLEST_CORE = 32
+_SOLVED = 300
+"""Up to this many nodes a part is decomposed whole."""
+
 _GROWTH = 1.6
 _MARGIN = 3.0
 """By how many of its own fluctuations an eigenvalue must leave the bulk to count."""
@@ -77,14 +80,10 @@ def decompose_noisy(
     nodes = matrix.nodes
     spare = min(5 * k + 5, 25)
     order = np.arange(nodes) if degrees is None else np.argsort(-degrees, kind="stable")
-    best, core, inside = -1.0, order, np.zeros((nodes, 0))
+    best, core, inside = (-1.0, 0.0), order, np.zeros((nodes, 0))
     for size in _sizes(nodes, 2 * (k + spare), by_degree=degrees is not None):
         part = matrix if size == nodes else matrix.part(order[:size])
-        columns, _ = np.linalg.qr(public_signs(size, min(k + spare, size)))
-        # Columns that span everything already cannot be turned towards anything.
-        for _ in range(_PLAIN if columns.shape[1] < size else 0):
-            columns, _ = np.linalg.qr(part @ columns)
-        values, vectors = _ritz(part, columns, by_size)
+        values, vectors = _search(part, min(k + spare, size), by_size)
         left = _left(values[:k], part.noise, size, by_size)
         if left > best:
             best, core, inside = left, order[:size] if size < nodes else np.arange(nodes), vectors
@@ -103,6 +102,30 @@ def decompose_noisy(
     return Spectrum(np.clip(values, -most, most), oriented(vectors), level)
 
 
+def _search(part: NoisyMatrix, width: int, by_size: bool) -> tuple[Floats, Floats]:
+    """Return the leading values and vectors of a part: whole, or by a block Krylov search."""
+    size = part.nodes
+    if size <= max(_SOLVED, _PLAIN * width):
+        values, vectors = np.linalg.eigh(part @ np.eye(size))
+        order = leading(values, by_size)[:width]
+        return values[order], vectors[:, order]
+    block, _ = np.linalg.qr(public_signs(size, width))
+    basis, images = block, []
+    for turn in range(_PLAIN):
+        image = part @ block
+        images.append(image)
+        if turn < _PLAIN - 1:
+            # Twice is enough: the block is then orthogonal to the basis up to rounding.
+            for _ in range(2):
+                image = image - basis @ (basis.T @ image)
+            block, _ = np.linalg.qr(image)
+            basis = np.concatenate([basis, block], axis=1)
+    within = basis.T @ np.concatenate(images, axis=1)
+    values, turned = np.linalg.eigh((within + within.T) / 2)
+    order = leading(values, by_size)[:width]
+    return values[order], basis @ turned[:, order]
+
+
 def _sizes(nodes: int, least: int, *, by_degree: bool) -> list[int]:
     """Return sizes of cores to try, growing, and all nodes."""
     sizes: list[int] = []
@@ -113,18 +136,20 @@ def _sizes(nodes: int, least: int, *, by_degree: bool) -> list[int]:
     return [*sizes, nodes]
 
 
-def _left(values: Floats, noise: float, size: int, by_size: bool) -> float:
-    """Return what is left of true eigenvalues, from those of the noisy matrix.
+def _left(values: Floats, noise: float, size: int, by_size: bool) -> tuple[float, float]:
+    """Return what is left of true eigenvalues, and how far the first is out of the bulk.
 
     A true value v shows as v + s²n/v, outside the bulk 2s·sqrt(n) of the noise, and its vector
     with a cosine of sqrt(1 - s²n/v²) (Benaych-Georges & Nadakuditi 2011). The sum of v times the
-    cosine is returned.
+    cosine is returned; where nothing is out for certain, the second figure decides.
     """
     seen = np.abs(values) if by_size else values
     bulk = 2 * noise * math.sqrt(size)
-    out = seen > bulk + _MARGIN * noise * size ** (-1 / 6)
+    # Without noise, at a huge epsilon, everything is out.
+    out = (seen - bulk) / max(noise * size ** (-1 / 6), 1e-9)
     true = (seen + np.sqrt(np.maximum(seen**2 - bulk**2, 0.0))) / 2
-    return float(np.sqrt(np.maximum(true**2 - bulk**2 / 4, 0.0))[out].sum())
+    left = np.sqrt(np.maximum(true**2 - bulk**2 / 4, 0.0))
+    return float(left[out > _MARGIN].sum()), float(out[0])
 
 
 def _cleaned(matrix: NoisyMatrix, columns: Floats, rounds: int) -> Floats:

@@ -20,7 +20,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.kernels import count_triangles, degrees, triangles_per_node
 from tulle.graphs.local_counts import FINE, chain_weight, closing_weight
 from tulle.graphs.queries import Edges, Stars, Triangles
-from tulle.graphs.sensitivity import Profile, measure
+from tulle.graphs.sensitivity import Profile, measure, remembered
 from tulle.graphs.statistics import (
     AverageClustering,
     Chains,
@@ -51,7 +51,7 @@ def position(query: Statistic, graph: Graph, units: int) -> int:
     """Return the true value in multiples of 1/units, rounded down. Custodian side."""
     if isinstance(query, Transitivity):
         paths = Stars(2).truth(graph)
-        return 3 * count_triangles(graph) * units // paths if paths else 0
+        return 3 * remembered(graph, count_triangles) * units // paths if paths else 0
     if isinstance(query, NodeClustering):
         degree = int(degrees(graph)[place_of(graph, query.node)]) if graph.node_count else 0
         triangles = TrianglesAt(query.node).truth(graph) if degree > 1 else 0
@@ -96,7 +96,7 @@ def _transitivity(graph: Graph, units: int, length: int) -> list[int]:
     closing = measure(Triangles(), graph, length).profile
     paths = measure(Stars(2), graph, length).profile
     left = Stars(2).truth(graph)
-    value = 3 * count_triangles(graph) * units // left + 1 if left else 0
+    value = 3 * remembered(graph, count_triangles) * units // left + 1 if left else 0
     rows = []
     for c, w in zip(closing, paths, strict=True):
         left -= w
@@ -127,7 +127,7 @@ def _average_clustering(graph: Graph, units: int, length: int) -> list[int]:
     change is at most 4/3, as a node of degree 1 has no triangle; the weight starts at 5/3 because
     with one common neighbour it may be 3.
     """
-    start = closing_weight(graph)
+    start = remembered(graph, closing_weight)
     nodes = max(graph.node_count, 1)
     # Rounding of the sum: less than one part of 2^64 for each degree that occurs.
     return [
@@ -209,7 +209,7 @@ def _assortativity(graph: Graph, units: int, length: int) -> list[int]:
     sums = _degree_moments(graph)
     top, left = sums.correlation()
     largest = int(degrees(graph).max(initial=0))
-    chain = chain_weight(graph)
+    chain = remembered(graph, chain_weight)
     stars = measure(Stars(2), graph, length).profile
     bound = 2 * units
     size = abs(top) * units // left + 1 if left > 0 else units

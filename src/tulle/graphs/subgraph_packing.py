@@ -11,6 +11,7 @@ import scipy.optimize
 
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number
+from tulle.core.progress import report
 from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.queries import Edges, KTriangles, Stars, Triangles
@@ -62,7 +63,7 @@ def solve_bundles(bundles: Bundles, tau: float, *, gap: float) -> Bracket:
         raise InputError(f"tau must be a number above 0; got {tau!r}.")
     if not (tau / _FINEST <= gap < np.inf):
         raise InputError(f"gap must be at least tau / {_FINEST}; got {gap!r}.")
-    run = _Run(bundles, tau)
+    run = _Run(bundles, tau, gap)
     if int(run.active.sum()) <= _LARGEST:
         for reach in _REACHES:
             if run.upper - run.lower > gap:
@@ -77,8 +78,8 @@ def solve_bundles(bundles: Bundles, tau: float, *, gap: float) -> Bracket:
 class _Run:
     """One threshold, with the best certified bounds so far."""
 
-    def __init__(self, bundles: Bundles, tau: float) -> None:
-        self.bundles, self.tau = bundles, tau
+    def __init__(self, bundles: Bundles, tau: float, gap: float) -> None:
+        self.bundles, self.tau, self.gap = bundles, tau, gap
         self.tables = Tables(bundles)
         # Whoever is in at most tau copies is never deleted: their row cannot bind.
         self.active = bundles.loads() > tau
@@ -131,6 +132,7 @@ class _Run:
         lower = lower_bound(*given, limits, heights, uses)
         if lower > self.lower:
             self.lower, self.best_limits, self.best_uses = lower, limits, uses
+        report("truncating", self.lower, self.upper, self.gap)
 
     def highs(self) -> None:
         """Ask HiGHS for the vectors instead, for what is small and stubborn."""

@@ -13,7 +13,14 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError
 from tulle.core.unit import Unit
 from tulle.matrices.block_labels import pack_labels
-from tulle.matrices.contributions_reading import Columns, Names, encode, open_file, read_names
+from tulle.matrices.contributions_reading import (
+    Columns,
+    Names,
+    encode,
+    open_file,
+    read_matrix,
+    read_names,
+)
 
 if TYPE_CHECKING:
     from tulle.matrices.block_clipping import Limits
@@ -119,6 +126,39 @@ class Contributions(Dataset):
             except (KeyError, IndexError, TypeError):
                 raise InputError(f"The table has no column {name!r}.") from None
         return cls(*picked, rows=rows, columns=columns, support=support, outside=outside)
+
+    @classmethod
+    def from_matrix(
+        cls, matrix: Any, *, protect: Literal["edge", "row", "column"], support: Any = None
+    ) -> Contributions:
+        """Take a matrix of weights, dense or sparse, as contributions of its edges or rows.
+
+        ``protect`` says who the individual is. ``"edge"``: every cell is an individual of its own,
+        and ``weights(bound=b)`` is how much one weight may change; of an undirected graph give the
+        upper triangle, or an edge would pay twice. ``"row"`` (or ``"column"``): all of a row
+        belongs to one individual, bounded by ``total=`` or ``length=``.
+
+        Protecting a node with its row *and* its column is not of this kind, because an edge then
+        needs both its ends: ask a Graph per node, or a Database with two owners for each edge.
+
+        Raises:
+            InputError: when it is not a matrix of finite numbers.
+
+        Example:
+            >>> calls = Contributions.from_matrix([[0, 3], [1, 0]], protect="row")
+            >>> calls.totals().tolist(), calls.individuals()
+            ([[0.0, 3.0], [1.0, 0.0]], 2)
+        """
+        row, column, weight, shape = read_matrix(matrix)
+        owners = {"edge": row * shape[1] + column, "row": row, "column": column}
+        if protect not in owners:
+            raise InputError(
+                f"protect must be 'edge', 'row' or 'column'; got {protect!r}. For nodes ask a "
+                "Graph with unit='node'."
+            )
+        return cls(
+            owners[protect], row, column, weight, rows=shape[0], columns=shape[1], support=support
+        )
 
     @classmethod
     def read(cls, path: str | Path, **arguments: Any) -> Contributions:

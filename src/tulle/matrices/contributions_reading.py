@@ -137,6 +137,31 @@ def _weights(values: Any, count: int) -> Floats:
     return weight
 
 
+def read_matrix(matrix: Any) -> tuple[Wholes, Wholes, Floats, tuple[int, int]]:
+    """Return row, column and weight of the entries that are not zero, and the shape.
+
+    Raises:
+        InputError: when it is not a matrix of finite numbers.
+    """
+    try:
+        if hasattr(matrix, "tocoo"):
+            sparse = matrix.tocoo()
+            row, column, weight, shape = sparse.row, sparse.col, sparse.data, sparse.shape
+        else:
+            dense = np.asarray(matrix, dtype=np.float64)
+            if dense.ndim != 2 or not dense.size:
+                raise ValueError
+            row, column = np.nonzero(dense)
+            weight, shape = dense[row, column], dense.shape
+        weight = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("A matrix of numbers is needed, with at least one cell.") from None
+    if not np.isfinite(weight).all():
+        raise InputError("Every weight of the matrix must be finite.")
+    size = int(shape[0]), int(shape[1])
+    return np.asarray(row, dtype=np.int64), np.asarray(column, dtype=np.int64), weight, size
+
+
 def open_file(path: str | Path) -> Any:
     """Read a CSV or Parquet file as an Arrow table.
 

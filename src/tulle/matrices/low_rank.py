@@ -13,6 +13,7 @@ from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.matrices.blocks import BlockLaw
+from tulle.matrices.largest_parts import largest_parts, parts_above
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,6 +27,7 @@ def then_low_rank(release: Release, rank: int | Literal["auto"]) -> Release:
     is a singular value kept that the noise of one cell could have. So where noise drowns
     everything the rank is 0 and so is every total: then no number is better than none. Cells
     outside the support stay zero. The result may hold negative numbers; see :func:`then_positive`.
+    Large matrices are decomposed only as far as needed (:mod:`tulle.matrices.largest_parts`).
 
     Raises:
         InputError: when it is not a release of ``weights``, or the rank is above the matrix's.
@@ -41,17 +43,19 @@ def then_low_rank(release: Release, rank: int | Literal["auto"]) -> Release:
     most = min(value.shape)
     deviations = law.deviations()
     left, right = _balance(deviations) if rank == "auto" else (1.0, 1.0)
-    u, singular, v = np.linalg.svd(value / left / right, full_matrices=False)
+    level = value / left / right
     if rank == "auto":
         noise = 1.1 * _norm(deviations / left / right)
         # A single cell of a noisy block can stand out by itself.
         cell = float((law.cell_widths(0.95) / left / right).max())
-        kept = int(np.sum(singular > max(noise, cell)))
+        u, singular, v = parts_above(level, max(noise, cell))
     else:
-        kept = validate.whole(rank=rank, at_least=0)
-        if kept > most:
+        wanted = validate.whole(rank=rank, at_least=0)
+        if wanted > most:
             raise InputError(f"rank must be at most {most}, the shorter side; got {rank!r}.")
-    smooth = (u[:, :kept] * singular[:kept]) @ v[:kept] * left * right
+        u, singular, v = largest_parts(level, wanted)
+    kept = len(singular)
+    smooth = (u * singular) @ v * left * right
     return _after(release, np.where(deviations > 0, smooth, 0.0), f"low rank {kept}")
 
 

@@ -39,6 +39,22 @@ class Xor(Query):
     def truth(self, dataset: BinaryMatrix) -> npt.NDArray[np.uint8]:
         return dataset.to_numpy()
 
+    def asked_of(self, kind: str) -> Query:
+        """Return the question for a graph: one bit for each pair of nodes, flipped once.
+
+        Raises:
+            QueryError: for a family that has no form for a graph.
+        """
+        if kind != "graph":
+            return self
+        if self.family != "optimal":
+            raise QueryError(
+                f"{self} is for a matrix of rows and columns. Of a graph ask tulle.xor(), which "
+                "flips each pair of nodes once and is the best there is."
+            )
+        whole: Query = registry.find("query", "graph")["topology"]()
+        return whole
+
     def canonical(self) -> dict[str, Any]:
         found: dict[str, Any] = {"query": self.name, "family": self.family}
         if self.alpha is not None:
@@ -67,6 +83,8 @@ def xor(family: Family = "optimal", *, alpha: Number | None = None, pi: Any = No
     exp(b'Πb) for a public symmetric matrix ``pi``: one row and column of it for each cell of a
     row (then rows get independent noise) or for each cell of the matrix, row by row. Only the
     shape of ``pi`` counts: it is scaled so that the budget asked for is used up.
+
+    Asked of a graph, per edge, ``optimal`` flips each pair of nodes once, as ``topology`` does.
 
     Raises:
         QueryError: when the family is not known or an argument belongs to another family.

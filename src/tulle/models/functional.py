@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 from typing import ClassVar
 
 import numpy as np
@@ -78,7 +79,8 @@ class Functional(MomentMechanism):
             "scale": text(unit_scale * 4**bits),
         }
         if any(frame.sensitive):
-            found["attribute_epsilon"] = text(min(attribute_sensitivity(frame), moved) / unit_scale)
+            attribute = min(attribute_sensitivity(frame), moved) / unit_scale
+            found["attribute_epsilon"] = text(Fraction(ceil(attribute * 10**6), 10**6))
         return found
 
     def spreads(self, terms: Terms, settings: Parameters) -> list[Fraction]:

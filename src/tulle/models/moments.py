@@ -26,6 +26,9 @@ from tulle.models.queries import Regression
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
 
+TYPICAL_VARIANCE = 0.1
+"""The variance of a scaled feature of made-up people: few columns fill their bounds evenly."""
+
 
 @dataclass(frozen=True)
 class Places:
@@ -167,8 +170,8 @@ def noise_covariance(at: Floats, products: Floats, crossed: Floats) -> Floats:
 def typical_moments(frame: Frame, like: Dataset | None) -> tuple[Floats, Floats] | None:
     """Return sums of products and least-squares coefficients on which errors are predicted.
 
-    Of the public stand-in, or of made-up people: features independent and evenly spread over
-    their bounds, coefficients of equal size that fill the target's range.
+    Of the public stand-in, or of made-up people: independent features, coefficients of equal size
+    that fill the target's range.
     """
     if isinstance(like, Table):
         products, crossed = moments(frame, like, MOST_BITS)
@@ -177,7 +180,7 @@ def typical_moments(frame: Frame, like: Dataset | None) -> tuple[Floats, Floats]
         return matrix, np.linalg.pinv(matrix, hermitian=True) @ against
     if not frame.rows:
         return None
-    even = min(1 / 3, float(frame.length_squared) / frame.count)
+    even = min(TYPICAL_VARIANCE, float(frame.length_squared) / frame.count)
     diagonal = np.full(frame.size, frame.rows * even)
     if frame.intercept:
         diagonal[0] = float(frame.rows)

@@ -27,18 +27,25 @@ class Limit:
     @property
     def ones(self) -> float:
         """P(1 | 1) as a share of the most that is possible: above 1 the claim is false."""
-        return self.keep / (math.exp(self.epsilon) * self.invent) if self.invent else math.inf
+        return self.keep * math.exp(-self.epsilon) / self.invent if self.invent else math.inf
 
     @property
     def zeros(self) -> float:
         """P(0 | 0) as a share of the most that is possible: above 1 the claim is false."""
-        wrong = math.exp(self.epsilon) * (1 - self.keep)
-        return (1 - self.invent) / wrong if wrong else math.inf
+        lost = 1 - self.keep
+        return (1 - self.invent) * math.exp(-self.epsilon) / lost if lost else math.inf
 
     @property
     def possible(self) -> bool:
         """Whether any epsilon-private release can do this; rounding to 1e-9 is forgiven."""
         return max(self.ones, self.zeros) <= 1 + 1e-9
+
+    def __str__(self) -> str:
+        return (
+            f"keep {self.keep:.4f} <= e^{self.epsilon:g} · invent {self.invent:.4f}: "
+            f"{min(self.ones, self.zeros):.2%} of what is possible"
+            f"{'' if self.possible else ', which no private release can do'}"
+        )
 
 
 def response_limit(epsilon: Number) -> Limit:

@@ -71,25 +71,14 @@ class Race(TruncationMechanism):
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         if like is None:
             return Prediction(None, None)
+        lanes = [Lane(i, settings) for i in range(1, int(settings["thresholds"]) + 1)]
         best, scale = 0.0, Fraction(0)
         for sign, truncation in self.parts(terms, like):
-            value, spread = max(
-                (value - penalty, spread)
-                for value, penalty, spread in self._lanes(truncation, settings)
-            )
-            best += sign * max(value, 0.0)
-            scale += spread
+            value, winner = find_winner(lanes, truncation, [0] * len(lanes))
+            best += sign * value
+            scale += lanes[0].scale if winner is None else winner.scale
         shortfall = abs(float(terms.query.truth(like)) - best)
         return Prediction(None, TruncationLaw(scale, 0.0, shortfall))
-
-    def _lanes(
-        self, truncation: Truncation, settings: Parameters
-    ) -> list[tuple[float, float, Fraction]]:
-        lanes = []
-        for index in range(1, int(settings["thresholds"]) + 1):
-            lane = Lane(index, settings)
-            lanes.append((truncation.value(lane.tau, lane.gap), lane.penalty, lane.scale))
-        return lanes
 
     def run_parts(
         self,
@@ -138,13 +127,19 @@ class Lane:
 def run_race(
     lanes: list[Lane], truncation: Truncation, source: Source | None
 ) -> tuple[float, Lane | None]:
+    """Draw all noise, then find the winner."""
+    return find_winner(lanes, truncation, [lane.draw(source) for lane in lanes])
+
+
+def find_winner(
+    lanes: list[Lane], truncation: Truncation, noises: list[int]
+) -> tuple[float, Lane | None]:
     """Return the largest noisy, penalised value and its lane; zero and None if none is above zero.
 
-    All noise is drawn first. A lane whose value cannot reach the best so far, by a certain bound
-    from above, is not solved: the answer is the one that solving all lanes would give. Among equal
-    values the lane of the least threshold wins.
+    A lane whose value cannot reach the best so far, by a certain bound from above, is not solved:
+    the answer is the one that solving all lanes would give. Among equal values the lane of the
+    least threshold wins.
     """
-    noises = [lane.draw(source) for lane in lanes]
     outlook = Outlook(truncation)
 
     def bid(place: int, value: float) -> float:

@@ -108,6 +108,10 @@ class Recursive(TruncationMechanism):
     reference: ClassVar[str] = "Chen & Zhou, SIGMOD 2013"
     options: ClassVar[tuple[str, ...]] = ("theta", "beta", "reach", "selection_share")
 
+    def usual_reach(self, query: Query) -> float:
+        """Return the reach when nobody names one; the question is all it may depend on."""
+        return REACH
+
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         share = validate.probability(
             selection_share=options.get("selection_share", SELECTION_SHARE)
@@ -116,7 +120,7 @@ class Recursive(TruncationMechanism):
         default = max(BETA * min(1.0, math.sqrt(float(epsilon))), 1e-4)
         beta = float(validate.positive(beta=options.get("beta", default)))
         theta = float(validate.positive(theta=options.get("theta", THETA)))
-        reach = float(validate.positive(reach=options.get("reach", REACH)))
+        reach = float(validate.positive(reach=options.get("reach", self.usual_reach(terms.query))))
         if not 1e-4 <= beta <= 10 or not 1e-9 <= theta <= 1e12 or not 1e-3 <= reach <= 1e6:
             raise InputError(
                 "theta, beta and reach must lie in [1e-9, 1e12], [1e-4, 10] and [1e-3, 1e6]."

@@ -30,6 +30,7 @@ from typing import Protocol
 import numpy as np
 
 from tulle.core.exact import Number
+from tulle.core.progress import report
 from tulle.relations.packing import DeletionOracle, PackingProblem, solve
 from tulle.relations.packing.certificate import upper_bound
 from tulle.relations.packing.problem import check_threshold
@@ -73,7 +74,10 @@ class _Packing:
         return self.oracle.decide(tau, level)
 
     def value(self, tau: float, gap: float) -> float:
-        return solve(self.problem, tau, gap=gap).middle
+        def tell(lower: float, upper: float) -> None:
+            report("truncating", lower, upper, gap)
+
+        return solve(self.problem, tau, gap=gap, progress=tell).middle
 
     def estimate(self, tau: float) -> float | None:
         return self.oracle.estimate(tau)

@@ -193,6 +193,12 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
     wanted = [(e.unalias(), name) for e, name in zip(chosen, "rcw", strict=False)]
     if len(wanted) == 2:
         wanted.append((exp.Literal.number(1), "w"))
+    elif not _is_number(wanted[2][0]):
+        # Whether a text can be read as a number would depend on the row.
+        raise QueryError(
+            f"The weight {wanted[2][0].sql(dialect=schema.dialect)} is not known to be a number. "
+            "Select a column of numbers, or CAST(... AS DOUBLE)."
+        )
     block = rewriter.block(named.tree, rewriter.views(named.tree, {}))
     if block.keyed:
         raise QueryError(
@@ -209,6 +215,11 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
     columns = [owner, *(column(name, "s") for name in "rcw")]
     statement = select(columns, [source_of(form.query, "s")])
     return str(statement.sql(dialect=schema.dialect))
+
+
+def _is_number(expression: Any) -> bool:
+    kind = expression.type
+    return kind is not None and kind.this in exp.DataType.NUMERIC_TYPES
 
 
 def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list[str], str]:

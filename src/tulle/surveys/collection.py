@@ -19,6 +19,7 @@ from tulle.surveys.form import Form
 from tulle.surveys.frequencies import Frequencies, Target, check_target
 from tulle.surveys.large import LocalHashing, SupportDesign, UnaryEncoding
 from tulle.surveys.likelihood import project_to_simplex
+from tulle.surveys.pair_counts import PairCounts
 from tulle.surveys.planner import describe
 from tulle.surveys.support import count_places, support_counts, support_estimate
 
@@ -33,8 +34,8 @@ class Collection:
     """Counts of the reports received so far; reports are added in any portions.
 
     Memory does not grow with the number of reports. Attributes whose reports are categories are
-    counted jointly, in one table when it has at most 2**20 cells, or in the ``tables`` asked for;
-    others alone.
+    counted jointly, in one table when it has at most 2**20 cells, or in the ``tables`` asked for.
+    Others are counted alone, and in pairs that ``tables`` asks for.
 
     Guarantee:
         Estimates are computed from reports that were private when they left the clients, so
@@ -42,8 +43,8 @@ class Collection:
         client's budget was spent at the client (:class:`tulle.surveys.account.ClientAccount`).
 
     Raises:
-        InputError: when a table asks for too much, or for an attribute without categories as
-            reports.
+        InputError: when a table asks for too much, or for more than two attributes of which one
+            does not report categories.
 
     Example:
         >>> from tulle.surveys import Survey, perturb
@@ -64,7 +65,9 @@ class Collection:
         named = dict(zip(form.survey.names, form.designs, strict=True))
         plain = [name for name, design in named.items() if isinstance(design, MatrixDesign)]
         self._tables: dict[tuple[str, ...], Counts] = {}
-        for names in _table_names(form, plain, tables):
+        whole, pairs = _split_tables(form, plain, tables)
+        self._pairs = {pair: PairCounts(named[pair[0]], named[pair[1]]) for pair in pairs}
+        for names in _table_names(form, plain, whole):
             shape = tuple(form.survey[name].size for name in names)
             self._tables[names] = np.zeros(shape, dtype=np.int64)
         self._support: dict[str, Counts] = {}
@@ -98,6 +101,8 @@ class Collection:
             design = self.form.design(name)
             assert isinstance(design, SupportDesign)
             support_counts(design, reports.columns[name], counts)
+        for (first, second), pair in self._pairs.items():
+            pair.add(reports.columns[first], reports.columns[second])
         self.responses += len(reports)
         self.replayable |= reports.replayable
 
@@ -120,12 +125,15 @@ class Collection:
 
     def merge(self, other: Collection) -> None:
         """Add the counts of another collection of the same form and tables."""
-        if other.form != self.form or tuple(other._tables) != tuple(self._tables):
+        known, given = ((*c._tables, *c._pairs) for c in (self, other))
+        if other.form != self.form or known != given:
             raise InputError("Only collections of the same form and tables add up.")
         for names, table in self._tables.items():
             table += other._tables[names]
         for name, counts in self._support.items():
             counts += other._support[name]
+        for names, pair in self._pairs.items():
+            pair.counts += other._pairs[names].counts
         self.responses += other.responses
         self.replayable |= other.replayable
 
@@ -181,6 +189,11 @@ class Collection:
             value, law = support_estimate(design, self._support[names[0]], self.responses, target)
             if method == "likelihood":
                 raise InputError(f"There is no likelihood method for {design.name}; use projected.")
+        elif (pair := self._pair(names)) is not None:
+            self._check_responses()
+            value, law = pair.shares(self.responses), pair.law(self.responses, target)
+            if method == "likelihood":
+                raise InputError("There is no likelihood method for this pair; use projected.")
         else:
             table = self.frequencies(*names)
             value, law = table.unbiased(), table.law(target)
@@ -254,12 +267,39 @@ class Collection:
             versions={"tulle": __version__},
         )
 
+    def _pair(self, names: tuple[str, ...]) -> PairCounts | None:
+        """Return what was counted of two attributes together, in either order."""
+        for known, pair in self._pairs.items():
+            if names in (known, known[::-1]):
+                return pair if names == known else pair.turned()
+        return None
+
     def _check_responses(self) -> None:
         if self.responses == 0:
             raise InputError("There are no responses yet: add reports before estimating.")
 
     def __repr__(self) -> str:
         return f"<Collection of {self.responses:,} responses: {self.form.survey!r}>"
+
+
+def _split_tables(
+    form: Form, plain: list[str], tables: Iterable[Sequence[str]] | None
+) -> tuple[list[tuple[str, ...]] | None, list[tuple[str, str]]]:
+    """Return the tables of categories, and the pairs in which something reports by support."""
+    if tables is None:
+        return None, []
+    whole: list[tuple[str, ...]] = []
+    pairs: list[tuple[str, str]] = []
+    for names in tables:
+        chosen = (names,) if isinstance(names, str) else tuple(names)
+        sizes = [form.survey[name].size for name in chosen]
+        if len(chosen) == 2 and len(set(chosen)) == 2 and not set(chosen) <= set(plain):
+            if prod(sizes) > MOST_CELLS:
+                raise InputError(f"The table ({', '.join(chosen)}) has too many cells.")
+            pairs.append((chosen[0], chosen[1]))
+        else:
+            whole.append(chosen)
+    return whole, pairs
 
 
 def _table_names(
@@ -275,8 +315,8 @@ def _table_names(
             form.survey[name]
             if name not in plain:
                 raise InputError(
-                    f"{name!r} reports by {form.design(name).name} and is counted alone. Ask for "
-                    "the combination as one attribute to learn about it."
+                    f"{name!r} reports by {form.design(name).name} and is counted alone or in "
+                    "pairs. Ask for a larger combination as one attribute to learn about it."
                 )
         if prod(form.survey[name].size for name in names) > MOST_HASH_CELLS:
             raise InputError(f"The table ({', '.join(names)}) has too many cells.")

@@ -22,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 _BALANCING = 100
 _REPAIRS = 40
 _ATTEMPTS = 30
+_NEAR_REACH = 3.0
+"""Over how many neighbouring groups an end that stays near may reach."""
 
 
 class Frame(NamedTuple):
@@ -44,6 +46,8 @@ class Knobs(NamedTuple):
     """How much denser groups of small degree are: density ~ degree^-slope."""
     liking: float = 0.0
     """Whether remaining ends seek ends of like degree (up to 1) or of unlike degree (to -1)."""
+    near: float = 0.0
+    """The share of remaining ends, inside blocks, that stay in groups nearby on a circle."""
 
 
 def draw_affinity(frame: Frame, knobs: Knobs, random: Random) -> Wholes:
@@ -63,24 +67,34 @@ def draw_affinity(frame: Frame, knobs: Knobs, random: Random) -> Wholes:
     share = np.minimum(2 * np.diag(counts) / np.maximum(ends, 1.0), 1.0)
     inner = np.floor(degrees * share[blocks] + random.random(len(degrees))).astype(np.int64)
     inner = np.minimum(inner, degrees)
-    grouped = _grouped(inner, blocks, knobs, max(float(degrees.mean()), 1.0), random)
+    group = np.full(len(degrees), -1, dtype=np.int64)
+    grouped = _grouped(inner, blocks, group, knobs, max(float(degrees.mean()), 1.0), random)
     left = degrees - np.bincount(grouped.ravel(), minlength=len(degrees))
     wanted = counts.copy()
     wanted[np.diag_indices(kinds)] -= np.bincount(blocks[grouped[:, 0]], minlength=kinds)
+    if knobs.near > 0:
+        close = _near_by(left, frame, np.diag(wanted), group, knobs.near, random)
+        left = left - np.bincount(close.ravel(), minlength=len(degrees))
+        wanted[np.diag_indices(kinds)] -= np.bincount(blocks[close[:, 0]], minlength=kinds)
+        grouped = np.concatenate([grouped, close])
     matched = _matched(left, frame, np.maximum(wanted, 0.0), knobs.liking, random)
     edges = np.concatenate([grouped, matched])
     return make_simple(edges, blocks, random)
 
 
 def _grouped(
-    left: Wholes, blocks: Wholes, knobs: Knobs, typical: float, random: Random
+    left: Wholes, blocks: Wholes, group: Wholes, knobs: Knobs, typical: float, random: Random
 ) -> Wholes:
-    """Return the edges inside groups; ``left`` loses the ends that they use."""
+    """Return the edges inside groups; ``left`` loses the ends that they use.
+
+    ``group`` receives the group of each node in the first round.
+    """
     parts = [np.empty((0, 2), dtype=np.int64)]
     for turn in range(int(np.ceil(max(knobs.closing, 0.0)))):
         density = min(knobs.closing - turn, 1.0)
         order = np.lexsort((random.random(len(left)), left, blocks))
-        made = _join_groups(order, left, blocks, density, knobs.slope, typical, random)
+        noted = group if turn == 0 else group.copy()
+        made = _join_groups(order, left, blocks, noted, density, knobs.slope, typical, random)
         if not len(made):
             break
         parts.append(made)
@@ -89,7 +103,14 @@ def _grouped(
 
 @compiled
 def _join_groups(
-    order: Any, left: Any, blocks: Any, density: Any, slope: Any, typical: Any, random: Any
+    order: Any,
+    left: Any,
+    blocks: Any,
+    group: Any,
+    density: Any,
+    slope: Any,
+    typical: Any,
+    random: Any,
 ) -> Any:
     """Cut each block, by rising degree, into groups one larger than their least degree."""
     count = len(order)
@@ -104,10 +125,10 @@ def _join_groups(
             first += 1
             continue
         last = first
-        while (
-            last < count and last - first <= degree and blocks[order[last]] == blocks[node]
-        ):
+        while last < count and last - first <= degree and blocks[order[last]] == blocks[node]:
             last += 1
+        for place in range(first, last):
+            group[order[place]] = first
         chance = min(density * (degree / typical) ** (-slope), 1.0)
         for one in range(first, last):
             for two in range(one + 1, last):
@@ -126,6 +147,34 @@ def _join_groups(
     return edges[:made]
 
 
+def _near_by(
+    left: Wholes, frame: Frame, inside: Floats, group: Wholes, near: float, random: Random
+) -> Wholes:
+    """Return edges between ends of groups that lie next to each other, in a random order.
+
+    A real network's other edges do not lead just anywhere either: without this, all distances
+    would be as short as chance makes them.
+    """
+    ends = np.repeat(np.arange(len(left)), left)
+    # No more ends than the blocks have inner edges for.
+    free = np.bincount(frame.blocks[ends], minlength=len(inside))
+    share = near * np.clip(2 * inside / np.maximum(free, 1), 0.0, 1.0)
+    ends = ends[random.random(len(ends)) < share[frame.blocks[ends]]]
+    alone = group < 0
+    place = np.where(alone, -1 - np.arange(len(group)), group)
+    _, place = np.unique(place, return_inverse=True)
+    circle = random.permutation(int(place.max()) + 1)[place]
+    # Groups of one block are numbered among themselves, in their random order.
+    order = np.lexsort((circle, frame.blocks))
+    steps = np.append(0, np.diff(circle[order]) != 0)
+    rank = np.empty(len(group))
+    rank[order] = np.cumsum(steps)
+    key = rank[ends] + _NEAR_REACH * random.random(len(ends))
+    ends = ends[np.lexsort((key, frame.blocks[ends]))]
+    pairs = ends[: len(ends) // 2 * 2].reshape(-1, 2)
+    return pairs[frame.blocks[pairs[:, 0]] == frame.blocks[pairs[:, 1]]]
+
+
 def balance(counts: Floats, ends: Floats) -> Floats:
     """Return the table scaled so that its rows have these numbers of edge ends.
 
@@ -138,9 +187,7 @@ def balance(counts: Floats, ends: Floats) -> Floats:
     return np.asarray(table)
 
 
-def _matched(
-    left: Wholes, frame: Frame, wanted: Floats, liking: float, random: Random
-) -> Wholes:
+def _matched(left: Wholes, frame: Frame, wanted: Floats, liking: float, random: Random) -> Wholes:
     """Return edges that use up the ends that are left, about as many between blocks as wanted."""
     kinds = len(wanted)
     ends = np.repeat(np.arange(len(left)), left)
@@ -156,9 +203,7 @@ def _matched(
         for two in np.flatnonzero(pairs[one]):
             number = int(min(pairs[one, two], stop[one] - place[one], stop[two] - place[two]))
             a, b = place[one], place[two]
-            parts.append(
-                _paired(ends[a : a + number], ends[b : b + number], frame, liking, random)
-            )
+            parts.append(_paired(ends[a : a + number], ends[b : b + number], frame, liking, random))
             place[one] += number
             place[two] += number
     odd = []

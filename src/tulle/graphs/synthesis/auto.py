@@ -228,8 +228,9 @@ def _divided(schedule: str, parts: list[str]) -> dict[str, Fraction]:
         if name in parts or (name in ("members", "pairs") and "order" in parts)
     }
     if not later:
-        return {name: share / sum(first.values()) for name, share in first.items()}
-    left = (1 - sum(first.values())) / sum(later.values())
+        whole = sum(first.values(), Fraction(0))
+        return {name: share / whole for name, share in first.items()}
+    left = (1 - sum(first.values(), Fraction(0))) / sum(later.values(), Fraction(0))
     return {**first, **{name: share * left for name, share in later.items()}}
 
 
@@ -347,7 +348,5 @@ def draw_triangles(graph: Graph, epsilon: Fraction, source: Source | None) -> in
     nodes = graph.node_count
     ladder = ladder_settings(nodes, epsilon)
     widths = ladder_widths(triangles(), graph, ladder)
-    noise = draw_ladder(
-        widths.profile, cap(triangles(), nodes), rational(ladder["decay"]), source
-    )
+    noise = draw_ladder(widths.profile, cap(triangles(), nodes), rational(ladder["decay"]), source)
     return int(triangles().truth(graph)) + noise

@@ -61,7 +61,8 @@ def _slanted(steps: Floats, start: float) -> Floats:
     cuts = np.flatnonzero(np.diff(steps))
     first, last = np.append(0, cuts + 1), np.append(cuts, len(steps) - 1)
     places = np.append(-0.5, (first + last) / 2)
-    return np.interp(np.arange(len(steps)), places, np.append(start, steps[first]))
+    slanted: Floats = np.interp(np.arange(len(steps)), places, np.append(start, steps[first]))
+    return slanted
 
 
 @compiled

@@ -24,6 +24,9 @@ _WORK_PER_EDGE = 10_000
 _MOST_WORK = 1_500_000_000
 
 
+NEAR = 1.0
+
+
 class Target(NamedTuple):
     """A private count and the standard deviation of its noise; None where it was not measured."""
 
@@ -76,13 +79,11 @@ class _Search:
         mean = float(np.dot(frame.degrees, cut)) / ends
         # Edges times the variance of a cut degree at an end: the mixing sum in units of
         # correlation.
-        self.unit = max(
-            (float(np.dot(frame.degrees, cut**2)) / ends - mean**2) * ends / 2, 1e-9
-        )
+        self.unit = max((float(np.dot(frame.degrees, cut**2)) / ends - mean**2) * ends / 2, 1e-9)
 
     def run(self) -> Tried:
         few = int(self.frame.degrees.sum()) > 2 * _LARGE
-        knobs = Knobs()
+        knobs = Knobs(near=self._near())
         for _ in range(1 if few else 2):
             knobs = self._triangles(knobs, 0.0, 3.0, 5 if few else 7)
             knobs = self._mixing(knobs, 3 if few else 4)
@@ -92,6 +93,18 @@ class _Search:
         self._triangles(knobs, low, knobs.closing + reach, 4 if few else 6)
         assert self.best is not None
         return self.best
+
+    def _near(self) -> float:
+        """Return how many other ends stay near: as many as picked pairs are joined.
+
+        Nothing affordable says how far a network's other edges lead; in real ones it goes with
+        clustering.
+        """
+        target = self.targets.closure
+        able = int((self.frame.degrees > 1).sum())
+        if target is None or able == 0:
+            return 0.0
+        return NEAR * min(max(target.value / able, 0.0), 1.0)
 
     def _triangles(self, knobs: Knobs, low: float, high: float, steps: int) -> Knobs:
         target = self.targets.triangles
@@ -177,4 +190,3 @@ class _Search:
         if (wanted := self.targets.mixing) is not None:
             score += 0.5 * abs(tried.mixing - wanted.value) / (self.unit + 4 * wanted.noise)
         return score
-

@@ -142,7 +142,8 @@ def refine(members: Floats, start: Wholes, counts: Floats, scale: float, trust: 
         apart = np.abs(members - degree[:, None] * mixing[block][None, :])
         score[:, block] = -apart.sum(axis=1) / scale
     score[np.arange(len(start)), start] += math.log(trust * (kinds - 1) / (1 - trust))
-    return np.argmax(score, axis=1).astype(np.int64)
+    best: Wholes = np.argmax(score, axis=1).astype(np.int64)
+    return best
 
 
 def shrunken_degrees(members: Floats, blocks: Wholes, scale: float) -> Floats:

@@ -90,7 +90,7 @@ def _swap_to_close(
         ax = random.integers(offsets[a], offsets[a + 1])
         cy = random.integers(offsets[c], offsets[c + 1])
         x, y = neighbours[ax], neighbours[cy]
-        if x == b or y == b or x == y or (blocks[x] != blocks[c] and blocks[a] != blocks[y]):
+        if x in (b, y) or y == b or (blocks[x] != blocks[c] and blocks[a] != blocks[y]):
             continue
         if holds(table, key_of(x, y, nodes)):
             continue

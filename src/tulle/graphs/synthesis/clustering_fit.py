@@ -41,8 +41,8 @@ def cluster(
     for kind in range(len(sizes)):
         piece = slice(starts[kind], starts[kind + 1])
         room[piece] = random.permutation(room[piece])
-    if not len(room):
-        return np.empty((0, 2), dtype=np.int64)
+    if int(np.triu(between).sum()) < 4 or wanted <= 0:
+        return place_edges(between, room, sizes, random, 0.0)
     member = classes.memberships(room)
     middle = np.array([room[starts[k] : starts[k + 1]].mean() for k in range(len(sizes))])
     of_kind = classes.memberships(np.rint(middle).astype(np.int64))

@@ -92,7 +92,9 @@ class Communities(Model):
         if groups > 1:
             labels = group_of(settings)
             noisy(
-                "groups", pair_counts(graph, labels, groups), 1 / rational(settings["groups_epsilon"])
+                "groups",
+                pair_counts(graph, labels, groups),
+                1 / rational(settings["groups_epsilon"]),
             )
             start = start_of(seen, settings)
             counts = member_counts(graph, start, int(start.max()) + 1)

@@ -54,7 +54,10 @@ def fit_joint(
     target = shrink(noisy, neutral, deviation)
     for _ in range(ROUNDS):
         made = member.T @ (chance * pairs) @ member
-        tilt += np.log(np.maximum(target, 1e-9) / np.maximum(made, 1e-9)) * (target > 0)
+        change = np.log(np.maximum(target, 1e-9) / np.maximum(made, 1e-9))
+        if np.abs(change).max() < 1e-3:
+            break
+        tilt += change
         np.clip(tilt, -20, 20, out=tilt)
         factor = np.exp(member @ tilt @ member.T)
         weight, chance = _match_degrees(values, counts, weight, factor, 4)

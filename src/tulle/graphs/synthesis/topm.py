@@ -103,7 +103,7 @@ class TopM(Model):
         if "edges" not in settings:
             noise = discrete_laplace(scale=1 / rational(settings["count"]), source=source)
             seen["edges"] = graph.edge_count + noise
-        rates = self.rates(settings, int(seen.get("edges", settings.get("edges"))))
+        rates = self.rates(settings, int(seen["edges"] if "edges" in seen else settings["edges"]))
         pairs = comb(graph.node_count, 2)
         true = np.sort(_pair_places(graph.node_count, graph.edges()))
         invented = invented_places(pairs, rates.skip, source)

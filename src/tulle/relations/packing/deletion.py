@@ -42,6 +42,7 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number
+from tulle.core.progress import report
 from tulle.relations.packing.deletion_certificate import (
     Line,
     cover_sums,
@@ -230,6 +231,8 @@ class DeletionOracle:
             if run.exhausted or run.upper - run.lower <= _FINEST * goal:
                 break
             run.step()
+            # A decision needs no more than to know on which side of the goal the value lies.
+            report("choosing a threshold", run.lower, run.upper, abs(run.upper - goal))
             if run.upper <= goal or run.lower > goal:
                 decided = self._certify(tau, target, run)
                 refused += 1

@@ -1,0 +1,410 @@
+"""``tulle matrix``: totals on a grid from a table of contributions, or a matrix of yes and no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from tulle.cli import answering, options, plan
+from tulle.cli.asking import Asking
+from tulle.cli.common import command
+from tulle.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tulle.core.dataset import Dataset
+    from tulle.core.query import Query
+    from tulle.core.release import Release
+
+app = typer.Typer(
+    help="Release a matrix: totals of contributions (unit participant), or yes and no (row, cell).",
+    no_args_is_help=True,
+)
+
+_TABLE = "Reading contributions: --unit participant"
+_MATRIX = "Reading a matrix of yes and no: --unit row or cell"
+_AFTER = "After the release, at no cost"
+
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Contributions: a .csv (also .gz) or .parquet table, or a database's .toml. Yes and "
+        "no: .csv, .npy, .npz, .mtx.",
+        show_default=False,
+    ),
+]
+Question = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUESTION",
+        help="What to ask: 'weights(bound=5, total=12)', 'block_bounds(0.95, [1, 2, 4])', xor.",
+        show_default=False,
+    ),
+]
+UnitName = Annotated[
+    str,
+    typer.Option("--unit", help="Who is protected: participant, row or cell.", show_default=False),
+]
+Select = Annotated[
+    str | None,
+    typer.Option(
+        "--select",
+        metavar="SELECT",
+        help="With a database's TOML file: 'SELECT row, column, weight FROM ...'; the individual "
+        "is the owner of the rows.",
+        rich_help_panel=_TABLE,
+    ),
+]
+Individual = Annotated[
+    str | None,
+    typer.Option("--individual", help="The column that says who.", rich_help_panel=_TABLE),
+]
+Row = Annotated[
+    str | None, typer.Option("--row", help="The column of rows.", rich_help_panel=_TABLE)
+]
+Column = Annotated[
+    str | None, typer.Option("--column", help="The column of columns.", rich_help_panel=_TABLE)
+]
+Weight = Annotated[
+    str | None,
+    typer.Option("--weight", help="The column of weights; else 1.", rich_help_panel=_TABLE),
+]
+Rows = Annotated[
+    str | None,
+    typer.Option(
+        "--rows",
+        metavar="N|A,B,...|@FILE",
+        help="The public rows of the grid: how many (0 to N-1), their names, or a file of them.",
+        rich_help_panel=_TABLE,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="N|A,B,...|@FILE",
+        help="The public columns, in the same way; else the same as --rows.",
+        rich_help_panel=_TABLE,
+    ),
+]
+Outside = Annotated[
+    str,
+    typer.Option(
+        "--outside", help="Records outside the grid: refuse or drop.", rich_help_panel=_TABLE
+    ),
+]
+Reference = Annotated[
+    Path | None,
+    typer.Option(
+        "--reference",
+        help="A public table of other people, read in the same way: gives weights its bounds.",
+        rich_help_panel=_TABLE,
+    ),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option("--like", help="A similar file that is public: errors are predicted on it."),
+]
+Threshold = Annotated[
+    str | None,
+    typer.Option(
+        "--threshold", help="A cell is 1 where it is at least this.", rich_help_panel=_MATRIX
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header", help="The .csv has no line of names on top.", rich_help_panel=_MATRIX
+    ),
+]
+LowRank = Annotated[
+    str | None,
+    typer.Option(
+        "--low-rank", metavar="K|auto", help="Keep the largest K parts.", rich_help_panel=_AFTER
+    ),
+]
+Positive = Annotated[
+    bool, typer.Option("--positive", help="Raise negative totals to 0.", rich_help_panel=_AFTER)
+]
+Whole = Annotated[
+    bool, typer.Option("--whole", help="Round to whole numbers.", rich_help_panel=_AFTER)
+]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", help="Write the released matrix: .csv or .npy.", rich_help_panel=_AFTER),
+]
+
+
+@app.command("plan")
+@command
+def plan_matrix(
+    file: File,
+    question: Question,
+    unit: UnitName,
+    epsilon: options.Epsilon,
+    delta: options.Delta = "0",
+    mechanism: options.MechanismName = None,
+    option: options.MechanismOptions = None,
+    like: Like = None,
+    select: Select = None,
+    individual: Individual = None,
+    row: Row = None,
+    column: Column = None,
+    weight: Weight = None,
+    rows: Rows = None,
+    columns: Columns = None,
+    outside: Outside = "refuse",
+    reference: Reference = None,
+    threshold: Threshold = None,
+    no_header: NoHeader = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show the mechanisms, their price and predicted error. Spends nothing."""
+    price = options.Price.of(unit, epsilon, delta)
+    named = _Named(individual, row, column, weight, select)
+    reader = _reader(price, named, rows, columns, outside, threshold, no_header)
+    settings = options.parse_options(option)
+    query = _question(question, price, reader, reference)
+    asking = Asking(query, price, mechanism, None if like is None else reader(like), settings)
+    plan.present(reader(file), asking, _public(price), as_json=as_json)
+
+
+@app.command("ask")
+@command
+def ask(
+    file: File,
+    question: Question,
+    unit: UnitName,
+    epsilon: options.Epsilon,
+    ledger: answering.LedgerFile = None,
+    no_ledger: answering.NoLedger = False,
+    account: answering.AccountName = None,
+    budget: answering.TotalBudget = None,
+    budget_delta: answering.TotalDelta = None,
+    delta: options.Delta = "0",
+    mechanism: options.MechanismName = None,
+    option: options.MechanismOptions = None,
+    like: Like = None,
+    again: answering.Again = False,
+    out: answering.Out = None,
+    select: Select = None,
+    individual: Individual = None,
+    row: Row = None,
+    column: Column = None,
+    weight: Weight = None,
+    rows: Rows = None,
+    columns: Columns = None,
+    outside: Outside = "refuse",
+    reference: Reference = None,
+    threshold: Threshold = None,
+    no_header: NoHeader = False,
+    low_rank: LowRank = None,
+    positive: Positive = False,
+    whole: Whole = False,
+    save: Save = None,
+    as_json: options.Json = False,
+) -> None:
+    """Answer a question and book its price. The identical question again is free."""
+    price = options.Price.of(unit, epsilon, delta)
+    named = _Named(individual, row, column, weight, select)
+    reader = _reader(price, named, rows, columns, outside, threshold, no_header)
+    settings = options.parse_options(option)
+    query = _question(question, price, reader, reference)
+    purse = answering.find_purse(ledger, no_ledger, account, file.name, budget, budget_delta, again)
+    answering.check_out(out)
+    after = _after(query, low_rank, positive, whole, save)
+    asking = Asking(query, price, mechanism, None if like is None else reader(like), settings)
+    answering.answer(
+        reader(file),
+        asking,
+        purse,
+        _public(price),
+        again=again,
+        out=out,
+        as_json=as_json,
+        after=after,
+    )
+
+
+class _Named(NamedTuple):
+    """Where a table says who, where and how much: its columns, or a statement."""
+
+    individual: str | None
+    row: str | None
+    column: str | None
+    weight: str | None
+    select: str | None
+
+
+def _reader(
+    price: options.Price,
+    named: _Named,
+    rows: str | None,
+    columns: str | None,
+    outside: str,
+    threshold: str | None,
+    no_header: bool,
+) -> Callable[[Path], Dataset]:
+    """Return how files are read: the same way for the data and for public ones."""
+    if price.unit.name == "participant":
+        if threshold is not None or no_header:
+            raise InputError("--threshold and --no-header belong to --unit row or cell.")
+        if rows is None:
+            raise InputError(
+                "Contributions need --rows: which rows and columns there are at all. The grid is "
+                "public and never read off the records."
+            )
+        grid = {
+            "rows": _names(rows, "--rows"),
+            "columns": _names(rows if columns is None else columns, "--columns"),
+            "outside": outside,
+        }
+        return partial(_read_table, named=named, grid=grid)
+    if price.unit.name not in ("row", "cell"):
+        raise InputError(
+            f"--unit must be participant (a table of contributions), row or cell (a matrix of yes "
+            f"and no); got {price.unit.name!r}."
+        )
+    if any(item is not None for item in (*named, rows, columns)):
+        raise InputError("--individual, --row, --rows and so on belong to --unit participant.")
+    return partial(_read_bits, threshold=threshold, no_header=no_header)
+
+
+def _read_table(path: Path, *, named: _Named, grid: dict[str, Any]) -> Dataset:
+    from tulle.matrices.contributions import Contributions
+
+    given = named._asdict()
+    select = given.pop("select")
+    if path.suffix == ".toml":
+        if select is None or any(value is not None for value in given.values()):
+            raise InputError(
+                "From a database say --select 'SELECT row, column, weight FROM ...', and leave out "
+                "--individual, --row, --column and --weight."
+            )
+        from tulle.sql.data import Database
+
+        return Contributions.from_query(Database.from_toml(path), select, **grid)
+    missing = [f"--{name}" for name in ("individual", "row", "column") if given[name] is None]
+    if missing or select is not None:
+        raise InputError(
+            f"A table's columns are named with --individual, --row and --column (and --weight); "
+            f"missing: {', '.join(missing) or 'none'}. --select is for databases."
+        )
+    return Contributions.read(path, **given, **grid)
+
+
+def _names(text: str, what: str) -> int | list[Any]:
+    if text.startswith("@"):
+        listed = Path(text[1:]).read_text(encoding="utf-8").splitlines()
+    elif text.isascii() and text.isdigit():
+        return int(text)
+    else:
+        listed = [name.strip() for name in text.split(",")]
+    listed = [name for name in listed if name]
+    if not listed:
+        raise InputError(f"{what} names nothing.")
+    return [int(name) for name in listed] if all(name.isdigit() for name in listed) else listed
+
+
+def _read_bits(path: Path, *, threshold: str | None, no_header: bool) -> Dataset:
+    from tulle.matrices.data import BinaryMatrix
+
+    return BinaryMatrix(_array(path, no_header), threshold=threshold)
+
+
+def _array(path: Path, no_header: bool) -> Any:
+    import numpy as np
+
+    try:
+        if path.suffix == ".npy":
+            return np.load(path, allow_pickle=False)
+        if path.suffix == ".npz":
+            from scipy.sparse import load_npz
+
+            return load_npz(path)
+        if path.suffix == ".mtx":
+            from scipy.io import mmread
+
+            return mmread(path)
+    except ValueError:
+        raise InputError(f"{path} does not hold a matrix.") from None
+    import pyarrow as pa
+    from pyarrow import csv
+
+    try:
+        table = csv.read_csv(path, csv.ReadOptions(autogenerate_column_names=no_header))
+        return np.column_stack(
+            [table.column(place).to_numpy() for place in range(table.num_columns)]
+        )
+    except (pa.ArrowException, TypeError, ValueError):
+        # The reader's own words may quote a cell.
+        raise InputError(f"{path} cannot be read as a table of numbers.") from None
+
+
+def _question(
+    text: str,
+    price: options.Price,
+    reader: Callable[[Path], Dataset],
+    reference: Path | None,
+) -> Query:
+    from tulle.core import registry
+    from tulle.core.query import parse
+
+    kind = "contributions" if price.unit.name == "participant" else "matrix"
+    names = dict(registry.find("query", kind))
+    if reference is not None:
+        if kind == "matrix":
+            raise InputError("--reference belongs to --unit participant.")
+        names["weights"] = partial(names["weights"], reference=reader(reference))
+    return parse(text, names)
+
+
+def _after(
+    query: Query, low_rank: str | None, positive: bool, whole: bool, save: Path | None
+) -> Callable[[Release], Release]:
+    """Return what is done with the release, checked before anything is paid."""
+    if (low_rank or positive or whole) and query.name != "weights":
+        raise InputError("--low-rank, --positive and --whole are for totals: 'weights(...)'.")
+    if low_rank is not None and low_rank != "auto" and not low_rank.isdigit():
+        raise InputError(f"--low-rank is a whole number or auto; got {low_rank!r}.")
+    if save is not None:
+        if save.suffix not in (".csv", ".npy"):
+            raise InputError(f"--save writes .csv or .npy; got {save}.")
+        answering.check_out(save)
+
+    def finish(release: Release) -> Release:
+        from tulle.matrices import low_rank as steps
+
+        if low_rank is not None:
+            release = steps.then_low_rank(release, "auto" if low_rank == "auto" else int(low_rank))
+        if positive:
+            release = steps.then_positive(release)
+        if whole:
+            release = steps.then_whole(release)
+        if save is not None:
+            _write(save, release.value)
+        return release
+
+    return finish
+
+
+def _write(path: Path, value: Any) -> None:
+    import numpy as np
+
+    from tulle.matrices.data import BinaryMatrix
+
+    held = np.asarray(value.to_numpy() if isinstance(value, BinaryMatrix) else value)
+    if path.suffix == ".npy":
+        np.save(path, held, allow_pickle=False)
+    else:
+        np.savetxt(path, np.atleast_2d(held), delimiter=",", fmt="%.17g")
+
+
+def _public(price: options.Price) -> str:
+    if price.unit.name == "participant":
+        return "Public: the rows and columns of the grid; not who contributed, nor how many did."
+    return "Public: how many rows and columns the matrix has."

@@ -1,0 +1,106 @@
+"""``tulle synth``: a whole synthetic graph, with its release beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tulle.cli import answering, options
+from tulle.cli.asking import Asking
+from tulle.cli.common import command
+from tulle.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tulle.core.release import Release
+    from tulle.graphs.data import Graph
+
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="auto, 1k, 2k, 2.5k, kronecker, topm, response or communities.",
+    ),
+]
+ModelOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="A setting of the model; may be repeated."),
+]
+GraphFile = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        help="Where the synthetic graph goes, by its ending .csv, .tsv, .txt, .mtx, .graphml or "
+        ".parquet; its release is put beside it as FILE.release.json.",
+        show_default=False,
+    ),
+]
+
+
+@command
+def synth(
+    edges: options.Edges,
+    unit: options.UnitName,
+    epsilon: options.Epsilon,
+    out: GraphFile,
+    model: ModelName = "auto",
+    option: ModelOptions = None,
+    ledger: answering.LedgerFile = None,
+    no_ledger: answering.NoLedger = False,
+    account: answering.AccountName = None,
+    budget: answering.TotalBudget = None,
+    budget_delta: answering.TotalDelta = None,
+    delta: options.Delta = "0",
+    again: answering.Again = False,
+    nodes: options.Nodes = None,
+    columns: options.Columns = None,
+    ignore: options.Ignore = None,
+    format: options.Format = None,
+    as_json: options.Json = False,
+) -> None:
+    """Make a synthetic graph and book its price. The nodes keep the names of the file."""
+    from tulle.graphs.synthesis.query import synthetic
+
+    price = options.Price.of(unit, epsilon, delta)
+    query = synthetic(model, **options.parse_options(option))
+    purse = answering.find_purse(
+        ledger, no_ledger, account, edges.name, budget, budget_delta, again
+    )
+    _check_ending(out)
+    beside = out.with_name(out.name + ".release.json")
+    for file in (out, beside):
+        answering.check_out(file)
+    network = options.Network(edges, nodes, columns, tuple(ignore or ()), format)
+    graph = network.read()
+
+    def write(release: Release) -> Release:
+        named(release.value, graph).write(out)
+        return release
+
+    asking = Asking(query, price, None, None, {})
+    answering.answer(
+        graph,
+        asking,
+        purse,
+        network.public(price),
+        again=again,
+        out=beside,
+        as_json=as_json,
+        after=write,
+    )
+
+
+def named(made: Graph, like: Graph) -> Graph:
+    """Return a synthetic graph with the nodes' names, which are public per edge."""
+    return type(made).from_edges(made.edges(), labels=like.labels)
+
+
+def _check_ending(out: Path) -> None:
+    """Refuse a file that names no format, before anything is paid."""
+    endings = [suffix.lower() for suffix in out.suffixes]
+    if endings and endings[-1] == ".gz":
+        endings.pop()
+    known = (".csv", ".tsv", ".txt", ".edges", ".mtx", ".graphml", ".parquet")
+    if not endings or endings[-1] not in known:
+        raise InputError(f"--out {out} must end in {', '.join(known)}; most also with .gz.")

@@ -1,0 +1,180 @@
+"""Vectors by the exponential mechanism: what one edge can move, the draw's law, and its limits."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import tulle
+from tulle.audit.spectra_bingham import log_constant
+from tulle.core.errors import InputError, QueryError
+from tulle.core.release import Release
+from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.generators import social_network
+from tulle.graphs.spectra import adjacency, spectrum
+from tulle.graphs.spectra_bingham import ASSUMPTION, Deflation, most_moved, snapped, whole_basis
+from tulle.noise import SeededSource
+from tulle.noise.bingham import bingham, gaussians
+
+
+def clique(nodes):
+    return Graph.from_edges([(u, v) for u in range(nodes) for v in range(u)], nodes=nodes)
+
+
+@pytest.mark.parametrize("left_out", [0, 1, 2])
+def test_one_edge_moves_the_exponent_by_at_most_one(left_out):
+    """Every graph of five nodes, every neighbour, and the spheres orthogonal to some vectors."""
+    draw = np.random.default_rng(left_out)
+    directions = draw.normal(size=(left_out, 5))
+    if left_out:
+        directions[-1] = [1, -1, 0, 0, 0]
+    reached = 0.0
+    seen = set()
+    for graph in all_graphs(5):
+        for other in graph.neighbours("edge"):
+            moved = (adjacency(graph) - adjacency(other)).toarray().astype(float)
+            if moved.tobytes() in seen:
+                continue
+            seen.add(moved.tobytes())
+            sphere = Deflation(moved)
+            for direction in directions:
+                sphere.leave_out(direction)
+            reached = max(reached, np.abs(np.linalg.eigvalsh(sphere.form)).max())
+    assert len(seen) == 20
+    assert reached <= 1 + 1e-12
+    assert reached > (0.99 if not left_out else 0.3)
+
+
+def test_on_unit_vectors_the_bound_is_reached_and_no_more():
+    across = np.linspace(0, np.pi, 2001)
+    assert np.abs(2 * np.cos(across) * np.sin(across)).max() == pytest.approx(1, abs=1e-6)
+    vectors = np.random.default_rng(1).normal(size=(4000, 3))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert np.abs(2 * vectors[:, 0] * vectors[:, 1]).max() <= 1
+
+
+def test_deflation_is_the_form_on_the_rest_of_the_space():
+    draw = np.random.default_rng(4)
+    form = draw.normal(size=(7, 7))
+    form += form.T
+    vectors = draw.normal(size=(7, 3))
+    sphere = Deflation(form)
+    for vector in vectors.T:
+        sphere.leave_out(vector)
+    basis = np.column_stack([sphere.lift(unit, np.zeros(3)) for unit in np.eye(4)])
+    assert np.allclose(basis.T @ basis, np.eye(4))
+    assert np.allclose(basis.T @ vectors, 0)
+    assert np.allclose(basis.T @ form @ basis, sphere.form)
+    whole = sphere.lift(draw.normal(size=4), np.array([1.0, 2.0, 3.0]))
+    outside = whole - basis @ (basis.T @ whole)
+    assert np.linalg.norm(outside) == pytest.approx(np.sqrt(14))
+
+
+@pytest.mark.parametrize("levels", [1, 64])
+@pytest.mark.parametrize("k", [1, 2])
+def test_one_edge_moves_the_values_by_what_the_vectors_allow(levels, k):
+    draw = np.random.default_rng(levels + k)
+    settings = {"levels": levels}
+    for _ in range(4):
+        rows = whole_basis((draw.standard_cauchy((4, k)) * 100).astype(np.int64))
+        allowed = most_moved(rows, settings)
+        known = {
+            graph.edges().tobytes(): (snapped(graph, rows, settings), graph)
+            for graph in all_graphs(4)
+        }
+        for values, graph in known.values():
+            for other in graph.neighbours("edge"):
+                there = known[other.edges().tobytes()][0]
+                assert int(np.abs(values - there).sum()) <= allowed
+
+
+@pytest.mark.parametrize("strength", [0.0, 1.5, 12.0])
+def test_the_draw_has_the_moments_of_the_law(strength):
+    """E[u_i u_j] is the slope of ln C; both sides of the test have power."""
+    form = np.array([[1.0, 2, 0], [2, 0, 1], [0, 1, -1]]) * strength
+    source = SeededSource(5)
+    drawn = np.array([bingham(form, source) for _ in range(3000)])
+    units = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    seen = units.T @ units / len(units)
+    step = 1e-4
+    for i in range(3):
+        nudge = np.zeros((3, 3))
+        nudge[i, i] = step
+        up, down = (log_constant(np.linalg.eigvalsh(form + s * nudge)) for s in (1, -1))
+        assert seen[i, i] == pytest.approx((up - down) / (2 * step), abs=0.03)
+    # Lengths are those of normal vectors, whatever the direction.
+    assert (drawn**2).sum(axis=1).mean() == pytest.approx(3, abs=0.25)
+
+
+def test_large_forms_are_drawn_with_a_good_envelope():
+    """At 700 dimensions only some eigenvalues are known; draws are still accepted."""
+    form = np.zeros((700, 700))
+    form[0, 0] = 2000.0
+    found = bingham(form, SeededSource(2))
+    assert abs(found[0]) / np.linalg.norm(found) > 0.8
+    assert bingham(np.zeros((450, 450)), SeededSource(2)).shape == (450,)
+
+
+def test_gaussians_are_normal():
+    drawn = gaussians(20_000, SeededSource(3))
+    assert drawn.mean() == pytest.approx(0, abs=0.04)
+    assert drawn.var() == pytest.approx(1, abs=0.05)
+    assert (drawn**4).mean() == pytest.approx(3, abs=0.3)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_release_is_orthonormal_says_what_it_assumes_and_travels(k):
+    graph = social_network(60, seed=4)
+    r = tulle.release(graph, spectrum(k), unit="edge", epsilon=1.0, mechanism="bingham")
+    assert r.guarantee.assumptions == (ASSUMPTION,)
+    assert r.guarantee.delta == 0
+    assert np.allclose(r.value.vectors.T @ r.value.vectors, np.eye(k), atol=1e-6)
+    assert Release.from_json(r.to_json()).value == r.value
+    # Less than epsilon is spent on draws: the rest is for rounding and for values.
+    strength = Fraction(r.parameters["strength"])
+    assert 2 * strength * k + Fraction(r.parameters["epsilon_values"]) < 1
+
+
+def test_at_a_large_epsilon_vectors_are_found():
+    r = tulle.release(clique(12), spectrum(1), unit="edge", epsilon=3000.0, mechanism="bingham")
+    assert abs(r.value.vectors.sum()) / np.sqrt(12) > 0.99
+    assert r.value.values[0] == pytest.approx(11, abs=0.2)
+    two = Graph.from_edges(
+        [(u, v) for u in range(9) for v in range(u)]
+        + [(u + 9, v + 9) for u in range(6) for v in range(u)],
+        nodes=15,
+    )
+    r = tulle.release(two, spectrum(2), unit="edge", epsilon=6000.0, mechanism="bingham")
+    assert r.value.values == pytest.approx([8, 5], abs=0.4)
+
+
+def test_at_a_small_epsilon_they_drown():
+    """The honest price: epsilon times the eigenvalue must exceed about the number of nodes."""
+    graph = social_network(200, seed=4)
+    true = spectrum(1).truth(graph)
+    r = tulle.release(graph, spectrum(1), unit="edge", epsilon=1.0, mechanism="bingham")
+    assert r.value.noise > 200 > true.values[0]
+    assert r.value.informative == 0
+
+
+def test_refusals():
+    with pytest.raises(QueryError, match="at most 6,000"):
+        tulle.core.plan.make_plan(
+            spectrum(1),
+            kind="graph",
+            facts={"nodes": 6001},
+            unit=tulle.Unit.of("edge"),
+            epsilon=1,
+            mechanism="bingham",
+        )
+    with pytest.raises(QueryError, match="needs an epsilon above"):
+        tulle.release(clique(5), spectrum(1), unit="edge", epsilon=1e-9, mechanism="bingham")
+    with pytest.raises(InputError, match="levels"):
+        tulle.release(
+            clique(5), spectrum(1), unit="edge", epsilon=1, mechanism="bingham", levels=65
+        )
+    with pytest.raises(QueryError, match="low_rank"):
+        tulle.release(clique(5), tulle.low_rank(1), unit="edge", epsilon=1, mechanism="bingham")
+    for form in (np.ones((2, 3)), np.array([[0.0, 1], [2, 0]]), np.array([[np.nan]])):
+        with pytest.raises(InputError, match="form must be"):
+            bingham(form)
