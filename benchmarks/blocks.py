@@ -141,7 +141,9 @@ def error(releases: Iterable[Release], truth: Array) -> float:
 
 def draw(data: Any, query: Any, epsilon: float, mechanism: str, delta: float) -> list[Release]:
     terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism}
-    return [tulle.release(data, query, unit="participant", **terms) for _ in range(REPEATS)]
+    # Few cells vary more: they are drawn more often.
+    times = int(np.clip(100_000 // np.prod(data.shape), REPEATS, 10 * REPEATS))
+    return [tulle.release(data, query, unit="participant", **terms) for _ in range(times)]
 
 
 def clipped(data: Any, query: Any, epsilon: float, mechanism: str, delta: float) -> Array:
@@ -224,7 +226,8 @@ def against_threshold(records: Records) -> list[dict[str, Any]]:
     levels = np.unique(bounds)
     for tau in levels[np.unique(np.linspace(0, len(levels) - 2, 10).astype(int))]:
         labels = (bounds > tau).astype(int)
-        query = tulle.weights(labels=labels, bound=bounds, block_total=reach(public, labels))
+        blocks, total = reach(public, labels, bounds)
+        query = tulle.weights(labels=labels, bound=bounds, block_total=blocks, total=total)
         found = error(draw(data, query, 1.0, "block_laplace", 0.0), truth)
         rows.append(
             {
@@ -237,16 +240,20 @@ def against_threshold(records: Records) -> list[dict[str, Any]]:
     return rows
 
 
-def reach(public: Any, labels: Array) -> list[float]:
-    """Return the most that one individual of a public table has in each block."""
+def reach(public: Any, labels: Array, bounds: Array) -> tuple[list[float], float]:
+    """Return the most that one individual has in each block and in all, as a reference gives it.
+
+    Bounds of cells come from every second individual, so sums come from the others, cut to them.
+    """
     individual, cell, weight = public.entries()
+    _, number = np.unique(individual, return_inverse=True)
+    others = number % 2 == 1
+    number, cell = number[others], cell[others]
     label = labels.reshape(-1)[cell]
-    return [
-        max(float(np.bincount(individual[label == k], np.abs(weight[label == k])).max()), 1.0)
-        if bool((label == k).any())
-        else 1.0
-        for k in (0, 1)
-    ]
+    size = np.minimum(np.abs(weight[others]), bounds.reshape(-1)[cell])
+    sums = np.zeros((2, int(number.max()) + 1))
+    np.add.at(sums, (label, number), size)
+    return [max(float(most), 1.0) for most in sums.max(axis=1)], float(sums.sum(axis=0).max())
 
 
 def against_rank(records: Records) -> list[dict[str, Any]]:

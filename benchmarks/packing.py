@@ -34,7 +34,8 @@ from tulle.graphs.data import Graph
 from tulle.graphs.generators import social_network
 from tulle.graphs.subgraph_relation import relation_of
 from tulle.relations.packing import DeletionOracle, PackingProblem, solve
-from tulle.relations.truncation import Thresholds, least_level, truncate
+from tulle.relations.recursive import Choice
+from tulle.relations.truncation import least_level, truncate
 
 GRAPHS = ("netscience", "ca-HepTh", "ca-GrQc", "facebook_combined", "ca-HepPh")
 GAP = 100
@@ -253,8 +254,7 @@ def grow(names: tuple[str, ...]) -> list[dict[str, Any]]:
         begun = time.perf_counter()
         release = tulle.release(graph, query, unit="node", epsilon=1.0, mechanism="recursive")
         whole = time.perf_counter() - begun
-        settings = release.parameters
-        thresholds = Thresholds(float(settings["theta"]), float(settings["beta"]))
+        thresholds = Choice.of(release.parameters).thresholds
         truncation = truncate(relation_of(query, graph, "node"))
         begun = time.perf_counter()
         tau = thresholds.at(least_level(truncation, thresholds))

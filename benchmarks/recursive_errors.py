@@ -21,6 +21,7 @@ from benchmarks.recursive_figures import error, repeat
 from tulle.core.query import Query
 from tulle.core.registry import mechanisms
 from tulle.graphs.data import Graph
+from tulle.graphs.generators import social_network
 from tulle.graphs.subgraph_bundles import bundles_of, has_bundles
 from tulle.graphs.subgraph_packing import BundleTruncation
 from tulle.graphs.subgraph_relation import relation_of
@@ -45,15 +46,15 @@ REAL = (
 
 
 def made_up() -> Iterator[tuple[str, Graph]]:
-    """Yield networks of the usual models: small world, preferential attachment, with triangles."""
+    """Yield networks of some models, with flat and with heavy tails."""
     models = {
         "small world": networkx.watts_strogatz_graph(4_000, 10, 0.1, seed=1),
         "preferential attachment": networkx.barabasi_albert_graph(4_000, 5, seed=1),
         "power-law cluster": networkx.powerlaw_cluster_graph(4_000, 6, 0.6, seed=1),
-        "duplication": networkx.duplication_divergence_graph(2_000, 0.4, seed=1),
     }
     for name, model in models.items():
         yield name, Graph.from_edges(list(model.edges), nodes=model.number_of_nodes())
+    yield "circles and meetings", social_network(4_000, mean_degree=16, seed=5)
 
 
 def graphs() -> Iterator[tuple[str, Graph]]:

@@ -337,6 +337,7 @@ def draw(folder: str, first: list[dict[str, Any]], second: list[dict[str, Any]])
     import matplotlib
 
     matplotlib.use("Agg")
+    matplotlib.rcParams["svg.fonttype"] = "none"
     from matplotlib import pyplot
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4), sharey=True)
@@ -356,9 +357,9 @@ def draw(folder: str, first: list[dict[str, Any]], second: list[dict[str, Any]])
     left.set_ylabel("accuracy")
     left.set_title("one epsilon for all features")
     right.set_title("epsilon_n = 5, marital status at epsilon_s")
-    left.legend(frameon=False)
-    figure.tight_layout()
-    figure.savefig(Path(folder, "model-inversion.svg"))
+    figure.legend(*left.get_legend_handles_labels(), loc="lower center", ncols=4, frameon=False)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    figure.savefig(Path(folder, "model-inversion.svg"), metadata={"Date": None})
 
 
 # --- noise and time -----------------------------------------------------------------------------

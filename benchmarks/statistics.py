@@ -1,8 +1,8 @@
 """Statistics by divide and conquer: routes, splits of the budget, and what a budget means.
 
-Every error is the mean absolute error over many draws, under one edge-private budget unless a
-column says otherwise. Widths and bounds are measured once per graph; only the noise is drawn
-again, by the mechanisms' own samplers.
+Every error is a mean absolute error under one edge-private budget unless a column says otherwise:
+for quotients of parts over the exact laws of their noise on that graph, laid out evenly; for the
+others over many draws.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
-from tulle.core.arithmetic import estimate
+from tulle.core.arithmetic import predict_error
 from tulle.core.exact import rational
 from tulle.core.plan import Plan
 from tulle.core.registry import mechanisms
 from tulle.core.session import plan_for
 from tulle.graphs.direct import measure_widths
 from tulle.graphs.generators import erdos_renyi, watts_strogatz
-from tulle.graphs.ladder import draw_ladder, ladder_widths
+from tulle.graphs.ladder import draw_ladder
 from tulle.graphs.projection import on_grid
-from tulle.graphs.sensitivity import cap
 from tulle.graphs.statistics_profiles import most, position
-from tulle.noise import discrete_laplace
 
 RUNS = 100
 VECTOR_RUNS = 3
@@ -111,34 +109,18 @@ def hub(graph: tulle.Graph) -> int:
     return int(graph.labels[int(np.argmax(np.diff(graph.csr()[0])))])
 
 
-def draw_leaf(part: Plan, graph: tulle.Graph, runs: int) -> np.ndarray:
-    """Return many released values of one leaf: its noise is drawn again, its widths are not."""
-    offer = part.chosen
-    query: Any = part.query
-    settings = offer.settings
-    truth = query.truth(graph)
-    if offer.mechanism == "laplace":
-        noise = discrete_laplace(scale=rational(settings["scale"]), size=runs)
-    elif offer.mechanism in ("steep", "ladder"):
-        widths = ladder_widths(query, graph, settings).profile
-        largest, decay = cap(query, graph.node_count), rational(settings["decay"])
-        noise = np.array([float(draw_ladder(widths, largest, decay, None)) for _ in range(runs)])
-    else:
-        one = mechanisms("graph")[offer.mechanism]
-        return np.array(
-            [float(one.run(offer.terms, settings, graph, None).value) for _ in range(runs)]
-        )
-    return np.clip(float(truth) + noise, 0, query.maximum(graph.node_count))
-
-
-def error_of_parts(query: Any, plan: Plan, graph: tulle.Graph, runs: int = RUNS) -> float:
-    """Return the mean error of a statistic put together from its parts."""
-    expression = query.decomposition()
-    values = {str(part.query): draw_leaf(part, graph, runs) for part in plan.parts}
-    laws = {str(part.query): part.chosen.prediction for part in plan.parts}
-    variances = {name: (law.typical or law.bound).variance() for name, law in laws.items()}
-    drawn = np.clip(estimate(expression.tree(), values, variances), *query.limits())
-    return float(np.abs(drawn - query.truth(graph)).mean())
+def error_of_parts(query: Any, plan: Plan, graph: tulle.Graph) -> float:
+    """Return the mean error of a statistic put together from its parts, by their exact laws."""
+    leaves = {str(part.query): part for part in plan.parts}
+    values = {name: float(part.query.truth(graph)) for name, part in leaves.items()}
+    laws = {}
+    for name, part in leaves.items():
+        offer = part.chosen
+        law = mechanisms("graph")[offer.mechanism].predict(offer.terms, offer.settings, graph)
+        assert law.typical is not None
+        laws[name] = law.typical
+    tree = query.decomposition().tree()
+    return float(np.mean(predict_error(tree, values, laws, query.limits()).sizes))
 
 
 def error_of_direct(query: Any, graph: tulle.Graph, like: Any, epsilon: float) -> float:

@@ -115,6 +115,18 @@ def test_large_forms_are_drawn_with_a_good_envelope():
     assert bingham(np.zeros((450, 450)), SeededSource(2)).shape == (450,)
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 1e4])
+def test_any_graph_has_an_answer(epsilon):
+    """Also where all that is left of a sphere has large negative eigenvalues."""
+    star = Graph.from_edges([(0, v) for v in range(1, 8)], nodes=8)
+    for graph in (Graph.from_edges([], nodes=8), clique(8), star):
+        for k in (1, 8):
+            r = tulle.release(graph, spectrum(k), unit="edge", epsilon=epsilon, mechanism="bingham")
+            assert np.allclose(r.value.vectors.T @ r.value.vectors, np.eye(k), atol=1e-6)
+            assert np.abs(r.value.values).max() <= 7
+    assert abs(bingham(np.array([[-1500.0]]))).item() >= 0
+
+
 def test_gaussians_are_normal():
     drawn = gaussians(20_000, SeededSource(3))
     assert drawn.mean() == pytest.approx(0, abs=0.04)

@@ -10,6 +10,9 @@ the estimators from outside, and named here:
 * ``unit``, ``epsilon``, ``bounds`` have no defaults: without them ``fit`` refuses.
 """
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -132,3 +135,21 @@ def test_it_learns_and_goes_into_cross_validation():
         epsilon=1.0, unit="row", bounds=(0, 1), classes=["poor", "rich"], random_state=1
     )
     assert cross_val_score(model, features, labels, cv=3).min() > 0.9
+
+
+def test_scikit_learn_is_imported_only_when_used():
+    script = (
+        "import sys, tulle\n"
+        "people = tulle.models.Table({'a': [1], 'b': [2]}, bounds={'a': (0, 3), 'b': (0, 3)})\n"
+        "tulle.release(people, tulle.models.linear('b'), unit='row', epsilon=1.0)\n"
+        "assert 'sklearn' not in sys.modules\n"
+        "sys.modules['sklearn'] = None\n"
+        "try:\n"
+        "    tulle.models.LinearRegression\n"
+        "except ImportError as error:\n"
+        "    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "tulle[models]" in done.stdout

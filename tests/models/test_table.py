@@ -131,3 +131,21 @@ def test_nobody_constant_labels_and_far_values_are_fitted(mechanism, asked, rows
         )
         r = tulle.release(people, asked, unit=unit, epsilon=1.0, delta=1e-6, mechanism=mechanism)
         assert np.isfinite(r.value).all()
+
+
+def test_files_and_frames_are_read(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(COLUMNS)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    frame.to_parquet(tmp_path / "people.parquet")
+    wanted = Table(COLUMNS, **DECLARED)
+    for found in (
+        Table(frame, **DECLARED),
+        Table.read(tmp_path / "people.csv", **DECLARED),
+        Table.read(tmp_path / "people.parquet", **DECLARED),
+    ):
+        assert found.names == wanted.names
+        for name in wanted.names:
+            assert found.column(name).tolist() == wanted.column(name).tolist()
+    with pytest.raises(InputError, match="cannot be read"):
+        Table.read(tmp_path / "nothing.csv", **DECLARED)

@@ -144,7 +144,14 @@ def test_empty_and_tiny_relations_work_like_any_other(count: int) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"theta": 0}, {"beta": -1}, {"reach": "nan"}, {"selection_share": 1}, {"theta": 1e300}],
+    [
+        {"theta": 0},
+        {"beta": -1},
+        {"reach": "nan"},
+        {"selection_share": 1},
+        {"theta": 1e300},
+        {"start": 2},
+    ],
 )
 def test_settings_out_of_range_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(tulle.InputError):

@@ -14,7 +14,7 @@ from tulle.relations.annotations import Annotation, Participant, either, togethe
 from tulle.relations.epigraph import Epigraph
 from tulle.relations.general import General
 from tulle.relations.relation import Relation
-from tulle.relations.truncation import ETA, Thresholds, least_level, truncate
+from tulle.relations.truncation import ETA, LARGEST, Thresholds, least_level, truncate
 
 GRID = Thresholds(theta=0.5, beta=0.35)
 TAUS = (0.5, 1.0, 1.7, 3.0)
@@ -38,7 +38,15 @@ def triangle_relations(nodes: int, *, by_edge: bool) -> Iterator[tuple[Relation,
         yield Relation.conjunctive(offsets, members, count=count), there
 
 
-@pytest.mark.parametrize(("nodes", "by_edge"), [(4, False), (4, True), (5, False)])
+@pytest.mark.parametrize(
+    ("nodes", "by_edge"),
+    [
+        (4, False),
+        (4, True),
+        (5, False),
+        pytest.param(5, True, marks=pytest.mark.slow),
+    ],
+)
 def test_one_participant_moves_the_value_by_tau_and_the_level_by_one(
     nodes: int, by_edge: bool
 ) -> None:
@@ -61,7 +69,10 @@ def test_one_participant_moves_the_value_by_tau_and_the_level_by_one(
             for tau, value, less in zip(TAUS, values, fewer, strict=True):
                 assert -GAP * tau <= value - less <= tau * (1 + GAP)
             compared += 1
-    assert compared >= {(4, False): 256, (4, True): 192, (5, False): 5120}[nodes, by_edge]
+    assert (
+        compared
+        >= {(4, False): 256, (4, True): 192, (5, False): 5120, (5, True): 5120}[nodes, by_edge]
+    )
 
 
 def test_the_value_without_truncation_moves_further() -> None:
@@ -138,3 +149,28 @@ def test_both_linear_programs_agree_on_conjunctions(tuples: list[list[int]]) -> 
     for tau in TAUS:
         assert packing.value(tau, GAP) == pytest.approx(epigraph.value(tau, GAP), abs=2 * GAP)
     assert least_level(packing, GRID) == least_level(epigraph, GRID)
+
+
+@pytest.mark.parametrize("start", [1.0, 1 / 30, 1e-6])
+def test_thresholds_never_decrease_and_end_on_their_geometric_course(start: float) -> None:
+    grid = Thresholds(10.0, 0.07, start)
+    taus = [grid.at(j) for j in range(400)]
+    assert taus == sorted(taus)
+    assert taus[0] == pytest.approx(10.0 * start)
+    assert taus[-1] == pytest.approx(10.0 * np.exp(0.07 * 399), rel=1e-9)
+    assert grid.at(10**9) == LARGEST
+
+
+def test_a_solver_that_misleads_costs_time_and_not_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Epigraph._solve
+    relation = fixed_names([(Participant(0) & (Participant(1) | Participant(2)), 3.0)])
+
+    def misleading(self, cost, extra, way):
+        presence, lower = honest(self, cost, extra, way)
+        return (presence, lower) if way == ("highs-ipm", False) else (0.5 + 0 * presence, -1e9)
+
+    expected = Epigraph(relation, eta=ETA).value(1.0, GAP), Epigraph(relation, eta=ETA).decide(1, 0)
+    monkeypatch.setattr(Epigraph, "_solve", misleading)
+    misled = Epigraph(relation, eta=ETA)
+    assert misled.value(1.0, GAP) == pytest.approx(expected[0], abs=2 * GAP)
+    assert misled.decide(1, 0) == expected[1]

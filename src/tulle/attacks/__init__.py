@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tulle.attacks.limits import NO_LIMIT, belief_limits, success_limit
     from tulle.attacks.membership import membership_inference
     from tulle.attacks.model_inversion import confusion_matrix, feature_inference
-    from tulle.attacks.model_inversion import feature_inference
     from tulle.attacks.report import AttackReport
     from tulle.attacks.traits import identity_inference, new_trait_inference, trait_inference
 
@@ -49,7 +48,6 @@ _HOMES = {
     "limits": ("NO_LIMIT", "belief_limits", "success_limit"),
     "membership": ("membership_inference",),
     "model_inversion": ("confusion_matrix", "feature_inference"),
-    "model_inversion": ("feature_inference",),
     "report": ("AttackReport",),
     "traits": ("identity_inference", "new_trait_inference", "trait_inference"),
 }

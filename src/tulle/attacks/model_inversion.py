@@ -96,7 +96,6 @@ def feature_inference(
                 confusion,
                 deviation,
                 unknown or {},
-                sensitive,
             )
             for value, chance in zip(values, prior, strict=True)
         ]
@@ -152,7 +151,6 @@ def _likelihood(
     confusion: Any,
     deviation: float | None,
     unknown: Mapping[str, Mapping[Any, float]],
-    sensitive: str,
 ) -> Floats:
     """Return the probability of each target's outcome, unknown features summed out."""
     listed = [_distribution(f"unknown[{name!r}]", law) for name, law in unknown.items()]

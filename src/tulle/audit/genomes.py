@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.genomes_laws import Selection
+from tulle.audit.genomes_laws import ChosenScores, Selection
 from tulle.audit.kind import Description, Kind
 from tulle.audit.laws import LaplaceVector
 from tulle.audit.twins import Twin
@@ -97,48 +97,9 @@ def describe_choice(
     law = Selection(way, scores, count, rational(settings["selection_scale"]), moved)
     parts: tuple[tuple[str, Any], ...] = (("choice", law),)
     if "score_scale" in settings:
-        scale = rational(settings["score_scale"])
-        # Which scores are released is for the choice to say; each set of them moves alike. Noise
-        # on all scores, with the sensitivity of the chosen, has the loss of the worst choice.
-        noise = ChosenScores(scores, scale, count, moved)
+        noise = ChosenScores(scores, count, rational(settings["score_scale"]), moved)
         parts = (*parts, ("scores", noise))
     return Description(parts)
-
-
-@dataclass(frozen=True)
-class ChosenScores(LaplaceVector):
-    """Noise on the scores of the chosen SNPs, whichever they are: examined for the worst ones."""
-
-    count: int
-
-    def __init__(self, scores: tuple[int, ...], scale: Fraction, count: int, moved: int) -> None:
-        object.__setattr__(self, "centre", scores)
-        object.__setattr__(self, "scales", (scale,) * len(scores))
-        object.__setattr__(self, "sensitivity", Fraction(count * moved))
-        object.__setattr__(self, "count", count)
-
-    def _worst(self, other: LaplaceVector) -> list[int]:
-        moves = [abs(a - b) for a, b in zip(self.centre, other.centre, strict=True)]
-        return sorted(range(len(moves)), key=lambda place: -moves[place])[: self.count]
-
-    def _only(self, places: list[int]) -> LaplaceVector:
-        return LaplaceVector(
-            tuple(self.centre[place] for place in places),
-            tuple(self.scales[place] for place in places),
-            self.sensitivity,
-        )
-
-    def claims(self, other: Any) -> Any:
-        places = self._worst(other)
-        return self._only(places).claims(other._only(places))
-
-    def loss(self, other: Any) -> float:
-        places = self._worst(other)
-        return self._only(places).loss(other._only(places))
-
-    def losses(self, other: Any) -> Any:
-        places = self._worst(other)
-        return self._only(places).losses(other._only(places))
 
 
 def table(people: Sequence[tuple[int, ...]], snps: int) -> Genotypes:

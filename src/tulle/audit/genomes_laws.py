@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tulle.audit.laws import Claim, Floats, Law, ratio
+from tulle.audit.laws import Claim, Floats, LaplaceVector, Law, ratio
 
 Way = Literal["one_shot", "peeling", "laplace_top", "exponential"]
 
@@ -53,6 +53,49 @@ class Selection(Law):
         least = min(self.scores)
         levelled = tuple(score - least for score in self.scores)
         return _log_chances(self.way, levelled, self.count, self.scale)
+
+
+@dataclass(frozen=True)
+class ChosenScores(Law):
+    """Noise on the scores of the chosen SNPs, whichever they are: examined for the worst choice.
+
+    Which scores are released is for the choice to say, and that is another part; given the same
+    choice on two neighbours, the loss is that of the noise on the chosen scores.
+    """
+
+    scores: tuple[int, ...]
+    count: int
+    scale: Fraction
+    sensitivity: int
+    """The most that one person moves one score, as claimed."""
+
+    def _worst(self, other: ChosenScores) -> tuple[LaplaceVector, LaplaceVector]:
+        """Return the two laws on the scores that move furthest."""
+        moves = [abs(a - b) for a, b in zip(self.scores, other.scores, strict=True)]
+        places = sorted(range(len(moves)), key=lambda place: -moves[place])[: self.count]
+        return self._only(places), other._only(places)
+
+    def _only(self, places: list[int]) -> LaplaceVector:
+        return LaplaceVector(
+            tuple(self.scores[place] for place in places),
+            (self.scale,) * len(places),
+            Fraction(self.count * self.sensitivity),
+        )
+
+    def claims(self, other: ChosenScores) -> Iterator[Claim]:
+        ours, theirs = self._worst(other)
+        return ours.claims(theirs)
+
+    def loss(self, other: ChosenScores) -> float:
+        ours, theirs = self._worst(other)
+        return ours.loss(theirs)
+
+    def losses(self, other: ChosenScores) -> tuple[Floats, Floats]:
+        ours, theirs = self._worst(other)
+        return ours.losses(theirs)
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        return self._only(list(range(self.count))).points(left_out)
 
 
 def outcomes(way: Way, options: int, count: int) -> list[Chosen]:

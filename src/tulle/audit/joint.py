@@ -82,7 +82,8 @@ class SmoothVector(Law):
             low = int(steps.min())
             masses = fftconvolve(masses, np.bincount(steps - low, weights=entry))
             start += low
-        return np.maximum(masses, 0.0), (start + np.arange(len(masses))) * _GRID
+        losses: Floats = ((start + np.arange(len(masses))) * _GRID).astype(np.float64)
+        return np.maximum(masses, 0.0), losses
 
     def points(self, left_out: float) -> tuple[list[Any], Floats]:
         # Below zero everything is released as zero, so those values are one.

@@ -30,7 +30,7 @@ from tulle.core.unit import Unit
 from tulle.models.data import Table
 from tulle.models.moments import MomentMechanism, Places, frame_for
 from tulle.models.queries import linear
-from tulle.models.sensitivity import Weights, functional_sensitivity
+from tulle.models.sensitivity import Weights, functional_sensitivity, monomials
 
 
 class ModelTwin(Twin):
@@ -96,8 +96,9 @@ class PrintedCount(ModelTwin):
         honest = dict(super().settings(terms, options))
         frame = frame_for(terms)
         d, k = frame.count, sum(frame.sensitive)
-        square = Weights.of(frame).square
-        printed = square * ((d - k) ** 2 + 2 * (d - k) + frame.gamma * (2 * k + k * d))
+        every, hidden = monomials(frame)
+        counted = every - hidden + frame.gamma * (2 * k + k * d)
+        printed = Weights.of(frame).square * counted
         honest["scale"] = text(printed / terms.epsilon * 4 ** honest["bits"])
         return honest
 

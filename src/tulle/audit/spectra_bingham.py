@@ -246,12 +246,23 @@ class WholeEpsilon(_Broken):
         return {**honest, "strength": text(2 * rational(honest["strength"]))}
 
 
+_STEP = 0.01
+"""How far the stopped chain has moved from where it started."""
+
+
+def _apart(one: BinghamLaw, other: BinghamLaw) -> float:
+    """Return the angle between the true first vectors of two graphs."""
+    mine, theirs = (decompose(law.graph(), 1).vectors for law in (one, other))
+    return math.acos(min(abs(float((mine.T @ theirs).item())), 1.0))
+
+
 @dataclass(frozen=True)
 class _GibbsLaw(BinghamLaw):
-    """The state of a chain that starts at the true vector and has not moved everywhere yet."""
+    """The state of a chain that starts at the true vector and has hardly moved yet."""
 
     def loss(self, other: BinghamLaw) -> float:
-        return 0.0 if self.matrix == other.matrix else math.inf
+        # What it can reach lies within an angle of the true vector: two such cones may not meet.
+        return math.inf if _apart(self, other) > 4 * _STEP else super().loss(other)
 
 
 class GibbsChain(_Broken):
@@ -274,7 +285,7 @@ class GibbsChain(_Broken):
         assert isinstance(dataset, Graph)
         drawn = super().run(terms, settings, dataset, source).value
         true = decompose(dataset, 1).vectors[:, :1]
-        mixed, _ = np.linalg.qr(true + 0.01 * drawn.vectors)
+        mixed, _ = np.linalg.qr(true + _STEP * drawn.vectors)
         return Outcome(Spectrum(drawn.values, mixed), None)
 
 
@@ -283,10 +294,8 @@ class _TrueDeflation(BinghamLaw):
     """Later vectors are orthogonal to the true first one."""
 
     def loss(self, other: BinghamLaw) -> float:
-        mine, theirs = (decompose(law.graph(), 1).vectors for law in (self, other))
         # Two spheres of directions that are not the same one hardly meet.
-        same = abs(float((mine.T @ theirs).item())) > 1 - 1e-9
-        return super().loss(other) if same else math.inf
+        return math.inf if _apart(self, other) > 1e-4 else super().loss(other)
 
 
 class DeflatedByTruth(_Broken):

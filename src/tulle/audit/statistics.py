@@ -26,7 +26,7 @@ from tulle.graphs.bounded import (
 )
 from tulle.graphs.data import Graph
 from tulle.graphs.decomposed import TriplesLaw, combine_clustering, combine_triples
-from tulle.graphs.direct import DirectLaw, measure_widths
+from tulle.graphs.direct import DirectLaw, raise_widths
 from tulle.graphs.kernels import degrees
 from tulle.graphs.queries import GraphQuery
 from tulle.graphs.settings import SpreadBudget
@@ -46,7 +46,7 @@ from tulle.graphs.statistics import (
     triangles_per_node,
     triples_per_node,
 )
-from tulle.graphs.statistics_profiles import most, position
+from tulle.graphs.statistics_profiles import most, position, profile
 
 COUNTS: tuple[GraphQuery, ...] = (
     chains(),
@@ -81,6 +81,10 @@ OPTIONS: dict[str, tuple[Parameters, ...]] = {
 
 LEFT_OUT: tuple[tuple[str, Query], ...] = (("decomposed", clustering()),)
 """Compositions of parts that are examined by themselves: too many pairs for every day."""
+
+
+_memory: dict[Hashable, tuple[int, list[int]]] = {}
+_KEPT = 40_000
 
 
 def _numbers(values: Any) -> tuple[int, ...]:
@@ -216,9 +220,17 @@ def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
 
 
 def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[FewLadder, int]:
+    # No two graphs are further apart than this; a shorter profile is the start of a longer one.
+    farthest = graph.node_count * (graph.node_count - 1) // 2 + 1
     units = int(settings["units"])
-    widths, level = measure_widths(query, graph, settings)
-    return statistic_ladder(query, settings, position(query, graph, units), widths), level
+    key = query, units, graph.node_count, graph.edges().tobytes()
+    if key not in _memory:
+        if len(_memory) >= _KEPT:
+            _memory.clear()
+        _memory[key] = position(query, graph, units), profile(query, graph, units, farthest)
+    centre, row = _memory[key]
+    widths, level = raise_widths(query, row, settings)
+    return statistic_ladder(query, settings, centre, widths), level
 
 
 def statistic_ladder(

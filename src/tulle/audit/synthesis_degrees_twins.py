@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.audit.kind import Description
-from tulle.audit.laws import LaplaceVector
+from tulle.audit.laws import Ladder, LaplaceVector
 from tulle.audit.synthesis_case import Coarse
 from tulle.audit.synthesis_degrees import (
     describe_one_k,
@@ -123,11 +123,11 @@ class DeletionsTwoFiveK(Twin, TwoFiveK):
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         *others, (name, last) = describe_two_five_k(terms, settings, dataset).parts
         assert isinstance(last, Coarse)
+        law = last.law
+        assert isinstance(law, Ladder)
         common = int(edge_triangles(dataset).max(initial=0))
-        widths = tuple(
-            min(3 * (common + t) + 1, last.law.most) for t in range(len(last.law.widths))
-        )
-        return Description((*others, (name, Coarse(replace(last.law, widths=widths)))))
+        widths = tuple(min(3 * (common + t) + 1, law.most) for t in range(len(law.widths)))
+        return Description((*others, (name, Coarse(replace(law, widths=widths)))))
 
 
 class HalfTwoFiveK(Twin, TwoFiveK):

@@ -93,7 +93,7 @@ def synth(
 
 def named(made: Graph, like: Graph) -> Graph:
     """Return a synthetic graph with the nodes' names, which are public per edge."""
-    return type(made).from_edges(made.edges(), labels=like.labels)
+    return type(made).from_edges(made.edges(), labels=like.labels.tolist())
 
 
 def _check_ending(out: Path) -> None:

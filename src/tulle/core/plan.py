@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tulle.core import registry, validate
-from tulle.core.arithmetic import predict_error, slopes, variance_of
+from tulle.core.arithmetic import predict_error, slopes, slopes_nearby, variance_of
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError
@@ -18,6 +18,8 @@ from tulle.core.mechanism import Mechanism, Parameters, Prediction, Terms
 from tulle.core.query import Expression, Query, Tree, kind_of
 from tulle.core.splitting import Split, choose_split, even_shares, spreads_of
 from tulle.core.unit import Unit
+
+GIVEN = "the public stand-in given as like="
 
 DECOMPOSED = "decomposed"
 """The name of the route that answers a question through the expression that equals it."""
@@ -216,7 +218,7 @@ def make_plan(
     if like is None:
         like, described = _stand_in(kind, unit, facts)
     else:
-        described = "the public stand-in given as like="
+        described = GIVEN
     terms = Terms(query, unit, epsilon, delta, facts)
     if isinstance(query, Expression):
         return _plan_expression(query, terms, mechanism, like, described, options or {})
@@ -377,6 +379,8 @@ def _plan_expression(
     leaves = query.parts()
     kind = kind_of(query)
     tree = query.tree()
+    # A generated stand-in is a guess at the data; one that the user gives is meant to be like it.
+    vague = described != GIVEN
     # Each leaf's truth is asked of the public stand-in once.
     values = None if like is None else {str(leaf): float(leaf.truth(like)) for leaf in leaves}
 
@@ -406,12 +410,13 @@ def _plan_expression(
         if laws is None or values is None:
             return [float("inf")] * len(leaves)
         variances = {name: variance_of(law) for name, law in laws.items()}
-        return spreads_of(slopes(tree, values), variances, [str(leaf) for leaf in leaves])
+        steep = slopes_nearby(tree, values) if vague else slopes(tree, values)
+        return spreads_of(steep, variances, [str(leaf) for leaf in leaves])
 
     if values is None:
         split = plan(even_shares(len(leaves)))
     else:
-        split = choose_split(len(leaves), plan, spreads)
+        split = choose_split(len(leaves), plan, spreads, vague=vague)
     parts = split.plans
     return Plan(
         query,

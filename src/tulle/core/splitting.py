@@ -40,8 +40,12 @@ def even_shares(count: int) -> tuple[Fraction, ...]:
     return (Fraction(1, count),) * count
 
 
-def choose_split(count: int, plan: Planner, spreads: Spreads) -> Split:
+def choose_split(count: int, plan: Planner, spreads: Spreads, *, vague: bool = False) -> Split:
     """Return the split with the least predicted error; never worse than equal shares.
+
+    ``vague`` says that errors are predicted on something that need not be like the data. Then the
+    shares are the mean of the best and of equal ones: no leaf has less than half of an equal
+    share, so the error is at most twice that of equal shares, whatever the data.
 
     To first order the error is the root of the sum of s_i², where s_i is what the noise of leaf i
     does to the value. Near a split, s_i falls as a power p_i of the leaf's share: 1 for plain
@@ -69,6 +73,8 @@ def choose_split(count: int, plan: Planner, spreads: Spreads) -> Split:
             _power(last.shares[i], shares[i], known[i], after[i], before=powers[i])
             for i in range(count)
         ]
+    if vague:
+        return plan(rounded([(float(share) + 1 / count) / 2 for share in tried[-1].shares]))
     return min(tried, key=lambda split: split.error)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import igraph
     import networkx
     import scipy.sparse
+
+    from tulle.graphs.subgraph_attributes import AttributedGraph
 
 Offsets = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
@@ -258,6 +260,31 @@ class Graph(Dataset):
         The neighbours of node ``u`` are ``indices[indptr[u]:indptr[u + 1]]``. Custodian side.
         """
         return self._indptr, self._indices
+
+    def with_attributes(
+        self,
+        *,
+        nodes: Mapping[str, Any] | None = None,
+        edges: Mapping[str, Any] | None = None,
+    ) -> AttributedGraph:
+        """Return the same graph with columns of attributes, for conditions on subgraphs.
+
+        One value per node by number, or per edge in the order of ``edges()``: numbers, truth
+        values or text. The names of the columns are public.
+
+        Raises:
+            InputError: when a column has another length or holds values of several kinds.
+
+        Example:
+            >>> from tulle.graphs.queries import subgraphs
+            >>> path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
+            >>> staff = path.with_attributes(nodes={"dept": ["law", "law", "art"]})
+            >>> subgraphs("a-b", where="a.dept = b.dept").truth(staff)
+            1
+        """
+        from tulle.graphs.subgraph_attributes import AttributedGraph
+
+        return AttributedGraph.of(self, nodes=nodes, edges=edges)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the records to a file; see :func:`tulle.graphs.writing.write`. Custodian side."""

@@ -157,9 +157,14 @@ def statistic(terms: Terms) -> Statistic:
 
 def measure_widths(query: Statistic, graph: Graph, settings: Parameters) -> tuple[Profile, int]:
     """Return the widths of a graph's rungs, and the level for the interval. Custodian side."""
-    units, largest = int(settings["units"]), most(query, int(settings["units"]))
+    length = max(int(settings["length"]), int(settings["level_length"]))
+    return raise_widths(query, profile(query, graph, int(settings["units"]), length), settings)
+
+
+def raise_widths(query: Statistic, row: Profile, settings: Parameters) -> tuple[Profile, int]:
+    """Return the widths that a profile leads to, and the level for the interval."""
+    largest = most(query, int(settings["units"]))
     length, further = int(settings["length"]), int(settings["level_length"])
-    row = profile(query, graph, units, max(length, further))
     steep = steepen(row[:length], largest, rational(settings["smoothing"]))
     if not further:
         return steep, 0

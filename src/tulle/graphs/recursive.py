@@ -19,7 +19,6 @@ from tulle.relations.recursive import Recursive, TruncationMechanism
 from tulle.relations.relation import Relation
 from tulle.relations.truncation import Truncation
 
-
 EDGE_REACH = 4.0
 """How far above the threshold found to truncate counts of edges."""
 

@@ -29,7 +29,7 @@ class AttributedGraph(Graph):
 
     Example:
         >>> pair = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
-        >>> staff = AttributedGraph.of(pair, nodes={"age": [25, 61, 40]})
+        >>> staff = pair.with_attributes(nodes={"age": [25, 61, 40]})
         >>> from tulle.graphs.queries import subgraphs
         >>> subgraphs("x-y", where="x.age < 30").truth(staff)
         1
@@ -190,7 +190,7 @@ def _find(graph: Graph, owner: str, name: str) -> Array:
         listed = ", ".join(sorted(known)) or "none"
         raise QueryError(
             f"The {owner}s of this graph have no attribute {name!r} (known: {listed}). Give "
-            f"attributes with AttributedGraph.of(graph, {owner}s={{{name!r}: values}})."
+            f"attributes with graph.with_attributes({owner}s={{{name!r}: values}})."
         )
     column: Array = known[name]
     return column

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,8 +17,8 @@ from tulle.core.unit import Unit
 
 Floats = npt.NDArray[np.float64]
 
-MOST_ROWS = 2**30
-"""More rows than this are refused: sums of whole numbers must stay within 62 bits."""
+MOST_ROWS = 2**26
+"""More rows than this are refused: certificates of minima leave room for rounding up to here."""
 
 
 class Table(Dataset):
@@ -83,6 +84,24 @@ class Table(Dataset):
         self._rows = lengths.pop()
         if self._rows > MOST_ROWS:
             raise InputError(f"A table may have at most {MOST_ROWS:,} rows.")
+
+    @classmethod
+    def read(cls, path: str | Path, **declared: Any) -> Table:
+        """Read the declared columns of a CSV file (also .gz) or a Parquet file.
+
+        Raises:
+            InputError: when the file cannot be read, and as for a table.
+        """
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        try:
+            if str(path).endswith(".parquet"):
+                return cls(pyarrow.parquet.read_table(path), **declared)
+            return cls(pyarrow.csv.read_csv(path), **declared)
+        except (OSError, pyarrow.ArrowException) as error:
+            raise InputError(f"{path} cannot be read as a table: {error}.") from None
 
     # --- custodian side ---------------------------------------------------------------------
 
@@ -157,7 +176,8 @@ def _read_bounds(name: str, pair: Any) -> tuple[float, float]:
 def _read_classes(name: str, listed: Any) -> tuple[Any, ...]:
     if isinstance(listed, str | bytes) or not hasattr(listed, "__iter__"):
         raise InputError(f"The classes of {name!r} must be a list of at least two values.")
-    found = tuple(listed.tolist() if hasattr(listed, "tolist") else listed)
+    given = listed.tolist() if hasattr(listed, "tolist") else listed
+    found = tuple(value.item() if hasattr(value, "item") else value for value in given)
     if len(found) < 2 or len(set(found)) != len(found):
         raise InputError(f"The classes of {name!r} must be at least two different values.")
     return found
@@ -182,7 +202,10 @@ def _read_numbers(name: str, given: Any) -> Floats:
 
 def _spread(name: str, given: Any, classes: tuple[Any, ...]) -> Iterator[tuple[str, Floats]]:
     """Yield one yes/no column for each class but the first; a single one keeps its name."""
-    listed = given.tolist() if hasattr(given, "tolist") else list(given)
+    if hasattr(given, "to_pylist"):
+        listed = given.to_pylist()
+    else:
+        listed = given.tolist() if hasattr(given, "tolist") else list(given)
     places = {value: place for place, value in enumerate(classes)}
     try:
         codes = np.array([places.get(value, -1) for value in listed], dtype=np.int64)

@@ -90,7 +90,7 @@ class Objective(Mechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         assert isinstance(terms.query, Regression)
         frame = frame_for(terms)
-        gap = validate.positive(gap=options.get("gap", Fraction(1, 2**16)))
+        gap = validate.positive(gap=options.get("gap", default_gap(frame)))
         if not Fraction(1, 2**20) <= gap <= 1:
             raise InputError(f"gap must lie between 2**-20 and 1; got {options['gap']!r}.")
         self.check(terms, frame)
@@ -214,9 +214,16 @@ def near_minimum(
             + 4 * float(np.abs(tilt).sum())
         )
         if float(np.linalg.norm(gradient)) + rounding <= tolerance:
-            break
+            return found
         aim /= 4
-    return found
+    # Strictly convex, and far from the limits of floating point: this is not reached. Were it, no
+    # uncertified number would leave: this is the minimum without anybody.
+    return np.asarray(-tilt / penalty)
+
+
+def default_gap(frame: Frame) -> Fraction:
+    """Return how near a minimum must be, relative to a row's length: above what rounding does."""
+    return min(max(Fraction(1, 2**16), Fraction(frame.size**1.5) / 2**22), Fraction(1))
 
 
 def row_length(frame: Frame) -> Fraction:

@@ -28,7 +28,7 @@ class Regression(Query):
     """The columns to predict from; None for all others."""
     sensitive: tuple[str, ...] = ()
     gamma: str = "1"
-    """The share of noise-free budget that monomials with a sensitive feature get, as text."""
+    """The budget of monomials with a sensitive feature, relative to the others'; as text."""
     intercept: bool = True
     norm: float | None = None
     """The largest Euclidean length of a row after scaling to [-1, 1]; longer rows shrink."""

@@ -54,7 +54,8 @@ def bingham(form: Any, source: Source | None = None) -> Floats:
     For F = 0 the entries of x are independent normal numbers; in general x has a smooth density
     in all n dimensions, so that rounding its entries is as good as rounding a direction.
 
-    *Method.* For every b above twice the largest eigenvalue, exp(s) is at most
+    *Method.* A multiple of the identity is taken off F, which changes nothing on a sphere, so that
+    its largest eigenvalue is about 0. For every b > 0 above twice that, exp(s) is at most
     exp((b - n)/2)·(n/b)^(n/2)·(1 - 2s/b)^(-n/2), where s = u'Fu, and the latter is the density of
     y/|y| for normal y with precision I - 2F/b. The best b solves sum 1/(b - 2·eigenvalue) = 1; it
     decides how often a candidate is accepted, not the law of what is.
@@ -77,7 +78,10 @@ def bingham(form: Any, source: Source | None = None) -> Floats:
         raise InputError("form must be symmetric, and hold finite numbers.")
     source = resolve(source)
     size = len(matrix)
-    factor, width = _envelope(matrix)
+    leading, rest, mean, variance = _outline(matrix)
+    top = float(leading.max())
+    matrix = matrix - top * np.eye(size)
+    factor, width = _envelope(matrix, _best_width(leading - top, rest, mean - top, variance))
     peak = (width - size) / 2 + size / 2 * math.log(size / width)
     bits = Bits(source)
     while True:
@@ -92,9 +96,8 @@ def bingham(form: Any, source: Source | None = None) -> Floats:
             return np.asarray(u * np.linalg.norm(noise[size:]), dtype=np.float64)
 
 
-def _envelope(matrix: Floats) -> tuple[Floats, float]:
+def _envelope(matrix: Floats, width: float) -> tuple[Floats, float]:
     """Return the Cholesky factor of I - 2F/b, and b. That it exists proves that b is valid."""
-    width = _best_width(*_outline(matrix))
     while True:
         precision = matrix * (-2 / width)
         precision[np.diag_indices(len(matrix))] += 1
@@ -102,7 +105,7 @@ def _envelope(matrix: Floats) -> tuple[Floats, float]:
             return np.asarray(np.linalg.cholesky(precision), dtype=np.float64), width
         except np.linalg.LinAlgError:
             # The largest eigenvalue was underestimated; a wider envelope is as exact, and slower.
-            width += max(abs(width) / 8, 1.0)
+            width *= 1.25
 
 
 def _solve(factor: Floats, noise: Floats) -> Floats:
@@ -132,19 +135,21 @@ def _outline(matrix: Floats) -> tuple[Floats, int, float, float]:
 
 
 def _best_width(leading: Floats, rest: int, mean: float, variance: float) -> float:
-    """Return b with sum 1/(b - 2·eigenvalue) = 1, the others' part to second order."""
-    top = 2 * float(leading.max())
+    """Return b with sum 1/(b - 2·eigenvalue) = 1, the others' part to second order.
+
+    The largest eigenvalue is 0, so that b is between 1 and the number of eigenvalues.
+    """
 
     def excess(width: float) -> float:
-        gap = max(width - 2 * mean, 1e-300)
+        gap = width - 2 * mean
         others = rest / gap * (1 + 4 * variance / gap**2) if rest else 0.0
         return float(np.sum(1 / (width - 2 * leading))) + others - 1
 
-    low, high = top + 1, top + 2.0 + len(leading) + rest
+    low, high = 1.0, 2.0 + len(leading) + rest
     while excess(high) > 0:
-        high = top + 2 * (high - top)
+        high *= 2
     # Near enough is good enough: any width above twice the largest eigenvalue is exact.
-    while high - low > 1e-3 * (high - top):
+    while high - low > 1e-3 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if excess(middle) > 0 else (low, middle)
     return high

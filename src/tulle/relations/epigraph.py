@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.core.errors import TulleError
 from tulle.core.exact import Number
+from tulle.core.progress import report
 from tulle.relations.annotations import Annotation, Constant, Either, Participant, Together
 from tulle.relations.relation import Relation
 
@@ -25,6 +26,9 @@ Array = npt.NDArray[Any]
 
 _ROUNDING = 1e-9
 """Relative margin on every certificate: far above what summing in doubles can lose."""
+
+_WAYS = (("highs", True), ("highs-ds", False), ("highs-ipm", False), ("highs-ipm", True))
+"""Solvers, and whether they may presolve, tried in turn until a certificate holds."""
 
 _MOST = 1e6
 """Weights are cut at this many thresholds."""
@@ -88,15 +92,18 @@ class Epigraph:
                 fixed += place * height
             else:
                 cost[place] += height
-        presence, lower = self._solve(cost, [])
-        lower += fixed
         notes = [note for note, _ in self.tuples]
-        kept = [h * float(note.relax(presence)) for note, h in zip(notes, heights, strict=True)]
-        upper = math.fsum(kept) + math.fsum(1.0 - presence)
-        upper += _ROUNDING * abs(upper)
-        if upper - lower > gap / tau:
-            raise TulleError("A linear program could not be certified; nothing was released.")
-        return tau * (lower + (upper - lower) / 2)
+        lower, upper = 0.0, math.inf
+        for way in _WAYS:
+            presence, bound = self._solve(cost, [], way)
+            lower = max(lower, bound + fixed)
+            kept = [h * float(note.relax(presence)) for note, h in zip(notes, heights, strict=True)]
+            total = math.fsum(kept) + math.fsum(1.0 - presence)
+            upper = min(upper, total + _ROUNDING * abs(total))
+            report("truncating", tau * lower, tau * upper, gap)
+            if upper - lower <= gap / tau:
+                return tau * (lower + (upper - lower) / 2)
+        raise TulleError("A linear program could not be certified; nothing was released.")
 
     def estimate(self, tau: float) -> float | None:
         """Return None: every decision starts anew."""
@@ -112,19 +119,15 @@ class Epigraph:
         cost = np.zeros(self.size)
         cost[: self.count] = -1.0
         heights = self._heights(tau)
-        presence, lower = self._solve(cost, self._load_rows(heights))
-        if lower + self.count > target * (1 + _ROUNDING):
-            return False
-        for margin in (0.0, 1e-9, 1e-7, 1e-5):
-            kept = np.clip(presence - margin, 0.0, 1.0)
-            if self._largest_load(kept, heights) * (1 + _ROUNDING) <= 1.0:
-                return self._certain(math.fsum(1.0 - kept), target)
-        raise TulleError("A linear program could not be certified; nothing was released.")
-
-    @staticmethod
-    def _certain(total: float, target: float) -> bool:
-        if total * (1 + _ROUNDING) <= target:
-            return True
+        for way in _WAYS:
+            presence, lower = self._solve(cost, self._load_rows(heights), way)
+            if lower + self.count > target * (1 + _ROUNDING):
+                return False
+            for margin in (0.0, 1e-9, 1e-7, 1e-5):
+                kept = np.clip(presence - margin, 0.0, 1.0)
+                fits = self._largest_load(kept, heights) * (1 + _ROUNDING) <= 1.0
+                if fits and math.fsum(1.0 - kept) * (1 + _ROUNDING) <= target:
+                    return True
         raise TulleError("A linear program could not be certified; nothing was released.")
 
     def _load_rows(self, heights: list[float]) -> list[tuple[dict[int, float], float]]:
@@ -148,7 +151,7 @@ class Epigraph:
         return max(loads.values(), default=0.0)
 
     def _solve(
-        self, cost: Array, extra: list[tuple[dict[int, float], float]]
+        self, cost: Array, extra: list[tuple[dict[int, float], float]], way: tuple[str, bool]
     ) -> tuple[Array, float]:
         """Minimise cost over the rows; return the presences and a certified lower bound."""
         from scipy.optimize import linprog
@@ -166,10 +169,12 @@ class Epigraph:
             A_ub=matrix if len(rows) else None,
             b_ub=room if len(rows) else None,
             bounds=(0.0, 1.0),
-            method="highs",
+            method=way[0],
+            options={"presolve": way[1]},
         )
         if found.x is None:
-            raise TulleError("A linear program could not be solved; nothing was released.")
+            # The bounds that hold without any solution: everyone stays, and no multipliers.
+            return np.ones(self.count), float(np.minimum(cost, 0.0).sum())
         presence = np.clip(found.x[: self.count], 0.0, 1.0)
         if not len(rows):
             return presence, float(np.minimum(cost, 0.0).sum())

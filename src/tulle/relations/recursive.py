@@ -26,7 +26,11 @@ SELECTION_SHARE = Fraction(1, 4)
 """Part of epsilon that chooses the threshold; the rest is for the answer."""
 
 THETA = 10.0
-"""The least threshold. Around a tenth to a hundredth of the largest contribution is best."""
+"""Where thresholds set out. A tenth to a hundredth of the largest contribution is best."""
+
+START = 1 / 30
+"""The very first threshold, as a part of theta: where contributions are small, few levels lead down
+to them. It costs next to nothing where they are large."""
 
 BETA = 0.07
 """Thresholds are this far apart in logarithm at epsilon = 1 and above, closer below."""
@@ -79,8 +83,9 @@ class TruncationMechanism(Mechanism):
 class Recursive(TruncationMechanism):
     """Choose a threshold privately, truncate everyone to it, add Laplace noise of that size.
 
-    The threshold has the form theta·exp(beta·j): j is the least whole number such that deleting j
-    participants (fractionally) leaves everyone in at most that much. Noise goes to j; the
+    The threshold has the form theta·exp(beta·j), with longer steps at the beginning: j is the least
+    whole number such that deleting j participants (fractionally) leaves everyone in at most that
+    much. Noise goes to j; the
     threshold found is raised by ``reach``, since beyond it only few stick out; then the truncated
     total at that threshold gets Laplace noise.
 
@@ -100,13 +105,13 @@ class Recursive(TruncationMechanism):
     Reference:
         Chen & Zhou, Recursive mechanism, SIGMOD 2013, section 5; parameters theta, beta and mu =
         ln(reach) as there, with defaults chosen on public graphs (the paper: 1, epsilon/5, 0.5
-        or 1).
+        or 1, and a geometric grid, which is start = 1).
     """
 
     name: ClassVar[str] = "recursive"
     title: ClassVar[str] = "truncation at a privately chosen threshold"
     reference: ClassVar[str] = "Chen & Zhou, SIGMOD 2013"
-    options: ClassVar[tuple[str, ...]] = ("theta", "beta", "reach", "selection_share")
+    options: ClassVar[tuple[str, ...]] = ("theta", "beta", "start", "reach", "selection_share")
 
     def usual_reach(self, query: Query) -> float:
         """Return the reach when nobody names one; the question is all it may depend on."""
@@ -121,6 +126,11 @@ class Recursive(TruncationMechanism):
         beta = float(validate.positive(beta=options.get("beta", default)))
         theta = float(validate.positive(theta=options.get("theta", THETA)))
         reach = float(validate.positive(reach=options.get("reach", self.usual_reach(terms.query))))
+        start = float(
+            validate.positive(start=options.get("start", 1 if "theta" in options else START))
+        )
+        if not 1e-6 <= start <= 1:
+            raise InputError("start is a part of theta: it must lie between 1e-6 and 1.")
         if not 1e-4 <= beta <= 10 or not 1e-9 <= theta <= 1e12 or not 1e-3 <= reach <= 1e6:
             raise InputError(
                 "theta, beta and reach must lie in [1e-9, 1e12], [1e-4, 10] and [1e-3, 1e6]."
@@ -128,6 +138,7 @@ class Recursive(TruncationMechanism):
         return {
             "theta": theta,
             "beta": beta,
+            "start": start,
             "reach": reach,
             "epsilon_select": text(epsilon * share),
             "epsilon_answer": text(epsilon * (1 - share)),
@@ -197,7 +208,7 @@ class Choice:
     def of(cls, settings: Parameters) -> Choice:
         """Read the settings."""
         return cls(
-            Thresholds(float(settings["theta"]), float(settings["beta"])),
+            Thresholds(float(settings["theta"]), float(settings["beta"]), float(settings["start"])),
             float(settings["reach"]),
             rational(settings["epsilon_select"]),
             rational(settings["epsilon_answer"]),

@@ -45,6 +45,9 @@ LARGEST = 1e240
 SMALLEST = 1e-240
 """Weights below this count as nothing, for the same reason."""
 
+_CLIMB = 10.0
+"""After how many levels thresholds are near their geometric course."""
+
 ETA = "0.3183"
 """D(tau) is compared with j + eta: a fixed place between whole numbers, where ties are rare."""
 
@@ -148,11 +151,17 @@ def _crossing(truncation: Truncation, thresholds: Thresholds, low: int, high: in
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The public grid of thresholds: theta·exp(beta·j)."""
+    """The public grid of thresholds: theta·exp(beta·j), with longer steps at the beginning.
+
+    The first is start·theta, and the way up to theta·exp(beta·j) is halved every seven levels. Any
+    grid that does not decrease gives the same privacy.
+    """
 
     theta: float
     beta: float
+    start: float = 1.0
 
     def at(self, j: float) -> float:
         """Return the threshold of level j, at most LARGEST."""
-        return min(self.theta * math.exp(min(self.beta * j, 600.0)), LARGEST)
+        climb = math.log(self.start) * math.exp(-j / _CLIMB)
+        return min(self.theta * math.exp(min(self.beta * j + climb, 600.0)), LARGEST)

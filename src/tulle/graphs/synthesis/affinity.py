@@ -171,8 +171,9 @@ def _near_by(
     rank[order] = np.cumsum(steps)
     key = rank[ends] + _NEAR_REACH * random.random(len(ends))
     ends = ends[np.lexsort((key, frame.blocks[ends]))]
-    pairs = ends[: len(ends) // 2 * 2].reshape(-1, 2)
-    return pairs[frame.blocks[pairs[:, 0]] == frame.blocks[pairs[:, 1]]]
+    pairs: Wholes = ends[: len(ends) // 2 * 2].reshape(-1, 2)
+    inner: Wholes = pairs[frame.blocks[pairs[:, 0]] == frame.blocks[pairs[:, 1]]]
+    return inner
 
 
 def balance(counts: Floats, ends: Floats) -> Floats:

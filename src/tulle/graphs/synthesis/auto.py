@@ -45,27 +45,33 @@ from tulle.noise import Random, discrete_laplace
 
 Wholes = npt.NDArray[np.int64]
 
-SHARES: Mapping[str, Mapping[str, Fraction]] = {
-    "first": {"edges": Fraction(5, 100), "order": Fraction(9, 100)},
-    "blocks": {
-        "reached": Fraction(10, 100),
-        "sequence": Fraction(8, 100),
-        "triangles": Fraction(12, 100),
-        "closure": Fraction(10, 100),
-        "mixing": Fraction(8, 100),
-        "members": Fraction(30, 100),
-        "pairs": Fraction(8, 100),
+AMPLE = Fraction(3)
+"""From this epsilon on, degrees get more of it: the rest is good enough by then."""
+
+
+def _percent(**shares: int) -> Mapping[str, Fraction]:
+    return {name: Fraction(share, 100) for name, share in shares.items()}
+
+
+SHARES: Mapping[str, Mapping[str, Mapping[str, Fraction]]] = {
+    "scarce": {
+        "first": _percent(edges=5, order=9),
+        "blocks": _percent(
+            reached=10, sequence=8, triangles=12, closure=10, mixing=8, members=30, pairs=8
+        ),
+        "plain": _percent(reached=22, sequence=14, triangles=20, closure=17, mixing=13),
     },
-    "plain": {
-        "reached": Fraction(22, 100),
-        "sequence": Fraction(14, 100),
-        "triangles": Fraction(20, 100),
-        "closure": Fraction(17, 100),
-        "mixing": Fraction(13, 100),
+    "ample": {
+        "first": _percent(edges=6, order=5),
+        "blocks": _percent(
+            reached=22, sequence=18, triangles=8, closure=8, mixing=7, members=22, pairs=4
+        ),
+        "plain": _percent(reached=30, sequence=24, triangles=13, closure=12, mixing=10),
     },
 }
 """What each part spends of epsilon: the first two, then one schedule or the other."""
 
+FIRST = ("edges", "order")
 PARTS = ("edges", "order", "reached", "sequence", "triangles", "closure", "mixing")
 
 TELLING = 0.2
@@ -128,7 +134,8 @@ class Auto(Model):
         parts = _parts(options.get("parts", "all"))
         if nodes < _FEWEST_IN_ORDER or blocks == "no" or "order" not in parts:
             blocks, parts = "no", [part for part in parts if part != "order"]
-        budgets = {name: _divided(name, parts) for name in SHARES if name != "first"}
+        table = SHARES["ample" if terms.epsilon >= AMPLE else "scarce"]
+        budgets = {name: _divided(table, name, parts) for name in ("blocks", "plain")}
         if blocks == "no":
             budgets.pop("blocks")
         smallest = min(share for budget in budgets.values() for share in budget.values())
@@ -216,15 +223,17 @@ def _parts(asked: Any) -> list[str]:
     return [part for part in PARTS if part in chosen or part == "edges"]
 
 
-def _divided(schedule: str, parts: list[str]) -> dict[str, Fraction]:
+def _divided(
+    table: Mapping[str, Mapping[str, Fraction]], schedule: str, parts: list[str]
+) -> dict[str, Fraction]:
     """Return the share of each part that is measured; they add up to one.
 
     The first parts come before a schedule is chosen, so their shares are the same in both.
     """
-    first = {name: share for name, share in SHARES["first"].items() if name in parts}
+    first = {name: share for name, share in table["first"].items() if name in parts}
     later = {
         name: share
-        for name, share in SHARES[schedule].items()
+        for name, share in table[schedule].items()
         if name in parts or (name in ("members", "pairs") and "order" in parts)
     }
     if not later:
@@ -237,7 +246,7 @@ def _divided(schedule: str, parts: list[str]) -> dict[str, Fraction]:
 def budget(settings: Parameters, seen: Statistics, name: str) -> Fraction:
     """Return what a part may spend, given the parts released before."""
     schedule = "plain" if settings["blocks"] == "no" else "blocks"
-    if name not in SHARES["first"]:
+    if name not in FIRST:
         schedule = schedule_of(seen, settings)
     return rational(settings["budgets"][schedule][name])
 

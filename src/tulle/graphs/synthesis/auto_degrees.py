@@ -20,11 +20,14 @@ from tulle.graphs.isotonic import decreasing, graphical
 Wholes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_STEADY = 12.0
-"""A density is averaged until it holds so many standard deviations of noise."""
+_LITTLE = 3.0
+"""Noise below this scale leaves single degrees visible: less is averaged."""
 
-_COVERED = 0.65
-"""Degrees that fewer than one, but at least so many nodes are expected to have get one."""
+_STEADY = (4.0, 12.0)
+"""A density is averaged until it holds so many standard deviations of noise, little or much."""
+
+_COVERED = (1.2, 0.65)
+"""Below so many expected nodes for each degree the tail begins, where noise is little or much."""
 
 
 def estimate_degrees(
@@ -43,16 +46,18 @@ def estimate_degrees(
     if edges == 0:
         return np.zeros(nodes, dtype=np.int64)
     noise = math.sqrt(2) * scale
+    much = int(scale >= _LITTLE)
     at_least = np.clip(np.append(float(nodes), _slanted(decreasing(reached), nodes)), 0, nodes)
     density = np.maximum(-np.diff(np.append(at_least, 0.0)), 0.0)
     if noise > 1:
-        density = _average(density, _STEADY * noise)
-    turn = _crossover(density)
+        density = _average(density, _STEADY[much] * noise)
+    turn = _crossover(density, _COVERED[much])
     top = decreasing(sequence)
     largest = float(np.clip(top[0], 1, nodes - 1))
     in_tail = int(np.clip(round(float(at_least[turn])), 0, nodes)) if turn < nodes else 0
     tail = _tail(_slanted(top, largest)[:in_tail], int(sequence[:in_tail].sum()), turn, nodes - 1)
-    bulk = _bulk(density[:turn], nodes - in_tail, 2 * edges - int(tail.sum()))
+    stubs = 2 * edges - int(tail.sum())
+    bulk = _bulk(density[:turn], nodes - in_tail, stubs, _COVERED[much] / 2)
     return _exact_total(np.append(tail, bulk), 2 * edges, nodes)
 
 
@@ -89,13 +94,13 @@ def _average(density: Any, enough: Any) -> Any:
     return smooth * (sums[count] / total) if total > 0 else smooth
 
 
-def _crossover(density: Floats) -> int:
+def _crossover(density: Floats, covered: float) -> int:
     """Return the degree from which on there is less than about one node for each degree."""
     count = len(density)
     sums = np.append(0.0, np.cumsum(density))
     place = np.arange(1, count)
     end = np.minimum(place + np.maximum(3, place // 4), count)
-    thin = (sums[end] - sums[place]) / (end - place) < _COVERED
+    thin = (sums[end] - sums[place]) / (end - place) < covered
     found = np.flatnonzero(thin)
     return int(found[0]) + 1 if len(found) else count
 
@@ -126,7 +131,7 @@ def _apart(tail: Wholes, least: int, most: int) -> Wholes:
     return np.array(placed, dtype=np.int64)
 
 
-def _bulk(density: Floats, nodes: int, stubs: int) -> Wholes:
+def _bulk(density: Floats, nodes: int, stubs: int, likely: float) -> Wholes:
     """Return so many degrees with this density, tilted until they have this total."""
     if nodes <= 0:
         return np.empty(0, dtype=np.int64)
@@ -146,7 +151,7 @@ def _bulk(density: Floats, nodes: int, stubs: int) -> Wholes:
             high = tilt
     counts = np.diff(np.append(0, np.rint(np.cumsum(weights)))).astype(np.int64)
     # A degree that is likely to occur is worth one node; the fullest degree gives it.
-    for empty in np.flatnonzero((counts == 0) & (weights >= _COVERED / 2)):
+    for empty in np.flatnonzero((counts == 0) & (weights >= likely)):
         counts[empty] += 1
         counts[np.argmax(counts)] -= 1
     return np.repeat(degree, counts)

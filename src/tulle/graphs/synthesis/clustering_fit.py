@@ -19,10 +19,10 @@ Floats = npt.NDArray[np.float64]
 GROUP_RATIO = 1.3
 """Degrees within this ratio are one kind of node: on a ring of few nodes nobody is near."""
 
-WORK_PER_EDGE = 4_000
+WORK_PER_EDGE = 1_000
 """Neighbours looked at per edge while swapping, at most."""
 
-MOST_WORK = 4_000_000_000
+MOST_WORK = 1_000_000_000
 
 
 def cluster(

@@ -89,9 +89,9 @@ class SoftClasses:
         # Edges are spread over the classes of one end first, then of the other.
         left = np.zeros((len(present), self.count + 1), dtype=np.int64)
         for one, other in ((0, 1), (1, 0)):
-            lower, upper = self.lower[ends[:, one] - 1], self.upper[ends[:, one] - 1]
-            np.add.at(left, (places[:, other], lower), self.unit - upper)
-            np.add.at(left, (places[:, other], lower + 1), upper)
+            low, share = self.lower[ends[:, one] - 1], self.upper[ends[:, one] - 1]
+            np.add.at(left, (places[:, other], low), self.unit - share)
+            np.add.at(left, (places[:, other], low + 1), share)
         matrix: list[list[int]] = [[0] * (self.count + 1) for _ in range(self.count + 1)]
         for row, value in zip(left, present.tolist(), strict=True):
             lower, upper = int(self.lower[value - 1]), int(self.upper[value - 1])
@@ -129,7 +129,8 @@ def soft_classes(nodes: int, ratio: Fraction) -> SoftClasses:
     """
     most = max(nodes - 1, 1)
     intervals = math.floor(math.log(most) / math.log(ratio)) if most > 1 else 0
-    unit = 1 << max((64 * most).bit_length(), 16)
+    # Fine enough for the slowest change, and small enough for sums over billions of edges.
+    unit = 1 << min(max((64 * most).bit_length(), 16), 30)
     degree = np.arange(1, most + 1)
     place = np.log(degree) / math.log(max(most, 2)) * max(intervals, 1)
     lower = np.minimum(np.floor(place), max(intervals, 1)).astype(np.int64)

@@ -102,8 +102,7 @@ class SoftJointDegreeQuery(Query):
 
         step = Fraction(1, 2**20)
         classes = soft_classes(dataset.node_count, Fraction(self.ratio))
-        cells: npt.NDArray[np.float64] = classes.measure(dataset, step) * float(step)
-        return cells
+        return (classes.measure(dataset, step) * float(step)).astype(np.float64)
 
 
 @registry.register("query", "graph", "joint_degrees")

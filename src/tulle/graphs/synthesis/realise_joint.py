@@ -16,7 +16,7 @@ Wholes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _TRIES = 24
-_WINDOW = 256
+_WINDOW = 1024
 
 
 def realise_joint(joint: JointDegrees, random: Random, locality: float = 0.0) -> Wholes:
@@ -26,9 +26,8 @@ def realise_joint(joint: JointDegrees, random: Random, locality: float = 0.0) ->
     without a free end hands one of its edges to another of the same degree, which always works
     (Gjoka et al.). Nodes are numbered by degree, the smallest first.
 
-    With ``locality`` above zero, that share of edges looks for the nearest free node on a ring on
-    which the nodes of each degree are spread evenly: near nodes share neighbours, so triangles
-    arise.
+    With ``locality`` above zero, that share of edges looks for the nearest node on a ring: near
+    nodes share neighbours, so triangles arise.
 
     Raises:
         ValueError: when no simple graph has these joint degrees.
@@ -57,28 +56,28 @@ def place_edges(
     """Return edges between kinds of nodes, as many as wanted between each two kinds.
 
     Nodes are numbered kind by kind; ``room`` says how many edges each may have. Kinds of nodes
-    with different room may be left with an edge that cannot be placed: it is left out. The
-    locality may differ by kind; an edge has the mean of those at its ends.
+    with different room may be left with an edge that cannot be placed: it is left out.
+
+    All nodes are put on a ring at random. With the probability ``locality``, which may differ by
+    kind, a node looks for the nearest one there to which an edge is left, as often as it has room.
     """
-    kinds = len(sizes)
-    first, second = np.triu_indices(kinds)
-    chosen = random.permutation(np.repeat(np.arange(len(first)), between[first, second]))
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    edges = np.empty((len(chosen), 2), dtype=np.int64)
-    made = int(
-        _place(
-            first[chosen],
-            second[chosen],
-            np.array(room, dtype=np.int64),
-            starts,
-            random.random(kinds),
-            np.broadcast_to(np.asarray(locality, dtype=np.float64), (kinds,)).copy(),
-            empty_set(len(chosen)),
-            edges,
-            random,
-        )
+    local = np.broadcast_to(np.asarray(locality, dtype=np.float64), (len(sizes),)).copy()
+    order = np.empty(0, dtype=np.int64)
+    if local.any():
+        # Each edge has two ends, and either may look for the other as often as it has room.
+        order = random.permutation(np.repeat(np.arange(len(room)), room))
+    placed: Wholes = _place(
+        np.array(between, dtype=np.int64),
+        np.array(room, dtype=np.int64),
+        starts,
+        random.permutation(len(room)),
+        order,
+        local,
+        empty_set(int(np.triu(between).sum())),
+        random,
     )
-    return edges[:made]
+    return placed
 
 
 @compiled
@@ -153,20 +152,27 @@ def _find_apart(one: Any, other: Any, starts: Any, nodes: Any, table: Any, rando
 
 
 @compiled
+def _take_off(node: Any, before: Any, after: Any) -> None:
+    """Take a node without room off the ring."""
+    after[before[node]] = after[node]
+    before[after[node]] = before[node]
+
+
+@compiled
 def _find_near(
-    node: Any, one: Any, other: Any, nodes: Any, state: Any, turn: Any, table: Any
+    node: Any, kind: Any, kinds: Any, left: Any, nodes: Any, before: Any, after: Any, table: Any
 ) -> Any:
-    """Return the nearest free node of the other kind on the ring, or -1."""
-    room, starts = state[0], state[1]
-    size = starts[other + 1] - starts[other]
-    where = (node - starts[one]) / (starts[one + 1] - starts[one]) + turn[one] - turn[other]
-    middle = np.int64((where - np.floor(where)) * size)
-    for step in range(min(2 * _WINDOW, size)):
-        # Alternately to the right and to the left: 0, 1, -1, 2, -2, ...
-        away = (step + 1) // 2 if step % 2 else -(step // 2)
-        y = starts[other] + (middle + away) % size
-        if y != node and room[y] > 0 and not holds(table, key_of(node, y, nodes)):
-            return y
+    """Return the nearest node on the ring that may still be joined to this one, or -1."""
+    back, ahead = before[node], after[node]
+    for step in range(_WINDOW):
+        if step % 2:
+            other, back = back, before[back]
+        else:
+            other, ahead = ahead, after[ahead]
+        if other == node:
+            return -1
+        if left[kind, kinds[other]] > 0 and not holds(table, key_of(node, other, nodes)):
+            return other
     return -1
 
 
@@ -185,48 +191,107 @@ def _pick(kind: Any, most: Any, state: Any, random: Any) -> Any:
 
 
 @compiled
-def _place(
-    first: Any,
-    second: Any,
-    room: Any,
-    starts: Any,
-    turn: Any,
+def _join(
+    x: Any, y: Any, one: Any, other: Any, nodes: Any, left: Any, state: Any, table: Any
+) -> None:
+    """Join two nodes with room and count the edge off what is left between their kinds."""
+    room, starts, free, place, count, offsets, filled, lists = state
+    add(table, key_of(x, y, nodes))
+    lists[offsets[x] + filled[x]] = y
+    lists[offsets[y] + filled[y]] = x
+    filled[x] += 1
+    filled[y] += 1
+    room[x] -= 1
+    room[y] -= 1
+    left[one, other] -= 1
+    if one != other:
+        left[other, one] -= 1
+    _settle(x, one, room, starts, free, place, count)
+    _settle(y, other, room, starts, free, place, count)
+
+
+@compiled
+def _place_near(
+    order: Any,
     locality: Any,
+    left: Any,
+    kinds: Any,
+    before: Any,
+    after: Any,
+    nodes: Any,
+    state: Any,
     table: Any,
-    edges: Any,
     random: Any,
+) -> None:
+    """Let the nodes of the order, one edge each time they come, join the nearest on the ring."""
+    room = state[0]
+    for which in range(len(order)):
+        x = order[which]
+        one = kinds[x]
+        if room[x] == 0 or random.random() >= locality[one]:
+            continue
+        y = _find_near(x, one, kinds, left, nodes, before, after, table)
+        if y < 0:
+            continue
+        _join(x, y, one, kinds[y], nodes, left, state, table)
+        if room[x] == 0:
+            _take_off(x, before, after)
+        if room[y] == 0:
+            _take_off(y, before, after)
+
+
+@compiled
+def _place(
+    left: Any, room: Any, starts: Any, ring: Any, order: Any, locality: Any, table: Any, random: Any
 ) -> Any:
-    kinds = len(starts) - 1
-    nodes = starts[kinds]
+    """Place the near edges, then all others in random order; return the edges."""
+    count_kinds = len(starts) - 1
+    nodes = starts[count_kinds]
     free = np.arange(nodes)
-    place = np.empty(nodes, dtype=np.int64)
-    count = np.empty(kinds, dtype=np.int64)
-    most = np.zeros(kinds, dtype=np.int64)
+    place = np.full(nodes, -1, dtype=np.int64)
+    count = np.zeros(count_kinds, dtype=np.int64)
+    most = np.zeros(count_kinds, dtype=np.int64)
+    kinds = np.empty(nodes, dtype=np.int64)
     offsets = np.zeros(nodes + 1, dtype=np.int64)
-    for kind in range(kinds):
-        count[kind] = starts[kind + 1] - starts[kind]
+    for kind in range(count_kinds):
         for node in range(starts[kind], starts[kind + 1]):
-            place[node] = node - starts[kind]
+            kinds[node] = kind
             offsets[node + 1] = offsets[node] + room[node]
             most[kind] = max(most[kind], room[node])
     filled = np.zeros(nodes, dtype=np.int64)
     lists = np.empty(offsets[nodes], dtype=np.int64)
     state = (room, starts, free, place, count, offsets, filled, lists)
-    for which in range(len(first)):
-        one, other = first[which], second[which]
-        if random.random() < 0.5:
-            one, other = other, one
+    for node in range(nodes):
+        _settle(node, kinds[node], room, starts, free, place, count)
+    if len(order) > 0:
+        before, after = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+        for spot in range(nodes):
+            after[ring[spot]] = ring[(spot + 1) % nodes]
+            before[ring[(spot + 1) % nodes]] = ring[spot]
+        _place_near(order, locality, left, kinds, before, after, nodes, state, table, random)
+    total = 0
+    for one in range(count_kinds):
+        for other in range(one, count_kinds):
+            total += left[one, other]
+    pairs = np.empty((total, 2), dtype=np.int64)
+    total = 0
+    for one in range(count_kinds):
+        for other in range(one, count_kinds):
+            for _ in range(left[one, other]):
+                pairs[total, 0], pairs[total, 1] = one, other
+                total += 1
+    for last in range(total - 1, 0, -1):
+        chosen = random.integers(0, last + 1)
+        for side in range(2):
+            pairs[last, side], pairs[chosen, side] = pairs[chosen, side], pairs[last, side]
+    for which in range(total):
+        one, other = pairs[which, 0], pairs[which, 1]
         x, y = -1, -1
-        if random.random() < (locality[one] + locality[other]) / 2:
-            x = _pick(one, most, state, random)
-            if x >= 0:
-                y = _find_near(x, one, other, nodes, state, turn, table)
-        if y < 0:
-            for _ in range(_TRIES):
-                x, y = _pick(one, most, state, random), _pick(other, most, state, random)
-                if x >= 0 and y >= 0 and x != y and not holds(table, key_of(x, y, nodes)):
-                    break
-                y = -1
+        for _ in range(_TRIES):
+            x, y = _pick(one, most, state, random), _pick(other, most, state, random)
+            if x >= 0 and y >= 0 and x != y and not holds(table, key_of(x, y, nodes)):
+                break
+            y = -1
         if y < 0:
             if count[one] == 0 or count[other] == 0:
                 continue
@@ -239,19 +304,12 @@ def _place(
                 continue
             if room[x] == 0 or holds(table, key_of(x, y, nodes)):
                 continue
-        add(table, key_of(x, y, nodes))
-        lists[offsets[x] + filled[x]] = y
-        lists[offsets[y] + filled[y]] = x
-        filled[x] += 1
-        filled[y] += 1
-        room[x] -= 1
-        room[y] -= 1
-        _settle(x, one, room, starts, free, place, count)
-        _settle(y, other, room, starts, free, place, count)
+        _join(x, y, one, other, nodes, left, state, table)
+    edges = np.empty((filled.sum() // 2, 2), dtype=np.int64)
     made = 0
     for node in range(nodes):
         for spot in range(offsets[node], offsets[node] + filled[node]):
             if lists[spot] > node:
                 edges[made, 0], edges[made, 1] = node, lists[spot]
                 made += 1
-    return made
+    return edges
