@@ -139,6 +139,22 @@ def perturbed(features: Array, labels: Array, epsilon: float, generator: Any) ->
     return logistic(features, labels, ridge, noise / count, math.sqrt(size))
 
 
+def regression_room(features: Array, labels: Array, epsilon: float) -> Array:
+    """Return the weights of a private logistic model: one classifier, the label private too."""
+    names = [f"feature {place}" for place in range(features.shape[1])]
+    table = tulle.models.Table(
+        {**dict(zip(names, features.T.astype(float), strict=True)), "label": labels.tolist()},
+        bounds=dict.fromkeys(names, (0, 1)),
+        classes={"label": [0, 1]},
+    )
+    r = tulle.release(table, tulle.models.logistic("label"), unit="row", epsilon=epsilon)
+    model = tulle.models.Model.of(r)
+    corner = model.decision({name: [0.0] for name in names})[0]
+    rest = np.eye(len(names))
+    slopes = model.decision(dict(zip(names, rest, strict=True))) - corner
+    return np.append(slopes, corner)
+
+
 def linear_from_moments(release: tulle.Release, labels: Array | None) -> Array:
     """Return linear weights from unbiased first and second moments of the released rows.
 
@@ -191,6 +207,7 @@ def classification(name: str, data: tuple[Array, Array] | None, train: int) -> l
 
             note("non-private", logistic(x, y))
             note("PPLR done right", perturbed(x, y, epsilon, generator))
+            note("regression room, label private", regression_room(x, y, epsilon))
             both = np.column_stack([x, y])
             for family in ("optimal", "paper"):
                 r = tulle.release(

@@ -28,6 +28,9 @@ does, so columns must not be dropped before.
 """
 
 _THRESHOLD = 2.0
+_SETTLED = 1 - 1e-12
+"""Columns whose cosine with those of the round before exceeds this will not change any more."""
+
 _SMALLEST_CORE = 32
 _SOLVED = 300
 """Up to this many nodes a part is decomposed whole."""
@@ -159,7 +162,10 @@ def _cleaned(matrix: NoisyMatrix, columns: Floats, rounds: int) -> Floats:
         # Turned so that its columns are orthogonal, the strongest first; far cheaper than an SVD.
         image = image @ np.linalg.eigh(image.T @ image)[1][:, ::-1]
         kept = shrink(image, _THRESHOLD * matrix.noise)
+        before = columns
         columns, _ = np.linalg.qr(np.where(kept.any(axis=0), kept, image))
+        if np.abs((before * columns).sum(axis=0)).min() > _SETTLED:
+            break
     return columns
 
 
