@@ -306,7 +306,9 @@ def show(title: str, rows: list[dict[str, Any]], across: str, file: str) -> None
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(row["data"] for row in rows))
-    figure, panels = plt.subplots(1, len(names), figsize=(4 * len(names), 3.6), squeeze=False)
+    figure, panels = plt.subplots(
+        1, len(names), figsize=(4 * len(names), 3.8), squeeze=False, layout="constrained"
+    )
     for axes, name in zip(panels[0], names, strict=True):
         mine = [row for row in rows if row["data"] == name]
         if across == "k":
@@ -319,9 +321,9 @@ def show(title: str, rows: list[dict[str, Any]], across: str, file: str) -> None
         if across in ("epsilon", "tau"):
             axes.set_xscale("log")
     panels[0][0].set_ylabel("mean absolute error of a cell")
-    panels[0][-1].legend(fontsize="x-small")
+    lines, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=6, fontsize="small")
     figure.suptitle(title)
-    figure.tight_layout()
     Path(folder).mkdir(parents=True, exist_ok=True)
     figure.savefig(Path(folder, f"{file}.png"), dpi=130)
     plt.close(figure)

@@ -309,6 +309,24 @@ def test_plans_choose_by_public_size_alone():
         )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "k", "epsilon", "least"),
+    [
+        ("facebook_combined", 1, 1.0, 0.95),
+        ("facebook_combined", 5, 1.0, 0.70),
+        ("facebook_combined", 5, 2.0, 0.88),
+        ("ca-GrQc", 1, 5.0, 0.98),
+        ("ca-GrQc", 1, 1.0, 0.80),
+    ],
+)
+def test_the_default_finds_the_vectors_of_real_networks(data_folder, name, k, epsilon, least):
+    graph = Graph.read(data_folder / name / f"{name}.edges.txt", ignore=["direction"])
+    true = spectrum(k).truth(graph).vectors
+    r = tulle.release(graph, spectrum(k), unit="edge", epsilon=epsilon, delta=1e-6)
+    assert np.linalg.svd(true.T @ r.value.vectors, compute_uv=False).mean() >= least
+
+
 def test_refusals():
     for bad in (0, -1, 1.5, "2", True):
         with pytest.raises(InputError, match="k must be"):

@@ -172,3 +172,24 @@ def test_tiny_budgets_fail_alike_or_not_at_all():
             delta=1e-6,
             mechanism="bounded",
         )
+
+
+@pytest.mark.parametrize("mechanism", ["steep", "ladder", "smooth_pure"])
+@pytest.mark.parametrize("query", [tulle.degree_squares("ab" * 30), tulle.chains()], ids=str)
+def test_laws_of_counts_know_how_large_a_spread_can_be(query, mechanism):
+    """The degrees of a part are many more than there are nodes."""
+    from tulle.core.registry import mechanisms
+
+    graph = erdos_renyi(60, 0.6, seed=3)
+    plan = plan_for(graph, query, unit="edge", epsilon=1.0, mechanism=mechanism, like=graph)
+    offer, one = plan.chosen, mechanisms("graph")[mechanism]
+    truth = query.truth(graph)
+    drawn = [one.run(offer.terms, offer.settings, graph, None) for _ in range(60)]
+    errors = np.array([abs(float(outcome.value) - truth) for outcome in drawn])
+    predicted = offer.prediction.typical.half_width(0.5)
+    assert np.median(errors) < 1.6 * predicted
+    assert offer.prediction.bound.half_width(0.5) >= predicted
+    hits = sum(
+        error <= outcome.error.half_width(0.9) for error, outcome in zip(errors, drawn, strict=True)
+    )
+    assert hits >= 45

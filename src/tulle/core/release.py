@@ -69,9 +69,15 @@ class Release:
             lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
             return max(low, lowest), min(high, highest)
         if self.error is None:
+            bought = "epsilon_spread" in self.parameters
             raise NoIntervalError(
-                f"This release of {self.query} has no interval: none was bought. "
-                "Ask again with the mechanism's own share for the interval above zero."
+                f"This release of {self.query} has no interval: "
+                + (
+                    "none was bought. Ask again with the mechanism's own share for the interval "
+                    "above zero."
+                    if bought
+                    else f"mechanism {self.mechanism!r} cannot tell how far off an entry may be."
+                )
             )
         low, high = self.error.interval(self.value, level)
         lowest, highest = self.parameters.get("range", (-math.inf, math.inf))

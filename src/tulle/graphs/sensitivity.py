@@ -255,6 +255,13 @@ def envelope(query: GraphQuery, spread: int) -> int:
     return spread
 
 
+def largest_spread(query: GraphQuery, nodes: int) -> int:
+    """Return the largest spread that so many nodes allow."""
+    if isinstance(query, DegreeSquares):
+        return nodes * max(nodes - 1, 0) // 2
+    return max(nodes - 1, 0)
+
+
 def envelope_profiles(query: GraphQuery, nodes: int, spread: int, length: int) -> list[Profile]:
     """Return extreme profiles of graphs with at most this spread: the widest comes first.
 

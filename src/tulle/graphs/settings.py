@@ -14,7 +14,7 @@ from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.queries import GraphQuery
-from tulle.graphs.sensitivity import cap
+from tulle.graphs.sensitivity import cap, largest_spread
 from tulle.noise import discrete_laplace
 
 SPREAD_SHARE = Fraction(1, 10)
@@ -129,4 +129,4 @@ class SpreadLaw(ErrorLaw):
 
     def upper(self, spread: int) -> int:
         """Return the spread cut at what so many nodes allow."""
-        return min(spread, max(self.nodes - 1, 0))
+        return min(spread, largest_spread(self.question(), self.nodes))

@@ -19,7 +19,14 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.queries import GraphQuery
-from tulle.graphs.sensitivity import PROFILED, Profile, cap, envelope_profiles, measure
+from tulle.graphs.sensitivity import (
+    PROFILED,
+    Profile,
+    cap,
+    envelope_profiles,
+    largest_spread,
+    measure,
+)
 from tulle.graphs.settings import (
     SpreadBudget,
     SpreadLaw,
@@ -130,7 +137,7 @@ class _Smooth(Mechanism):
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = graph_query(terms)
         nodes = int(settings["nodes"])
-        worst = self._law(query, settings, nodes, Fraction(0))
+        worst = self._law(query, settings, largest_spread(query, nodes), Fraction(0))
         if not isinstance(like, Graph):
             return Prediction(worst, None)
         measured = measure(query, like, 1)

@@ -14,7 +14,7 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.models.concentrated import largest_rho
+from tulle.models.concentrated import largest_rho, short_up
 from tulle.models.design import Frame
 from tulle.models.moments import MomentMechanism, Places, choose_bits, frame_for
 from tulle.models.queries import Regression
@@ -79,8 +79,8 @@ class AdaSSP(MomentMechanism):
         return {
             "bits": fine,
             "rho": text(rho),
-            "matrix_variance": text(matrix * 16**fine),
-            "vector_variance": text(vector * 16**fine),
+            "matrix_variance": text(short_up(matrix * 16**fine)),
+            "vector_variance": text(short_up(vector * 16**fine)),
         }
 
     def spreads(self, terms: Terms, settings: Parameters) -> list[Fraction]:

@@ -1,4 +1,4 @@
-"""The largest rho within a budget."""
+"""The largest rho within a budget, and scales as short numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+from tulle.core.exact import round_up
 from tulle.core.guarantee import epsilon_of_rho
 
 
@@ -25,3 +26,9 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
         else:
             high = middle
     return Fraction(math.exp(low))
+
+
+def short_up(value: Fraction) -> Fraction:
+    """Round up to thirty binary digits."""
+    mantissa, exponent = math.frexp(round_up(value))
+    return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)

@@ -86,7 +86,8 @@ class Functional(MomentMechanism):
     def spreads(self, terms: Terms, settings: Parameters) -> list[Fraction]:
         frame, scale = frame_for(terms), rational(settings["scale"])
         weights = Places.of(frame).pack(pair_weights(frame), target_weights(frame))
-        return [scale / weight for weight in weights]
+        known = {weight: scale / weight for weight in set(weights)}
+        return [known[weight] for weight in weights]
 
     def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_laplace(scale=spread, size=count, source=source)

@@ -89,8 +89,10 @@ class MomentMechanism(Mechanism):
         centre = self.centre(terms, settings, dataset)
         spreads = self.spreads(terms, settings)
         noisy = np.array(centre, dtype=np.int64)
-        for spread in dict.fromkeys(spreads):
-            where = np.array([known == spread for known in spreads])
+        groups = {spread: group for group, spread in enumerate(dict.fromkeys(spreads))}
+        member = np.array([groups[spread] for spread in spreads])
+        for spread, group in groups.items():
+            where = member == group
             noisy[where] += self.draw(spread, int(where.sum()), source)
         return self.finish(terms, settings, frame, [int(entry) for entry in noisy])
 
@@ -114,7 +116,7 @@ class MomentMechanism(Mechanism):
         products, crossed = np.zeros((frame.size, frame.size)), np.zeros(frame.size)
         if frame.unit == "row" and frame.intercept:
             products[0, 0] = float(frame.rows or 0)
-        places.unpack([float(Fraction(n, 4**bits)) for n in noisy], products, crossed)
+        places.unpack([n / 4**bits for n in noisy], products, crossed)
         variances = self._variances(terms, settings, frame)
         return solve(frame, products, crossed, variances[0]), variances
 

@@ -18,6 +18,7 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.models.concentrated import short_up
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, whole_rows
 from tulle.models.fitting import in_own_units, minimise_logistic
@@ -112,7 +113,7 @@ class Objective(Mechanism):
         needed = float(longest) / 4 / math.expm1(min(float(volume), 40.0)) * (1 + 2.0**-30)
         penalty = Fraction(max(needed, float(longest) * LEAST_PENALTY))
         left = terms.epsilon * (1 - share - OUTPUT)
-        spread = _short(self.spread(frame, left, terms.delta * (1 - 2 * OUTPUT)))
+        spread = short_up(self.spread(frame, left, terms.delta * (1 - 2 * OUTPUT)))
         exponent = math.frexp(float(spread))[1] - STEPS
         step = Fraction(2) ** exponent
         tolerance = gap * Fraction(round_up(Fraction(math.sqrt(float(longest)))))
@@ -134,7 +135,7 @@ class Objective(Mechanism):
             "spread": text(spread),
             "exponent": exponent,
             "tolerance": text(tolerance),
-            "output_spread": text(_short(snapped)),
+            "output_spread": text(short_up(snapped)),
             "output_exponent": fine,
         }
 
@@ -236,9 +237,3 @@ def row_length(frame: Frame) -> Fraction:
 def persons(frame: Frame) -> int:
     """Return how many people's gradients differ: one comes or goes, or one turns into another."""
     return 1 if frame.unit == "participant" else 2
-
-
-def _short(value: Fraction) -> Fraction:
-    """Round up to thirty binary digits."""
-    mantissa, exponent = math.frexp(round_up(value))
-    return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)

@@ -26,6 +26,7 @@ largest row is 2(d² + 2d). In the ball, |zz' - z'z'|_F <= sqrt(2)·r² gives an
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -60,11 +61,10 @@ def pair_weights(frame: Frame) -> list[list[Fraction]]:
     """Return the weight of each sum of products, (i, j) with i <= j, the intercept first."""
     square = Weights.of(frame).square
     hidden = hidden_places(frame)
+    squares = (square, square * frame.gamma)
+    products = (2 * square, 2 * square * frame.gamma)
     return [
-        [
-            square * (1 if i == j else 2) * (frame.gamma if hidden[i] or hidden[j] else 1)
-            for j in range(frame.size)
-        ]
+        [(squares if i == j else products)[hidden[i] or hidden[j]] for j in range(frame.size)]
         for i in range(frame.size)
     ]
 
@@ -125,11 +125,10 @@ def _constants(frame: Frame) -> Fraction:
 
 
 def _box_coming(frame: Frame) -> Fraction:
-    pairs, targets = pair_weights(frame), target_weights(frame)
-    total = sum(targets, Fraction(0))
-    for i in range(frame.size):
-        total += sum(pairs[i][i:], Fraction(0))
-    return total
+    every = Counter(target_weights(frame))
+    for place, row in enumerate(pair_weights(frame)):
+        every.update(row[place:])
+    return sum((weight * count for weight, count in every.items()), Fraction(0))
 
 
 def _ball_coming(frame: Frame) -> Fraction:

@@ -23,7 +23,7 @@ class Range:
     """Numbers from ``low`` to ``high``, both included; either may be infinite.
 
     Example:
-        >>> Range(0, 2) * (Range(1, 1) - Range(0, 0.1))
+        >>> Range(0.0, 2.0) * (Range(1.0, 1.0) - Range(0.0, 0.5))
         Range(low=0.0, high=2.0)
     """
 

@@ -87,11 +87,11 @@ class _Search:
         knobs = Knobs(near=self._near())
         for _ in range(1 if few else 2):
             knobs = self._triangles(knobs, 0.0, 3.0, 5 if few else 7)
-            knobs = self._mixing(knobs, 3 if few else 4)
-            knobs = self._closure(knobs, 3 if few else 4)
+            knobs = self._mixing(knobs, 2 if few else 4)
+            knobs = self._closure(knobs, 2 if few else 4)
         reach = 0.3 if few else 0.5
         low = max(knobs.closing - reach, 0.0)
-        self._triangles(knobs, low, knobs.closing + reach, 4 if few else 6)
+        self._triangles(knobs, low, knobs.closing + reach, 3 if few else 6)
         assert self.best is not None
         return self.best
 
@@ -189,5 +189,5 @@ class _Search:
         if (wanted := self.targets.closure) is not None:
             score += abs(tried.closure - wanted.value) / (abs(wanted.value) + wanted.noise + 1)
         if (wanted := self.targets.mixing) is not None:
-            score += 0.5 * abs(tried.mixing - wanted.value) / (self.unit + 4 * wanted.noise)
+            score += 2 * abs(tried.mixing - wanted.value) / (self.unit + 4 * wanted.noise)
         return score
