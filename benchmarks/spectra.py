@@ -36,7 +36,10 @@ CASES: list[tuple[str, int, float, str | None]] = [
     ("ca-GrQc", 1, 1.0, "power"),
     ("ca-GrQc", 5, 2.0, None),
     ("wiki-Vote", 1, 1.0, None),
-    ("lastfm-asia", 5, 2.0, None),
+    ("ca-HepTh", 1, 1.0, None),
+    ("ca-HepPh", 5, 1.0, None),
+    ("ca-AstroPh", 5, 1.0, None),
+    ("email-Enron", 5, 1.0, None),
     ("ego-Twitter", 1, 1.0, None),
     ("ego-Twitter", 5, 1.0, None),
 ]

@@ -297,9 +297,9 @@ def main() -> None:
     if not (folder / f"tpch-{scale:g}").exists() and not os.access(folder, os.W_OK):
         folder = Path(tempfile.gettempdir())
     paths = generate(folder / f"tpch-{scale:g}", scale)
-    chosen = sys.argv[1:] or list(QUESTIONS)
+    chosen = [name for name in QUESTIONS if name in sys.argv[1:]] or list(QUESTIONS)
     rows = []
-    for name in (name for name in QUESTIONS if name in chosen):
+    for name in chosen:
         if name in PUBLISHED:
             rows.append(measure(paths, name, "published", *PUBLISHED[name]))
         rows.append(measure(paths, name, "filtered", OWNERS, QUESTIONS[name]))

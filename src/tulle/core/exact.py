@@ -101,3 +101,9 @@ def widen_up(value: float, ulps: int = 4) -> float:
     for _ in range(ulps):
         value = math.nextafter(value, math.inf)
     return value
+
+
+def short_up(value: Fraction) -> Fraction:
+    """Round up to thirty binary digits, so that what is computed with it stays short."""
+    mantissa, exponent = math.frexp(round_up(value))
+    return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)

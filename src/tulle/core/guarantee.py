@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 from tulle.core import validate
@@ -229,6 +230,29 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
         value += (abs(value) + 1) * Decimal("1e-40")
     exact = max(Fraction(value), Fraction(0))
     return Fraction(round_up(exact))
+
+
+@lru_cache(maxsize=64)
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return a rho, as large as is found, such that rho-zCDP implies (epsilon, delta).
+
+    Example:
+        >>> 0.01 < largest_rho(Fraction(1), Fraction(1, 10**6)) < 0.03
+        True
+    """
+    # As powers of two; epsilon is at least 1e-9 and at most 10,000.
+    low, high = -240.0, 24.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if epsilon_of_rho(Fraction(2.0**middle), delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    rho = Fraction(2.0**low)
+    # What is returned is checked: the search only decides how tight it is.
+    while epsilon_of_rho(rho, delta) > epsilon:
+        rho = rho * 15 / 16
+    return rho
 
 
 def delta_of_rho(rho: Fraction, epsilon: Fraction) -> Fraction:

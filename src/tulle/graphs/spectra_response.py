@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
@@ -35,8 +35,8 @@ from tulle.noise.xor import flip_probability
 
 Wholes = npt.NDArray[np.int64]
 
-LARGEST_WHOLE = 20_000
-"""With more nodes, only pairs within a core have coins: all pairs would take too much memory."""
+LARGEST_CORE = 20_000
+"""At most so many nodes have a coin for every pair: more would take too much memory and time."""
 
 DEGREE_SHARE = Fraction(1, 10)
 """Part of epsilon for the degrees."""
@@ -139,9 +139,9 @@ class SpectralResponse(Mechanism):
     Guarantee:
         Pure epsilon per edge: an edge changes two degrees by one each, so Laplace noise of scale
         2 / (epsilon/10) on them costs epsilon/10; the bits are those of the mechanism
-        ``response`` at 9/10 of epsilon, each pair once. Beyond 20,000 nodes only pairs of nodes
-        within a core have coins; which nodes, the noisy degrees decide, which are public by then.
-        The rest reads nothing else.
+        ``response`` at 9/10 of epsilon, each pair once. Beyond 6,000 nodes only pairs of nodes
+        within a core of 6,000 have coins; which nodes, the noisy degrees decide, and those are
+        public by then. The rest reads nothing else.
 
     Error:
         An eigenvalue v is found when it exceeds about sqrt(c)·1.1 at epsilon = 1, for a core of c
@@ -173,10 +173,16 @@ class SpectralResponse(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)
-        core = nodes if nodes <= LARGEST_WHOLE else LARGEST_HELD
-        core = validate.whole(core=options.get("core", max(core, k)), at_least=max(k, 2))
-        if core > min(nodes, LARGEST_WHOLE):
-            raise InputError(f"core must be at most {min(nodes, LARGEST_WHOLE):,}; got {core:,}.")
+        most = min(nodes, LARGEST_CORE)
+        if k > most:
+            raise QueryError(
+                f"spectral_response finds at most {most:,} vectors; {terms.query} asks for {k:,}. "
+                "Use power or power_pure."
+            )
+        core = max(min(nodes, LARGEST_HELD), k)
+        core = validate.whole(core=options.get("core", core), at_least=max(k, 2))
+        if core > most:
+            raise InputError(f"core must be at most {most:,}; got {core:,}.")
         share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
         pairs = terms.epsilon * (1 - share)
         flip = flip_probability(pairs)

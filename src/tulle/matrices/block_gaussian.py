@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
-from tulle.core.guarantee import epsilon_of_rho
+from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Terms
 from tulle.core.source import Source
 from tulle.matrices.block_mechanism import BlockMechanism
@@ -67,23 +67,3 @@ class BlockGaussian(BlockMechanism):
 
 
 @lru_cache(maxsize=64)
-def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return a rho, as large as is found, that implies (epsilon, delta).
-
-    Example:
-        >>> 0.01 < largest_rho(Fraction(1), Fraction(1, 10**6)) < 0.03
-        True
-    """
-    # As powers of two; epsilon is at least 1e-9 and at most 10,000.
-    low, high = -240.0, 24.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        if epsilon_of_rho(_power(middle), delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return _power(low)
-
-
-def _power(exponent: float) -> Fraction:
-    return Fraction(2.0**exponent)

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
-from tulle.core.exact import rational, text
+from tulle.core.exact import rational, short_up, text
+from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.models.concentrated import largest_rho, short_up
 from tulle.models.design import Frame
 from tulle.models.moments import MomentMechanism, Places, choose_bits, frame_for
 from tulle.models.queries import Regression

@@ -13,12 +13,11 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, round_up, text
+from tulle.core.exact import rational, round_up, short_up, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.models.concentrated import short_up
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, whole_rows
 from tulle.models.fitting import in_own_units, minimise_logistic

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.errors import QueryError
+from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Terms
 from tulle.core.source import Source
-from tulle.models.concentrated import largest_rho
 from tulle.models.design import Frame
 from tulle.models.objective import OUTPUT, STEPS, Objective, persons
 from tulle.noise import discrete_gaussian
