@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -64,6 +63,3 @@ class BlockGaussian(BlockMechanism):
 
     def draw(self, scale: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_gaussian(variance=scale, size=count, source=source)
-
-
-@lru_cache(maxsize=64)

@@ -142,7 +142,7 @@ class DatabaseRecursive(_OnDatabase, Recursive):
 
         A participant with a single row is then never cut. Where participants of one kind are
         linked with each other a few may have most of the links; rows over foreign keys have no
-        such tail. Chosen on public and on made-up data.
+        such tail. Chosen by a sweep over questions on TPC-H, which is made up.
         """
         if query.linked:
             return {}
