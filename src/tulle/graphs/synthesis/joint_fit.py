@@ -44,6 +44,10 @@ def fit_joint(
     if not len(values):
         empty = np.zeros(0, dtype=np.int64)
         return JointDegrees(empty, empty, np.zeros((0, 0), dtype=np.int64))
+    if len(values) == 1:
+        # All nodes with an edge have the same degree: there is nothing to fit.
+        only = np.array([[int(values[0] * counts[0]) // 2]])
+        return JointDegrees(values.astype(np.int64), counts.astype(np.int64), only)
     member = classes.memberships(values)
     pairs = np.outer(counts, counts).astype(np.float64)
     np.fill_diagonal(pairs, counts * (counts - 1.0))
