@@ -110,7 +110,7 @@ class Remembered:
 
     def __init__(self, honest: Truncation) -> None:
         self.honest = honest
-        self.decide, self.estimate = honest.decide, honest.estimate
+        self.estimate, self.decide = honest.estimate, cache(honest.decide)
         self.value, self.ceiling = cache(honest.value), cache(honest.ceiling)
 
 

@@ -48,13 +48,15 @@ if TYPE_CHECKING:
     from tulle.graphs.statistics import (
         assortativity,
         average_clustering,
-        chains,
         clustering,
+        modularity,
+        transitivity,
+    )
+    from tulle.graphs.statistics_counts import (
+        chains,
         degree_of,
         degree_squares,
         edges_within,
-        modularity,
-        transitivity,
         triangles_at,
         triangles_per_node,
         triples_per_node,
@@ -106,13 +108,15 @@ _HOMES = {
     "tulle.graphs.statistics": (
         "assortativity",
         "average_clustering",
-        "chains",
         "clustering",
+        "modularity",
+        "transitivity",
+    ),
+    "tulle.graphs.statistics_counts": (
+        "chains",
         "degree_of",
         "degree_squares",
         "edges_within",
-        "modularity",
-        "transitivity",
         "triangles_at",
         "triangles_per_node",
         "triples_per_node",

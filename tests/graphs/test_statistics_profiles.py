@@ -15,11 +15,13 @@ from tulle.graphs.statistics import (
     Modularity,
     assortativity,
     average_clustering,
-    chains,
     clustering,
-    degree_squares,
     modularity,
     transitivity,
+)
+from tulle.graphs.statistics_counts import (
+    chains,
+    degree_squares,
     triangles_at,
     triangles_per_node,
     triples_per_node,

@@ -167,3 +167,14 @@ def test_both_forms_of_one_k_have_the_right_degrees(form):
     r = released(SOCIAL, "1k", 3.0, form=form)
     off = np.abs(np.sort(degrees_of(r.value)) - np.sort(degrees_of(SOCIAL))).mean()
     assert off < 0.7
+
+
+@pytest.mark.parametrize("model", MINE)
+def test_too_small_a_budget_gives_advice(model):
+    crowd = Graph.from_edges([(0, 1)], nodes=50_000)
+    with pytest.raises(QueryError, match="noise alone would invent") as raised:
+        released(crowd, model, 1e-5)
+    enough = float(str(raised.value).split("at least ")[1].split(",")[0])
+    assert tulle.core.session.plan_for(
+        crowd, tulle.synthetic(model), unit="edge", epsilon=1.02 * enough
+    )

@@ -34,15 +34,13 @@ from tulle.graphs.ladder import draw_ladder
 from tulle.graphs.laplace import Laplace
 from tulle.graphs.statistics import (
     Statistic,
-    TriplesPerNode,
     assortativity,
     average_clustering,
     clustering,
     modularity,
     transitivity,
-    triangles_per_node,
-    triples_per_node,
 )
+from tulle.graphs.statistics_counts import TriplesPerNode, triangles_per_node, triples_per_node
 from tulle.graphs.statistics_profiles import most, position
 from tulle.noise import SeededSource, discrete_laplace
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,178 +12,20 @@ from tulle.core.arithmetic import predict_error, slopes, slopes_nearby, variance
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import Number, text
+from tulle.core.exact import Number
 from tulle.core.guarantee import Guarantee, display, floor_to
-from tulle.core.mechanism import Mechanism, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Prediction, Terms
+from tulle.core.offers import Offer, Plan
 from tulle.core.query import Expression, Query, Tree, kind_of
 from tulle.core.splitting import Split, choose_split, even_shares, spreads_of
 from tulle.core.unit import Unit
+
+__all__ = ["Offer", "Plan", "make_plan"]
 
 GIVEN = "the public stand-in given as like="
 
 DECOMPOSED = "decomposed"
 """The name of the route that answers a question through the expression that equals it."""
-
-
-@dataclass(frozen=True)
-class Offer:
-    """One mechanism's way to answer: its settings, its price and the error to expect."""
-
-    terms: Terms
-    mechanism: str
-    title: str
-    settings: Parameters
-    guarantee: Guarantee
-    prediction: Prediction
-    plan: Plan | None = None
-    """For an answer put together from other questions: the plan of that expression."""
-
-    def to_json(self, chosen: bool) -> dict[str, Any]:
-        """Return a JSON-able form."""
-        typical, bound = self.prediction.typical, self.prediction.bound
-        return {
-            "mechanism": self.mechanism,
-            "title": self.title,
-            "chosen": chosen,
-            "guarantee": self.guarantee.to_json(),
-            "settings": dict(self.settings),
-            "median_error": self.prediction.rank(),
-            "half_width_95": None if typical is None else typical.half_width(0.95),
-            "half_width_95_on_any_data": None if bound is None else bound.half_width(0.95),
-        }
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What answering would take. Made from public facts only; making it spends nothing.
-
-    ``offers`` are sorted, the best first: that one is chosen. For an expression, ``parts`` has a
-    plan for each leaf and ``offers`` is empty. A question that can also be put together from
-    others has an offer ``decomposed``; when that is chosen, ``parts`` are the plans of these.
-    """
-
-    query: Query
-    unit: Unit
-    guarantee: Guarantee
-    offers: tuple[Offer, ...]
-    refused: tuple[tuple[str, str], ...]
-    parts: tuple[Plan, ...] = ()
-    stand_in: str | None = None
-    """What the typical error was computed on, in words; None when nothing was needed."""
-    predicted: ErrorLaw | None = None
-    """For an expression: the error to expect on the stand-in."""
-    shares: tuple[Fraction, ...] = ()
-    """For an expression: which part of the budget each leaf gets."""
-
-    @property
-    def chosen(self) -> Offer:
-        """The offer that will be used."""
-        return self.offers[0]
-
-    @property
-    def mechanism(self) -> str:
-        """Name of the chosen mechanism; for an expression, of each leaf's."""
-        if not self.offers:
-            return " & ".join(dict.fromkeys(part.mechanism for part in self.parts))
-        return self.chosen.mechanism
-
-    @property
-    def expression(self) -> Expression | None:
-        """How the answer is put together from the parts; None when it is drawn as a whole."""
-        if not self.offers:
-            assert isinstance(self.query, Expression)
-            return self.query
-        return None if self.chosen.plan is None else self.chosen.plan.expression
-
-    def canonical(self) -> dict[str, Any]:
-        """Return what identifies the question, its price and its settings: equal means same."""
-        if self.parts:
-            return {
-                "query": self.query.canonical(),
-                "parts": [part.canonical() for part in self.parts],
-            }
-        chosen = self.chosen
-        return {
-            "query": self.query.canonical(),
-            "mechanism": chosen.mechanism,
-            "settings": dict(chosen.settings),
-            "epsilon": text(chosen.terms.epsilon),
-            "delta": text(chosen.terms.delta),
-        }
-
-    def rows(self) -> list[dict[str, str]]:
-        """Return the plan as a table: one row for each offer, the chosen ones marked."""
-        if not self.offers:
-            return [row for part in self.parts for row in part.rows()]
-        return [
-            {
-                "chosen": "→" if offer is self.chosen else "",
-                "query": str(self.query),
-                "mechanism": offer.mechanism,
-                "price": _price(offer.guarantee),
-                "median error": _figure(offer.prediction.rank()),
-                "95 % within": _width(offer.prediction.typical),
-                "on any data": _width(offer.prediction.bound),
-            }
-            for offer in self.offers
-        ]
-
-    def half_width(self, level: float) -> float | None:
-        """Return how far off the answer would be on the stand-in, with this probability.
-
-        None when there is no stand-in to tell.
-        """
-        law = self.chosen.prediction.typical if self.offers else self.predicted
-        return None if law is None else law.half_width(level)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON-able form, numbers as numbers."""
-        return {
-            "query": str(self.query),
-            "guarantee": self.guarantee.to_json(),
-            "mechanism": self.mechanism,
-            "half_width_95": self.half_width(0.95),
-            "offers": [offer.to_json(offer is self.chosen) for offer in self.offers],
-            "refused": [{"mechanism": name, "reason": why} for name, why in self.refused],
-            "stand_in": self.stand_in,
-            "parts": [part.to_json() for part in self.parts],
-        }
-
-    def notes(self) -> list[str]:
-        """Return the sentences that belong below the table."""
-        lines = [f"{name}: {why}" for name, why in self.refused]
-        for part in self.parts:
-            lines.extend(part.notes())
-        for plan in (*(offer.plan for offer in self.offers if offer.plan), self):
-            if plan.shares:
-                lines.append(_divided(plan))
-        if self.stand_in:
-            lines.append(f"Typical errors are those of {self.stand_in}.")
-        return list(dict.fromkeys(lines))
-
-    def __repr__(self) -> str:
-        rows = self.rows()
-        titles = {name: "" if name == "chosen" else name for name in rows[0]}
-        widths = {name: max(len(row[name]) for row in (titles, *rows)) for name in titles}
-        lines = [
-            "  ".join(row[name].ljust(widths[name]) for name in titles).rstrip()
-            for row in (titles, *rows)
-        ]
-        head = f"Plan for {self.query}: {self.guarantee}; nothing is spent yet"
-        return "\n".join([head, *lines, *self.notes()])
-
-    def _repr_html_(self) -> str:
-        import html
-
-        rows = self.rows()
-        head = "".join(f"<th>{html.escape(n)}</th>" for n in rows[0])
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(v)}</td>" for v in row.values()) + "</tr>"
-            for row in rows
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes())
-        caption = html.escape(f"Plan for {self.query}: {self.guarantee}; nothing is spent yet")
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>{notes}"
 
 
 def make_plan(
@@ -453,28 +295,3 @@ def _predict(
     if values is None or laws is None:
         return None
     return predict_error(tree, values, laws, limits)
-
-
-def _divided(plan: Plan) -> str:
-    shares = ", ".join(
-        f"{part.query} {float(share):.0%}"
-        for part, share in zip(plan.parts, plan.shares, strict=True)
-    )
-    return f"{plan.query}: the budget is divided as {shares}."
-
-
-def _price(guarantee: Guarantee) -> str:
-    if guarantee.rho is not None:
-        return f"rho {display(guarantee.rho)}"
-    price = f"epsilon {display(guarantee.epsilon)}"
-    return f"{price}, delta {display(guarantee.delta)}" if guarantee.delta else price
-
-
-def _width(law: Any) -> str:
-    if law is None:
-        return "not known"
-    return f"± {_figure(law.half_width(0.95))}"
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"

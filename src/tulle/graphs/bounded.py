@@ -25,7 +25,8 @@ from tulle.graphs.local_counts import closing_weight
 from tulle.graphs.queries import Triangles
 from tulle.graphs.sensitivity import measure, remembered
 from tulle.graphs.settings import node_count
-from tulle.graphs.statistics import Clustering, TrianglesPerNode, TriplesPerNode
+from tulle.graphs.statistics import Clustering
+from tulle.graphs.statistics_counts import TrianglesPerNode, TriplesPerNode
 from tulle.graphs.statistics_profiles import CLOSING_GROWTH
 from tulle.noise import discrete_laplace
 
@@ -107,7 +108,7 @@ def safe_shift(rate: Fraction, delta: Fraction) -> int:
 
     Example:
         >>> safe_shift(Fraction(1), Fraction(1, 10**6))
-        14
+        15
     """
     step = float(rate)
     with localcontext() as context:

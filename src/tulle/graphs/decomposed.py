@@ -29,12 +29,8 @@ from tulle.graphs.data import Graph
 from tulle.graphs.direct import Direct
 from tulle.graphs.kernels import degrees
 from tulle.graphs.settings import node_count
-from tulle.graphs.statistics import (
-    AverageClustering,
-    Clustering,
-    TrianglesPerNode,
-    TriplesPerNode,
-)
+from tulle.graphs.statistics import AverageClustering, Clustering
+from tulle.graphs.statistics_counts import TrianglesPerNode, TriplesPerNode
 from tulle.noise import SeededSource, discrete_laplace
 
 Floats = npt.NDArray[np.float64]

@@ -27,7 +27,7 @@ import numpy as np
 
 from tulle.graphs.data import Graph
 from tulle.graphs.queries import Cliques, GraphQuery, KTriangles, Stars, Triangles
-from tulle.graphs.statistics import Chains, DegreeSquares, TrianglesAt, place_of
+from tulle.graphs.statistics_counts import Chains, DegreeSquares, TrianglesAt, place_of
 
 Profile = list[int]
 """I_0, I_1, ... up to the public length; afterwards the global bound."""

@@ -38,7 +38,7 @@ Wholes = npt.NDArray[np.int64]
 LARGEST_CORE = 20_000
 """At most so many nodes have a coin for every pair: more would take too much memory and time."""
 
-DEGREE_SHARE = Fraction(1, 10)
+DEGREE_SHARE = Fraction(3, 20)
 """Part of epsilon for the degrees."""
 
 _PIECE = 512
@@ -131,20 +131,20 @@ def noise_bulk(flip: float, nodes: int) -> float:
 class SpectralResponse(Mechanism):
     """Flip each pair of nodes by a coin, and decompose the unbiased estimate of the matrix.
 
-    A tenth of epsilon buys noisy degrees. They tell where to look: among a few hundred nodes of
-    large degree an eigenvalue stands out that drowns among all, and from there its vector is
-    followed to the others (:mod:`tulle.graphs.spectra_clean`). Both releases are public, so any
+    Three twentieths of epsilon buy noisy degrees. They tell where to look: among a few hundred
+    nodes of large degree an eigenvalue stands out that drowns among all, and from there its vector
+    is followed to the others (:mod:`tulle.graphs.spectra_clean`). Both releases are public, so any
     number of iterations on them is free.
 
     Guarantee:
         Pure epsilon per edge: an edge changes two degrees by one each, so Laplace noise of scale
-        2 / (epsilon/10) on them costs epsilon/10; the bits are those of the mechanism
-        ``response`` at 9/10 of epsilon, each pair once. Beyond 6,000 nodes only pairs of nodes
+        2 / e on them costs e, a share of epsilon; the bits are those of the mechanism
+        ``response`` at the rest of epsilon, each pair once. Beyond 6,000 nodes only pairs of nodes
         within a core of 6,000 have coins; which nodes, the noisy degrees decide, and those are
         public by then. The rest reads nothing else.
 
     Error:
-        An eigenvalue v is found when it exceeds about sqrt(c)·1.1 at epsilon = 1, for a core of c
+        An eigenvalue v is found when it exceeds about sqrt(c)·1.15 at epsilon = 1, for a core of c
         nodes that holds most of its vector; ``release.value.noise`` is that level for the core
         used, and ``release.value.informative`` says how many released values exceed it. Vectors
         are zero outside the core where only pairs within it have coins. There is no interval.

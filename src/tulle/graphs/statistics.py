@@ -1,273 +1,38 @@
 """Questions about the shape of a graph: clustering, transitivity, assortativity, modularity.
 
-Counts that these are put together from, per node and for one node, are here as well.
+Counts that these are put together from are in ``statistics_counts``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from hashlib import sha256
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import registry, validate
-from tulle.core.errors import InputError
+from tulle.core import registry
 from tulle.core.query import Expression, Query, Shape
 from tulle.graphs.data import Graph
-from tulle.graphs.queries import Edges, GraphQuery, Stars, Triangles
+from tulle.graphs.queries import Edges, Stars, Triangles
+from tulle.graphs.statistics_counts import (
+    Chains,
+    DegreeOf,
+    DegreeSquares,
+    EdgesWithin,
+    TrianglesAt,
+    TrianglesPerNode,
+    TriplesPerNode,
+    checked_node,
+    checked_partition,
+    listed,
+    no_such_node,
+    shown,
+    wrong_length,
+)
 
 Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
-
-
-def find_node(graph: Graph, node: int | str) -> int | None:
-    """Return the number of the node with this label, or None. The set of nodes is public."""
-    places = np.flatnonzero(graph.labels == node)
-    return int(places[0]) if len(places) else None
-
-
-def place_of(graph: Graph, node: int | str) -> int:
-    """Return the number of a node; on a stand-in that lacks it, of a node of middling degree."""
-    found = find_node(graph, node)
-    if found is not None:
-        return found
-    order = np.argsort(np.diff(graph.csr()[0]), kind="stable")
-    return int(order[len(order) // 2])
-
-
-def _no_such_node(graph: Any, node: int | str) -> str | None:
-    if isinstance(graph, Graph) and find_node(graph, node) is None:
-        return f"The graph has no node {node!r}. Name one of its labels, or a number from 0 on."
-    return None
-
-
-def _checked_node(node: Any) -> int | str:
-    return node if isinstance(node, str) else validate.whole(node=node, at_least=0)
-
-
-# --- counts that statistics are made of -----------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TrianglesPerNode(GraphQuery):
-    """How many triangles pass through each node, in the order of the nodes."""
-
-    name: ClassVar[str] = "triangles_per_node"
-    shape: ClassVar[Shape] = "vector"
-
-    def truth(self, dataset: Graph) -> Counts:
-        from tulle.graphs.kernels import triangles_per_node as count
-
-        return count(dataset)
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        """Return 3(n - 2): each triangle that an edge closes counts at all three corners."""
-        return 3 * max(nodes - 2, 0)
-
-    def maximum(self, nodes: int) -> int:
-        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
-
-
-@dataclass(frozen=True)
-class TriplesPerNode(GraphQuery):
-    """How many pairs of neighbours each node has, in the order of the nodes."""
-
-    name: ClassVar[str] = "triples_per_node"
-    shape: ClassVar[Shape] = "vector"
-
-    def truth(self, dataset: Graph) -> Counts:
-        degrees = np.diff(dataset.csr()[0])
-        triples: Counts = (degrees * (degrees - 1) // 2).astype(np.int64)
-        return triples
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        """Return 2(n - 2): each end gains a pair with each neighbour that it had."""
-        return 2 * max(nodes - 2, 0)
-
-    def maximum(self, nodes: int) -> int:
-        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
-
-
-@dataclass(frozen=True)
-class TrianglesAt(GraphQuery):
-    """How many triangles pass through one node."""
-
-    node: int | str
-    name: ClassVar[str] = "triangles_at"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "node", _checked_node(self.node))
-
-    def truth(self, dataset: Graph) -> int:
-        from tulle.graphs.local_counts import common_with
-
-        place = place_of(dataset, self.node)
-        common = common_with(dataset, place)
-        indptr, indices = dataset.csr()
-        return int(common[indices[indptr[place] : indptr[place + 1]]].sum()) // 2
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        return max(nodes - 2, 0)
-
-    def maximum(self, nodes: int) -> int:
-        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
-
-    def objection(self, dataset: Any) -> str | None:
-        return _no_such_node(dataset, self.node)
-
-    def law_key(self) -> tuple[str, int]:
-        """Return the question whose envelope bounds this one's too."""
-        return Triangles.name, 0
-
-
-@dataclass(frozen=True)
-class DegreeOf(GraphQuery):
-    """How many neighbours one node has."""
-
-    node: int | str
-    name: ClassVar[str] = "degree_of"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "node", _checked_node(self.node))
-
-    def truth(self, dataset: Graph) -> int:
-        place = place_of(dataset, self.node)
-        indptr = dataset.csr()[0]
-        return int(indptr[place + 1] - indptr[place])
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        return 1
-
-    def maximum(self, nodes: int) -> int:
-        return max(nodes - 1, 0)
-
-    def objection(self, dataset: Any) -> str | None:
-        return _no_such_node(dataset, self.node)
-
-
-@dataclass(frozen=True)
-class Chains(GraphQuery):
-    """How many walks of three edges that never turn back, both directions as one.
-
-    These are the paths with three edges, and each triangle three times: the sum over edges ij of
-    (d_i - 1)·(d_j - 1).
-    """
-
-    name: ClassVar[str] = "chains"
-
-    def truth(self, dataset: Graph) -> int:
-        first, second = dataset.edges().T
-        others = (np.diff(dataset.csr()[0]) - 1).astype(np.int64)
-        return int((others[first] * others[second]).sum())
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        """Return 3(n - 2)²: the pair in the middle, or at either end, of a walk in K_n."""
-        return 3 * max(nodes - 2, 0) ** 2
-
-    def maximum(self, nodes: int) -> int:
-        return nodes * max(nodes - 1, 0) // 2 * max(nodes - 2, 0) ** 2
-
-
-@dataclass(frozen=True)
-class EdgesWithin(GraphQuery):
-    """How many edges have both ends in the same part of a public partition."""
-
-    partition: tuple[int, ...]
-    name: ClassVar[str] = "edges_within"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "partition", _checked_partition(self.partition))
-
-    def truth(self, dataset: Graph) -> int:
-        first, second = labels_on(self.partition, dataset)[dataset.edges()].T
-        return int((first == second).sum())
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        return 1
-
-    def maximum(self, nodes: int) -> int:
-        return nodes * max(nodes - 1, 0) // 2
-
-    def objection(self, dataset: Any) -> str | None:
-        return _wrong_length(dataset, self.partition)
-
-    def __str__(self) -> str:
-        return f"{self.name}({_shown(self.partition)})"
-
-
-@dataclass(frozen=True)
-class DegreeSquares(GraphQuery):
-    """The sum over the parts of a public partition of their degrees together, squared."""
-
-    partition: tuple[int, ...] = ()
-    name: ClassVar[str] = "degree_squares"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "partition", _checked_partition(self.partition))
-
-    def part_degrees(self, dataset: Graph) -> Counts:
-        """Return the degrees of each part together. Custodian side."""
-        labels = labels_on(self.partition, dataset)
-        sums: Counts = np.bincount(labels, weights=np.diff(dataset.csr()[0])).astype(np.int64)
-        return sums
-
-    def law_key(self) -> tuple[str, int]:
-        return self.name, 0
-
-    def truth(self, dataset: Graph) -> int:
-        return sum(int(part) ** 2 for part in self.part_degrees(dataset).tolist())
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        """Return 4D + 4, D the degrees of a part before it gains an edge: at most n(n-1) - 2."""
-        return 4 * max(nodes * (nodes - 1) - 2, 0) + 4
-
-    def maximum(self, nodes: int) -> int:
-        return (nodes * max(nodes - 1, 0)) ** 2
-
-    def objection(self, dataset: Any) -> str | None:
-        return _wrong_length(dataset, self.partition)
-
-    def __str__(self) -> str:
-        return f"{self.name}({_shown(self.partition)})"
-
-
-def labels_on(partition: tuple[int, ...], graph: Graph) -> Counts:
-    """Return the parts of a graph's nodes; on a stand-in of another size, repeated or cut."""
-    if not partition:
-        return np.zeros(graph.node_count, dtype=np.int64)
-    return np.resize(np.array(partition, dtype=np.int64), graph.node_count)
-
-
-def _checked_partition(labels: Any) -> tuple[int, ...]:
-    """Return the parts numbered in the order in which they first occur."""
-    numbers: dict[Any, int] = {}
-    try:
-        return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
-    except TypeError:
-        raise InputError(
-            "partition must list one label for each node, numbers or strings."
-        ) from None
-
-
-def _wrong_length(graph: Any, partition: tuple[int, ...]) -> str | None:
-    if isinstance(graph, Graph) and len(partition) != graph.node_count:
-        return (
-            f"The partition has {len(partition):,} labels and the graph {graph.node_count:,} "
-            "nodes. Pass one label for each node, in their order."
-        )
-    return None
-
-
-def _shown(partition: tuple[int, ...]) -> str:
-    """Return a short text that differs between partitions."""
-    digest = sha256(",".join(map(str, partition)).encode()).hexdigest()[:12]
-    return f"{len(set(partition))} parts, {digest}"
-
-
-# --- statistics -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -314,10 +79,10 @@ class NodeClustering(Statistic):
     name: ClassVar[str] = "clustering"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "node", _checked_node(self.node))
+        object.__setattr__(self, "node", checked_node(self.node))
 
     def objection(self, dataset: Any) -> str | None:
-        return _no_such_node(dataset, self.node)
+        return no_such_node(dataset, self.node)
 
     def decomposition(self) -> Expression:
         degree = DegreeOf(self.node)
@@ -356,7 +121,7 @@ class Modularity(Statistic):
     ends: ClassVar[tuple[Fraction, Fraction]] = (Fraction(-1, 2), Fraction(1))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "partition", _checked_partition(self.partition))
+        object.__setattr__(self, "partition", checked_partition(self.partition))
 
     def decomposition(self) -> Expression:
         m = Edges()
@@ -364,10 +129,10 @@ class Modularity(Statistic):
         return _expression(EdgesWithin(self.partition) / m - squares)
 
     def objection(self, dataset: Any) -> str | None:
-        return _wrong_length(dataset, self.partition)
+        return wrong_length(dataset, self.partition)
 
     def __str__(self) -> str:
-        return f"{self.name}({_shown(self.partition)})"
+        return f"{self.name}({shown(self.partition)})"
 
 
 @dataclass(frozen=True)
@@ -390,94 +155,6 @@ class Clustering(Query):
 def _expression(query: Query) -> Expression:
     assert isinstance(query, Expression)
     return query
-
-
-# --- what users call ------------------------------------------------------------------------------
-
-
-@registry.register("query", "graph", "triangles_per_node")
-def triangles_per_node() -> TrianglesPerNode:
-    """Ask how many triangles pass through each node.
-
-    Example:
-        >>> triangles_per_node().truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)])).tolist()
-        [1, 1, 1]
-    """
-    return TrianglesPerNode()
-
-
-@registry.register("query", "graph", "triples_per_node")
-def triples_per_node() -> TriplesPerNode:
-    """Ask how many pairs of neighbours each node has.
-
-    Example:
-        >>> triples_per_node().truth(Graph.from_edges([(0, 1), (0, 2), (0, 3)])).tolist()
-        [3, 0, 0, 0]
-    """
-    return TriplesPerNode()
-
-
-@registry.register("query", "graph", "triangles_at")
-def triangles_at(node: int | str) -> TrianglesAt:
-    """Ask how many triangles pass through one node.
-
-    Example:
-        >>> triangles_at(0).truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)]))
-        1
-    """
-    return TrianglesAt(node)
-
-
-@registry.register("query", "graph", "degree_of")
-def degree_of(node: int | str) -> DegreeOf:
-    """Ask how many neighbours one node has.
-
-    Example:
-        >>> degree_of("ann").truth(Graph.from_edges([("ann", "bob"), ("ann", "cas")]))
-        2
-    """
-    return DegreeOf(node)
-
-
-@registry.register("query", "graph", "chains")
-def chains() -> Chains:
-    """Ask for the walks of three edges that never turn back: Σ (d_i - 1)·(d_j - 1) over edges.
-
-    Example:
-        >>> chains().truth(Graph.from_edges([(0, 1), (1, 2), (2, 3)]))
-        1
-    """
-    return Chains()
-
-
-@registry.register("query", "graph", "edges_within")
-def edges_within(partition: Any) -> EdgesWithin:
-    """Ask how many edges stay inside the parts of a partition that you declare public.
-
-    Example:
-        >>> edges_within("aabb").truth(Graph.from_edges([(0, 1), (1, 2)], nodes=4))
-        1
-    """
-    return EdgesWithin(tuple(_listed(partition)))
-
-
-@registry.register("query", "graph", "degree_squares")
-def degree_squares(partition: Any = ()) -> DegreeSquares:
-    """Ask for the sum over the parts of a public partition of their degrees together, squared.
-
-    Without a partition all nodes are one part.
-
-    Example:
-        >>> degree_squares("aabb").truth(Graph.from_edges([(0, 1), (1, 2)], nodes=4))
-        10
-    """
-    return DegreeSquares(tuple(_listed(partition)))
-
-
-def _listed(partition: Any) -> list[Any]:
-    if not hasattr(partition, "__iter__"):
-        raise InputError("partition must list one label for each node, numbers or strings.")
-    return partition.tolist() if isinstance(partition, np.ndarray) else list(partition)
 
 
 @registry.register("query", "graph", "clustering")
@@ -508,7 +185,7 @@ def transitivity() -> Transitivity:
     """Ask which share of the paths of two edges is closed to a triangle.
 
     Example:
-        >>> transitivity().truth(Graph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)]))
+        >>> round(transitivity().truth(Graph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)])), 6)
         0.6
     """
     return Transitivity()
@@ -534,4 +211,4 @@ def modularity(partition: Any) -> Modularity:
         >>> modularity(["a", "a", "b", "b"]).truth(pair)
         0.5
     """
-    return Modularity(tuple(_listed(partition)))
+    return Modularity(tuple(listed(partition)))

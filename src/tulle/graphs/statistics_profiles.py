@@ -23,16 +23,12 @@ from tulle.graphs.queries import Edges, Stars, Triangles
 from tulle.graphs.sensitivity import Profile, measure, remembered
 from tulle.graphs.statistics import (
     AverageClustering,
-    Chains,
-    DegreeSquares,
-    EdgesWithin,
     Modularity,
     NodeClustering,
     Statistic,
     Transitivity,
-    TrianglesAt,
-    place_of,
 )
+from tulle.graphs.statistics_counts import Chains, DegreeSquares, EdgesWithin, TrianglesAt, place_of
 
 _VERY_FINE = 2**64
 

@@ -21,7 +21,7 @@ _LARGE = 400_000
 """From so many edges on, fewer graphs are tried."""
 
 _WORK_PER_EDGE = 10_000
-_MOST_WORK = 1_500_000_000
+_MOST_WORK = 4_000_000_000
 
 
 NEAR = 1.6

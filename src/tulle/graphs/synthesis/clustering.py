@@ -20,7 +20,7 @@ from tulle.graphs.queries import Triangles
 from tulle.graphs.sensitivity import Profile, cap, measure
 from tulle.graphs.settings import public_length
 from tulle.graphs.synthesis.clustering_fit import cluster
-from tulle.graphs.synthesis.degrees import Wholes
+from tulle.graphs.synthesis.degrees import Wholes, check_noise
 from tulle.graphs.synthesis.joint import joint_degrees_of, joint_settings, measure_joint
 from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
@@ -95,6 +95,7 @@ class TwoFiveK(Model):
                 f"up to {text(sum(shares.values(), Fraction(0)))}."
             )
         epsilon = terms.epsilon
+        check_noise(nodes, epsilon * shares["degree_share"], epsilon)
         ratio = validate.positive(class_ratio=options.get("class_ratio", CLASS_RATIO))
         if ratio < Fraction(3, 2):
             raise InputError(f"class_ratio must be at least 1.5; got {text(ratio)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import ClassVar
 
@@ -9,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, text
+from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
@@ -25,6 +27,9 @@ Floats = npt.NDArray[np.float64]
 
 FORMS = {"cumulative": DegreeDistribution(), "sequence": Degrees()}
 """What gets the noise: how many nodes have degree at least 1, 2, ..., or the sorted degrees."""
+
+MOST_INVENTED = 2_000_000
+"""A budget at which noise alone makes more edges than this is refused."""
 
 LEAST_SMOOTHED = Fraction(2, 3)
 """From this scale of noise on, steps of the cumulative counts are smoothed."""
@@ -66,6 +71,7 @@ class OneK(Model):
         form = options.get("form", "cumulative")
         if form not in FORMS:
             raise InputError(f"form must be one of {', '.join(FORMS)}; got {form!r}.")
+        check_noise(nodes, terms.epsilon, terms.epsilon)
         return {"form": form, "sensitivity": 2, "scale": text(2 / terms.epsilon)}
 
     def measure(
@@ -80,6 +86,25 @@ class OneK(Model):
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
         degrees = consistent_degrees(statistics["degrees"], settings)
         return realise_degrees(degrees, random)
+
+
+def check_noise(nodes: int, share: Fraction, epsilon: Fraction) -> None:
+    """Refuse a budget at which noise alone would make a graph too large to build.
+
+    Noise of scale 2/share on n counts leaves a sum of about its deviation times sqrt(n) after
+    isotonic regression, half of it edges. On few nodes there is no room for many.
+
+    Raises:
+        QueryError: saying what epsilon would do.
+    """
+    invented = math.sqrt(2 * nodes) / float(share)
+    if min(invented, nodes * (nodes - 1) / 2) > MOST_INVENTED:
+        enough = float(epsilon / share) * math.sqrt(2 * nodes) / MOST_INVENTED
+        raise QueryError(
+            f"At epsilon = {display(epsilon)} noise alone would invent about {invented:,.0f} edges "
+            f"on {nodes:,} nodes. Use an epsilon of at least {enough:.2g}, better of 0.1 or more, "
+            "or ask for single counts instead."
+        )
 
 
 def consistent_degrees(noisy: Wholes, settings: Parameters) -> Wholes:

@@ -15,7 +15,7 @@ from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.isotonic import sorted_sequence
 from tulle.graphs.queries import DegreeDistribution
-from tulle.graphs.synthesis.degrees import Wholes, degrees_from_counts
+from tulle.graphs.synthesis.degrees import Wholes, check_noise, degrees_from_counts
 from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes, unpack
 from tulle.graphs.synthesis.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
@@ -73,6 +73,7 @@ class TwoK(Model):
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
         share = validate.probability(joint_share=options.get("joint_share", JOINT_SHARE))
+        check_noise(nodes, terms.epsilon * (1 - share), terms.epsilon)
         return joint_settings(nodes, terms.epsilon * (1 - share), terms.epsilon * share, options)
 
     def measure(

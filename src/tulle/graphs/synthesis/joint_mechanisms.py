@@ -204,7 +204,7 @@ def vector_smoothness(epsilon: Fraction, delta: Fraction, cells: int) -> Fractio
 
     Example:
         >>> round(float(vector_smoothness(Fraction(1), Fraction(1, 100), 3)), 5)
-        0.03012
+        0.03013
     """
     with localcontext() as context:
         context.prec = 30

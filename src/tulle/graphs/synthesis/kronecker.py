@@ -27,8 +27,8 @@ Floats = npt.NDArray[np.float64]
 TRIANGLES_SHARE = Fraction(1, 3)
 """Part of epsilon that the number of triangles gets."""
 
-_GRID = 11
-_ZOOMS = 12
+_GRID = 9
+_ZOOMS = 9
 
 
 @registry.register("mechanism", "graph", "synthetic_kronecker")

@@ -155,13 +155,9 @@ def safe_rates(invent: float, keep: float, epsilon: Fraction) -> Rates:
     skip = max(skip, Fraction(1, 2**20))
     whole = 1 << _DIGITS
     shrink = Fraction(exp_bounds(epsilon, _DIGITS)[1], whole)
-    stays_low, stays_high = exp_bounds(1 / skip, _DIGITS)
-    # keep <= e^epsilon·(1 - stays) and stays <= e^epsilon·(1 - keep), each rounded down.
-    limit = min(
-        (1 - Fraction(stays_high, whole)) / shrink,
-        1 - Fraction(stays_high, whole) * shrink,
-    )
-    assert stays_low <= stays_high
+    absent = Fraction(exp_bounds(1 / skip, _DIGITS)[1], whole)
+    # keep <= e^epsilon·(1 - absent) and absent <= e^epsilon·(1 - keep), each rounded down.
+    limit = min((1 - absent) / shrink, 1 - absent * shrink)
     chosen = min(Fraction(min(max(keep, 0.0), 1.0)), limit, Fraction(1))
     # Rounded down to a short fraction, which coins are drawn from faster.
     return Rates(skip, Fraction(math.floor(chosen * 2**60), 2**60))
