@@ -1,6 +1,6 @@
 """A join, counted per person.
 
-Pairs of orders by the same customer for the same item, a self-join, per region, at epsilon = 1 in
+Pairs of orders by the same customer for the same item, a self-join, per region, at epsilon = 2 in
 all. One customer with everything they bought is hidden.
 """
 
@@ -25,13 +25,13 @@ def draw(path: Path) -> None:
     """Draw the figure."""
     connection = duckdb.connect()
     connection.execute(
-        "CREATE TABLE orders AS SELECT i AS id, (i * 7919) % 900 AS customer, (i * 104729) % 11 "
-        "AS item, ['north', 'south', 'east', 'west'][1 + ((i * 7919) % 900) % 4] AS region "
-        "FROM range(20000) t(i)"
+        "CREATE TABLE orders AS SELECT i AS id, (i * 7919) % 6000 AS customer, (i * 104729) % 11 "
+        "AS item, ['north', 'south', 'east', 'west'][1 + ((i * 7919) % 6000) % 4] AS region "
+        "FROM range(120000) t(i)"
     )
     shop = tulle.Database.connect(connection, owners={"orders": "customer"})
     query = tulle.sql(STATEMENT, groups={"region": REGIONS})
-    r = tulle.release(shop, query, unit="participant", epsilon=1.0)
+    r = tulle.release(shop, query, unit="participant", epsilon=2.0)
     low, high = r.interval(0.95)
     places = np.arange(4)
     figure, (panel,) = panels()

@@ -222,6 +222,7 @@ __all__ = [
     "triangles_at",
     "triangles_per_node",
     "triples_per_node",
+    "watching",
     "weights",
     "xor",
 ]

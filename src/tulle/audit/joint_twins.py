@@ -97,8 +97,7 @@ class LocalJoint(Twin, JointSmooth):
         ((name, law),) = describe_joint_smooth(terms, settings, dataset).parts
         assert isinstance(law, SmoothVector)
         top = int(np.sort(degrees(dataset))[-2:].sum())
-        # Without smoothing, a tenth of the bound where nothing is near.
-        return Description(((name, replace(law, bound=Fraction(2 * top + 1, 10))),))
+        return Description(((name, replace(law, bound=Fraction(2 * top + 1))),))
 
 
 class HalfSoft(Twin, JointSoft):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -25,7 +26,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels import degrees, edge_triangles
-from tulle.graphs.synthesis.clustering import TwoFiveK
+from tulle.graphs.synthesis.clustering import TwoFiveK, classes_of_triangles
 from tulle.graphs.synthesis.degrees import OneK
 from tulle.graphs.synthesis.joint import TwoK, classes_of
 from tulle.graphs.synthesis.joint_classes import soft_classes
@@ -126,7 +127,11 @@ class DeletionsTwoFiveK(Twin, TwoFiveK):
         law = last.law
         assert isinstance(law, Ladder)
         common = int(edge_triangles(dataset).max(initial=0))
-        widths = tuple(min(3 * (common + t) + 1, law.most) for t in range(len(law.widths)))
+        # All else is as it should be: only pairs that are not joined are left out.
+        factor = 3 + classes_of_triangles(settings).entry_change()
+        widths = tuple(
+            min(math.ceil(factor * (common + t)) + 1, law.most) for t in range(len(law.widths))
+        )
         return Description((*others, (name, Coarse(replace(law, widths=widths)))))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tulle.core.errors import InputError
+from tulle.core.progress import watching
 from tulle.studio.questions import Asked, build
 
 if TYPE_CHECKING:
@@ -109,14 +110,16 @@ class Inside:
         if self._session is None:
             raise InputError("The account is not open.")
         self.report(None, "drawing the answer")
-        release = self._session.ask(
-            build(asked),
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=mechanism,
-            again=again,
-            **(options or {}),
-        )
+        # Progress tells of the data: it is shown to the custodian, inside, and kept nowhere.
+        with watching(lambda progress: self.report(None, str(progress))):
+            release = self._session.ask(
+                build(asked),
+                epsilon=epsilon,
+                delta=delta,
+                mechanism=mechanism,
+                again=again,
+                **(options or {}),
+            )
         assert release.debit is not None
         return release.debit
 
