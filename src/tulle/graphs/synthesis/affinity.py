@@ -22,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 _BALANCING = 100
 _REPAIRS = 40
 _ATTEMPTS = 30
+_UNLIKE = 0.3
+"""How far, as a logarithm, degrees in one group may be apart."""
 _NEAR_REACH = 3.0
 """Over how many neighbouring groups an end that stays near may reach."""
 
@@ -92,7 +94,8 @@ def _grouped(
     parts = [np.empty((0, 2), dtype=np.int64)]
     for turn in range(int(np.ceil(max(knobs.closing, 0.0)))):
         density = min(knobs.closing - turn, 1.0)
-        order = np.lexsort((random.random(len(left)), left, blocks))
+        about = left * np.exp(_UNLIKE * random.standard_normal(len(left)))
+        order = np.lexsort((about, blocks))
         noted = group if turn == 0 else group.copy()
         made = _join_groups(order, left, blocks, noted, density, knobs.slope, typical, random)
         if not len(made):
