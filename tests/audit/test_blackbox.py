@@ -64,7 +64,7 @@ def test_a_length_that_tells():
     assert lower_bound(draw, [(2, 3)], samples=2_000).epsilon_at_least > 4
 
 
-def test_words_and_pairs_of_answers():
+def test_words_andpairs_of_answers():
     draw = one_by_one(lambda secret: "yes" if secret else "no")
     evidence = lower_bound(draw, [("", "x")], samples=1_000)
     assert evidence.event in ("answer is yes", "answer is no")

@@ -4,7 +4,7 @@ from tulle.audit.world import World
 from tulle.graphs.data import all_graphs
 
 
-def test_the_pairs_of_a_world_are_those_with_one_edge_toggled():
+def test_thepairs_of_a_world_are_those_with_one_edge_toggled():
     world = kind_of("graph").world(4)
     expected = {(mask, mask ^ 1 << pair) for mask in range(64) for pair in range(6)}
     assert set(zip(world.first.tolist(), world.second.tolist(), strict=True)) == expected

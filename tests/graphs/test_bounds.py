@@ -146,7 +146,7 @@ def test_sizes_are_checked(function, k):
         function(erdos_renyi(4, 0.5, seed=0), k)
 
 
-def test_pairs_of_a_real_graph(data_folder):
+def testpairs_of_a_real_graph(data_folder):
     graph = Graph.read(data_folder / "polbooks/polbooks.edges.txt", nodes=105)
     slow = SlowGraph(graph)
     assert pair_front(graph).tolist() == slow.pair_front()

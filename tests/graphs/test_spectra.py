@@ -7,14 +7,14 @@ import pytest
 
 import tulle
 from tulle.core.errors import InputError, QueryError
-from tulle.core.guarantee import epsilon_of_rho
+from tulle.core.guarantee import epsilon_of_rho, largest_rho
 from tulle.core.release import Release
 from tulle.core.session import plan_for
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.generators import social_network
 from tulle.graphs.response import topology
 from tulle.graphs.spectra import Spectrum, adjacency, eigenvalues, low_rank, shrink, spectrum
-from tulle.graphs.spectra_power import rho_for, whole_rows
+from tulle.graphs.spectra_power import whole_rows
 from tulle.graphs.spectra_response import FlippedMatrix, core_of, entry_noise, noise_bulk
 from tulle.noise import SeededSource
 
@@ -112,7 +112,7 @@ def test_whole_rows_are_never_too_long(order):
 @pytest.mark.parametrize("epsilon", ["0.001", "0.5", "1", "8", "200"])
 @pytest.mark.parametrize("delta", ["1e-300", "1e-6", "0.1"])
 def test_rho_is_rounded_down_and_not_far(epsilon, delta):
-    rho = rho_for(Fraction(epsilon), Fraction(delta))
+    rho = largest_rho(Fraction(epsilon), Fraction(delta))
     assert epsilon_of_rho(rho, Fraction(delta)) <= Fraction(epsilon)
     assert epsilon_of_rho(rho * Fraction(101, 100), Fraction(delta)) > Fraction(epsilon)
 

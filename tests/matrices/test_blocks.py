@@ -9,11 +9,10 @@ from scipy.stats import binom
 import tulle
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational
-from tulle.core.guarantee import epsilon_of_rho
+from tulle.core.guarantee import epsilon_of_rho, largest_rho
 from tulle.core.release import Release
 from tulle.core.session import plan_for
 from tulle.matrices.block_clipping import Limits, clip
-from tulle.core.guarantee import largest_rho
 from tulle.matrices.low_rank import then_low_rank, then_positive, then_whole
 from tulle.matrices.partition import price
 from tulle.noise import SeededSource

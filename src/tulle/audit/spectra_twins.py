@@ -22,6 +22,7 @@ from tulle.audit.spectra_bingham import bingham_twins
 from tulle.audit.twins import Twin
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
+from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -36,7 +37,7 @@ from tulle.graphs.spectra import (
     spectrum,
 )
 from tulle.graphs.spectra_gauss import Gauss
-from tulle.graphs.spectra_power import Power, PowerPure, Wholes, rho_for
+from tulle.graphs.spectra_power import Power, PowerPure, Wholes
 from tulle.graphs.spectra_response import SpectralResponse
 from tulle.graphs.spectra_values import EigenLaplace, finish, snapped
 from tulle.graphs.spectra_values_gauss import EigenGauss
@@ -138,7 +139,7 @@ class WeylForAll(_Described, EigenGauss):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         honest = super().settings(terms, options)
         moved = 1 / rational(honest["step"])
-        variance = moved**2 / (2 * rho_for(terms.epsilon, terms.delta))
+        variance = moved**2 / (2 * largest_rho(terms.epsilon, terms.delta))
         return {**honest, "sensitivity": text(moved), "variance": text(variance)}
 
 

@@ -27,7 +27,7 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
-from tulle.graphs.response import _pair_places
+from tulle.graphs.response import pair_places
 from tulle.graphs.synthesis.auto import Auto
 from tulle.graphs.synthesis.auto_parts import order_counts
 from tulle.graphs.synthesis.communities import Communities
@@ -105,7 +105,7 @@ class SwappedTopM(Twin, TopM):
     ) -> Statistics:
         pairs, wanted = comb(graph.node_count, 2), int(settings["edges"])
         _, keep = swapped_rates(pairs, wanted, float(rational(settings["coins"])))
-        true = np.sort(_pair_places(graph.node_count, graph.edges()))
+        true = np.sort(pair_places(graph.node_count, graph.edges()))
         chosen = set(true[bernoulli(Fraction(keep), size=len(true), source=source)].tolist())
         free = [place for place in range(pairs) if place not in chosen]
         while len(chosen) < wanted and free:

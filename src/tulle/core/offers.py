@@ -197,4 +197,6 @@ def _width(law: Any) -> str:
 
 
 def _figure(value: float) -> str:
+    if value == float("inf"):
+        return "not known"
     return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"

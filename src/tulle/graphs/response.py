@@ -63,7 +63,7 @@ class Topology:
 
     def edges(self) -> npt.NDArray[np.int64]:
         """Return the released edges as rows (u, v) with u < v, sorted."""
-        return np.column_stack(_pairs_of(self.nodes, np.flatnonzero(self.bits())))
+        return np.column_stack(pairs_of(self.nodes, np.flatnonzero(self.bits())))
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the released adjacency matrix, symmetric, with entries of type int64."""
@@ -198,7 +198,7 @@ class Response(Mechanism):
         assert isinstance(dataset, Graph)
         nodes = dataset.node_count
         count = comb(nodes, 2)
-        present = _pair_places(nodes, dataset.edges())
+        present = pair_places(nodes, dataset.edges())
         packed = np.empty(-(-count // 8), dtype=np.uint8)
         # Piece by piece, so that only one byte for every eight pairs is held at a time.
         cuts = np.searchsorted(present, np.arange(0, count + _CHUNK, _CHUNK))
@@ -209,15 +209,16 @@ class Response(Mechanism):
         return Outcome(Topology(nodes, packed), None)
 
 
-def _pair_places(nodes: int, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def pair_places(nodes: int, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the place of each pair (u, v), u < v, in the order of :class:`Topology`."""
     first, second = edges[:, 0], edges[:, 1]
     return first * (2 * nodes - first - 1) // 2 + second - first - 1
 
 
-def _pairs_of(
+def pairs_of(
     nodes: int, places: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the two nodes of each place in the upper triangle."""
     rows = np.arange(nodes, dtype=np.int64)
     starts = rows * (2 * nodes - rows - 1) // 2
     first = np.searchsorted(starts[: max(nodes - 1, 1)], places, side="right") - 1
@@ -226,5 +227,5 @@ def _pairs_of(
 
 def _true_bits(graph: Graph) -> Bits:
     bits = np.zeros(comb(graph.node_count, 2), dtype=np.uint8)
-    bits[_pair_places(graph.node_count, graph.edges())] = 1
+    bits[pair_places(graph.node_count, graph.edges())] = 1
     return bits

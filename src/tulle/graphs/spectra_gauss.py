@@ -13,12 +13,13 @@ from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError
 from tulle.core.exact import rational, text
+from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.response import _pair_places
+from tulle.graphs.response import pair_places
 from tulle.graphs.settings import node_count
 from tulle.graphs.spectra import (
     Eigenvalues,
@@ -30,7 +31,6 @@ from tulle.graphs.spectra import (
     typical_sine,
 )
 from tulle.graphs.spectra_clean import LARGEST_HELD, HeldMatrix, decompose_noisy
-from tulle.graphs.spectra_power import rho_for
 from tulle.noise import discrete_gaussian
 
 Wholes = npt.NDArray[np.int64]
@@ -86,7 +86,7 @@ class Gauss(Mechanism):
                 f"gauss holds the whole matrix and is for at most {LARGEST_HELD:,} nodes; the "
                 f"graph has {nodes:,}. Use power, power_pure or spectral_response."
             )
-        variance = 1 / (2 * rho_for(terms.epsilon, terms.delta))
+        variance = 1 / (2 * largest_rho(terms.epsilon, terms.delta))
         return {"nodes": nodes, "k": k, "variance": text(variance)}
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
@@ -106,7 +106,7 @@ class Gauss(Mechanism):
         nodes = dataset.node_count
         variance = rational(settings["variance"])
         noisy: Wholes = discrete_gaussian(variance=variance, size=comb(nodes, 2), source=source)
-        noisy[_pair_places(nodes, dataset.edges())] += 1
+        noisy[pair_places(nodes, dataset.edges())] += 1
         return Outcome(conclude(terms, noisy, settings), None)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text
-from tulle.core.guarantee import epsilon_of_rho
+from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -45,29 +44,6 @@ LEVELS = 2**12
 _LARGE = 20_000
 _MOST_LEVELS = 2**20
 _LARGEST_SCALE = 2**46
-
-
-@lru_cache(maxsize=64)
-def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return a rho, rounded down, such that rho-zCDP implies (epsilon, delta).
-
-    Example:
-        >>> rho = rho_for(Fraction(1), Fraction(1, 10**6))
-        >>> epsilon_of_rho(rho, Fraction(1, 10**6)) <= 1, 0.02 < rho < 0.03
-        (True, True)
-    """
-    low, high = math.log(float(epsilon)) * 2 - 12 - math.log1p(-math.log(float(delta))), 12.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        if epsilon_of_rho(Fraction(math.exp(middle)), delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    rho = Fraction(math.exp(low))
-    # What is returned is checked: the search only decides how tight it is.
-    while epsilon_of_rho(rho, delta) > epsilon:
-        rho = rho * 15 / 16
-    return rho
 
 
 def whole_rows(rows: Floats, longest: float, levels: int, order: int) -> Wholes:
@@ -267,7 +243,7 @@ class Power(_Iteration):
     many: ClassVar[int] = 6
 
     def spread(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
-        return "variance", iterations * levels**2 / rho_for(terms.epsilon, terms.delta)
+        return "variance", iterations * levels**2 / largest_rho(terms.epsilon, terms.delta)
 
     def deviation(self, settings: Parameters) -> float:
         return math.sqrt(rational(settings["variance"]))

@@ -10,6 +10,7 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.exact import rational, text
+from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -17,7 +18,6 @@ from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.settings import node_count
 from tulle.graphs.spectra import Eigenvalues, rank_of
-from tulle.graphs.spectra_power import rho_for
 from tulle.graphs.spectra_values import ROUNDING, check_size, finish, snapped
 from tulle.noise import Lattice, discrete_gaussian
 
@@ -73,7 +73,7 @@ class EigenGauss(Mechanism):
             "k": k,
             "step": text(lattice.step),
             "sensitivity": text(moved),
-            "variance": text(moved**2 / (2 * rho_for(terms.epsilon, terms.delta))),
+            "variance": text(moved**2 / (2 * largest_rho(terms.epsilon, terms.delta))),
         }
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:

@@ -16,7 +16,7 @@ from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
-from tulle.graphs.response import _pair_places, _pairs_of
+from tulle.graphs.response import pair_places, pairs_of
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.noise import Random, bernoulli, discrete_laplace, geometric
 from tulle.noise.exponent import exp_bounds
@@ -105,7 +105,7 @@ class TopM(Model):
             seen["edges"] = graph.edge_count + noise
         rates = self.rates(settings, int(seen["edges"] if "edges" in seen else settings["edges"]))
         pairs = comb(graph.node_count, 2)
-        true = np.sort(_pair_places(graph.node_count, graph.edges()))
+        true = np.sort(pair_places(graph.node_count, graph.edges()))
         invented = invented_places(pairs, rates.skip, source)
         kept = true[bernoulli(rates.keep, size=len(true), source=source)]
         # Where there is an edge, its own coin decides.
@@ -117,7 +117,7 @@ class TopM(Model):
         return coins_for(int(settings["nodes"]), edges, rational(settings["coins"]))
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
-        return np.column_stack(_pairs_of(int(settings["nodes"]), statistics["chosen"]))
+        return np.column_stack(pairs_of(int(settings["nodes"]), statistics["chosen"]))
 
 
 def coins_for(nodes: int, edges: int, epsilon: Fraction) -> Rates:
