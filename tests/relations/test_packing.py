@@ -130,8 +130,7 @@ def test_bounds_hold_in_exact_arithmetic_for_any_vectors():
         tau = float(random.exponential(1.0))
         prices = random.exponential(0.4, problem.count)
         fractions = random.uniform(-0.5, 1.5, problem.tuple_count)
-        arrays = (problem.offsets, problem.participants, problem.weights)
-        upper = certificate.upper_bound(*arrays, tau, prices)
+        upper = certificate.upper_bound(problem, tau, prices)
         exact_prices = [Fraction(price) for price in certificate.on_grid(prices, 1.0)]
         exact = Fraction(tau) * sum(exact_prices) + sum(
             Fraction(weight) * max(Fraction(0), 1 - sum(exact_prices[p] for p in members))
@@ -143,8 +142,7 @@ def test_bounds_hold_in_exact_arithmetic_for_any_vectors():
             problem.offsets,
             problem.participants,
             problem.weights,
-            tau,
-            problem.count,
+            problem.capacities(tau),
             fractions * problem.weights,
         )
         loads = [Fraction(0)] * problem.count
@@ -155,7 +153,7 @@ def test_bounds_hold_in_exact_arithmetic_for_any_vectors():
             for member in members:
                 loads[member] += Fraction(level)
         assert all(load <= Fraction(tau) for load in loads)
-        lower = certificate.lower_bound(*arrays, tau, problem.count, fractions)
+        lower = certificate.lower_bound(problem, tau, fractions)
         total = sum(map(Fraction, levels), Fraction(0))
         assert Fraction(lower) <= total
         assert lower >= float(total) * (1 - 1e-13)

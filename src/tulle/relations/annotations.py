@@ -39,6 +39,15 @@ class Annotation(ABC):
         """Return a bound on how fast the relaxation grows with one participant's presence."""
 
     @abstractmethod
+    def bear(self, participant: Hashable, present: Any) -> Any:
+        """Return the relaxation of those ways to be there that need one participant.
+
+        It is what the participant is answerable for, and zero for whoever is not named. Written as
+        a disjunction of ways, the expression relaxes to the largest of their relaxations; this is
+        the largest of the ways that name the participant.
+        """
+
+    @abstractmethod
     def without(self, participant: Hashable) -> Annotation:
         """Return the expression after a participant has left."""
 
@@ -83,6 +92,9 @@ class Constant(Annotation):
     def slope(self, participant: Hashable) -> int:
         return 0
 
+    def bear(self, participant: Hashable, present: Any) -> Any:
+        return 0
+
     def without(self, participant: Hashable) -> Annotation:
         return self
 
@@ -112,6 +124,9 @@ class Participant(Annotation):
     def slope(self, participant: Hashable) -> int:
         return int(participant == self.name)
 
+    def bear(self, participant: Hashable, present: Any) -> Any:
+        return present[self.name] if participant == self.name else 0
+
     def without(self, participant: Hashable) -> Annotation:
         return NEVER if participant == self.name else self
 
@@ -138,6 +153,14 @@ class Together(Annotation):
     def slope(self, participant: Hashable) -> int:
         return sum(part.slope(participant) for part in self.parts)
 
+    def bear(self, participant: Hashable, present: Any) -> Any:
+        levels = [part.relax(present) for part in self.parts]
+        missing = sum(1 - level for level in levels)
+        return max(
+            max(0 * missing, part.bear(participant, present) + (1 - level) - missing)
+            for part, level in zip(self.parts, levels, strict=True)
+        )
+
     def without(self, participant: Hashable) -> Annotation:
         return together(*(part.without(participant) for part in self.parts))
 
@@ -163,6 +186,9 @@ class Either(Annotation):
 
     def slope(self, participant: Hashable) -> int:
         return max(part.slope(participant) for part in self.parts)
+
+    def bear(self, participant: Hashable, present: Any) -> Any:
+        return max(part.bear(participant, present) for part in self.parts)
 
     def without(self, participant: Hashable) -> Annotation:
         return either(*(part.without(participant) for part in self.parts))

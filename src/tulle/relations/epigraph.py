@@ -2,7 +2,8 @@
 
 Every part of an expression gets a variable v between 0 and 1 that lies above its relaxation: for
 *and*, v >= sum of its parts - (their number - 1); for *or*, v >= each part. Minimising pushes v
-down to the relaxation, since that is convex. Values are certified here and not taken from the
+down to the relaxation, since that is convex. What a participant bears of a tuple is written in the
+same way (:meth:`tulle.relations.annotations.Annotation.bear`). Values are certified here and not taken from the
 solver: any presence of participants gives one bound by evaluating the relaxation, and any
 multipliers y >= 0 give the other, as all variables lie between 0 and 1.
 """
@@ -45,6 +46,7 @@ class Epigraph:
         self.rows: list[tuple[dict[int, float], float]] = []
         self.size = relation.count
         self.places = [self._add(note) for note, _ in self.tuples]
+        self.borne: list[tuple[int, int, int | float]] | None = None
 
     def _add(self, note: Annotation) -> int | float:
         """Return the variable that lies above the relaxation of this expression."""
@@ -61,6 +63,27 @@ class Epigraph:
         else:
             for part in parts:
                 self._below([part], place, 0)
+        return place
+
+    def _add_borne(self, note: Annotation, name: int) -> int | float:
+        """Return the variable that lies above what one participant bears of this expression."""
+        if name not in note.participants():
+            return 0.0
+        if isinstance(note, Participant):
+            return name
+        assert isinstance(note, Together | Either)
+        place = self.size
+        self.size += 1
+        for index, part in enumerate(note.parts):
+            if name not in part.participants():
+                continue
+            borne = self._add_borne(part, name)
+            if isinstance(note, Either):
+                self._below([borne], place, 0)
+            else:
+                rest = (*note.parts[:index], *note.parts[index + 1 :])
+                others = [self._add(other) for other in rest]
+                self._below([borne, *others], place, len(others))
         return place
 
     def _below(self, parts: list[int | float], place: int, room: float) -> None:
@@ -116,11 +139,12 @@ class Epigraph:
     def decide(self, tau: float, level: int) -> bool:
         """Say whether D(tau) is at most level + eta, from a certificate either way."""
         target = float(level + self.eta)
+        heights = self._heights(tau)
+        loads = self._load_rows(heights)
         cost = np.zeros(self.size)
         cost[: self.count] = -1.0
-        heights = self._heights(tau)
         for way in _WAYS:
-            presence, lower = self._solve(cost, self._load_rows(heights), way)
+            presence, lower = self._solve(cost, loads, way)
             if lower + self.count > target * (1 + _ROUNDING):
                 return False
             for margin in (0.0, 1e-9, 1e-7, 1e-5):
@@ -131,23 +155,27 @@ class Epigraph:
         raise TulleError("A linear program could not be certified; nothing was released.")
 
     def _load_rows(self, heights: list[float]) -> list[tuple[dict[int, float], float]]:
+        if self.borne is None:
+            self.borne = [
+                (index, int(name), self._add_borne(note, int(name)))
+                for index, (note, _) in enumerate(self.tuples)
+                for name in sorted(note.participants())
+            ]
         rows: dict[int, tuple[dict[int, float], float]] = {}
-        for place, (note, _), height in zip(self.places, self.tuples, heights, strict=True):
-            for name in note.participants():
-                row, room = rows.setdefault(int(name), ({}, 1.0))
-                weight = height * note.slope(name)
-                if isinstance(place, float):
-                    rows[int(name)] = (row, room - weight * place)
-                else:
-                    row[place] = row.get(place, 0.0) + weight
+        for index, name, place in self.borne:
+            row, room = rows.setdefault(name, ({}, 1.0))
+            if isinstance(place, float):
+                rows[name] = (row, room - heights[index] * place)
+            else:
+                row[place] = row.get(place, 0.0) + heights[index]
         return list(rows.values())
 
     def _largest_load(self, presence: Array, heights: list[float]) -> float:
         loads: dict[Any, float] = {}
         for (note, _), height in zip(self.tuples, heights, strict=True):
-            level = float(note.relax(presence)) * height
             for name in note.participants():
-                loads[name] = loads.get(name, 0.0) + level * note.slope(name)
+                level = float(note.bear(name, presence)) * height
+                loads[name] = loads.get(name, 0.0) + level
         return max(loads.values(), default=0.0)
 
     def _solve(

@@ -89,13 +89,7 @@ class _Packing:
         # Who is above tau pays the same share in every tuple; of k in a tuple, each a k-th.
         sizes = np.diff(self.problem.offsets)
         share = 1.0 / max(int(sizes.min(initial=1)), 1)
-        return upper_bound(
-            self.problem.offsets,
-            self.problem.participants,
-            self.problem.weights,
-            check_threshold(tau),
-            share * (self.problem.loads > tau),
-        )
+        return upper_bound(self.problem, check_threshold(tau), share * (self.problem.loads > tau))
 
 
 def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:

@@ -291,7 +291,8 @@ def degrees_of(seen: Statistics, settings: Parameters) -> Wholes:
     edges = int(seen["edges"])
     if "reached" in seen and "sequence" in seen:
         scale = float(2 / budget(settings, seen, "reached"))
-        return estimate_degrees(seen["reached"], seen["sequence"], edges, scale, nodes)
+        other = float(2 / budget(settings, seen, "sequence"))
+        return estimate_degrees(seen["reached"], seen["sequence"], edges, scale, nodes, other)
     edges = min(max(edges, 0), nodes * (nodes - 1) // 2)
     even, more = divmod(2 * edges, nodes)
     return even + (np.arange(nodes) < more).astype(np.int64)

@@ -9,6 +9,8 @@ degrees to itself (the tail). All of this reads noisy numbers only.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,18 @@ import numpy.typing as npt
 
 from tulle.graphs.compiled import compiled
 from tulle.graphs.isotonic import decreasing, graphical
+from tulle.graphs.synthesis.degrees import degrees_from_counts
 
 Wholes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+_HARDLY_ANY = 1.0
+"""Noise up to this scale leaves the counts as they are."""
+
+_SURE = 2.0
+"""From so many standard deviations on, the sum of squares is believed."""
+
+_STRETCHES = 10
 
 _LITTLE = 3.0
 """Noise below this scale leaves single degrees visible: less is averaged."""
@@ -31,12 +42,18 @@ _COVERED = (1.2, 0.65)
 
 
 def estimate_degrees(
-    reached: Wholes, sequence: Wholes, edges: int, scale: float, nodes: int
+    reached: Wholes,
+    sequence: Wholes,
+    edges: int,
+    scale: float,
+    nodes: int,
+    sequence_scale: float | None = None,
 ) -> Wholes:
     """Return a graphical degree sequence, descending, with 2·edges stubs where that is possible.
 
     ``reached`` is the noisy number of nodes of degree at least 1 ... n - 1 (noise of this scale),
-    ``sequence`` the noisy sorted degrees.
+    ``sequence`` the noisy sorted degrees; with ``sequence_scale``, the scale of its noise, the
+    sum of squares is kept as well.
 
     Example:
         >>> estimate_degrees(np.array([4, 1, 1]), np.array([3, 1, 1, 1]), 3, 0.01, 4).tolist()
@@ -45,6 +62,9 @@ def estimate_degrees(
     edges = min(max(edges, 0), nodes * (nodes - 1) // 2)
     if edges == 0:
         return np.zeros(nodes, dtype=np.int64)
+    if scale <= _HARDLY_ANY:
+        plain = degrees_from_counts(reached, Fraction(scale))
+        return _exact_total(plain, 2 * edges, nodes)
     noise = math.sqrt(2) * scale
     much = int(scale >= _LITTLE)
     at_least = np.clip(np.append(float(nodes), _slanted(decreasing(reached), nodes)), 0, nodes)
@@ -55,10 +75,45 @@ def estimate_degrees(
     top = decreasing(sequence)
     largest = float(np.clip(top[0], 1, nodes - 1))
     in_tail = int(np.clip(round(float(at_least[turn])), 0, nodes)) if turn < nodes else 0
-    tail = _tail(_slanted(top, largest)[:in_tail], int(sequence[:in_tail].sum()), turn, nodes - 1)
-    stubs = 2 * edges - int(tail.sum())
-    bulk = _bulk(density[:turn], nodes - in_tail, stubs, _COVERED[much] / 2)
-    return _exact_total(np.append(tail, bulk), 2 * edges, nodes)
+    loose = _slanted(top, largest)[:in_tail]
+    total = int(sequence[:in_tail].sum())
+
+    def assemble(stretch: float) -> Wholes:
+        tail = _tail(loose, total, turn, nodes - 1, stretch)
+        stubs = 2 * edges - int(tail.sum())
+        bulk = _bulk(density[:turn], nodes - in_tail, stubs, _COVERED[much] / 2)
+        return _exact_total(np.append(tail, bulk), 2 * edges, nodes)
+
+    if sequence_scale is None or in_tail == 0:
+        return assemble(1.0)
+    return _with_squares(assemble, sequence, sequence_scale)
+
+
+def _with_squares(assemble: Callable[[float], Wholes], sequence: Wholes, scale: float) -> Wholes:
+    """Return the degrees with the tail stretched until their squares add up as the noisy ones do.
+
+    Noise adds 2·scale² to each square, on average, which is known and taken off.
+    """
+    squares = sequence.astype(np.float64) ** 2
+    wanted = float(squares.sum()) - len(sequence) * 2 * scale**2
+    best = assemble(1.0)
+    apart = wanted - float(np.dot(best, best))
+    # The variance of (d + x)² is 8·(scale·d)² + 20·scale⁴ for Laplace noise x.
+    spread = math.sqrt(8 * scale**2 * max(wanted, 0.0) + 20 * len(sequence) * scale**4)
+    if abs(apart) <= _SURE * spread:
+        return best
+    low, high = 0.6, 1.5
+    for _ in range(_STRETCHES):
+        stretch = (low + high) / 2
+        tried = assemble(stretch)
+        left = wanted - float(np.dot(tried, tried))
+        if abs(left) < abs(apart):
+            best, apart = tried, left
+        if left > 0:
+            low = stretch
+        else:
+            high = stretch
+    return best
 
 
 def _slanted(steps: Floats, start: float) -> Floats:
@@ -105,7 +160,7 @@ def _crossover(density: Floats, covered: float) -> int:
     return int(found[0]) + 1 if len(found) else count
 
 
-def _tail(degrees: Floats, total: int, least: int, most: int) -> Wholes:
+def _tail(degrees: Floats, total: int, least: int, most: int, stretch: float) -> Wholes:
     """Return the degrees of the tail, from ``least`` on, drawn together until they have the total.
 
     The noisy total is unbiased; sorting noise and cutting at the least degree are not.
@@ -113,7 +168,7 @@ def _tail(degrees: Floats, total: int, least: int, most: int) -> Wholes:
     over = np.maximum(degrees - least, 0.0)
     excess = max(total - least * len(degrees), 0)
     if (sum_over := float(over.sum())) > 0:
-        over = over * min(excess / sum_over, 1.0)
+        over = over * (stretch * min(excess / sum_over, 1.0))
     return _apart(np.clip(np.rint(least + over), least, most).astype(np.int64), least, most)
 
 

@@ -43,7 +43,7 @@ def find_blocks(counts: Floats) -> tuple[Wholes, float]:
     Example:
         >>> blocks, modularity = find_blocks(np.array([[9.0, 1, 0], [1, 8, 0], [0, 0, 9]]))
         >>> blocks.tolist(), round(modularity, 2)
-        ([0, 1, 2], 0.59)
+        ([0, 1, 2], 0.63)
     """
     gain = modularity_gain(counts)
     if gain is None:

@@ -5,7 +5,9 @@ Both are worked out on the unreduced problem from vectors of any origin, and tru
 *Upper.* For every price vector >= 0, weak duality gives
 ``X(tau) <= tau sum_p price_p + sum_t q(t) max(0, 1 - sum_{p in t} price_p)``. Prices are first
 rounded to multiples of 2^-40 in [0, 1] (a price above 1 is never better than 1), so that the sum of
-up to 2048 of them, and its difference from 1, are exact floats.
+up to 2048 of them, and its difference from 1, are exact floats. A limit of its own has its capacity
+in place of tau, and the price that is best given the others: the most that any of its tuples lacks
+of 1.
 
 *Lower.* Levels are clipped to [0, q] and each is shrunk by the worst overload of its participants,
 with a margin for the rounding of loads. What is left is feasible in exact arithmetic.
@@ -25,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.relations.packing.compiled import compiled
+from tulle.relations.packing.problem import PackingProblem
 
 Array = npt.NDArray[Any]
 
@@ -68,24 +71,41 @@ def _dual_terms(offsets: Array, participants: Array, weights: Array, prices: Arr
     return terms
 
 
-def upper_bound(
-    offsets: Array, participants: Array, weights: Array, tau: float, prices: Array
-) -> float:
+@compiled
+def _price_limits(offsets: Array, participants: Array, count: int, prices: Array) -> None:
+    """Set the prices of limits, numbered from ``count`` on, given those of participants."""
+    prices[count:] = 0.0
+    for item in range(len(offsets) - 1):
+        last = offsets[item + 1] - 1
+        if last >= offsets[item] and participants[last] >= count:
+            spare = 1.0
+            for place in range(offsets[item], last):
+                spare -= prices[participants[place]]
+            prices[participants[last]] = max(prices[participants[last]], spare)
+
+
+def upper_bound(problem: PackingProblem, tau: float, prices: Array) -> float:
     """Return a float that is certainly at least the packing value."""
+    offsets, participants, weights = problem.offsets, problem.participants, problem.weights
     rounded = on_grid(prices, 1.0)
-    priced, price_error = sum_with_error(rounded)
+    if len(problem.limits):
+        _price_limits(offsets, participants, problem.count, rounded)
+    priced, price_error = sum_with_error(rounded[: problem.count])
+    limited, limit_error = sum_with_error(rounded[problem.count :] * problem.limits)
     terms = _dual_terms(offsets, participants, weights, rounded)
     kept, kept_error = sum_with_error(terms)
-    # Each term carries one rounding, and so do the product with tau and the sum.
-    bound = (tau * (priced + price_error) + (kept + kept_error)) * (1.0 + 16.0 * ROUNDOFF)
+    # Each term carries one rounding, and so do the product with tau and the sums.
+    rest = (kept + kept_error) + (limited + limit_error)
+    bound = (tau * (priced + price_error) + rest) * (1.0 + 16.0 * ROUNDOFF)
     return float(np.nextafter(bound, np.inf)) if bound > 0.0 else 0.0
 
 
 @compiled
 def feasible_levels(
-    offsets: Array, participants: Array, limits: Array, capacity: float, count: int, levels: Array
+    offsets: Array, participants: Array, limits: Array, capacities: Array, levels: Array
 ) -> Array:
     """Return levels in [0, limit] whose sum over any participant is certainly within capacity."""
+    count = len(capacities)
     loads = np.zeros(count)
     terms = np.zeros(count)
     safe = np.empty(len(limits))
@@ -100,8 +120,8 @@ def feasible_levels(
     shrink = np.ones(count)
     for participant in range(count):
         most = loads[participant] * (1.0 + 4.0 * ROUNDOFF * (terms[participant] + 8.0))
-        if most > capacity:
-            shrink[participant] = capacity / most * (1.0 - 8.0 * ROUNDOFF)
+        if most > capacities[participant]:
+            shrink[participant] = capacities[participant] / most * (1.0 - 8.0 * ROUNDOFF)
     for item in range(len(limits)):
         least = 1.0
         for place in range(offsets[item], offsets[item + 1]):
@@ -113,10 +133,14 @@ def feasible_levels(
     return safe
 
 
-def lower_bound(
-    offsets: Array, participants: Array, weights: Array, tau: float, count: int, fractions: Array
-) -> float:
+def lower_bound(problem: PackingProblem, tau: float, fractions: Array) -> float:
     """Return a float that is certainly at most the packing value."""
-    levels = feasible_levels(offsets, participants, weights, tau, count, fractions * weights)
+    levels = feasible_levels(
+        problem.offsets,
+        problem.participants,
+        problem.weights,
+        problem.capacities(tau),
+        fractions * problem.weights,
+    )
     total, error = sum_with_error(levels)
     return max(0.0, float(np.nextafter((total - error) * (1.0 - 4.0 * ROUNDOFF), -np.inf)))

@@ -44,12 +44,12 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number
 from tulle.core.progress import report
 from tulle.relations.packing.deletion_certificate import (
-    Line,
     cover_sums,
     dual_line,
     feasible_total,
     heaviest,
 )
+from tulle.relations.packing.deletion_record import DeletionRecord
 from tulle.relations.packing.deletion_reduce import reduce_deletion
 from tulle.relations.packing.deletion_run import FirstOrder, InteriorRun, Run, fits_interior
 from tulle.relations.packing.exact import exceeds
@@ -60,15 +60,12 @@ Array = npt.NDArray[Any]
 _FINEST = 1e-11
 _REFUSALS = 20
 _ROUNDS = 4
-_KNOWN = 1.5
-"""How far apart bounds may be for a guess between them."""
 
 
 class DeletionOracle:
     """Decides D(tau) <= j + eta for one problem, and remembers every certificate.
 
-    Feasible deletions at one threshold are feasible at all larger ones, and a dual bound is a line
-    that holds at all thresholds, so one decision often settles the next. Custodian side.
+    One decision often settles the next. Custodian side.
 
     Example:
         >>> star = PackingProblem([0, 2, 4, 6], [0, 1, 0, 2, 0, 3], [1, 1, 1], 4)
@@ -78,10 +75,11 @@ class DeletionOracle:
     """
 
     def __init__(self, problem: PackingProblem, *, eta: Number) -> None:
+        if len(problem.limits):
+            raise InputError("the deletion problem knows participants only, and no limits.")
         self._problem = problem
         self._eta = validate.probability(eta=eta)
-        self._lines: list[Line] = []
-        self._totals: list[tuple[float, Fraction]] = []
+        self._record = DeletionRecord(problem.count)
         self._heaviest: tuple[Array, Array] | None = None
         self._state: tuple[float, tuple[Array, ...]] | None = None
 
@@ -89,7 +87,7 @@ class DeletionOracle:
         """Return whether D(tau) <= j + eta, from a certificate either way."""
         tau = check_threshold(tau)
         target = validate.whole(at_least=0, j=j) + self._eta
-        known = self._known(tau, target)
+        known = self._record.decide(tau, target)
         if known is not None:
             return known
         decided = self._guess(tau, target)
@@ -106,28 +104,11 @@ class DeletionOracle:
 
     def bounds(self, tau: float) -> tuple[Fraction, Fraction]:
         """Return what is known so far about D(tau): a lower and an upper bound."""
-        lower = max((line.at(tau) for line in self._lines), default=Fraction(0))
-        return max(lower, Fraction(0)), self._mixed(tau)
-
-    def _mixed(self, tau: float) -> Fraction:
-        """Return the least total of mixing two deletions on record, one for a larger threshold.
-
-        Loads are convex in the deletions, so a mixture is feasible at the mixed threshold.
-        """
-        below = [(reached, total) for reached, total in self._totals if reached <= tau]
-        best = min((total for _, total in below), default=Fraction(self._problem.count))
-        above = [(reached, total) for reached, total in self._totals if reached > tau]
-        below.append((0.0, Fraction(self._problem.count)))
-        for low, more in below:
-            for high, less in above:
-                part = (Fraction(high) - Fraction(tau)) / (Fraction(high) - Fraction(low))
-                best = min(best, part * more + (1 - part) * less)
-        return best
+        return self._record.bounds(tau)
 
     def estimate(self, tau: float) -> float | None:
         """Return a guess at D(tau), if enough is known for one; it decides nothing."""
-        lower, upper = self.bounds(tau)
-        return float(lower + upper) / 2 if upper <= _KNOWN * lower + 1 else None
+        return self._record.estimate(tau)
 
     def least(self, thresholds: npt.ArrayLike) -> int | None:
         """Return the least j with D(thresholds[j]) <= j + eta, by bisection; None if there is none.
@@ -146,29 +127,23 @@ class DeletionOracle:
                 low = middle + 1
         return low if low < len(taus) else None
 
-    def _known(self, tau: float, target: Fraction) -> bool | None:
-        lower, upper = self.bounds(tau)
-        if upper <= target:
-            return True
-        return False if lower > target else None
-
     def _certify(self, tau: float, target: Fraction, run: Run) -> bool | None:
         """Put the best vectors of a run on record, if they decide."""
         goal = float(target)
-        self._record(
+        self._keep(
             tau, run, upper=run.upper <= goal * (1.0 + 1e-9), lower=run.lower >= goal * (1.0 - 1e-9)
         )
-        return self._known(tau, target)
+        return self._record.decide(tau, target)
 
-    def _record(self, tau: float, run: Run, *, upper: bool, lower: bool) -> None:
+    def _keep(self, tau: float, run: Run, *, upper: bool, lower: bool) -> None:
         """Certify the best vectors of a run."""
         if upper:
             total = feasible_total(self._problem, tau, run.reduced.everyone(run.best_deletions))
-            self._totals.append((tau, total))
+            self._record.totals.append((tau, total))
         if lower:
             pressures = run.reduced.everyone(run.best_pressures)
             covers = run.reduced.every_tuple(run.best_covers)
-            self._lines.append(dual_line(self._problem, pressures, covers))
+            self._record.lines.append(dual_line(self._problem, pressures, covers))
 
     def _guess(self, tau: float, target: Fraction) -> bool | None:
         """Try the closed-form bound of :func:`heaviest`; it settles small thresholds at once."""
@@ -181,8 +156,8 @@ class DeletionOracle:
         if float((owned - tau) @ rates) <= float(target):
             return None
         covers = np.where(owner >= 0, rates[owner], 0.0) * self._problem.weights
-        self._lines.append(dual_line(self._problem, rates, covers))
-        return self._known(tau, target)
+        self._record.lines.append(dual_line(self._problem, rates, covers))
+        return self._record.decide(tau, target)
 
     def _press(self, tau: float, target: Fraction) -> bool | None:
         """Let only those who bind be deleted, by the interior-point method.
@@ -201,7 +176,7 @@ class DeletionOracle:
             if decided is not None:
                 # Both bounds together say where to look next.
                 run.settle()
-                self._record(tau, run, upper=True, lower=True)
+                self._keep(tau, run, upper=True, lower=True)
                 return decided
             covered = cover_sums(self._problem, reduced.every_tuple(run.best_covers))
             breaking = (covered > 1.0) & (reduced.row_of < 0)

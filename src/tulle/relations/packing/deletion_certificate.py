@@ -52,7 +52,12 @@ def feasible_total(problem: PackingProblem, tau: float, deletions: Array) -> Fra
         rounded,
         GRID,
     )
-    scaled = (rounded * GRID).astype(np.int64)
+    return exact_total(rounded)
+
+
+def exact_total(deletions: Array) -> Fraction:
+    """Return the exact sum of multiples of 2^-40."""
+    scaled = (deletions * GRID).astype(np.int64)
     # In two halves, because the whole may pass 2^63.
     high, low = scaled >> 20, scaled & (2**20 - 1)
     return Fraction(int(high.sum()) * 2**20 + int(low.sum()), 2**40)
@@ -75,7 +80,7 @@ def dual_line(problem: PackingProblem, pressures: Array, covers: Array) -> Line:
     clean = np.where(np.isfinite(pressures) & (pressures > 0.0), pressures, 0.0)
     limits = _limits(problem.offsets, problem.participants, problem.weights, clean)
     levels = feasible_levels(
-        problem.offsets, problem.participants, limits, 1.0, problem.count, covers
+        problem.offsets, problem.participants, limits, np.ones(problem.count), covers
     )
     height, height_error = sum_with_error(levels)
     slope, slope_error = sum_with_error(clean)

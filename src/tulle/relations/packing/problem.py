@@ -21,7 +21,9 @@ class PackingProblem:
 
     Tuple ``t`` needs ``participants[offsets[t]:offsets[t + 1]]``; a participant named twice in one
     tuple counts once. ``count`` is the number of participants; they are numbered from zero.
-    Custodian side: the arrays are private data, and neither ``repr`` nor an error shows them.
+    Numbers from ``count`` on stand for ``limits``: what the tuples that name such a number are
+    worth together, whatever the threshold. Custodian side: the arrays are private data, and neither
+    ``repr`` nor an error shows them.
 
     Raises:
         InputError: when the arrays do not describe such a relation.
@@ -31,7 +33,15 @@ class PackingProblem:
         [1.0, 3.5]
     """
 
-    __slots__ = ("_by_participant", "count", "loads", "offsets", "participants", "weights")
+    __slots__ = (
+        "_by_participant",
+        "count",
+        "limits",
+        "loads",
+        "offsets",
+        "participants",
+        "weights",
+    )
 
     def __init__(
         self,
@@ -39,12 +49,14 @@ class PackingProblem:
         participants: npt.ArrayLike,
         weights: npt.ArrayLike,
         count: int,
+        limits: npt.ArrayLike = (),
     ) -> None:
         starts = np.ascontiguousarray(offsets, dtype=np.int64)
         members = np.ascontiguousarray(participants)
         if members.size and not np.issubdtype(members.dtype, np.integer):
             raise InputError("participants must be whole numbers.")
         heights = np.ascontiguousarray(weights, dtype=np.float64)
+        own = np.ascontiguousarray(limits, dtype=np.float64)
         if starts.ndim != 1 or members.ndim != 1 or heights.ndim != 1:
             raise InputError("offsets, participants and weights must be one-dimensional arrays.")
         if len(starts) != len(heights) + 1 or starts[0] != 0 or starts[-1] != len(members):
@@ -54,19 +66,21 @@ class PackingProblem:
             )
         if np.any(np.diff(starts) < 0):
             raise InputError("offsets must not decrease.")
-        if not 0 <= count < 2**31:
+        if not 0 <= count < 2**31 - own.size:
             raise InputError("count must be at least 0 and below 2^31.")
-        if members.size and (members.min() < 0 or members.max() >= count):
+        if members.size and (members.min() < 0 or members.max() >= count + own.size):
             raise InputError("every participant must be at least 0 and below count.")
-        if not np.all((heights == 0) | ((heights >= _SMALLEST) & (heights <= _LARGEST))):
-            raise InputError("weights must be zero or between 2^-900 and 2^900.")
-        if starts.size > 1 and np.diff(starts).max() > _LARGEST_TUPLE:
+        for numbers in (heights, own):
+            if not np.all((numbers == 0) | ((numbers >= _SMALLEST) & (numbers <= _LARGEST))):
+                raise InputError("weights must be zero or between 2^-900 and 2^900.")
+        if starts.size > 1 and np.diff(starts).max() > _LARGEST_TUPLE + (own.size > 0):
             raise InputError(f"a tuple may name at most {_LARGEST_TUPLE} participants.")
         self.count = int(count)
         self.offsets, self.participants = _normalise(starts, members.astype(np.int32))
         self.weights = heights
-        self.loads = _loads(self.offsets, self.participants, heights, self.count)
-        """The weight of all tuples of each participant, within rounding."""
+        self.limits = own
+        self.loads = _loads(self.offsets, self.participants, heights, self.count + own.size)
+        """The weight of all tuples of each participant (and limit), within rounding."""
         self._by_participant: tuple[Array, Array] | None = None
 
     def __repr__(self) -> str:
@@ -79,6 +93,10 @@ class PackingProblem:
     def tuple_count(self) -> int:
         """The number of tuples."""
         return len(self.weights)
+
+    def capacities(self, tau: float) -> Array:
+        """Return what each participant may hold at a threshold, then what each limit does."""
+        return np.concatenate([np.full(self.count, tau), self.limits])
 
     @property
     def by_participant(self) -> tuple[Array, Array]:
@@ -99,6 +117,7 @@ class PackingProblem:
             self.participants[np.repeat(kept, sizes)],
             self.weights[kept],
             self.count,
+            self.limits,
         )
 
 

@@ -15,7 +15,7 @@ unreduced problem, so rounding here can cost a little of the gap and never the t
 5. Participants and columns that colour refinement cannot tell apart become one
    (:mod:`tulle.relations.packing.symmetry`).
 
-Step 3 lowers the loads of other rows, so 1 to 3 repeat until nothing changes. If every tuple needs
+Rows are the limits of their own too. Step 3 lowers the loads of other rows, so 1 to 3 repeat until nothing changes. If every tuple needs
 one participant, the problem is gone after the first round: the value is the sum of
 min(tau, load).
 """
@@ -83,7 +83,12 @@ class ReducedProblem:
 def reduce(problem: PackingProblem, tau: float, *, symmetry: bool = True) -> ReducedProblem:
     """Return the packing problem at threshold ``tau`` after all reductions."""
     alive, held, undecided, settled, prices = _settle(
-        problem.offsets, problem.participants, problem.weights, problem.loads, float(tau), _ROUNDS
+        problem.offsets,
+        problem.participants,
+        problem.weights,
+        problem.loads,
+        problem.capacities(tau),
+        _ROUNDS,
     )
     row_of, members = number(alive)
     offsets, rows, weights, column_of = merge(
@@ -117,13 +122,17 @@ def number(alive: Array) -> tuple[Array, Array]:
 
 @compiled
 def _settle(
-    offsets: Array, participants: Array, weights: Array, loads: Array, tau: float, rounds: int
+    offsets: Array,
+    participants: Array,
+    weights: Array,
+    loads: Array,
+    capacities: Array,
+    rounds: int,
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Repeat steps 1 to 3; return (alive, capacities, undecided tuples, settled, prices)."""
     count = len(loads)
-    alive = loads > tau
+    alive = loads > capacities
     filled = np.zeros(count, np.bool_)
-    capacities = np.full(count, tau)
     prices = np.zeros(count)
     remaining = np.zeros(count)
     alone = np.zeros(count)

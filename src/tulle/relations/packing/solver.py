@@ -6,7 +6,7 @@
 rises: any y for the larger problem, with the tuples of p left out, is feasible for the smaller one,
 and those tuples carry at most tau. A value reported within ``gap`` of X therefore moves by at most
 tau + 2 gap, whichever value in the bracket is reported, and the middle of the bracket by at most
-tau + gap; ``gap`` must be fixed in advance.
+tau + gap; ``gap`` must be fixed in advance. Limits of their own change none of this.
 """
 
 from __future__ import annotations
@@ -88,27 +88,10 @@ def _solve_reduced(
     lower, upper = 0.0, np.inf
     for _ in range(4):
         run.narrow(wanted, progress)
-        lower = max(
-            lower,
-            certificate.lower_bound(
-                problem.offsets,
-                problem.participants,
-                problem.weights,
-                tau,
-                problem.count,
-                reduced.fractions(run.best_levels),
-            ),
-        )
-        upper = min(
-            upper,
-            certificate.upper_bound(
-                problem.offsets,
-                problem.participants,
-                problem.weights,
-                tau,
-                reduced.everyone(run.best_prices),
-            ),
-        )
+        fractions = reduced.fractions(run.best_levels)
+        lower = max(lower, certificate.lower_bound(problem, tau, fractions))
+        prices = reduced.everyone(run.best_prices)
+        upper = min(upper, certificate.upper_bound(problem, tau, prices))
         if progress is not None:
             progress(lower, upper)
         if upper - lower <= gap:
