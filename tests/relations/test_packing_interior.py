@@ -121,7 +121,7 @@ def test_what_is_known_holds_at_all_thresholds():
         for tau in np.linspace(0.5, 2.5, 9).tolist():
             lower, upper = oracle.bounds(tau)
             assert lower <= least_deletion(problem, tau) <= upper
-            plain = [total for reached, total in oracle._totals if reached <= tau]
+            plain = [total for reached, total in oracle._record.totals if reached <= tau]
             mixed += upper < min(plain, default=Fraction(problem.count))
     assert mixed > 0
 

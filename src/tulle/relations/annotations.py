@@ -14,10 +14,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
+from math import prod
 from typing import Any
 
 Clause = frozenset[Any]
+Way = tuple[Any, ...]
+
+_MOST_WAYS = 256
 
 
 class Annotation(ABC):
@@ -58,6 +62,15 @@ class Annotation(ABC):
     @abstractmethod
     def clauses(self) -> frozenset[Clause]:
         """Return the disjunctive normal form: who must be there together, for each way."""
+
+    @abstractmethod
+    def ways(self) -> tuple[Way, ...] | None:
+        """Return who must be there together, for each way, as the expression is written.
+
+        The expression relaxes to the largest of the ways' relaxations. None if there are more than
+        some hundreds, or if a way names someone twice: that relaxes to less than naming them once,
+        so such an expression must not be written with sets.
+        """
 
     def normal_form(self) -> Annotation:
         """Return the disjunctive normal form without clauses that contain another.
@@ -104,6 +117,9 @@ class Constant(Annotation):
     def clauses(self) -> frozenset[Clause]:
         return frozenset([frozenset()]) if self.value else frozenset()
 
+    def ways(self) -> tuple[Way, ...] | None:
+        return ((),) if self.value else ()
+
 
 ALWAYS = Constant(True)
 NEVER = Constant(False)
@@ -135,6 +151,9 @@ class Participant(Annotation):
 
     def clauses(self) -> frozenset[Clause]:
         return frozenset([frozenset([self.name])])
+
+    def ways(self) -> tuple[Way, ...] | None:
+        return ((self.name,),)
 
 
 @dataclass(frozen=True)
@@ -171,6 +190,14 @@ class Together(Annotation):
         ways = product(*(part.clauses() for part in self.parts))
         return frozenset(frozenset().union(*way) for way in ways)
 
+    def ways(self) -> tuple[Way, ...] | None:
+        listed = [part.ways() for part in self.parts]
+        whole = [ways for ways in listed if ways is not None]
+        if len(whole) < len(listed) or prod(len(ways) for ways in whole) > _MOST_WAYS:
+            return None
+        joined = tuple(tuple(chain.from_iterable(way)) for way in product(*whole))
+        return None if any(len(set(way)) < len(way) for way in joined) else joined
+
 
 @dataclass(frozen=True)
 class Either(Annotation):
@@ -198,6 +225,11 @@ class Either(Annotation):
 
     def clauses(self) -> frozenset[Clause]:
         return frozenset().union(*(part.clauses() for part in self.parts))
+
+    def ways(self) -> tuple[Way, ...] | None:
+        listed = [part.ways() for part in self.parts]
+        whole = [ways for ways in listed if ways is not None]
+        return tuple(chain.from_iterable(whole)) if len(whole) == len(listed) else None
 
 
 def together(*parts: Annotation) -> Annotation:

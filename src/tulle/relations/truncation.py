@@ -5,8 +5,11 @@ each may count in part and no participant is in more than tau in all; and the *d
 the least fractional number of participants to delete so that everyone left is in at most tau.
 When a participant joins or leaves, X(tau) moves by at most tau and D(tau) by at most one.
 
-For conjunctions these are the packing LP and the deletion LP of :mod:`tulle.relations.packing`;
-for other annotations the LPs of :mod:`tulle.relations.epigraph`. X(tau) equals the quantity X of
+For conjunctions these are the packing LP and the deletion LP of :mod:`tulle.relations.packing`,
+for disjunctions of conjunctions those of :mod:`tulle.relations.packing.ways`, which also proves the
+above; for expressions in which a way names someone twice, the LPs of
+:mod:`tulle.relations.epigraph`. All give the same numbers where more than one applies, so which is
+taken is no part of what is released. X(tau) equals the quantity X of
 the recursive mechanism (Chen & Zhou 2013, equation 12) at the threshold tau: with g = 1 - f,
 
     min over real i in [0, |P|] of H_i + (|P| - i)·tau = min over g in [0, 1]^P of
@@ -18,6 +21,9 @@ above one to one changes no tuple.) The paper takes the minimum over whole i. Ov
 smaller by at most tau and just as private: the argument for lemma 7 needs only that a participant
 who joins can be given f = 0, which adds tau, or struck out, which lowers the sum, and it never
 uses that i is whole.
+
+The deletion is not the paper's, whose G moves by more than it should where a tuple comes about in
+several ways: see :mod:`tulle.relations.packing.ways`.
 """
 
 from __future__ import annotations
@@ -25,16 +31,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from itertools import chain
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from tulle.core.exact import Number
 from tulle.core.progress import report
-from tulle.relations.packing import DeletionOracle, PackingProblem, solve
+from tulle.relations.packing import (
+    DeletionOracle,
+    PackingProblem,
+    WaysOracle,
+    WaysProblem,
+    solve,
+)
 from tulle.relations.packing.certificate import upper_bound
 from tulle.relations.packing.problem import check_threshold
 from tulle.relations.relation import Relation
+
+Array = npt.NDArray[Any]
 
 GAP = 0.01
 """Truncated values are certified to this part of the threshold; fixed, never chosen by data."""
@@ -71,7 +87,7 @@ class Truncation(Protocol):
 @dataclass
 class _Packing:
     problem: PackingProblem
-    oracle: DeletionOracle
+    oracle: DeletionOracle | WaysOracle
 
     def decide(self, tau: float, level: int) -> bool:
         return self.oracle.decide(tau, level)
@@ -87,21 +103,50 @@ class _Packing:
 
     def ceiling(self, tau: float) -> float:
         # Who is above tau pays the same share in every tuple; of k in a tuple, each a k-th.
-        sizes = np.diff(self.problem.offsets)
+        sizes = np.diff(self.problem.offsets) - (self.problem.limits.size > 0)
         share = 1.0 / max(int(sizes.min(initial=1)), 1)
         return upper_bound(self.problem, check_threshold(tau), share * (self.problem.loads > tau))
 
 
 def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
     """Return the two numbers of a relation whose weights are not negative. Custodian side."""
+    weights = _within_reach(relation.weights)
     if relation.is_conjunctive:
-        weights = np.minimum(relation.weights, LARGEST)
-        weights = np.where(weights < SMALLEST, 0.0, weights)
         problem = PackingProblem(relation.offsets, relation.participants, weights, relation.count)
         return _Packing(problem, DeletionOracle(problem, eta=eta))
+    ways = _ways_problem(relation, weights)
+    if ways is not None:
+        return _Packing(ways.packing(), WaysOracle(ways, eta=eta))
     from tulle.relations.epigraph import Epigraph
 
     return Epigraph(relation, eta=eta)
+
+
+def _within_reach(weights: Array) -> Array:
+    cut = np.minimum(weights, LARGEST)
+    return np.where(cut < SMALLEST, 0.0, cut)
+
+
+def _ways_problem(relation: Relation, weights: Array) -> WaysProblem | None:
+    """Return all tuples with their ways; None if some expression cannot be written so."""
+    several = []
+    for note, _ in relation.general:
+        ways = note.ways()
+        if ways is None:
+            return None
+        several.append(ways)
+    listed = list(chain.from_iterable(several))
+    starts = np.cumsum([len(ways) for ways in several]) + len(weights)
+    sizes = np.cumsum([len(way) for way in listed]) + len(relation.participants)
+    return WaysProblem(
+        np.concatenate([np.arange(len(weights) + 1), starts]),
+        np.concatenate([relation.offsets, sizes]),
+        np.concatenate(
+            [relation.participants, np.fromiter(chain.from_iterable(listed), np.int32)]
+        ),
+        np.concatenate([weights, _within_reach(np.array([h for _, h in relation.general]))]),
+        relation.count,
+    )
 
 
 def least_level(truncation: Truncation, thresholds: Thresholds) -> int:

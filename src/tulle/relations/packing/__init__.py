@@ -3,5 +3,15 @@
 from tulle.relations.packing.deletion import DeletionOracle, decide_deletion
 from tulle.relations.packing.problem import PackingProblem
 from tulle.relations.packing.solver import Bracket, solve
+from tulle.relations.packing.ways import WaysProblem
+from tulle.relations.packing.ways_deletion import WaysOracle
 
-__all__ = ["Bracket", "DeletionOracle", "PackingProblem", "decide_deletion", "solve"]
+__all__ = [
+    "Bracket",
+    "DeletionOracle",
+    "PackingProblem",
+    "WaysOracle",
+    "WaysProblem",
+    "decide_deletion",
+    "solve",
+]

@@ -11,20 +11,20 @@ from fractions import Fraction
 
 from tulle.relations.packing.problem import PackingProblem
 
-_Row = dict[int, Fraction]
+Row = dict[int, Fraction]
 
 
 def exceeds(problem: PackingProblem, tau: float, target: Fraction) -> bool:
     """Return whether the least deletion at ``tau`` is above ``target``, in exact arithmetic."""
-    return _climb(*_dual(problem, Fraction(tau)), target) > target
+    return climb(*_dual(problem, Fraction(tau)), target) > target
 
 
 def least_deletion(problem: PackingProblem, tau: float) -> Fraction:
     """Return the least deletion at ``tau`` exactly. For small problems."""
-    return _climb(*_dual(problem, Fraction(tau)), None)
+    return climb(*_dual(problem, Fraction(tau)), None)
 
 
-def _dual(problem: PackingProblem, tau: Fraction) -> tuple[list[_Row], list[Fraction], _Row]:
+def _dual(problem: PackingProblem, tau: Fraction) -> tuple[list[Row], list[Fraction], Row]:
     """Return (rows, right-hand sides, objective) of the dual, in <= form."""
     merged: dict[tuple[int, ...], Fraction] = {}
     offsets, participants = problem.offsets.tolist(), problem.participants.tolist()
@@ -41,10 +41,10 @@ def _dual(problem: PackingProblem, tau: Fraction) -> tuple[list[_Row], list[Frac
     names = sorted({member for members in merged for member in members})
     # Variables: one multiplier per binding participant, then one per tuple.
     pressure = {member: index for index, member in enumerate(sorted(over))}
-    rows: list[_Row] = []
+    rows: list[Row] = []
     sides: list[Fraction] = []
-    covering: dict[int, _Row] = {member: {} for member in names}
-    objective: _Row = dict.fromkeys(pressure.values(), -tau)
+    covering: dict[int, Row] = {member: {} for member in names}
+    objective: Row = dict.fromkeys(pressure.values(), -tau)
     for position, (members, weight) in enumerate(merged.items()):
         variable = len(pressure) + position
         row = {pressure[member]: -weight for member in members if member in over}
@@ -59,8 +59,8 @@ def _dual(problem: PackingProblem, tau: Fraction) -> tuple[list[_Row], list[Frac
     return rows, sides, objective
 
 
-def _climb(
-    rows: list[_Row], sides: list[Fraction], objective: _Row, target: Fraction | None
+def climb(
+    rows: list[Row], sides: list[Fraction], objective: Row, target: Fraction | None
 ) -> Fraction:
     """Maximise from the origin; stop at the optimum, or above ``target``."""
     count = 1 + max((max(row, default=-1) for row in [*rows, objective]), default=-1)
@@ -93,7 +93,7 @@ def _climb(
     return value
 
 
-def _subtract(row: _Row, other: _Row, factor: Fraction) -> None:
+def _subtract(row: Row, other: Row, factor: Fraction) -> None:
     for name, entry in other.items():
         changed = row.get(name, 0) - factor * entry
         if changed:

@@ -37,8 +37,8 @@ def binding(problem: WaysProblem, tau: float) -> Array:
     return np.flatnonzero(problem.loads * (1.0 + margin) > tau)
 
 
-def enough(problem: WaysProblem, tau: float, deletions: Array) -> tuple[Array, Fraction]:
-    """Make the deletions enough at ``tau``; return them and their exact sum."""
+def enough(problem: WaysProblem, tau: float, deletions: Array) -> Fraction:
+    """Make the deletions enough at ``tau`` and return their exact sum."""
     rounded = on_grid(deletions, 1.0)
     # A computed load of n terms is off by less than a relative 4 (n + 8) u.
     margin = 4.0 * ROUNDOFF * (np.diff(problem.burdens) + 8.0)
@@ -54,7 +54,7 @@ def enough(problem: WaysProblem, tau: float, deletions: Array) -> tuple[Array, F
         binding(problem, tau),
         rounded,
     )
-    return rounded, exact_total(rounded)
+    return exact_total(rounded)
 
 
 @compiled
