@@ -86,8 +86,13 @@ class Truncation(Protocol):
 
 @dataclass
 class _Packing:
-    problem: PackingProblem
+    problem: PackingProblem | WaysProblem
     oracle: DeletionOracle | WaysOracle
+
+    def at(self, tau: float) -> PackingProblem:
+        if isinstance(self.problem, WaysProblem):
+            return self.problem.packing(tau)
+        return self.problem
 
     def decide(self, tau: float, level: int) -> bool:
         return self.oracle.decide(tau, level)
@@ -96,16 +101,17 @@ class _Packing:
         def tell(lower: float, upper: float) -> None:
             report("truncating", lower, upper, gap)
 
-        return solve(self.problem, tau, gap=gap, progress=tell).middle
+        return solve(self.at(tau), tau, gap=gap, progress=tell).middle
 
     def estimate(self, tau: float) -> float | None:
         return self.oracle.estimate(tau)
 
     def ceiling(self, tau: float) -> float:
         # Who is above tau pays the same share in every tuple; of k in a tuple, each a k-th.
-        sizes = np.diff(self.problem.offsets) - (self.problem.limits.size > 0)
+        problem = self.at(tau)
+        sizes = np.diff(problem.offsets) - (problem.limits.size > 0)
         share = 1.0 / max(int(sizes.min(initial=1)), 1)
-        return upper_bound(self.problem, check_threshold(tau), share * (self.problem.loads > tau))
+        return upper_bound(problem, check_threshold(tau), share * (problem.loads > tau))
 
 
 def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
@@ -116,7 +122,7 @@ def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
         return _Packing(problem, DeletionOracle(problem, eta=eta))
     ways = _ways_problem(relation, weights)
     if ways is not None:
-        return _Packing(ways.packing(), WaysOracle(ways, eta=eta))
+        return _Packing(ways, WaysOracle(ways, eta=eta))
     from tulle.relations.epigraph import Epigraph
 
     return Epigraph(relation, eta=eta)

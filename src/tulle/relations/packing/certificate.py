@@ -6,8 +6,7 @@ Both are worked out on the unreduced problem from vectors of any origin, and tru
 ``X(tau) <= tau sum_p price_p + sum_t q(t) max(0, 1 - sum_{p in t} price_p)``. Prices are first
 rounded to multiples of 2^-40 in [0, 1] (a price above 1 is never better than 1), so that the sum of
 up to 2048 of them, and its difference from 1, are exact floats. A limit of its own has its capacity
-in place of tau, and the price that is best given the others: the most that any of its tuples lacks
-of 1.
+in place of tau, and the price that is best given those of participants.
 
 *Lower.* Levels are clipped to [0, q] and each is shrunk by the worst overload of its participants,
 with a margin for the rounding of loads. What is left is feasible in exact arithmetic.
@@ -72,16 +71,41 @@ def _dual_terms(offsets: Array, participants: Array, weights: Array, prices: Arr
 
 
 @compiled
-def _price_limits(offsets: Array, participants: Array, count: int, prices: Array) -> None:
-    """Set the prices of limits, numbered from ``count`` on, given those of participants."""
+def _price_limits(
+    offsets: Array,
+    participants: Array,
+    weights: Array,
+    count: int,
+    capacities: Array,
+    prices: Array,
+) -> None:
+    """Set the prices of limits, numbered from ``count`` on, given those of participants.
+
+    Of the tuples of a limit, in order of what each lacks of 1, the first that would overfill it
+    sets the price. Tuples of one limit that do not stand together give a price that is not best.
+    """
     prices[count:] = 0.0
-    for item in range(len(offsets) - 1):
+    spare = np.ones(len(weights))
+    first = 0
+    for item in range(len(weights)):
         last = offsets[item + 1] - 1
-        if last >= offsets[item] and participants[last] >= count:
-            spare = 1.0
-            for place in range(offsets[item], last):
-                spare -= prices[participants[place]]
-            prices[participants[last]] = max(prices[participants[last]], spare)
+        limit = participants[last] if last >= offsets[item] else -1
+        if limit < count:
+            first = item + 1
+            continue
+        for place in range(offsets[item], last):
+            spare[item] -= prices[participants[place]]
+        following = offsets[item + 2] - 1 if item + 1 < len(weights) else -1
+        if following >= offsets[item + 1] and participants[following] == limit:
+            continue
+        order = np.argsort(-spare[first : item + 1])
+        filled = 0.0
+        for place in order:
+            filled += weights[first + place]
+            if filled > capacities[limit - count]:
+                prices[limit] = max(prices[limit], spare[first + place])
+                break
+        first = item + 1
 
 
 def upper_bound(problem: PackingProblem, tau: float, prices: Array) -> float:
@@ -89,7 +113,9 @@ def upper_bound(problem: PackingProblem, tau: float, prices: Array) -> float:
     offsets, participants, weights = problem.offsets, problem.participants, problem.weights
     rounded = on_grid(prices, 1.0)
     if len(problem.limits):
-        _price_limits(offsets, participants, problem.count, rounded)
+        _price_limits(
+            offsets, participants, weights, problem.count, problem.limits, rounded
+        )
     priced, price_error = sum_with_error(rounded[: problem.count])
     limited, limit_error = sum_with_error(rounded[problem.count :] * problem.limits)
     terms = _dual_terms(offsets, participants, weights, rounded)

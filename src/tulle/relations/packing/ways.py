@@ -47,6 +47,8 @@ from tulle.relations.packing.problem import PackingProblem
 
 Array = npt.NDArray[Any]
 
+_UP = 1.0 + 2.0**-20
+
 
 class WaysProblem:
     """Tuples with weights q(t) >= 0, each there as long as everyone of one of its ways is.
@@ -106,16 +108,23 @@ class WaysProblem:
         spans = np.append(heads, len(row_ways))
         return burdens, spans, row_ways, self.weights[tuples[heads]]
 
-    def packing(self) -> PackingProblem:
-        """Return the packing problem of all ways, with a limit on the ways of each tuple."""
+    def packing(self, tau: float) -> PackingProblem:
+        """Return the packing problem of all ways, with a limit on the ways of each tuple.
+
+        No way of at least one participant is worth more than tau, nor k of them more than k tau:
+        weights and limits beyond that are cut, which changes no value.
+        """
         sizes = np.diff(self.starts)
         several = sizes > 1
         limit = np.where(several, self.count + np.cumsum(several) - 1, -1)
-        limit_of_way = np.repeat(limit, sizes)
-        offsets, participants = _append(self.ways.offsets, self.ways.participants, limit_of_way)
-        return PackingProblem(
-            offsets, participants, self.ways.weights, self.count, self.weights[several]
+        offsets, participants = _append(
+            self.ways.offsets, self.ways.participants, np.repeat(limit, sizes)
         )
+        owned = np.diff(self.ways.offsets) > 0
+        weights = np.where(owned, np.minimum(self.ways.weights, tau), self.ways.weights)
+        # Rounded up, lest the limit be below the sum of the weights.
+        limits = np.minimum(self.weights, np.add.reduceat(weights, self.starts[:-1]) * _UP)
+        return PackingProblem(offsets, participants, weights, self.count, limits[several])
 
 
 @compiled

@@ -32,6 +32,8 @@ _FINEST = 1e-10
 """Bounds this close to each other and to the target leave a tie, or all but a tie."""
 _PATIENCE = 4_000
 _HIGHS_ENTRIES = 100_000
+_EXACT_ENTRIES = 2_000
+_HEAVIEST = 1e6
 
 
 class WaysOracle:
@@ -84,6 +86,8 @@ class WaysOracle:
             run.advance()
             self._offer(tau, run.last[0], run.last[1], run.last[3])
             if run.memory[2] > patience and run.entries <= _HIGHS_ENTRIES:
+                if patience > 4 * _PATIENCE and run.entries <= _EXACT_ENTRIES:
+                    break
                 patience *= 4
                 self._offer(tau, *run.vertex())
             decided = self._record.decide(tau, target)
@@ -109,11 +113,13 @@ class _Run:
     def __init__(self, problem: WaysProblem, tau: float) -> None:
         self.problem, self.tau = problem, tau
         self.chosen = binding(problem, tau)
+        # Whoever bears more than this is all but deleted anyway; certificates see the whole.
+        self.heights = np.minimum(problem.heights, _HEAVIEST * tau)
         self.shape = (
             problem.burdens,
             problem.spans,
             problem.places,
-            problem.heights,
+            self.heights,
             problem.ways.offsets,
             problem.ways.participants,
             self.chosen,
@@ -174,7 +180,7 @@ class _Run:
             len(people) + np.searchsorted(kept, burden[entries]),
             deleted,
         ]
-        values = [problem.heights[kept] / self.tau, np.ones(len(entries)), np.ones(len(members))]
+        values = [self.heights[kept] / self.tau, np.ones(len(entries)), np.ones(len(members))]
         matrix = coo_array(
             (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
             shape=(binds + len(entries), len(people) + len(kept)),
