@@ -10,7 +10,6 @@ import numpy as np
 
 from tulle.audit.kind import Description, Kind
 from tulle.audit.tiny_relations import (
-    apart_from_names,
     conjunctive,
     relation_key,
     tiny_world,
@@ -82,9 +81,8 @@ def measured(
 
 def _content(relation: Relation) -> Hashable:
     """Return what measurements are remembered by."""
-    # The linear programs over expressions are solved to a part in 1e9, whoever is called what.
-    # Those over conjunctions use their gap, so that the order of things might matter.
-    return apart_from_names(relation) if relation.general else relation_key(relation)
+    # Solvers use their gap, so that the order of things might matter.
+    return relation_key(relation)
 
 
 def describe_recursive(

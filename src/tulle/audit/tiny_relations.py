@@ -35,13 +35,14 @@ def tiny_world(size: int) -> World:
 
     Up to two participants these are all relations with some weights; of three, all sets of
     tuples, weights that go with the tuple, and annotations that are no conjunctions; of four, all
-    sets of pairs, all of triples, and an expression that must not be rewritten; of five, each
+    sets of pairs, all of triples, an expression that must not be rewritten, and tuples that share
+    one of their ways; of five, each
     graph's edges and triangles. Size six stands for all sets of tuples over four, and for two
     annotations of any form over three.
     """
     named: dict[int, tuple[str, Iterable[Relation]]] = {
         3: ("over three participants", chain(_three(), _expressions())),
-        4: ("over four participants", chain(_four(), [careful()])),
+        4: ("over four participants", chain(_four(), [careful(), crowded()])),
         5: ("of graphs on five nodes", _graphs(5)),
         6: ("over four participants, more of them", chain(_sets_of_four(), _two_notes())),
     }
@@ -207,6 +208,16 @@ def careful() -> Relation:
     """
     a, b, c, d = (Participant(name) for name in range(4))
     return Relation.from_annotations([((a | b) & (a | c), 3.0), (d, 3.0)], normalise=False)
+
+
+def crowded() -> Relation:
+    """Return tuples that need one of a crowd each, or else the same two participants.
+
+    Whoever lets all of a tuple count for all whom it names is off by the crowd when one of the two
+    leaves.
+    """
+    first, second = Participant(3), Participant(4)
+    return Relation.from_annotations([(Participant(n) | (first & second), 0.5) for n in range(3)])
 
 
 def _four() -> Iterator[Relation]:

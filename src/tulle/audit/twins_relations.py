@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tulle.audit.kind import Description
 from tulle.audit.relations import describe_race, describe_recursive
 from tulle.audit.twins import Twin
@@ -21,7 +23,7 @@ from tulle.relations.queries import total
 from tulle.relations.race import RelationRace
 from tulle.relations.recursive import RelationRecursive
 from tulle.relations.relation import Relation
-from tulle.relations.truncation import GAP, Truncation
+from tulle.relations.truncation import ETA, GAP, Truncation
 
 _BOTH: tuple[Query, ...] = (total(), total(signed=True))
 
@@ -205,6 +207,62 @@ def shorten(note: Annotation) -> Annotation:
     return either(*common, together(*rests))
 
 
+@dataclass
+class _AllNamed:
+    """Gives honest values, and lets all of a tuple count for all whom it names."""
+
+    honest: Truncation
+    tuples: list[tuple[Annotation, float]]
+    count: int
+
+    def decide(self, tau: float, level: int) -> bool:
+        from scipy.optimize import linprog
+
+        rows, room = [], []
+        for place, (note, _) in enumerate(self.tuples):
+            for way in note.clauses():
+                row = np.zeros(self.count + len(self.tuples))
+                row[[*way, self.count + place]] = -1.0
+                rows.append(row)
+                room.append(-1.0)
+        for person in range(self.count):
+            row = np.zeros(self.count + len(self.tuples))
+            for place, (note, height) in enumerate(self.tuples):
+                row[self.count + place] = height * (person in note.participants())
+            rows.append(row)
+            room.append(tau)
+        cost = np.repeat([1.0, 0.0], [self.count, len(self.tuples)])
+        if not len(cost):
+            return True
+        least = linprog(cost, A_ub=np.array(rows), b_ub=room, bounds=(0.0, 1.0)).fun
+        return bool(least <= level + float(Fraction(ETA)))
+
+    def estimate(self, tau: float) -> float | None:
+        return None
+
+    def ceiling(self, tau: float) -> float:
+        return self.honest.ceiling(tau)
+
+    def value(self, tau: float, gap: float) -> float:
+        return self.honest.value(tau, gap)
+
+
+class AllNamed(_Recursive):
+    """The bounding sequence as printed (equation 19), where tuples come about in several ways."""
+
+    name: ClassVar[str] = "recursive, printed bounding sequence"
+    fault: ClassVar[str] = "whom a tuple names only in ways that are gone still bears all of it"
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+
+    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
+        relation = self.relation(terms, dataset)
+        tuples = [(note, height) for note, height in relation.annotations() if height > 0]
+        return [
+            (sign, _AllNamed(honest, tuples, relation.count))
+            for sign, honest in super().parts(terms, dataset)
+        ]
+
+
 class SeededRecursive(_Recursive):
     """The noise is the same every time."""
 
@@ -280,6 +338,7 @@ def relation_twins() -> list[Twin]:
         HalfDrawnRecursive(),
         WholeGap(),
         Careless(),
+        AllNamed(),
         SeededRecursive(),
         WholeRace(),
         WholeBudget(),

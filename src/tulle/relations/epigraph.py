@@ -3,9 +3,9 @@
 Every part of an expression gets a variable v between 0 and 1 that lies above its relaxation: for
 *and*, v >= sum of its parts - (their number - 1); for *or*, v >= each part. Minimising pushes v
 down to the relaxation, since that is convex. What a participant bears of a tuple is written in the
-same way (:meth:`tulle.relations.annotations.Annotation.bear`). Values are certified here and not taken from the
-solver: any presence of participants gives one bound by evaluating the relaxation, and any
-multipliers y >= 0 give the other, as all variables lie between 0 and 1.
+same way (:meth:`tulle.relations.annotations.Annotation.bear`). Values are certified here and not
+taken from the solver: any presence of participants gives one bound by evaluating the relaxation,
+and any multipliers y >= 0 give the other, as all variables lie between 0 and 1.
 """
 
 from __future__ import annotations

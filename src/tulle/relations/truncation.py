@@ -147,9 +147,7 @@ def _ways_problem(relation: Relation, weights: Array) -> WaysProblem | None:
     return WaysProblem(
         np.concatenate([np.arange(len(weights) + 1), starts]),
         np.concatenate([relation.offsets, sizes]),
-        np.concatenate(
-            [relation.participants, np.fromiter(chain.from_iterable(listed), np.int32)]
-        ),
+        np.concatenate([relation.participants, np.fromiter(chain.from_iterable(listed), np.int32)]),
         np.concatenate([weights, _within_reach(np.array([h for _, h in relation.general]))]),
         relation.count,
     )

@@ -113,9 +113,7 @@ def upper_bound(problem: PackingProblem, tau: float, prices: Array) -> float:
     offsets, participants, weights = problem.offsets, problem.participants, problem.weights
     rounded = on_grid(prices, 1.0)
     if len(problem.limits):
-        _price_limits(
-            offsets, participants, weights, problem.count, problem.limits, rounded
-        )
+        _price_limits(offsets, participants, weights, problem.count, problem.limits, rounded)
     priced, price_error = sum_with_error(rounded[: problem.count])
     limited, limit_error = sum_with_error(rounded[problem.count :] * problem.limits)
     terms = _dual_terms(offsets, participants, weights, rounded)

@@ -15,9 +15,9 @@ unreduced problem, so rounding here can cost a little of the gap and never the t
 5. Participants and columns that colour refinement cannot tell apart become one
    (:mod:`tulle.relations.packing.symmetry`).
 
-Rows are the limits of their own too. Step 3 lowers the loads of other rows, so 1 to 3 repeat until nothing changes. If every tuple needs
-one participant, the problem is gone after the first round: the value is the sum of
-min(tau, load).
+Rows are the limits of their own too. Step 3 lowers the loads of other rows, so 1 to 3 repeat until
+nothing changes. If every tuple needs one participant, the problem is gone after the first round:
+the value is the sum of min(tau, load).
 """
 
 from __future__ import annotations

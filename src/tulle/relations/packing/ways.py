@@ -25,7 +25,8 @@ D rises by at most 1 when r joins and never falls: delete r wholly, and the ways
 nothing, so all others bear what they did without r, and r bears nothing; conversely without r there
 are fewer ways to take the largest of. *The paper's G does not have this property.* Its equation 19
 lets everyone whom a tuple names bear all of phi_t. With the tuples {a_i} or {r, b}, i = 1 .. n,
-b then bears n although r is deleted, and nothing without r: one participant moves D by n - tau.
+b then bears n although r is deleted, and nothing without r: one participant moves D by more than
+n - tau.
 (Theorem 4's proof takes over that of theorem 3, where no phi-sensitivity changes when r leaves.)
 G with b_{t,p} is a 2-bounding sequence of H all the same: for f = max(0, 1 - 2g), a way of positive
 value at f has more than 1/2 at g, and lowering f_p lowers phi_t only through ways with p. For
