@@ -60,9 +60,7 @@ def test_questions_are_shown_as_text(friends: tulle.Graph) -> None:
 
 
 def test_a_replayable_release_warns(friends: tulle.Graph) -> None:
-    r = tulle.release(
-        friends, tulle.edges(), unit="edge", epsilon=1, source=SeededSource(5)
-    )
+    r = tulle.release(friends, tulle.edges(), unit="edge", epsilon=1, source=SeededSource(5))
     assert "No guarantee" in r.report()
     assert (
         "No guarantee" not in tulle.release(friends, tulle.edges(), unit="edge", epsilon=1).report()

@@ -307,9 +307,9 @@ class Audited(Kind):
 
     def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
         name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
-        return (
-            SPECTRA_OPTIONS | STATISTICS_OPTIONS | PROJECTION_OPTIONS | JOINT_OPTIONS
-        ).get(name, ({},))
+        return (SPECTRA_OPTIONS | STATISTICS_OPTIONS | PROJECTION_OPTIONS | JOINT_OPTIONS).get(
+            name, ({},)
+        )
 
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
         if isinstance(query, PerNode):
