@@ -24,7 +24,7 @@ from tulle.audit.contributions import (
 )
 from tulle.audit.contributions_laws import BlockVector, OneDraw
 from tulle.audit.kind import Description
-from tulle.audit.twins import Twin
+from tulle.audit.twins import FaithfulTwin, Twin
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
@@ -41,30 +41,14 @@ from tulle.matrices.contributions import Contributions
 from tulle.matrices.partition import GAUSSIAN
 
 
-class BlockTwin(Twin):
+class BlockTwin(FaithfulTwin):
     """A twin that hands everything to the real mechanism, but for its fault."""
 
     kind: ClassVar[str] = "contributions"
-    title: ClassVar[str] = "a broken twin"
-    reference: ClassVar[str] = "none"
     original: ClassVar[type[BlockMechanism]] = BlockLaplace
     mimics: ClassVar[str] = "block_laplace"
     caught_by: ClassVar[tuple[str, ...]] = ("exact",)
     questions: ClassVar[Sequence[Query]] = QUESTIONS["block_laplace"]
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return self.original().supports(query, unit)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return self.original().settings(terms, options)
-
-    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        return self.original().predict(terms, settings, like)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return self.original().run(terms, settings, dataset, source)
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         return describe_run(self.mimics, terms, settings, dataset)

@@ -10,13 +10,12 @@ import numpy as np
 
 from tulle.audit.genomes import QUESTIONS, describe, describe_choice, describe_noise
 from tulle.audit.kind import Description
-from tulle.audit.twins import Twin
+from tulle.audit.twins import FaithfulTwin, Twin
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.unit import Unit
 from tulle.genomes.data import Genotypes
 from tulle.genomes.exponential import Exponential
 from tulle.genomes.laplace import Laplace
@@ -28,29 +27,13 @@ from tulle.genomes.scores import true_chi_squares
 from tulle.noise import Lattice, discrete_laplace
 
 
-class GenomeTwin(Twin):
+class GenomeTwin(FaithfulTwin):
     """A twin that hands everything to the real mechanism, but for its fault."""
 
     kind: ClassVar[str] = "genotypes"
-    title: ClassVar[str] = "a broken twin"
-    reference: ClassVar[str] = "none"
     original: ClassVar[type[Mechanism]] = Laplace
     mimics: ClassVar[str] = "laplace"
     caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return self.original().supports(query, unit)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return self.original().settings(terms, options)
-
-    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        return self.original().predict(terms, settings, like)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return self.original().run(terms, settings, dataset, source)
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         return describe(self.mimics, terms, settings, dataset)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tulle.audit.kind import Description
 from tulle.audit.laws import Claim, Floats, LaplaceVector, Law, ratio
-from tulle.audit.twins import Twin
+from tulle.audit.twins import SeededTwin, Twin
 from tulle.audit.world import World
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
@@ -31,7 +31,7 @@ from tulle.graphs.projection import (
     standing,
 )
 from tulle.graphs.queries import DegreeDistribution
-from tulle.noise import SeededSource, discrete_laplace
+from tulle.noise import discrete_laplace
 
 
 @dataclass(frozen=True)
@@ -210,17 +210,10 @@ class OwnBound(_Projected):
         return Description((("answer", replace(law, scores=scores)),))
 
 
-class SeededProjection(_Projected):
+class SeededProjection(SeededTwin, _Projected):
     """The noise is the same every time."""
 
     name: ClassVar[str] = "projection, seeded"
-    fault: ClassVar[str] = "noise from a seeded source: who knows the seed can undo it"
-    caught_by: ClassVar[tuple[str, ...]] = ("fresh noise", "sampler")
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return super().run(terms, settings, dataset, SeededSource(7))
 
 
 def projection_twins() -> list[Twin]:

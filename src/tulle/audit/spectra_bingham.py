@@ -19,7 +19,7 @@ import numpy as np
 
 from tulle.audit.kind import Description
 from tulle.audit.laws import Claim, Floats, Law, ratio
-from tulle.audit.twins import Twin
+from tulle.audit.twins import SeededTwin, Twin
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Outcome, Parameters, Terms
@@ -36,7 +36,6 @@ from tulle.graphs.spectra_bingham import (
     snapped,
     whole_basis,
 )
-from tulle.noise import SeededSource
 
 _REACH = 4
 """Rounded entries up to this size are listed: beyond lies a ten-thousandth of the mass."""
@@ -323,17 +322,10 @@ class DeflatedByTruth(_Broken):
         return Outcome(Spectrum(np.concatenate([one.values, other.values]), both), None)
 
 
-class SeededBingham(_Broken):
+class SeededBingham(SeededTwin, _Broken):
     """The draw is the same every time."""
 
     name: ClassVar[str] = "bingham, seeded"
-    fault: ClassVar[str] = "noise from a seeded source: who knows the seed can undo it"
-    caught_by: ClassVar[tuple[str, ...]] = ("fresh noise", "sampler")
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return super().run(terms, settings, dataset, SeededSource(7))
 
 
 def bingham_twins() -> list[Twin]:

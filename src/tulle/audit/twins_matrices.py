@@ -22,13 +22,12 @@ from tulle.audit.matrices import (
     quadratic_noise,
     two_level_noise,
 )
-from tulle.audit.twins import Twin
+from tulle.audit.twins import FaithfulTwin, Twin
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.unit import Unit
 from tulle.matrices.cells import Cells
 from tulle.matrices.columns import Columns
 from tulle.matrices.coupled import CoupledNoise
@@ -41,27 +40,15 @@ TEMPERATURE = Fraction(3, 100_000)
 """By what the published code divides its parameters."""
 
 
-class MatrixTwin(Twin):
+class MatrixTwin(FaithfulTwin):
     """A twin that draws its noise from a wrong law, looked up pattern by pattern."""
 
     kind: ClassVar[str] = "matrix"
-    title: ClassVar[str] = "a broken twin"
-    reference: ClassVar[str] = "none"
-    original: ClassVar[type[Mechanism]]
     caught_by: ClassVar[tuple[str, ...]] = ("exact",)
 
     def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
         """Return the law of the noise, fault included."""
         return noise_of(self.mimics, terms, settings)
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return self.original().supports(query, unit)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return self.original().settings(terms, options)
-
-    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        return self.original().predict(terms, settings, like)
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

@@ -11,13 +11,12 @@ import numpy as np
 
 from tulle.audit.kind import Description
 from tulle.audit.relations import describe_race, describe_recursive
-from tulle.audit.twins import Twin
+from tulle.audit.twins import SeededTwin, Twin
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.noise import SeededSource
 from tulle.relations.annotations import Annotation, Either, Together, either, together
 from tulle.relations.queries import total
 from tulle.relations.race import RelationRace
@@ -263,17 +262,10 @@ class AllNamed(_Recursive):
         ]
 
 
-class SeededRecursive(_Recursive):
+class SeededRecursive(SeededTwin, _Recursive):
     """The noise is the same every time."""
 
     name: ClassVar[str] = "recursive, seeded"
-    fault: ClassVar[str] = "noise from a seeded source: who knows the seed can undo it"
-    caught_by: ClassVar[tuple[str, ...]] = ("fresh noise", "sampler")
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return super().run(terms, settings, dataset, SeededSource(7))
 
 
 class WholeRace(_Race):
@@ -316,17 +308,10 @@ class HalfDrawnRace(_Race):
         return super().run(terms, _scaled(settings, "epsilon", 2), dataset, source)
 
 
-class SeededRace(_Race):
+class SeededRace(SeededTwin, _Race):
     """The noise is the same every time."""
 
     name: ClassVar[str] = "race, seeded"
-    fault: ClassVar[str] = "noise from a seeded source: who knows the seed can undo it"
-    caught_by: ClassVar[tuple[str, ...]] = ("fresh noise", "sampler")
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return super().run(terms, settings, dataset, SeededSource(7))
 
 
 def relation_twins() -> list[Twin]:

@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 from tulle.audit.bits import Coins
 from tulle.audit.graphs import describe_response
 from tulle.audit.kind import Description
-from tulle.audit.twins import Twin
+from tulle.audit.twins import SeededTwin, Twin
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.graphs.response import Response, Topology, topology
-from tulle.noise import SeededSource
 
 
 class _Broken(Twin, Response):
@@ -67,17 +66,10 @@ class NothingInvented(_Broken):
         return Description((("answer", replace(honest, ones=(0.0, honest.ones[1]))),))
 
 
-class SeededResponse(_Broken):
+class SeededResponse(SeededTwin, _Broken):
     """The noise is the same every time."""
 
     name: ClassVar[str] = "response, seeded"
-    fault: ClassVar[str] = "noise from a seeded source: who knows the seed can undo it"
-    caught_by: ClassVar[tuple[str, ...]] = ("fresh noise", "sampler")
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return super().run(terms, settings, dataset, SeededSource(7))
 
 
 def response_twins() -> list[Twin]:

@@ -12,46 +12,28 @@ import numpy as np
 from tulle.audit.graphs import DESCRIBERS, consistent
 from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
-from tulle.audit.twins import Twin
+from tulle.audit.twins import FaithfulTwin, SeededTwin, Twin
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.unit import Unit
 from tulle.graphs.isotonic import Isotonic
 from tulle.graphs.ladder import Ladder, Steep
 from tulle.graphs.laplace import Laplace
 from tulle.graphs.queries import degree_distribution, degrees, edges, k_triangles, stars, triangles
 from tulle.graphs.settings import SpreadLaw, graph_query
 from tulle.graphs.smooth import Smooth, SmoothPure
-from tulle.noise import SeededSource, discrete_laplace
+from tulle.noise import discrete_laplace
 
 _COUNTS: tuple[Query, ...] = (triangles(), stars(2), stars(3), k_triangles(2))
 _VECTORS: tuple[Query, ...] = (degrees(), degree_distribution())
 
 
-class Wrapped(Twin):
+class Wrapped(FaithfulTwin):
     """A twin that hands everything to the real mechanism, but for its fault."""
 
     kind: ClassVar[str] = "graph"
-    title: ClassVar[str] = "a broken twin"
-    reference: ClassVar[str] = "none"
-    original: ClassVar[type[Mechanism]]
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return self.original().supports(query, unit)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return self.original().settings(terms, options)
-
-    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        return self.original().predict(terms, settings, like)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return self.original().run(terms, settings, dataset, source)
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         return DESCRIBERS[self.mimics](terms, settings, dataset)
@@ -109,16 +91,8 @@ class Scaled(Wrapped):
         ]
 
 
-class Seeded(Wrapped):
+class Seeded(SeededTwin, Wrapped):
     """The noise is the same every time."""
-
-    fault: ClassVar[str] = "noise from a seeded source: who knows the seed can undo it"
-    caught_by: ClassVar[tuple[str, ...]] = ("fresh noise", "sampler")
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return super().run(terms, settings, dataset, SeededSource(7))
 
     @classmethod
     def all(cls) -> list[Twin]:
