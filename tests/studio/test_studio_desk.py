@@ -152,6 +152,9 @@ def test_files_outside_the_given_folders_stay_closed(desk: Desk, tmp_path: Path)
     for place in ("/etc/passwd", str(tmp_path / ".." / "elsewhere.csv"), "~/x.csv"):
         with pytest.raises(InputError, match="outside the folders"):
             desk.begin(place)
+    for place in ("duckdb:////etc/passwd", "file:///etc/passwd", str(tmp_path / "other.toml")):
+        with pytest.raises(InputError, match="when you start the studio"):
+            desk.begin(place)
     (tmp_path / "link.csv").symlink_to("/etc/passwd")
     with pytest.raises(InputError, match="outside the folders"):
         desk.begin(str(tmp_path / "link.csv"))

@@ -117,6 +117,9 @@ def test_no_path_outside_the_folders_is_opened(inside: TestClient, place: str) -
     answer = inside.post("/begin", data={"place": place}, headers={"origin": HOME})
     assert answer.status_code == 422
     assert "outside the folders" in answer.text
+    answer = inside.post("/begin", data={"place": f"duckdb:///{place}"}, headers={"origin": HOME})
+    assert answer.status_code == 422
+    assert "when you start the studio" in answer.text
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
 from tulle.studio.study import Study
 
+_SERVERS = ("postgresql://", "postgres://", "spark://")
+
 LARGEST_UPLOAD = 200 * 1024 * 1024
 
 
@@ -50,8 +52,8 @@ class Desk:
         Raises:
             InputError: when it lies outside the folders given at the start.
         """
-        if "://" not in place:
-            place = str(self._inside_folders(place))
+        if place not in self.sources:
+            place = self._checked(place)
         for study in self.studies.values():
             if study.place == place and study.account is None:
                 return study
@@ -144,6 +146,18 @@ class Desk:
         self.clerk.close()
         if self._uploads is not None:
             shutil.rmtree(self._uploads, ignore_errors=True)
+
+    def _checked(self, place: str) -> str:
+        """Return a place that may be opened though it was not named at the start."""
+        if place.startswith(_SERVERS):
+            return place
+        if "://" in place or place.endswith(".toml"):
+            # Both can name files anywhere: only whoever starts the studio may do that.
+            raise InputError(
+                "Here only postgresql:// and spark:// are connected to. Name a DuckDB or TOML "
+                "file when you start the studio."
+            )
+        return str(self._inside_folders(place))
 
     def _inside_folders(self, place: str) -> Path:
         path = Path(place).resolve()
