@@ -68,8 +68,11 @@ def _errors(graph: Graph, query: Any, unit: str, epsilon: str) -> dict[str, floa
     truth = float(query.truth(graph))
     found = {}
     for mechanism in mechanisms("graph").values():
-        if not mechanism.supports(query, Unit.of(unit)) or mechanism.needs_options:
+        protected = Unit.of(unit)
+        if not mechanism.supports(query, protected) or mechanism.needs_options:
             continue
+        if not mechanism.offers(query, protected):
+            continue  # plans leave it out: slow, and known to be worse
         delta = DELTA if mechanism.needs_delta else 0.0
         wrong = [
             abs(
