@@ -105,7 +105,9 @@ def _groups(rows: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, 
 def _cell(error: float | None, best: float) -> str:
     if error is None:
         return ""
-    shown = f"{100 * error:.2g} %" if error < 10 else "drowned"
+    if error >= 1:
+        return "drowned"
+    shown = f"{100 * error:.0f} %" if error >= 0.1 else f"{100 * error:.2g} %"
     return f"**{shown}**" if error == best else shown
 
 
