@@ -96,7 +96,7 @@ def test_a_killed_process_is_replaced_and_brought_where_it_was(worker: Worker) -
     worker.cancel(skipped)
     while stuck.state != "running":
         time.sleep(0.01)
-    worker.cancel(stuck, "stopped")
+    worker.cancel(stuck, lambda: "stopped")
     assert stuck.state == "cancelled"
     assert stuck.problem == "stopped"
     assert waiting.wait(30)

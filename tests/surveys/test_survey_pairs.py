@@ -86,19 +86,19 @@ def test_intervals_cover(first, second, target):
 
 def test_order_portions_and_merging():
     form = form_of("unary", "hash", sizes=(5, 4))
-    codes = {"a": np.arange(900) % 5, "b": np.arange(900) % 4}
+    codes = {"a": np.arange(22_500) % 5, "b": np.arange(22_500) % 4}
     reports = perturb(form, codes)
     whole = Collection(form, tables=[("a", "b")])
     whole.add(reports)
     parts = [Collection(form, tables=[("a", "b")]) for _ in range(2)]
-    for part, chosen in zip(parts, (slice(0, 400), slice(400, None)), strict=True):
+    for part, chosen in zip(parts, (slice(0, 10_000), slice(10_000, None)), strict=True):
         part.add(Reports(form, {name: column[chosen] for name, column in reports.columns.items()}))
     parts[0].merge(parts[1])
     value = whole.proportions("a", "b").value
     assert parts[0].proportions("a", "b").value == pytest.approx(value)
     assert whole.proportions("b", "a").value == pytest.approx(value.T)
-    # The margins of the table are the shares of either attribute alone.
-    assert value.sum(axis=1) == pytest.approx(whole.proportions("a").value, abs=0.6)
+    # The margins of the table are the shares of either attribute alone, but for noise of about .04.
+    assert value.sum(axis=1) == pytest.approx(whole.proportions("a").value, abs=0.3)
     projected = whole.proportions("a", "b", method="projected").value
     assert projected.shape == (5, 4)
     assert projected.sum() == pytest.approx(1)

@@ -48,7 +48,8 @@ class Isotonic(Mechanism):
     Example:
         >>> import tulle
         >>> star = Graph.from_edges([(0, 1), (0, 2), (0, 3)], nodes=4)
-        >>> r = tulle.release(star, tulle.degrees(), unit="edge", epsilon=5.0)
+        >>> r = tulle.release(
+        ...     star, tulle.degrees(), unit="edge", epsilon=5.0, mechanism="isotonic")
         >>> bool((np.diff(r.value) <= 0).all()), int(r.value.sum()) % 2
         (True, 0)
     """

@@ -97,20 +97,21 @@ class Desk:
         """Stop a job, and say what a stopped answer leaves behind in the ledger."""
         if job.study is None or job.verb != "ask":
             worker = self.clerk if job.study is None else self.study(job.study).worker
-            worker.cancel(job, "Cancelled.")
+            worker.cancel(job)
             return
         study = self.study(job.study)
-        study.worker.cancel(job)
-        paid = {debit["digest"] for debit in study.debits()}
-        kept = {release["debit"] for release in study.releases()}
-        epsilon = job.arguments["epsilon"]
-        if paid - kept - job.known:
-            job.problem = (
-                f"Cancelled after it was paid for: epsilon = {epsilon} is spent and stays spent, "
-                "and no answer was kept."
-            )
-        else:
-            job.problem = "Cancelled before it was paid for: nothing was spent."
+
+        def explain() -> str:
+            paid = {debit["digest"] for debit in study.debits()}
+            kept = {release["debit"] for release in study.releases()}
+            if paid - kept - job.known:
+                return (
+                    f"Cancelled after it was paid for: epsilon = {job.arguments['epsilon']} is "
+                    "spent and stays spent, and no answer was kept."
+                )
+            return "Cancelled before it was paid for: nothing was spent."
+
+        study.worker.cancel(job, explain)
 
     def upload(self, name: str, content: IO[bytes]) -> str:
         """Keep an uploaded file until the studio ends; return where.

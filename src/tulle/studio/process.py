@@ -60,12 +60,16 @@ class Worker:
             raise TulleError(job.problem or "The work was stopped.")
         return job.result
 
-    def cancel(self, job: Job, problem: str | None = None) -> None:
-        """Stop a job: a waiting one is skipped, a running one ends with its process."""
+    def cancel(self, job: Job, explain: Callable[[], str] = lambda: "Cancelled.") -> None:
+        """Stop a job: a waiting one is skipped, a running one ends with its process.
+
+        ``explain`` is called when nothing can happen to the job any more; pages see its words
+        together with the end.
+        """
         with self._lock:
-            job.finish("cancelled", problem=problem)
             if job is self._current:
                 self._kill()
+            job.finish("cancelled", problem=explain())
 
     def close(self) -> None:
         """End the process and the thread."""
@@ -73,14 +77,6 @@ class Worker:
         with self._lock:
             self._kill()
         self._thread.join(5)
-
-    def memory(self) -> int | None:
-        """Return the resident bytes of the process, where the system tells."""
-        try:
-            with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * 4096
-        except (OSError, AttributeError):
-            return None
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -98,8 +94,8 @@ class Worker:
                 self._ready()
                 self._do(job)
             except (EOFError, OSError, BrokenPipeError):
-                job.finish("failed", problem="The process that worked on this has ended.")
                 with self._lock:
+                    job.finish("failed", problem="The process that worked on this has ended.")
                     self._kill()
             finally:
                 with self._lock:
