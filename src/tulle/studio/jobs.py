@@ -42,7 +42,9 @@ class Job:
     def finish(self, state: State, *, result: Any = None, problem: str | None = None) -> None:
         """Set its end, once: a job that was cancelled stays cancelled."""
         if not self.over:
-            self.state, self.result, self.problem = state, result, problem
+            # The state last: a page that reads "done" must find the result.
+            self.result, self.problem = result, problem
+            self.state = state
             self._finished.set()
 
     def wait(self, timeout: float | None = None) -> bool:
