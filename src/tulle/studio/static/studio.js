@@ -243,6 +243,7 @@ async function follow(box) {
     let job;
     try { job = await read(`/jobs/${box.dataset.job}.json`); } catch { continue; }
     if (!["waiting", "running"].includes(job.state)) { window.location.reload(); return; }
+    box.className = `job ${job.state}`;
     if (job.fraction === null) bar.removeAttribute("value"); else bar.value = job.fraction;
     label.textContent = job.state === "waiting" ? "waits its turn" : `${job.label || "at work"}, ${job.seconds} s`;
   }
