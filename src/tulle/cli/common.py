@@ -64,17 +64,9 @@ def _console(*, stderr: bool = False, quiet: bool = False) -> Console:
 
 def print_json(data: Any) -> None:
     """Print one JSON document; numbers that JSON cannot write become null."""
-    typer.echo(json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False))
+    from tulle.core.codec import finite
 
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, float) and not abs(data) < float("inf"):
-        return None
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    return data
+    typer.echo(json.dumps(finite(data), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def in_options(message: str) -> str:

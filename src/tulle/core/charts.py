@@ -94,15 +94,7 @@ def heat_chart(matrix: Any) -> str:
     """Draw a matrix as a picture: dark is much."""
     import numpy as np
 
-    values = np.asarray(matrix, dtype=float)
-    for axis in (0, 1):
-        size = values.shape[axis]
-        if size > _MOST_PIXELS:
-            edges = np.linspace(0, size, _MOST_PIXELS + 1).astype(int)
-            sums = np.add.reduceat(values, edges[:-1], axis=axis)
-            shape = [1, 1]
-            shape[axis] = -1
-            values = sums / np.diff(edges).reshape(shape)
+    values = coarsen(matrix, _MOST_PIXELS)
     low, high = float(values.min()), float(values.max())
     grey = 255 - np.round(225 * (values - low) / ((high - low) or 1.0)).astype(np.uint8)
     picture = base64.b64encode(_png(grey)).decode()
@@ -114,6 +106,27 @@ def heat_chart(matrix: Any) -> str:
         f'width="{side * grey.shape[1] // max(grey.shape)}" '
         f'height="{side * grey.shape[0] // max(grey.shape)}">'
     )
+
+
+def coarsen(matrix: Any, most: int) -> Any:
+    """Return a matrix as means over blocks, so that it has at most so many rows and columns.
+
+    Example:
+        >>> coarsen([[1, 3], [5, 7]], 1).tolist()
+        [[4.0]]
+    """
+    import numpy as np
+
+    values = np.asarray(matrix, dtype=float)
+    for axis in (0, 1):
+        size = values.shape[axis]
+        if size > most:
+            edges = np.linspace(0, size, most + 1).astype(int)
+            sums = np.add.reduceat(values, edges[:-1], axis=axis)
+            shape = [1, 1]
+            shape[axis] = -1
+            values = sums / np.diff(edges).reshape(shape)
+    return values
 
 
 def _png(grey: Any) -> bytes:

@@ -89,3 +89,19 @@ def _decode_array(data: Mapping[str, Any]) -> Any:
     else:
         flat = np.array(data["value"], dtype=data["dtype"])
     return flat.reshape(data["shape"]).copy()
+
+
+def finite(data: Any) -> Any:
+    """Return JSON-able data with numbers that have no end left out, since JSON has none.
+
+    Example:
+        >>> finite({"low": 1.0, "high": float("inf")})
+        {'low': 1.0, 'high': None}
+    """
+    if isinstance(data, float):
+        return data if abs(data) < float("inf") else None
+    if isinstance(data, dict):
+        return {name: finite(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    return data

@@ -87,7 +87,7 @@ class Database(Dataset):
         _require_parser()
         from tulle.sql.schema import Schema
 
-        engine = _open(url, dict(tables or {}))
+        engine = open_engine(url, dict(tables or {}))
         try:
             schema = Schema.build(
                 engine.dialect,
@@ -196,7 +196,8 @@ class Database(Dataset):
         self._engine.close()
 
 
-def _open(url: Any, tables: dict[str, Any]) -> Engine:
+def open_engine(url: Any, tables: dict[str, Any]) -> Engine:
+    """Return the engine behind a URL or a connection; see :meth:`Database.connect`."""
     if isinstance(url, str):
         if url.startswith("duckdb://"):
             from tulle.sql.engines.duckdb import DuckDB

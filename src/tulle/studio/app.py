@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Resp
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
+from tulle.core.codec import finite
 from tulle.core.errors import TulleError
 from tulle.studio import words
 from tulle.studio.desk import Desk
@@ -62,17 +62,7 @@ def page(request: Request, name: str, status: int = 200, **context: Any) -> Resp
 
 def tell(found: Any) -> JSONResponse:
     """Answer a page's own request; numbers without end are left out, as JSON has none."""
-    return JSONResponse(_finite(found))
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    if isinstance(data, dict):
-        return {name: _finite(value) for name, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    return data
+    return JSONResponse(finite(found))
 
 
 def go(place: str) -> RedirectResponse:

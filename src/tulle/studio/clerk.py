@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tulle.core.errors import InputError, TulleError
-from tulle.studio.inside import coarsen
+from tulle.studio.inside import draw_coarsely
 from tulle.studio.questions import Asked, build
 
 _MOST_LISTED = 2_000
@@ -105,7 +105,7 @@ class Clerk:
         if isinstance(value, np.ndarray) and value.ndim == 1:
             return {**shown, "form": "vector", "value": _thin(value), "length": len(value)}
         if isinstance(value, np.ndarray) and value.ndim == 2:
-            return {**shown, "form": "matrix", **coarsen(value)}
+            return {**shown, "form": "matrix", **draw_coarsely(value)}
         if hasattr(value, "edges") and hasattr(value, "node_count"):
             degrees = np.bincount(np.asarray(value.edges()).ravel(), minlength=value.node_count)
             counts = np.bincount(degrees) if len(degrees) else np.zeros(1)

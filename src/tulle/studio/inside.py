@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tulle.core import validate
+from tulle.core.charts import coarsen
 from tulle.core.errors import InputError
 from tulle.core.progress import watching
 from tulle.studio.questions import Asked, build
@@ -62,9 +64,9 @@ class Inside:
 
     def catalogue(self, url: str) -> dict[str, Any]:
         """Return the tables of a database, their columns and the keys it declares."""
-        from tulle.sql.data import _open
+        from tulle.sql.data import open_engine
 
-        engine = _open(url, {})
+        engine = open_engine(url, {})
         try:
             tables = {name: dict(columns) for name, columns in engine.catalogue().items()}
             keys = engine.keys()
@@ -140,14 +142,10 @@ class Inside:
     def heat(self) -> dict[str, Any]:
         """Return the true matrix, made coarse enough to draw."""
         data: Any = self._data
-        found = coarsen(_matrix_of(data))
+        found = draw_coarsely(_matrix_of(data))
         if data.kind == "contributions" and max(data.shape) <= _NAMED:
             found["names"] = [list(map(str, data.row_names)), list(map(str, data.column_names))]
         return found
-
-    def overview(self) -> dict[str, Any]:
-        """Return a few true figures about the data, for the custodian's own eyes."""
-        return _overview(self._data)
 
     def compare(self, release: Mapping[str, Any]) -> dict[str, Any]:
         """Measure how near a released synthetic graph is to the original."""
@@ -168,7 +166,7 @@ class Inside:
         graph: Any = self._data
         bound = {
             "secret": f"Is {opened.guarantee.unit.meaning.partition(';')[0]} in the data?",
-            "before": float(prior),
+            "before": float(validate.probability(prior=prior)),
             "after": None,
             "limits": belief_limits(prior, opened.guarantee),
             "words": "No attack on this kind of release is built in; the limits hold for all.",
@@ -194,20 +192,12 @@ class Inside:
         return self._dataset
 
 
-def coarsen(matrix: Any) -> dict[str, Any]:
-    """Return a matrix as means over blocks, at most so many as can be told apart on a screen."""
+def draw_coarsely(matrix: Any) -> dict[str, Any]:
+    """Return a matrix for a heat map, no finer than can be told apart on a screen."""
     import numpy as np
 
-    values = np.asarray(matrix, dtype=float)
-    for axis in (0, 1):
-        size = values.shape[axis]
-        if size > _PIXELS:
-            edges = np.linspace(0, size, _PIXELS + 1).astype(int)
-            sums = np.add.reduceat(values, edges[:-1], axis=axis)
-            shape = [1, 1]
-            shape[axis] = -1
-            values = sums / np.diff(edges).reshape(shape)
-    return {"shape": list(np.shape(matrix)), "values": np.round(values, 6).tolist()}
+    values = np.round(coarsen(matrix, _PIXELS), 6)
+    return {"shape": list(np.shape(matrix)), "values": values.tolist()}
 
 
 def _matrix_of(dataset: Any) -> Any:
@@ -216,18 +206,6 @@ def _matrix_of(dataset: Any) -> Any:
     if dataset.kind == "contributions":
         return dataset.totals()
     raise InputError(f"A {dataset.kind} is not drawn as a heat map.")
-
-
-def _overview(dataset: Any) -> dict[str, Any]:
-    if dataset.kind == "graph":
-        return {"nodes": dataset.node_count, "edges": dataset.edge_count}
-    if dataset.kind == "contributions":
-        rows, columns = dataset.shape
-        return {"people": dataset.individuals(), "rows": rows, "columns": columns}
-    if dataset.kind == "matrix":
-        rows, columns = dataset.shape
-        return {"rows": rows, "columns": columns}
-    return {"tables": len(dataset.schema.tables)}
 
 
 def _place(graph: Any, label: str) -> int:

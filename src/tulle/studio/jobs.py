@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -46,6 +47,10 @@ class Job:
             self.result, self.problem = result, problem
             self.state = state
             self._finished.set()
+
+    def now(self) -> Job:
+        """Return a copy that stays as it is while a page is written from it."""
+        return copy(self)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is over; say whether it is."""

@@ -27,7 +27,8 @@ def study_page(request: Request, study: Study, template: str, **context: Any) ->
     assert study.account is not None
     account = desk.ledger.account(study.account)
     left = desk.ledger.remaining(study.account)
-    job = desk.jobs.get(study.last or "")
+    last = desk.jobs.get(study.last or "")
+    job = None if last is None else last.now()
     newest = job.result if job is not None and job.state == "done" and job.verb == "ask" else None
     return page(
         request,
@@ -78,12 +79,6 @@ def heat(request: Request, identifier: str) -> Response:
     """Return the true matrix to draw it inside."""
     found = opened(desk_of(request), identifier).worker.call("heat")
     return tell(heat_figure(found["values"], found.get("names")))
-
-
-@router.get("/study/{identifier}/overview.json")
-def overview(request: Request, identifier: str) -> Response:
-    """Return a few true figures, for the inside."""
-    return tell(opened(desk_of(request), identifier).worker.call("overview"))
 
 
 @router.get("/study/{identifier}/plan.json")

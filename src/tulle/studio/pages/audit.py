@@ -21,7 +21,8 @@ def audit(request: Request, job: str | None = None, mechanism: str = "") -> Resp
     used = sorted({r["mechanism"] for s in desk.studies.values() for r in s.releases()})
     names = sorted({part for name in used for part in name.split(" & ")})
     found = desk.jobs.get(job or "")
-    return page(request, "audit.html", job=found, mechanisms=names, mechanism=mechanism)
+    shown = None if found is None else found.now()
+    return page(request, "audit.html", job=shown, mechanisms=names, mechanism=mechanism)
 
 
 @router.post("/audit")

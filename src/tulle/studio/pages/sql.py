@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from tulle.core.errors import TulleError
+from tulle.sql.place import find_place
 from tulle.studio.app import desk_of, tell
 from tulle.studio.pages.ask import opened, study_page
 from tulle.studio.study import parse_groups
@@ -40,25 +38,15 @@ def check(request: Request, identifier: str, text: str, groups: str = "") -> Res
             delta="0",
         )
     except TulleError as error:
-        return tell({"problem": str(error), "place": find_clause(text, str(error))})
+        return tell({"problem": str(error), "place": _offsets(text, str(error))})
     return tell({"problem": None, "asked": asked})
 
 
-def find_clause(text: str, problem: str) -> Any:
-    """Return where in the statement the clause lies that a message names, as [start, end]."""
-    place = re.search(r"line (\d+),? col(?:umn)? (\d+)", problem, re.IGNORECASE)
-    if place:
-        lines = text.split("\n")
-        line, column = int(place[1]) - 1, int(place[2])
-        if line < len(lines):
-            start = sum(len(before) + 1 for before in lines[:line]) + max(0, column - 1)
-            return [start, min(len(text), start + 1)]
-    candidates = [*re.findall(r"[`'\"]([^`'\"]{2,})[`'\"]", problem)]
-    candidates += re.findall(r"\b[A-Z][A-Z]+(?: [A-Z]+)*\b", problem)
-    candidates += re.findall(r"[A-Za-z_][\w.]*", problem)
-    for words in candidates:
-        pattern = r"\s+".join(re.escape(word) for word in words.split())
-        found = re.search(pattern, text, re.IGNORECASE)
-        if found and len(words) > 2 and words.upper() not in {"THE", "AND", "FOR", "NOT"}:
-            return [found.start(), found.end()]
-    return None
+def _offsets(text: str, problem: str) -> list[int] | None:
+    """Return where in the statement the words lie that a message is about, as [start, end]."""
+    found = find_place(text, problem)
+    if found is None:
+        return None
+    line, start, end = found
+    before = sum(len(row) for row in text.splitlines(keepends=True)[:line])
+    return [before + start, before + end]
