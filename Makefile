@@ -61,7 +61,7 @@ test: $(VENV)/.test-ready $(VENV)/.browser-ready lint types
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-slow: $(VENV)/.test-ready
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+	TULLE_FRESH_NOISE=1 $(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 audit: $(VENV)/.test-ready
 	$(BIN)/tulle audit --all

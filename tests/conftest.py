@@ -1,7 +1,76 @@
+"""What all tests share: where real data lies, and noise that is replayed.
+
+The everyday suite has one outcome: each test, and each fixture that several tests share, draws
+its noise from a stream of its own, the same in every run, and hypothesis repeats its examples. So
+a failure tells of a change, and no statistical test fails by bad luck. With TULLE_FRESH_NOISE
+set, as in ``make test-slow``, all of it is drawn anew. Child processes always draw anew.
+"""
+
+import hashlib
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+from tulle.noise import SeededSource, SystemSource
+
+FRESH = "TULLE_FRESH_NOISE" in os.environ
+
+hypothesis.settings.register_profile("fresh", deadline=None)
+hypothesis.settings.register_profile("replayed", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("fresh" if FRESH else "replayed")
+
+read_system = SystemSource.read
+owner = os.getpid()
+streams: list[SeededSource] = []
+lock = threading.Lock()
+
+
+def read(self: SystemSource, count: int) -> bytes:
+    """Return bytes of the stream of the test that runs; fresh ones in a child of it."""
+    if os.getpid() != owner or not streams:
+        return read_system(self, count)
+    with lock:
+        return streams[-1].read(count)
+
+
+if not FRESH:
+    SystemSource.read = read  # type: ignore[method-assign]
+
+
+@contextmanager
+def stream(name: str) -> Iterator[None]:
+    """Draw noise from a stream of this name, until the end of the block."""
+    digest = hashlib.sha256(name.encode()).digest()
+    streams.append(SeededSource(int.from_bytes(digest[:8], "big")))
+    try:
+        yield
+    finally:
+        streams.pop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    with stream(item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    if fixturedef.scope == "function":
+        return (yield)
+    with stream(f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param', '')}"):
+        return (yield)
+
+
+@pytest.fixture
+def system_noise(monkeypatch):
+    """Noise of the operating system's source itself, for tests of that source."""
+    monkeypatch.setattr(SystemSource, "read", read_system)
 
 
 @pytest.fixture(scope="session")

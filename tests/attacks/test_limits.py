@@ -151,6 +151,7 @@ def report(**changes):
 def test_a_report_says_when_the_guarantee_must_be_wrong():
     assert not report().within
     assert report(interval=(0.7, 0.9)).within
+    assert report(wide=(0.7, 0.9)).within
     assert report(limits=(0.0, 1.0)).within
     assert not report(limits=(0.0, 1.0)).bounded
 

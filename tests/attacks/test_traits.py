@@ -148,7 +148,7 @@ def test_exact_frequencies_give_members_away_and_private_ones_do_not():
 def test_a_study_that_claims_too_little_is_found_out():
     from dataclasses import replace
 
-    study, everybody, frequency, members = case_study(seed=4)
+    study, everybody, frequency, members = case_study(seed=4, snps=1000)
     loud = tulle.release(study, allele_counts(), unit="row", epsilon=9999)
     lying = replace(loud, guarantee=tulle.Guarantee.of("row", epsilon=1))
     assert not membership_inference(lying, everybody, reference=frequency, truth=members).within

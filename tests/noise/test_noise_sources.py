@@ -34,6 +34,7 @@ def test_only_the_system_source_is_secure():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.usefixtures("system_noise")
 def test_a_forked_child_does_not_replay():
     """The parent and its children draw after the same past, and must differ."""
     noise.discrete_laplace(scale=10, size=1000)
@@ -57,6 +58,7 @@ def test_a_forked_child_does_not_replay():
     assert len(seen) == 4
 
 
+@pytest.mark.usefixtures("system_noise")
 def test_threads_do_not_share_bits():
     drawn: list[int] = []
     threads = [
@@ -72,6 +74,7 @@ def test_threads_do_not_share_bits():
     assert len(set(drawn)) == 2000
 
 
+@pytest.mark.usefixtures("system_noise")
 def test_system_failure_is_not_papered_over(monkeypatch):
     def broken(count):
         raise NotImplementedError("no source")

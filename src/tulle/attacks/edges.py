@@ -18,7 +18,7 @@ from tulle.attacks.limits import (
     belief_limits,
     success_limit,
 )
-from tulle.attacks.report import AttackReport
+from tulle.attacks.report import CERTAIN, AttackReport
 from tulle.core import registry, validate
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import InputError
@@ -189,7 +189,7 @@ def _success(
     before = max(chance, 1 - chance)
     guessed_ones = chance * (1 - flip) if says_yes else (1 - chance) * flip
     guessed_zeros = (1 - chance) * (1 - flip) if says_no else chance * flip
-    after, interval, trials = guessed_ones + guessed_zeros, None, topology.pairs
+    after, interval, wide = guessed_ones + guessed_zeros, None, None
     if truth is not None:
         if not isinstance(truth, Graph) or truth.node_count != topology.nodes:
             raise InputError(f"truth must be a Graph of {topology.nodes:,} nodes.")
@@ -200,6 +200,7 @@ def _success(
         yes = kept if says_yes else invented
         no = (pairs - edges - invented) if says_no else (edges - kept)
         after, interval = (yes + no) / pairs, rate_interval(yes + no, pairs, LEVEL)
+        wide = rate_interval(yes + no, pairs, CERTAIN)
     precision = _tilt(chance, math.log1p(-flip) - math.log(flip)) if flip else 1.0
     return AttackReport(
         attack="edge",
@@ -213,7 +214,8 @@ def _success(
         limits=(0.0, success_limit(before, known.guarantee, values=2)),
         reason=SUCCESS_REASON,
         guarantee=known.guarantee,
-        trials=trials,
+        trials=topology.pairs,
+        wide=wide,
         details={
             "believes_released_edges": bool(says_yes),
             "chance_that_a_released_edge_is_real": precision,

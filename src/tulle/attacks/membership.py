@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tulle.attacks.face import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import SUCCESS_REASON, success_limit
-from tulle.attacks.report import AttackReport
+from tulle.attacks.report import CERTAIN, AttackReport
 from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.genomes.data import MISSING
@@ -71,6 +71,7 @@ def membership_inference(
         after=right / len(real),
         interval=rate_interval(right, len(real), LEVEL),
         level=LEVEL,
+        wide=rate_interval(right, len(real), CERTAIN),
         limits=(0.0, success_limit("0.5", release.guarantee, units=units, values=2)),
         reason=SUCCESS_REASON,
         guarantee=release.guarantee,

@@ -15,6 +15,9 @@ Measure = Literal["belief", "success"]
 TOLERANCE = 1e-9
 """What floating-point may add to a probability."""
 
+CERTAIN = 1 - 1e-6
+"""The level at which a release is accused of breaking its guarantee."""
+
 
 @dataclass(frozen=True)
 class AttackReport:
@@ -57,12 +60,14 @@ class AttackReport:
     """How many targets were guessed."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """Further figures of this attack, JSON-able."""
+    wide: tuple[float, float] | None = None
+    """The interval at level ``CERTAIN``, by which ``within`` judges; None: the interval itself."""
 
     def __post_init__(self) -> None:
         figures = self.before, self.after, *self.interval, *self.limits
         if not all(-TOLERANCE <= figure <= 1 + TOLERANCE for figure in figures):
             raise InputError("The figures of an attack are probabilities, from 0 to 1.")
-        for low, high in (self.interval, self.limits):
+        for low, high in (self.interval, self.limits, self.wide or (0.0, 1.0)):
             if low > high:
                 raise InputError("An interval of an attack must have its lower end first.")
 
@@ -91,9 +96,11 @@ class AttackReport:
     def within(self) -> bool:
         """Whether what was found is compatible with the guarantee: the interval meets the limits.
 
-        False is evidence, at this level, that the guarantee is not what the release says.
+        False accuses the release: the guarantee is not what it says. A good attack reaches the
+        limits, so the interval at ``level`` would accuse one honest release in forty; where the
+        figure was counted, a far wider one decides.
         """
-        low, high = self.interval
+        low, high = self.wide or self.interval
         return low <= self.limits[1] + TOLERANCE and high >= self.limits[0] - TOLERANCE
 
     def to_json(self) -> dict[str, Any]:
