@@ -1,14 +1,11 @@
 """The audit's own checks on the mechanisms for contributions."""
 
-from fractions import Fraction
-
 import pytest
+from audit_helpers import black_box_finds_nothing, runs_are_as_described
 
-from tulle.audit.exact import check_sampler
 from tulle.audit.failures import check_alike
-from tulle.audit.fresh import check_fresh
 from tulle.audit.kind import kind_of
-from tulle.audit.table import DRAWN_AT, check_black_box, closed_form
+from tulle.audit.table import closed_form
 from tulle.core import registry
 
 TABLES = kind_of("contributions")
@@ -50,22 +47,13 @@ def test_laplace_noise_uses_up_its_budget():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_have_the_described_law_and_are_fresh(name):
-    mechanism = registry.mechanisms("contributions")[name]
-    epsilon, delta = DRAWN_AT
-    for query in TABLES.drawn_questions(mechanism):
-        found = check_sampler(TABLES, mechanism, query, epsilon=epsilon, delta=delta, runs=1000)
-        assert found.passed, found
-        found = check_fresh(TABLES, mechanism, query, epsilon=Fraction(1), delta=delta)
-        assert found.passed, found
+    runs_are_as_described(TABLES, name, runs=1000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_black_box_finds_nothing(name):
-    mechanism = registry.mechanisms("contributions")[name]
-    for query in TABLES.drawn_questions(mechanism):
-        finding = check_black_box(TABLES, mechanism, query, 30_000)
-        assert finding.passed, finding
+    black_box_finds_nothing(TABLES, name, runs=30_000)
 
 
 def test_neighbours_fail_alike():

@@ -93,6 +93,51 @@ def test_the_custodians_page_shows_truth_and_prediction(
     assert float(study.remaining) == 1, "reporting spends nothing"
 
 
+def _lines(page: str) -> list[list[str]]:
+    rows = re.findall(r"<tr>(<td>.*?)</tr>", page)
+    return [re.findall(r"<td>([^<]*)</td>", row) for row in rows]
+
+
+def test_the_truth_of_a_database_is_found_again(tmp_path: Path) -> None:
+    rows = [f"{i % 40},{'ab'[i % 2]},{i % 7}" for i in range(200)]
+    (tmp_path / "orders.csv").write_text("\n".join(["who,city,price", *rows]) + "\n")
+    shop = tulle.Database.connect(
+        "duckdb://", owners={"orders": "who"}, tables={"orders": str(tmp_path / "orders.csv")}
+    )
+    study = tulle.Ledger(tmp_path / "s.ledger").open("shop", shop, unit="participant", epsilon=9)
+    study.ask(tulle.sql("SELECT count(*) FROM orders WHERE price > 3"), epsilon=1)
+    by_city = "SELECT city, count(*) FROM orders GROUP BY city"
+    study.ask(tulle.sql(by_city, groups={"city": ["a", "b"]}), epsilon=1)
+    study.ask(tulle.sql("SELECT count(*) FROM orders", dialect="postgres"), epsilon=1)
+    other = tulle.sql(by_city, groups={"city": ["a", "b"]}, dialect="postgres")
+    study.ask(other, epsilon=1)
+    lines = _lines(study.report())
+    assert [line[3] for line in lines] == ["84", "a list of numbers", "200", "–"]
+    assert float(lines[1][4]) >= 0
+    # The text leaves the dialect out: it would be another question.
+    assert "questions=[" in study.report()
+    complete = study.report(questions=[other])
+    assert _lines(complete)[3][3] == "a list of numbers"
+    assert "questions=[" not in complete
+
+
+def test_the_truth_of_matrices_is_shown_when_the_question_is_given(tmp_path: Path) -> None:
+    ledger = tulle.Ledger(tmp_path / "m.ledger")
+    votes = tulle.BinaryMatrix([[1, 0, 1], [0, 1, 1]])
+    study = ledger.open("votes", votes, unit="cell", epsilon=40)
+    study.ask(tulle.xor(), epsilon=30)
+    assert _lines(study.report())[0][3:5] == ["a table of numbers", "0"]
+    moves = tulle.Contributions.from_matrix([[2.0, 0.0], [1.0, 3.0]], protect="edge")
+    study = ledger.open("moves", moves, unit="participant", epsilon=40)
+    bound = np.array([[2.0, 1.0], [1.0, 3.0]])
+    asked = tulle.weights(bound=bound)
+    study.ask(asked, epsilon=30)
+    assert _lines(study.report())[0][3] == "–"
+    assert _lines(study.report(questions=[asked]))[0][3] == "a table of numbers"
+    # Another question of the same kind is not taken for it.
+    assert _lines(study.report(questions=[tulle.weights(bound=3.0)]))[0][3] == "–"
+
+
 def test_charts_bear_what_is_odd() -> None:
     assert "no end" in interval_chart(3.0, 1.0, float("inf"))
     assert interval_chart(0.0, 0.0, 0.0).startswith("<svg")

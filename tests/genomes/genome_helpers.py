@@ -20,3 +20,16 @@ def study(cases=60, controls=80, snps=12, seed=1, missing=0.05, strong=(3, 7)):
     cells[generator.random(cells.shape) < missing] = -1
     labels = np.arange(cases + controls) < cases
     return tulle.Genotypes(cells, cases=labels)
+
+
+HEADER = (
+    "Disease/Trait",
+    "Strongest SNP-Risk Allele",
+    "SNPs",
+    "Risk Allele Frequency",
+    "p-Value",
+    "OR or beta",
+    "95% CI (text)",
+    "Initial Sample Size",
+)
+"""The columns of a catalogue that are read."""

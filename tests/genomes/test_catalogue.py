@@ -4,20 +4,11 @@ import gzip
 import os
 
 import pytest
+from genome_helpers import HEADER
 
 from tulle.core.errors import InputError
 from tulle.genomes import Association, Catalogue
 
-HEADER = (
-    "Disease/Trait",
-    "Strongest SNP-Risk Allele",
-    "SNPs",
-    "Risk Allele Frequency",
-    "p-Value",
-    "OR or beta",
-    "95% CI (text)",
-    "Initial Sample Size",
-)
 GOOD = ("Mumps", "rs1-A", "rs1", "0.25", "1E-9", "   1.5", "[1.2-1.9] ", "1,043 cases, 90 controls")
 
 

@@ -1,16 +1,14 @@
 """The audit's own checks on the mechanisms for matrices and topologies, and the guide's code."""
 
 import re
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from audit_helpers import black_box_finds_nothing, runs_are_as_described
 
-from tulle.audit.exact import check_sampler
 from tulle.audit.failures import check_alike
-from tulle.audit.fresh import check_fresh
 from tulle.audit.kind import kind_of
-from tulle.audit.table import DRAWN_AT, check_black_box, closed_form
+from tulle.audit.table import closed_form
 from tulle.core import registry
 
 MATRICES = kind_of("matrix")
@@ -47,22 +45,13 @@ def test_all_matrices_up_to_eight_cells(name, size):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_have_the_described_law_and_are_fresh(name):
-    mechanism = registry.mechanisms("matrix")[name]
-    epsilon, delta = DRAWN_AT
-    for query in MATRICES.drawn_questions(mechanism):
-        found = check_sampler(MATRICES, mechanism, query, epsilon=epsilon, delta=delta, runs=1500)
-        assert found.passed, found
-        found = check_fresh(MATRICES, mechanism, query, epsilon=Fraction(1), delta=delta)
-        assert found.passed, found
+    runs_are_as_described(MATRICES, name, runs=1500)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_black_box_finds_nothing(name):
-    mechanism = registry.mechanisms("matrix")[name]
-    for query in MATRICES.drawn_questions(mechanism):
-        finding = check_black_box(MATRICES, mechanism, query, 50_000)
-        assert finding.passed, finding
+    black_box_finds_nothing(MATRICES, name, runs=50_000)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -30,8 +30,9 @@ per target, and use it for counting only.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tulle.core.lazy import lazy
 
 if TYPE_CHECKING:
     from tulle.attacks.edges import count_inference, edge_inference
@@ -51,7 +52,6 @@ _HOMES = {
     "report": ("AttackReport",),
     "traits": ("identity_inference", "new_trait_inference", "trait_inference"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "NO_LIMIT",
@@ -70,12 +70,4 @@ __all__ = [
     "trait_inference",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"tulle.attacks.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'tulle.attacks' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -24,6 +24,7 @@ from tulle.models.data import Table
 from tulle.models.design import whole_rows
 from tulle.models.error_law import CoefficientLaw
 from tulle.models.functional import Functional
+from tulle.models.intervals import NOISE_LAW
 from tulle.models.moments import MomentMechanism, Places, frame_for
 from tulle.models.objective import OUTPUT, Objective, persons, row_length
 from tulle.models.objective_gaussian import ObjectiveGaussian
@@ -91,9 +92,10 @@ def describe_moments(
     """Return the law of noisy sums around these."""
     frame = frame_for(terms)
     places, bits = Places.of(frame), int(settings["bits"])
+    weights: Sequence[Any]
     if mechanism.noise == "laplace":
         labels = (0,) * len(centre)
-        weights = places.pack(pair_weights(frame), target_weights(frame))
+        weights = places.pack(pair_weights(frame), target_weights(frame)).tolist()
         caps: list[Any] = [functional_sensitivity(frame) * 4**bits]
     else:
         labels = (0,) * len(places.pairs) + (1,) * places.targets
@@ -103,7 +105,7 @@ def describe_moments(
         mechanism.noise,
         tuple(centre),
         labels,
-        tuple(mechanism.spreads(terms, settings)),
+        tuple(mechanism.spreads(terms, settings).each()),
         tuple(caps),
         sum(caps),
         tuple(Fraction(w) for w in weights),
@@ -157,7 +159,7 @@ class Audited(Kind):
     """Tables of up to three rows with two features, one of them beyond its bounds at times."""
 
     name: ClassVar[str] = "table"
-    private: ClassVar[tuple[str, ...]] = ("deviations", "bias")
+    private: ClassVar[tuple[str, ...]] = ("deviations", "bias", NOISE_LAW)
 
     def world(self, size: int) -> World:
         return _coming(size // 2)
@@ -188,7 +190,7 @@ class Audited(Kind):
             return lambda parts: (parts[0],)
         assert isinstance(real, MomentMechanism)
         frame = frame_for(terms)
-        return lambda parts: self.observe(real.finish(terms, settings, frame, list(parts[0])))
+        return lambda parts: self.observe(real.finish(terms, settings, frame, np.array(parts[0])))
 
     def observe(self, outcome: Outcome) -> Hashable:
         value = np.asarray(outcome.value)

@@ -127,12 +127,9 @@ class BoundsFromData(ModelTwin):
         assert isinstance(dataset, Table)
         real = self.original
         assert isinstance(real, MomentMechanism)
-        noisy = [
-            entry + int(real.draw(spread, 1, source)[0])
-            for entry, spread in zip(
-                self.centre(terms, settings, dataset), real.spreads(terms, settings), strict=True
-            )
-        ]
+        spreads = real.spreads(terms, settings).each()
+        drawn = [int(real.draw(spread, 1, source)[0]) for spread in spreads]
+        noisy = np.array(self.centre(terms, settings, dataset)) + np.array(drawn)
         return real.finish(terms, settings, frame_for(terms), noisy)
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:

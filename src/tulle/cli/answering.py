@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,24 +44,36 @@ Again = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", help="Write the release to this JSON file.")]
 
 
-def find_purse(
-    ledger: Path | None,
-    no_ledger: bool,
-    account: str | None,
-    named: str,
-    budget: str | None,
-    budget_delta: str | None,
-    again: bool,
-) -> Purse | None:
-    """Return where the answer is booked, or None with --no-ledger.
+@dataclass(frozen=True)
+class Booking:
+    """Where an answer is booked, as the user said it."""
 
-    Raises:
-        InputError: when neither or both are said, or options do not go together.
-    """
-    if ledger is not None and not no_ledger:
-        return Purse.of(ledger, account, named, budget, budget_delta)
-    _check_alone(ledger, no_ledger, account, budget, budget_delta, again)
-    return None
+    ledger: LedgerFile = None
+    no_ledger: NoLedger = False
+    account: AccountName = None
+    budget: TotalBudget = None
+    budget_delta: TotalDelta = None
+    again: Again = False
+
+    def purse(self, named: str) -> Purse | None:
+        """Return where the answer is booked, or None with --no-ledger.
+
+        Raises:
+            InputError: when neither or both are said, or options do not go together.
+        """
+        if self.ledger is not None and not self.no_ledger:
+            return Purse.of(self.ledger, self.account, named, self.budget, self.budget_delta)
+        if self.ledger is not None:
+            raise InputError("--ledger and --no-ledger exclude each other; choose one.")
+        if not self.no_ledger:
+            raise InputError(
+                "Say where the answer is booked: --ledger FILE, or --no-ledger for a single answer "
+                "that is booked nowhere."
+            )
+        said = (self.account, self.budget, self.budget_delta)
+        if self.again or any(item is not None for item in said):
+            raise InputError("--account, --budget, --budget-delta and --again belong to --ledger.")
+        return None
 
 
 def answer(
@@ -97,25 +110,6 @@ def answer(
     if failure is not None:
         warn(failure)
         raise typer.Exit(BAD_INPUT)
-
-
-def _check_alone(
-    ledger: Path | None,
-    no_ledger: bool,
-    account: str | None,
-    budget: str | None,
-    budget_delta: str | None,
-    again: bool,
-) -> None:
-    if ledger is not None:
-        raise InputError("--ledger and --no-ledger exclude each other; choose one.")
-    if not no_ledger:
-        raise InputError(
-            "Say where the answer is booked: --ledger FILE, or --no-ledger for a single answer "
-            "that is booked nowhere."
-        )
-    if again or any(item is not None for item in (account, budget, budget_delta)):
-        raise InputError("--account, --budget, --budget-delta and --again belong to --ledger.")
 
 
 def check_out(out: Path | None) -> None:

@@ -35,42 +35,26 @@ class Asking:
         from tulle.core.session import plan_for
 
         return plan_for(
-            dataset,
-            self.query,
-            unit=self.price.unit,
-            epsilon=self.price.epsilon,
-            delta=self.price.delta,
-            mechanism=self.mechanism,
-            like=self.like,
-            options=self.settings,
+            dataset, self.query, unit=self.price.unit, options=self.settings, **self._terms()
         )
 
     def release(self, dataset: Dataset) -> Release:
         """Answer it outside a ledger."""
         from tulle.core.session import release
 
-        return release(
-            dataset,
-            self.query,
-            unit=self.price.unit,
-            epsilon=self.price.epsilon,
-            delta=self.price.delta,
-            mechanism=self.mechanism,
-            like=self.like,
-            **self.settings,
-        )
+        return release(dataset, self.query, unit=self.price.unit, **self._terms(), **self.settings)
 
     def ask(self, session: Session, *, again: bool) -> Release:
         """Book it and answer it, or find the answer that is already paid for."""
-        return session.ask(
-            self.query,
-            epsilon=self.price.epsilon,
-            delta=self.price.delta,
-            mechanism=self.mechanism,
-            like=self.like,
-            again=again,
-            **self.settings,
-        )
+        return session.ask(self.query, again=again, **self._terms(), **self.settings)
+
+    def _terms(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.price.epsilon,
+            "delta": self.price.delta,
+            "mechanism": self.mechanism,
+            "like": self.like,
+        }
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,6 @@ import typer
 
 from tulle.cli import options
 from tulle.cli.common import CHECK_FAILED, command, print_json, printer
-from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
     from tulle.attacks.report import AttackReport
@@ -50,8 +50,76 @@ Prevalence = Annotated[
         help="How common a trait is; without a name, of all others. Repeat it.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published about traits, how common they are, and whose genotypes are known."""
+
+    genotypes: GenotypeFile
+    prevalence: Prevalence
+    catalogue: CatalogueFile = None
+    release: TraitReleases = None
+
+    def read(self) -> tuple[TraitNetwork, Any]:
+        """Return the adversary's network and the genotypes as it counts them."""
+        from tulle.cli.adversary import read_network
+
+        return read_network(self.catalogue, self.release, self.prevalence, self.genotypes)
+
+
 KnownTraits = Annotated[
     list[str], typer.Option("--knows", metavar="TRAIT", help="A trait of the target; repeat it.")
+]
+Members = Annotated[
+    Path,
+    typer.Option("--members", help="The names of those who took part, half of all: one a line."),
+]
+Reference = Annotated[
+    Path,
+    typer.Option(
+        "--reference",
+        help="People at large: a table snp,frequency, or genotypes from which it is counted.",
+    ),
+]
+People = Annotated[
+    Path,
+    typer.Option(
+        "--people",
+        help="The targets, as .csv: a column for each known feature and for the outcome. With one "
+        "for the sensitive feature, guesses are counted right or wrong.",
+    ),
+]
+Sensitive = Annotated[
+    str, typer.Option("--sensitive", metavar="FEATURE", help="The feature to guess.")
+]
+Marginal = Annotated[
+    list[str],
+    typer.Option(
+        "--marginal",
+        metavar="VALUE=SHARE",
+        help="How common a value of the sensitive feature is; repeat it.",
+    ),
+]
+Unknown = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unknown",
+        metavar="FEATURE:VALUE=SHARE",
+        help="How common a value of a feature is that the adversary does not know; repeat it.",
+    ),
+]
+Confusion = Annotated[
+    str | None,
+    typer.Option(
+        "--confusion",
+        metavar="A,B,C,D",
+        help="How often the model is right: counts of actual by predicted class, row by row.",
+    ),
+]
+Deviation = Annotated[
+    float | None,
+    typer.Option("--deviation", help="How far outcomes lie from a linear model's predictions."),
 ]
 
 
@@ -65,9 +133,10 @@ def edge(
 ) -> None:
     """Infer edges from a released topology; with --pair, one of them."""
     from tulle.attacks import edge_inference
+    from tulle.cli import adversary
     from tulle.core.release import Release
 
-    chosen = None if pair is None else _pair(pair)
+    chosen = None if pair is None else adversary.read_pair(pair)
     _show(edge_inference(Release.load(release), pair=chosen, prior=prior), as_json)
 
 
@@ -87,10 +156,12 @@ def count(
 ) -> None:
     """Infer one edge from a released count, knowing all others."""
     from tulle.attacks import count_inference
+    from tulle.cli import adversary
     from tulle.core.release import Release
 
-    graph = options.Network(known, nodes, None, (), None).read()
-    found = count_inference(Release.load(release), pair=_pair(pair), known=graph, prior=prior)
+    graph = options.Network(known, nodes).read()
+    chosen = adversary.read_pair(pair)
+    found = count_inference(Release.load(release), pair=chosen, known=graph, prior=prior)
     _show(found, as_json)
 
 
@@ -98,33 +169,27 @@ def count(
 @command
 def trait(
     name: Annotated[str, typer.Argument(metavar="TRAIT", help="The trait to infer.")],
-    genotypes: GenotypeFile,
-    prevalence: Prevalence,
-    catalogue: CatalogueFile = None,
-    release: TraitReleases = None,
+    published: Published,
     as_json: options.Json = False,
 ) -> None:
     """Infer a trait of people whose genotypes are known: the mean belief over them."""
     from tulle.attacks import trait_inference
 
-    network, profiles = _setting(catalogue, release, prevalence, genotypes)
+    network, profiles = published.read()
     _show(trait_inference(network, profiles, name), as_json)
 
 
 @app.command()
 @command
 def identity(
-    genotypes: GenotypeFile,
-    prevalence: Prevalence,
+    published: Published,
     knows: KnownTraits,
-    catalogue: CatalogueFile = None,
-    release: TraitReleases = None,
     as_json: options.Json = False,
 ) -> None:
     """Find the likeliest record of a target in an anonymous table, from traits of theirs."""
     from tulle.attacks import identity_inference
 
-    network, profiles = _setting(catalogue, release, prevalence, genotypes)
+    network, profiles = published.read()
     _show(identity_inference(network, profiles, traits=knows), as_json)
 
 
@@ -132,81 +197,71 @@ def identity(
 @command
 def new_trait(
     name: Annotated[str, typer.Argument(metavar="TRAIT", help="The trait to infer.")],
-    genotypes: GenotypeFile,
-    prevalence: Prevalence,
+    published: Published,
     knows: KnownTraits,
-    catalogue: CatalogueFile = None,
-    release: TraitReleases = None,
     as_json: options.Json = False,
 ) -> None:
     """Infer a further trait of a target whose record is in an anonymous table."""
     from tulle.attacks import new_trait_inference
 
-    network, profiles = _setting(catalogue, release, prevalence, genotypes)
+    network, profiles = published.read()
     _show(new_trait_inference(network, profiles, traits=knows, new=name), as_json)
 
 
-def _setting(
-    catalogue: Path | None, releases: list[str] | None, prevalence: list[str], genotypes: Path
-) -> tuple[TraitNetwork, Any]:
-    """Return the adversary's network and the genotypes that they have, as it counts them."""
-    from tulle.genomes import Catalogue, Genotypes, TraitNetwork
-
-    if (catalogue is None) == (not releases):
-        raise InputError("Give either --catalogue or --release TRAIT=FILE, once per trait.")
-    table = Genotypes.read(genotypes)
-    if catalogue is not None:
-        every = Catalogue.read(catalogue).only(snps=table.snps)
-        shares = _shares(prevalence, every.traits)
-        return _aligned(TraitNetwork(every, prevalence=shares), table)
+@app.command()
+@command
+def membership(
+    release: Released,
+    genotypes: GenotypeFile,
+    members: Members,
+    reference: Reference,
+    as_json: options.Json = False,
+) -> None:
+    """Guess who was among the cases of a study, from its released allele counts."""
+    from tulle.attacks import membership_inference
+    from tulle.cli import adversary
     from tulle.core.release import Release
 
-    loaded = {}
-    for item in releases or ():
-        name, mark, path = item.rpartition("=")
-        if not mark or not name:
-            raise InputError(f"--release is written TRAIT=FILE; got {item!r}.")
-        loaded[name] = Release.load(path)
-    letters = dict(zip(table.snps, table.counted, strict=True))
-    shares = _shares(prevalence, tuple(loaded))
-    network = TraitNetwork.from_releases(loaded, prevalence=shares, alleles=letters)
-    return _aligned(network, table)
+    loaded = Release.load(release)
+    people = adversary.Suspects.read(loaded, genotypes, members, reference)
+    found = membership_inference(
+        loaded, people.profiles, reference=people.reference, truth=people.members
+    )
+    _show(found, as_json)
 
 
-def _aligned(network: TraitNetwork, table: Any) -> tuple[TraitNetwork, Any]:
-    if not network.snps:
-        raise InputError("None of the published SNPs is in the table of genotypes.")
-    return network, network.align(table)
+@app.command()
+@command
+def inversion(
+    release: Released,
+    people: People,
+    sensitive: Sensitive,
+    marginal: Marginal,
+    unknown: Unknown = None,
+    confusion: Confusion = None,
+    deviation: Deviation = None,
+    as_json: options.Json = False,
+) -> None:
+    """Guess a feature of people from a released model and their outcomes."""
+    from tulle.attacks import feature_inference
+    from tulle.cli import adversary
+    from tulle.core.release import Release
+    from tulle.models import Model
 
-
-def _shares(written: list[str], traits: tuple[str, ...]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    others = None
-    for item in written:
-        name, mark, share = item.rpartition("=")
-        try:
-            value = float(share)
-        except ValueError:
-            raise InputError(f"--prevalence is written TRAIT=SHARE; got {item!r}.") from None
-        if mark:
-            found[name] = value
-        else:
-            others = value
-    unknown = [name for name in found if name not in traits]
-    if unknown:
-        raise InputError(f"There is no trait {unknown[0]!r} with SNPs in this table.")
-    if others is not None:
-        found = dict.fromkeys(traits, others) | found
-    return found
-
-
-def _pair(written: str) -> tuple[int, int]:
-    parts = written.split(",")
-    try:
-        first, second = (int(part) for part in parts)
-    except ValueError:
-        raise InputError(f"--pair is written U,V with two node numbers; got {written!r}.") from None
-    return first, second
+    loaded = Release.load(release)
+    targets = adversary.Targets.read(Model.of(loaded), people, sensitive, marginal, unknown or ())
+    found = feature_inference(
+        loaded,
+        sensitive=sensitive,
+        marginal=targets.marginal,
+        known=targets.known,
+        unknown=targets.unknown,
+        outcome=targets.outcome,
+        confusion=adversary.read_confusion(confusion),
+        deviation=deviation,
+        truth=targets.truth,
+    )
+    _show(found, as_json)
 
 
 def _show(found: AttackReport, as_json: bool) -> None:

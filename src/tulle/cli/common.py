@@ -13,10 +13,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tulle.cli.grouping import spread
 from tulle.core.errors import BudgetError, LedgerError, TulleError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ UNEXPECTED = 70
 EXIT_CODES = """Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 refused by the \
 budget, 4 a ledger problem, 70 a fault of tulle."""
 
-Arguments = ParamSpec("Arguments")
 Report = Callable[[float, str], None]
 
 _WIDTH_OF_A_PIPE = 100
@@ -41,7 +41,7 @@ _PATIENCE = 0.5
 
 _KEYWORD = re.compile(
     r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
-    r"|ranges|groups|tables)="
+    r"|ranges|groups|tables|threshold)="
     r"([^\s.,;:)])?"
 )
 
@@ -90,20 +90,20 @@ def _say(word: str, style: str, message: str) -> None:
     console.print(text, soft_wrap=not sys.stderr.isatty())
 
 
-def command(
-    function: Callable[Arguments, None],
-) -> Callable[Arguments, None]:
+def command(function: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command so that it ends with one paragraph and an exit code, never a traceback.
 
-    With ``--json`` the error is the one document on standard output:
+    Parameters that are dataclasses are spread out into options (:mod:`tulle.cli.grouping`). With
+    ``--json`` the error is the one document on standard output:
     ``{"error": {"kind": ..., "message": ...}}``.
     """
+    plain = spread(function)
 
-    @functools.wraps(function)
-    def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
-        as_json = bool(kwargs.get("as_json"))
+    @functools.wraps(plain)
+    def wrapped(**given: Any) -> None:
+        as_json = bool(given.get("as_json"))
         try:
-            function(*args, **kwargs)
+            plain(**given)
         except TulleError as error:
             raise typer.Exit(_failed(type(error).__name__, str(error), error, as_json)) from None
         except BrokenPipeError:

@@ -24,21 +24,17 @@ Picture = Annotated[
 
 @command
 def compare(
-    edges: options.Edges,
+    network: options.Network,
     synthetic: Made,
     figure: Picture = None,
-    nodes: options.Nodes = None,
-    columns: options.Columns = None,
-    ignore: options.Ignore = None,
-    format: options.Format = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare a synthetic graph with the true one. What it prints is as private as the truth."""
     from tulle.cli.tables import simple
     from tulle.metrics.comparison import compare as measure
 
-    truth = options.Network(edges, nodes, columns, tuple(ignore or ()), format).read()
-    made = options.Network(synthetic, nodes).read()
+    truth = network.read()
+    made = options.Network(synthetic, network.nodes).read()
     found = measure(truth, aligned(made, truth))
     if figure is not None:
         found.figure(figure)

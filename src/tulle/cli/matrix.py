@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tulle.cli import answering, options, plan
-from tulle.cli.asking import Asking
 from tulle.cli.common import command
 from tulle.core.errors import InputError
 
@@ -82,7 +82,7 @@ Rows = Annotated[
         rich_help_panel=_TABLE,
     ),
 ]
-Columns = Annotated[
+GridColumns = Annotated[
     str | None,
     typer.Option(
         "--columns",
@@ -139,6 +139,103 @@ Save = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Where a table says who, where and how much: its columns, or a statement."""
+
+    select: Select = None
+    individual: Individual = None
+    row: Row = None
+    column: Column = None
+    weight: Weight = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read: which grid there is at all, or when a cell says yes."""
+
+    rows: Rows = None
+    columns: GridColumns = None
+    outside: Outside = "refuse"
+    reference: Reference = None
+    threshold: Threshold = None
+    no_header: NoHeader = False
+
+    def reader(self, price: options.Price, named: Columns) -> Callable[[Path], Dataset]:
+        """Return how files are read: the same way for the data and for public ones.
+
+        Raises:
+            InputError: when options do not go with the unit.
+        """
+        if price.unit.name == "participant":
+            if self.threshold is not None or self.no_header:
+                raise InputError("--threshold and --no-header belong to --unit row or cell.")
+            if self.rows is None:
+                raise InputError(
+                    "Contributions need --rows: which rows and columns there are at all. The grid "
+                    "is public and never read off the records."
+                )
+            columns = self.rows if self.columns is None else self.columns
+            grid = {
+                "rows": _names(self.rows, "--rows"),
+                "columns": _names(columns, "--columns"),
+                "outside": self.outside,
+            }
+            return partial(_read_table, named=named, grid=grid)
+        if any(item is not None for item in (*astuple(named), self.rows, self.columns)):
+            raise InputError("--individual, --row, --rows and so on belong to --unit participant.")
+        return partial(_read_bits, threshold=self.threshold, no_header=self.no_header)
+
+    def parse(self, text: str, price: options.Price, reader: Callable[[Path], Dataset]) -> Query:
+        """Return the question that the text asks about such data."""
+        from tulle.core import registry
+        from tulle.core.query import parse
+
+        kind = "contributions" if price.unit.name == "participant" else "matrix"
+        names = dict(registry.find("query", kind))
+        if self.reference is not None:
+            if kind == "matrix":
+                raise InputError("--reference belongs to --unit participant.")
+            names["weights"] = partial(names["weights"], reference=reader(self.reference))
+        return parse(text, names)
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What is done with the released matrix, at no cost."""
+
+    low_rank: LowRank = None
+    positive: Positive = False
+    whole: Whole = False
+    save: Save = None
+
+    def steps(self, query: Query) -> Callable[[Release], Release]:
+        """Return what is done with the release, checked before anything is paid."""
+        if (self.low_rank or self.positive or self.whole) and query.name != "weights":
+            raise InputError("--low-rank, --positive and --whole are for totals: 'weights(...)'.")
+        if self.low_rank not in (None, "auto") and not str(self.low_rank).isdigit():
+            raise InputError(f"--low-rank is a whole number or auto; got {self.low_rank!r}.")
+        if self.save is not None:
+            if self.save.suffix not in (".csv", ".npy"):
+                raise InputError(f"--save writes .csv or .npy; got {self.save}.")
+            answering.check_out(self.save)
+        return self._take
+
+    def _take(self, release: Release) -> Release:
+        from tulle.matrices import low_rank as steps
+
+        if self.low_rank is not None:
+            rank = self.low_rank
+            release = steps.then_low_rank(release, "auto" if rank == "auto" else int(rank))
+        if self.positive:
+            release = steps.then_positive(release)
+        if self.whole:
+            release = steps.then_whole(release)
+        if self.save is not None:
+            _write(self.save, release.value)
+        return release
+
+
 @app.command("plan")
 @command
 def plan_matrix(
@@ -146,30 +243,17 @@ def plan_matrix(
     question: Question,
     unit: UnitName,
     epsilon: options.Epsilon,
-    delta: options.Delta = "0",
-    mechanism: options.MechanismName = None,
-    option: options.MechanismOptions = None,
+    manner: options.Manner,
+    named: Columns,
+    reading: Reading,
     like: Like = None,
-    select: Select = None,
-    individual: Individual = None,
-    row: Row = None,
-    column: Column = None,
-    weight: Weight = None,
-    rows: Rows = None,
-    columns: Columns = None,
-    outside: Outside = "refuse",
-    reference: Reference = None,
-    threshold: Threshold = None,
-    no_header: NoHeader = False,
     as_json: options.Json = False,
 ) -> None:
     """Show the mechanisms, their price and predicted error. Spends nothing."""
-    price = options.Price.of(unit, epsilon, delta)
-    named = _Named(individual, row, column, weight, select)
-    reader = _reader(price, named, rows, columns, outside, threshold, no_header)
-    settings = options.parse_options(option)
-    query = _question(question, price, reader, reference)
-    asking = Asking(query, price, mechanism, None if like is None else reader(like), settings)
+    price = manner.price(unit, epsilon, ("participant", "row", "cell"))
+    reader = reading.reader(price, named)
+    query = reading.parse(question, price, reader)
+    asking = manner.asking(query, price, None if like is None else reader(like))
     plan.present(reader(file), asking, _public(price), as_json=as_json)
 
 
@@ -180,104 +264,39 @@ def ask(
     question: Question,
     unit: UnitName,
     epsilon: options.Epsilon,
-    ledger: answering.LedgerFile = None,
-    no_ledger: answering.NoLedger = False,
-    account: answering.AccountName = None,
-    budget: answering.TotalBudget = None,
-    budget_delta: answering.TotalDelta = None,
-    delta: options.Delta = "0",
-    mechanism: options.MechanismName = None,
-    option: options.MechanismOptions = None,
+    booking: answering.Booking,
+    manner: options.Manner,
+    named: Columns,
+    reading: Reading,
+    finish: Finish,
     like: Like = None,
-    again: answering.Again = False,
     out: answering.Out = None,
-    select: Select = None,
-    individual: Individual = None,
-    row: Row = None,
-    column: Column = None,
-    weight: Weight = None,
-    rows: Rows = None,
-    columns: Columns = None,
-    outside: Outside = "refuse",
-    reference: Reference = None,
-    threshold: Threshold = None,
-    no_header: NoHeader = False,
-    low_rank: LowRank = None,
-    positive: Positive = False,
-    whole: Whole = False,
-    save: Save = None,
     as_json: options.Json = False,
 ) -> None:
     """Answer a question and book its price. The identical question again is free."""
-    price = options.Price.of(unit, epsilon, delta)
-    named = _Named(individual, row, column, weight, select)
-    reader = _reader(price, named, rows, columns, outside, threshold, no_header)
-    settings = options.parse_options(option)
-    query = _question(question, price, reader, reference)
-    purse = answering.find_purse(ledger, no_ledger, account, file.name, budget, budget_delta, again)
+    price = manner.price(unit, epsilon, ("participant", "row", "cell"))
+    reader = reading.reader(price, named)
+    query = reading.parse(question, price, reader)
+    purse = booking.purse(file.name)
     answering.check_out(out)
-    after = _after(query, low_rank, positive, whole, save)
-    asking = Asking(query, price, mechanism, None if like is None else reader(like), settings)
+    after = finish.steps(query)
+    asking = manner.asking(query, price, None if like is None else reader(like))
     answering.answer(
         reader(file),
         asking,
         purse,
         _public(price),
-        again=again,
+        again=booking.again,
         out=out,
         as_json=as_json,
         after=after,
     )
 
 
-class _Named(NamedTuple):
-    """Where a table says who, where and how much: its columns, or a statement."""
-
-    individual: str | None
-    row: str | None
-    column: str | None
-    weight: str | None
-    select: str | None
-
-
-def _reader(
-    price: options.Price,
-    named: _Named,
-    rows: str | None,
-    columns: str | None,
-    outside: str,
-    threshold: str | None,
-    no_header: bool,
-) -> Callable[[Path], Dataset]:
-    """Return how files are read: the same way for the data and for public ones."""
-    if price.unit.name == "participant":
-        if threshold is not None or no_header:
-            raise InputError("--threshold and --no-header belong to --unit row or cell.")
-        if rows is None:
-            raise InputError(
-                "Contributions need --rows: which rows and columns there are at all. The grid is "
-                "public and never read off the records."
-            )
-        grid = {
-            "rows": _names(rows, "--rows"),
-            "columns": _names(rows if columns is None else columns, "--columns"),
-            "outside": outside,
-        }
-        return partial(_read_table, named=named, grid=grid)
-    if price.unit.name not in ("row", "cell"):
-        raise InputError(
-            f"--unit must be participant (a table of contributions), row or cell (a matrix of yes "
-            f"and no); got {price.unit.name!r}."
-        )
-    if any(item is not None for item in (*named, rows, columns)):
-        raise InputError("--individual, --row, --rows and so on belong to --unit participant.")
-    return partial(_read_bits, threshold=threshold, no_header=no_header)
-
-
-def _read_table(path: Path, *, named: _Named, grid: dict[str, Any]) -> Dataset:
+def _read_table(path: Path, *, named: Columns, grid: dict[str, Any]) -> Dataset:
     from tulle.matrices.contributions import Contributions
 
-    given = named._asdict()
+    given = asdict(named)
     select = given.pop("select")
     if path.suffix == ".toml":
         if select is None or any(value is not None for value in given.values()):
@@ -343,53 +362,6 @@ def _array(path: Path, no_header: bool) -> Any:
     except (pa.ArrowException, TypeError, ValueError):
         # The reader's own words may quote a cell.
         raise InputError(f"{path} cannot be read as a table of numbers.") from None
-
-
-def _question(
-    text: str,
-    price: options.Price,
-    reader: Callable[[Path], Dataset],
-    reference: Path | None,
-) -> Query:
-    from tulle.core import registry
-    from tulle.core.query import parse
-
-    kind = "contributions" if price.unit.name == "participant" else "matrix"
-    names = dict(registry.find("query", kind))
-    if reference is not None:
-        if kind == "matrix":
-            raise InputError("--reference belongs to --unit participant.")
-        names["weights"] = partial(names["weights"], reference=reader(reference))
-    return parse(text, names)
-
-
-def _after(
-    query: Query, low_rank: str | None, positive: bool, whole: bool, save: Path | None
-) -> Callable[[Release], Release]:
-    """Return what is done with the release, checked before anything is paid."""
-    if (low_rank or positive or whole) and query.name != "weights":
-        raise InputError("--low-rank, --positive and --whole are for totals: 'weights(...)'.")
-    if low_rank is not None and low_rank != "auto" and not low_rank.isdigit():
-        raise InputError(f"--low-rank is a whole number or auto; got {low_rank!r}.")
-    if save is not None:
-        if save.suffix not in (".csv", ".npy"):
-            raise InputError(f"--save writes .csv or .npy; got {save}.")
-        answering.check_out(save)
-
-    def finish(release: Release) -> Release:
-        from tulle.matrices import low_rank as steps
-
-        if low_rank is not None:
-            release = steps.then_low_rank(release, "auto" if low_rank == "auto" else int(low_rank))
-        if positive:
-            release = steps.then_positive(release)
-        if whole:
-            release = steps.then_whole(release)
-        if save is not None:
-            _write(save, release.value)
-        return release
-
-    return finish
 
 
 def _write(path: Path, value: Any) -> None:

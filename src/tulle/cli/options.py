@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tulle.cli.asking import Asking
 from tulle.cli.common import progress
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, UnitError
 
 if TYPE_CHECKING:
+    from tulle.core.dataset import Dataset
     from tulle.core.query import Query
     from tulle.core.unit import Unit
     from tulle.graphs.data import Graph
 
 _READING = "Reading the network"
+
+GRAPH_UNITS = ("edge", "node")
+"""Who can be protected in a network."""
 
 Edges = Annotated[
     Path,
@@ -102,11 +108,16 @@ class Price:
     delta: str
 
     @classmethod
-    def of(cls, unit: str, epsilon: str, delta: str) -> Price:
-        """Check the three before any data is read."""
+    def of(cls, unit: str, epsilon: str, delta: str, units: Sequence[str]) -> Price:
+        """Check all before any data is read; ``units`` are those that such data can have."""
         from tulle.core import validate
         from tulle.core.unit import Unit
 
+        if unit not in units:
+            raise UnitError(
+                f"--unit {unit!r} is not one that such data has.{validate.meant(unit, units)} Say "
+                f"who is protected with one of: {', '.join(units)}."
+            )
         known = Unit.of(unit)
         validate.positive(epsilon=epsilon)
         validate.delta(delta=delta)
@@ -114,14 +125,32 @@ class Price:
 
 
 @dataclass(frozen=True)
+class Manner:
+    """How a question is to be answered: what the user leaves open, the plan chooses."""
+
+    delta: Delta = "0"
+    mechanism: MechanismName = None
+    option: MechanismOptions = None
+
+    def price(self, unit: str, epsilon: str, units: Sequence[str] = GRAPH_UNITS) -> Price:
+        """Return what the answer may cost; all is checked before any data is read."""
+        parse_options(self.option)
+        return Price.of(unit, epsilon, self.delta, units)
+
+    def asking(self, query: Query, price: Price, like: Dataset | None) -> Asking:
+        """Return the question with all that was said about how to answer it."""
+        return Asking(query, price, self.mechanism, like, parse_options(self.option))
+
+
+@dataclass(frozen=True)
 class Network:
     """Where the network lies and how to read it."""
 
-    path: Path
-    nodes: int | None = None
-    columns: str | None = None
-    ignore: tuple[str, ...] = ()
-    format: str | None = None
+    path: Edges
+    nodes: Nodes = None
+    columns: Columns = None
+    ignore: Ignore = None
+    format: Format = None
 
     def read(self) -> Graph:
         """Read it, with a progress bar if it takes long."""
@@ -133,7 +162,7 @@ class Network:
                 format=self.format,
                 nodes=self.nodes,
                 columns=_columns(self.columns),
-                ignore=self.ignore,
+                ignore=tuple(self.ignore or ()),
                 progress=report,
             )
 

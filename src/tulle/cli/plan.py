@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from tulle.cli import options
-from tulle.cli.asking import Asking
 from tulle.cli.common import command, in_options, print_json, printer, waiting
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from tulle.cli.asking import Asking
     from tulle.core.dataset import Dataset
     from tulle.core.plan import Plan
 
 
+_NEEDS = re.compile(r"it needs (\w+)=")
+
+
 @command
 def plan(
-    edges: options.Edges,
+    network: options.Network,
     question: options.Question,
     unit: options.UnitName,
     epsilon: options.Epsilon,
-    delta: options.Delta = "0",
-    mechanism: options.MechanismName = None,
-    option: options.MechanismOptions = None,
+    manner: options.Manner,
     like: options.Like = None,
-    nodes: options.Nodes = None,
-    columns: options.Columns = None,
-    ignore: options.Ignore = None,
-    format: options.Format = None,
     as_json: options.Json = False,
 ) -> None:
     """Show the mechanisms for a question, their price and predicted error. Spends nothing."""
-    price = options.Price.of(unit, epsilon, delta)
+    price = manner.price(unit, epsilon)
     query = options.parse_question(question)
-    settings = options.parse_options(option)
-    network = options.Network(edges, nodes, columns, tuple(ignore or ()), format)
     graph, public = network.read(), options.read_like(like)
-
-    asking = Asking(query, price, mechanism, public, settings)
-    present(graph, asking, network.public(price), as_json=as_json)
+    present(graph, manner.asking(query, price, public), network.public(price), as_json=as_json)
 
 
 def present(dataset: Dataset, asking: Asking, public: str, *, as_json: bool, **more: Any) -> None:
@@ -89,4 +83,4 @@ def table(leaf: Plan) -> Table:
 
 def notes(made: Plan) -> list[str]:
     """Return what belongs below the table, in the words of the command line."""
-    return [in_options(note) for note in made.notes()]
+    return [in_options(_NEEDS.sub(r"it needs --option \1=...", note)) for note in made.notes()]

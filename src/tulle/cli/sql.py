@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -10,7 +11,6 @@ from urllib.parse import urlsplit
 import typer
 
 from tulle.cli import answering, options, plan
-from tulle.cli.asking import Asking
 from tulle.cli.common import command, print_json, printer
 from tulle.core.errors import InputError, QueryError
 
@@ -106,28 +106,94 @@ Like = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How the text of a question is to be understood."""
+
+    groups: Groups = None
+    dialect: Dialect = "duckdb"
+    functions: Functions = None
+
+    def parse(self, text: str, as_json: bool) -> SqlQuery:
+        """Return the question; an error points at its place, unless it goes into JSON."""
+        from tulle.sql.queries import sql
+
+        if text.startswith("@"):
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        public = None if self.groups is None else _read_groups(self.groups)
+        try:
+            return sql(text, groups=public, dialect=self.dialect, functions=self.functions or ())
+        except QueryError as error:
+            raise QueryError(str(error) + _pointer(text, str(error), as_json)) from None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where the database is, and whose its rows are."""
+
+    database: Place
+    owners: Owners = None
+    public: Public = None
+    ranges: Ranges = None
+    tables: Tables = None
+
+    def open(self) -> Database:
+        """Connect.
+
+        Raises:
+            InputError: when nothing says whose the rows are, or two places do.
+        """
+        from tulle.sql.data import Database
+
+        if self.database.endswith(".toml"):
+            if any((self.owners, self.public, self.ranges, self.tables)):
+                raise InputError(
+                    "--owners, --public, --ranges and --tables go with a URL; a TOML file says "
+                    "them itself."
+                )
+            return Database.from_toml(self.database)
+        if not self.owners:
+            raise InputError(
+                "Say whose the rows are: --owners TABLE=OWNER for each table, or a TOML file with "
+                "url and owners. Nothing can be protected for nobody."
+            )
+        owners: dict[str, list[str]] = {}
+        for table, owner in _pairs(self.owners, "--owners TABLE=OWNER"):
+            owners.setdefault(table, []).append(owner)
+        return Database.connect(
+            self.database,
+            owners=owners,
+            public=self.public or (),
+            ranges={
+                name: [_end(end) for end in listed.split(",")]
+                for name, listed in _pairs(self.ranges or [], "--ranges TABLE.COLUMN=LOW,HIGH")
+            },
+            tables=dict(_pairs(self.tables or [], "--tables NAME=FILE")),
+        )
+
+    def name(self) -> str:
+        """Return what the account is called unless the user says: never user or password."""
+        place = self.database
+        path = urlsplit(place).path if "://" in place else place
+        return Path(path).name or "database"
+
+
 @app.command("show")
 @command
 def show(
-    database: Place,
+    connection: Connection,
+    reading: Reading,
     question: Annotated[
         str | None,
         typer.Argument(
             metavar="[QUESTION]", help="Also print the statement that the engine would run."
         ),
     ] = None,
-    groups: Groups = None,
-    dialect: Dialect = "duckdb",
-    functions: Functions = None,
-    owners: Owners = None,
-    public: Public = None,
-    ranges: Ranges = None,
-    tables: Tables = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what is public: tables, columns, owners; for a question, what the engine would run."""
-    asked = None if question is None else _question(question, groups, dialect, functions, as_json)
-    opened = _connect(database, owners, public, ranges, tables)
+    asked = None if question is None else reading.parse(question, as_json)
+    opened = connection.open()
     statement = None if asked is None else opened.rewritten(asked)
     if as_json:
         facts = opened.facts(opened.check_unit("participant"))
@@ -142,29 +208,20 @@ def show(
 @app.command("plan")
 @command
 def plan_question(
-    database: Place,
+    connection: Connection,
     question: Statement,
     unit: UnitName,
     epsilon: options.Epsilon,
-    delta: options.Delta = "0",
-    mechanism: options.MechanismName = None,
-    option: options.MechanismOptions = None,
+    manner: options.Manner,
+    reading: Reading,
     like: Like = None,
-    groups: Groups = None,
-    dialect: Dialect = "duckdb",
-    functions: Functions = None,
-    owners: Owners = None,
-    public: Public = None,
-    ranges: Ranges = None,
-    tables: Tables = None,
     as_json: options.Json = False,
 ) -> None:
     """Show mechanisms, price, predicted error, and who is needed for a row. Spends nothing."""
-    price = options.Price.of(unit, epsilon, delta)
-    asked = _question(question, groups, dialect, functions, as_json)
-    settings = options.parse_options(option)
-    opened = _connect(database, owners, public, ranges, tables)
-    asking = Asking(asked, price, mechanism, _read_like(like), settings)
+    price = manner.price(unit, epsilon, ("participant",))
+    asked = reading.parse(question, as_json)
+    opened = connection.open()
+    asking = manner.asking(asked, price, _read_like(like))
     outline = _outline(asked, opened, as_json)
     if not as_json:
         _show_outline(outline)
@@ -174,58 +231,29 @@ def plan_question(
 @app.command("ask")
 @command
 def ask(
-    database: Place,
+    connection: Connection,
     question: Statement,
     unit: UnitName,
     epsilon: options.Epsilon,
-    ledger: answering.LedgerFile = None,
-    no_ledger: answering.NoLedger = False,
-    account: answering.AccountName = None,
-    budget: answering.TotalBudget = None,
-    budget_delta: answering.TotalDelta = None,
-    delta: options.Delta = "0",
-    mechanism: options.MechanismName = None,
-    option: options.MechanismOptions = None,
+    booking: answering.Booking,
+    manner: options.Manner,
+    reading: Reading,
     like: Like = None,
-    again: answering.Again = False,
     out: answering.Out = None,
-    groups: Groups = None,
-    dialect: Dialect = "duckdb",
-    functions: Functions = None,
-    owners: Owners = None,
-    public: Public = None,
-    ranges: Ranges = None,
-    tables: Tables = None,
     as_json: options.Json = False,
 ) -> None:
     """Answer a question and book its price. The identical question again is free."""
-    price = options.Price.of(unit, epsilon, delta)
-    asked = _question(question, groups, dialect, functions, as_json)
-    settings = options.parse_options(option)
-    name = _account_name(database)
-    purse = answering.find_purse(ledger, no_ledger, account, name, budget, budget_delta, again)
+    price = manner.price(unit, epsilon, ("participant",))
+    asked = reading.parse(question, as_json)
+    purse = booking.purse(connection.name())
     answering.check_out(out)
-    opened = _connect(database, owners, public, ranges, tables)
+    opened = connection.open()
     _outline(asked, opened, as_json)
-    asking = Asking(asked, price, mechanism, _read_like(like), settings)
-    answering.answer(opened, asking, purse, _PUBLIC, again=again, out=out, as_json=as_json)
+    asking = manner.asking(asked, price, _read_like(like))
+    answering.answer(opened, asking, purse, _PUBLIC, again=booking.again, out=out, as_json=as_json)
 
 
 _PUBLIC = "Public: names and types of tables and columns, owners, ranges; no row, and not how many."
-
-
-def _question(
-    text: str, groups: list[str] | None, dialect: str, functions: list[str] | None, as_json: bool
-) -> SqlQuery:
-    from tulle.sql.queries import sql
-
-    if text.startswith("@"):
-        text = Path(text[1:]).read_text(encoding="utf-8")
-    public = None if groups is None else _read_groups(groups)
-    try:
-        return sql(text, groups=public, dialect=dialect, functions=functions or ())
-    except QueryError as error:
-        raise QueryError(str(error) + _pointer(text, str(error), as_json)) from None
 
 
 def _outline(query: SqlQuery, database: Database, as_json: bool) -> Outline:
@@ -251,48 +279,10 @@ def _pointer(text: str, message: str, as_json: bool) -> str:
     return f"\n  {shown}\n  {' ' * start}{'^' * (end - start)}"
 
 
-def _connect(
-    place: str,
-    owners: list[str] | None,
-    public: list[str] | None,
-    ranges: list[str] | None,
-    tables: list[str] | None,
-) -> Database:
-    from tulle.sql.data import Database
-
-    if place.endswith(".toml"):
-        if any((owners, public, ranges, tables)):
-            raise InputError(
-                "--owners, --public, --ranges and --tables go with a URL; a TOML file says them "
-                "itself."
-            )
-        return Database.from_toml(place)
-    if not owners:
-        raise InputError(
-            "Say whose the rows are: --owners TABLE=OWNER for each table, or a TOML file with url "
-            "and owners. Nothing can be protected for nobody."
-        )
-    by_table: dict[str, list[str]] = {}
-    for table, owner in _pairs(owners, "--owners TABLE=OWNER"):
-        by_table.setdefault(table, []).append(owner)
-    files = dict(_pairs(tables or [], "--tables NAME=FILE"))
-    ends = {
-        name: [_end(end) for end in listed.split(",")]
-        for name, listed in _pairs(ranges or [], "--ranges TABLE.COLUMN=LOW,HIGH")
-    }
-    return Database.connect(place, owners=by_table, public=public or (), ranges=ends, tables=files)
-
-
 def _read_like(file: Path | None) -> Database | None:
     from tulle.sql.data import Database
 
     return None if file is None else Database.from_toml(file)
-
-
-def _account_name(place: str) -> str:
-    """Return what the account is called unless the user says: never user, password or host."""
-    path = urlsplit(place).path if "://" in place else place
-    return Path(path).name or "database"
 
 
 def _pairs(given: list[str], form: str) -> list[tuple[str, str]]:

@@ -40,38 +40,26 @@ GraphFile = Annotated[
 
 @command
 def synth(
-    edges: options.Edges,
+    network: options.Network,
     unit: options.UnitName,
     epsilon: options.Epsilon,
     out: GraphFile,
+    booking: answering.Booking,
     model: ModelName = "auto",
     option: ModelOptions = None,
-    ledger: answering.LedgerFile = None,
-    no_ledger: answering.NoLedger = False,
-    account: answering.AccountName = None,
-    budget: answering.TotalBudget = None,
-    budget_delta: answering.TotalDelta = None,
     delta: options.Delta = "0",
-    again: answering.Again = False,
-    nodes: options.Nodes = None,
-    columns: options.Columns = None,
-    ignore: options.Ignore = None,
-    format: options.Format = None,
     as_json: options.Json = False,
 ) -> None:
     """Make a synthetic graph and book its price. The nodes keep the names of the file."""
     from tulle.graphs.synthesis.query import synthetic
 
-    price = options.Price.of(unit, epsilon, delta)
+    price = options.Price.of(unit, epsilon, delta, options.GRAPH_UNITS)
     query = synthetic(model, **options.parse_options(option))
-    purse = answering.find_purse(
-        ledger, no_ledger, account, edges.name, budget, budget_delta, again
-    )
+    purse = booking.purse(network.path.name)
     _check_ending(out)
     beside = out.with_name(out.name + ".release.json")
     for file in (out, beside):
         answering.check_out(file)
-    network = options.Network(edges, nodes, columns, tuple(ignore or ()), format)
     graph = network.read()
 
     def write(release: Release) -> Release:
@@ -84,7 +72,7 @@ def synth(
         asking,
         purse,
         network.public(price),
-        again=again,
+        again=booking.again,
         out=beside,
         as_json=as_json,
         after=write,

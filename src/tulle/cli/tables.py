@@ -59,7 +59,7 @@ def interval(release: Release) -> str:
     import numpy as np
 
     if release.error is None and not release.parts:
-        return "none was bought"
+        return "none was bought" if "epsilon_spread" in release.parameters else "it has none"
     if np.ndim(release.value):
         assert release.error is not None
         return f"± {figure(release.error.half_width(LEVEL))}, all numbers at once"

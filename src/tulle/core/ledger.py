@@ -6,6 +6,7 @@ A debit is durable before the first random bit is drawn. A crash can lose budget
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -206,6 +207,14 @@ class Ledger:
         """Store an answer beside its debit, so that asking again is free."""
         body = {"debit": debit, "key": canonical(key), "release": answer.to_json()}
         self._store.append("release", name, body)
+
+    def description(self, release: Release) -> dict[str, Any]:
+        """Return the whole question that a release answers, as it was booked."""
+        for entry in self._store.entries(kinds=("release",)):
+            if entry.body["debit"] == release.debit:
+                found: dict[str, Any] = json.loads(entry.body["key"])["query"]
+                return found
+        return {}
 
     def entries(self) -> list[Entry]:
         """Return every entry of the ledger, in order."""

@@ -88,7 +88,8 @@ def _plan_leaf(
     together = route is not None and mechanism in (None, DECOMPOSED)
     if mechanism is not None and mechanism not in known and not together:
         raise QueryError(
-            f"There is no mechanism {mechanism!r} for a {kind}. Known: {', '.join(known)}."
+            f"There is no mechanism {mechanism!r} for a {kind}.{validate.meant(mechanism, known)} "
+            f"Known: {', '.join(known)}."
         )
     if not together:
         _check_answerable(terms, known)

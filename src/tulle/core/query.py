@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
+from tulle.core import validate
 from tulle.core.errors import QueryError
 from tulle.core.exact import rational, text
 
@@ -329,7 +330,10 @@ def _call(
     names: Mapping[str, Callable[..., Query]],
 ) -> Query:
     if name not in names:
-        raise QueryError(f"There is no question {name!r}. Known: {', '.join(sorted(names))}.")
+        raise QueryError(
+            f"There is no question {name!r}.{validate.meant(name, names)} Known: "
+            f"{', '.join(sorted(names))}."
+        )
     try:
         return names[name](*arguments, **keywords)
     except TypeError as error:

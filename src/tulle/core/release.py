@@ -138,7 +138,11 @@ class Release:
         except InputError:
             raise
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise InputError(f"This is not a release written by tulle ({error!r}).") from None
+            why = "no JSON" if isinstance(error, json.JSONDecodeError) else repr(error)
+            raise InputError(
+                f"This is not a release written by tulle ({why}). Releases are written by --out "
+                "or release.save()."
+            ) from None
 
     def save(self, path: str | Path) -> None:
         """Write the release as a JSON file."""
@@ -170,7 +174,8 @@ class Release:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read as a release: {error}.") from None
+            why = getattr(error, "strerror", None) or "it is not text"
+            raise InputError(f"{path} cannot be read as a release: {why}.") from None
         try:
             return cls.from_json(text)
         except InputError as error:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tulle.core.charts import heat_chart, interval_chart, line_chart
 from tulle.core.errors import NoIntervalError
 from tulle.core.guarantee import Guarantee
 from tulle.core.release import Release
+
+if TYPE_CHECKING:
+    from tulle.core.plan import Plan
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1d2326;--soft:#5b666b;--line:#d8d3c7;--paper:#fbfaf6;
@@ -86,14 +89,64 @@ def inside_report(
         + "</tr>"
         for row in rows
     )
+    missing = "" if all(row["truth"] is not None for row in rows) else _MISSING
     body = f"""<h1>{name}</h1>
 <p class="inside"><b>This page shows the truth. It must stay with the custodian.</b></p>
 <p>{html.escape(str(terms))}; {html.escape(left)} left.</p>
 <table><tr><th>question<th>price<th>released<th>truth<th>off by<th>predicted</tr>{lines}</table>
 <p class="soft">Predicted: what 19 of 20 errors stay within, known before the price was paid; of a
 list of numbers, the predicted mean error of one. Off by: how far the release is from the truth,
-of a list on average.</p>"""
+of a list on average.</p>{missing}"""
     return _page(name, body)
+
+
+_MISSING = """<p class="soft">Where there is no truth, it is no number, or the ledger's text does
+not hold the whole question. Give such a question again:
+<code>study.report(path, questions=[...])</code>.</p>"""
+
+
+def inside_row(release: Release, truth: Any, plan: Plan | None) -> dict[str, Any]:
+    """Return a line of the custodian's page; None stands where there is no number to tell."""
+    import numpy as np
+
+    released, true = _numbers(release.value), _numbers(truth)
+    row: dict[str, Any] = {
+        "question": release.query,
+        "price": str(release.guarantee),
+        "released": _told(release.value, released),
+        "truth": None,
+        "off": None,
+        "predicted": None,
+    }
+    if true is None or released is None or true.shape != released.shape:
+        return row
+    row |= {"truth": _told(truth, true), "off": float(np.abs(released - true).mean())}
+    if plan is not None:
+        one = true.ndim == 0 or not plan.offers
+        predicted = plan.half_width(0.95) if one else plan.chosen.prediction.rank()
+        row["predicted"] = None if predicted is None or math.isinf(predicted) else predicted
+    return row
+
+
+def _numbers(value: Any) -> Any:
+    """Return a value's numbers as an array, or None when it is not made of numbers."""
+    import numpy as np
+
+    if value is None or isinstance(value, str | bytes | Mapping):
+        return None
+    held = value.to_numpy() if hasattr(value, "to_numpy") else value
+    try:
+        return np.asarray(held, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _told(value: Any, numbers: Any) -> Any:
+    if numbers is None:
+        return type(value).__name__
+    if numbers.ndim == 0:
+        return numbers.item()
+    return "a list of numbers" if numbers.ndim == 1 else "a table of numbers"
 
 
 def _summary(releases: Sequence[Release], total: Guarantee) -> str:
@@ -226,6 +279,8 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     number = float(value)
+    if not math.isfinite(number):
+        return "without end" if math.isinf(number) else "–"
     if number == int(number) and abs(number) < 1e15:
         return f"{int(number):,}"
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import registry
 from tulle.core.arithmetic import estimate
+from tulle.core.chain import canonical
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError, TulleError, UnkeptAnswerWarning
 from tulle.core.exact import Number
@@ -188,54 +190,61 @@ class Session:
             warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
         return answer
 
-    def report(self, path: str | Path | None = None) -> str:
+    def report(self, path: str | Path | None = None, *, questions: Iterable[Query] = ()) -> str:
         """Return the custodian's own page: each kept answer beside its truth. Not private.
 
-        The error that was predicted stands beside the one that came about. For people outside,
-        use ``release.report()`` or ``tulle report``. With ``path`` the page is written there.
+        The error that was predicted stands beside the one that came about. The ledger keeps
+        questions as text. One that text cannot ask again (groups of a database, bounds for every
+        cell of a matrix) is shown with its truth if it is among ``questions``. For people
+        outside, use ``release.report()`` or ``tulle report``. With ``path`` the page is written
+        there.
         """
-        from tulle.core.report import inside_report
+        from tulle.core.report import inside_report, inside_row
 
-        releases = self._ledger.releases(self.name)
-        rows = [_row(release, self) for release in releases]
+        given, rows = list(questions), []
+        for release in self._ledger.releases(self.name):
+            asked = self._asked_again(release, given)
+            truth = None if asked is None else asked.truth(self._dataset)
+            rows.append(inside_row(release, truth, self._replanned(asked, release)))
         page = inside_report(self.name, rows, self._account.terms, str(self.remaining))
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
+    def _asked_again(self, release: Release, given: Iterable[Query]) -> Query | None:
+        """Return the very question that the ledger booked: one of those given, or asked again.
+
+        It is made again from its text, or from its description in the ledger. Either may leave
+        something out and then asks for another truth: the question is taken only when its whole
+        description is the one that was booked.
+        """
+        booked = self._ledger.description(release)
+        candidates = list(given)
+        known = registry.find("query", self._dataset.kind)
+        with suppress(TulleError, TypeError):
+            candidates.append(parse(release.query, known))
+        with suppress(TulleError, TypeError, LookupError):
+            rest = {name: value for name, value in booked.items() if name != "query"}
+            candidates.append(known[booked["query"]](**rest))
+        same = (query for query in candidates if canonical(query.canonical()) == canonical(booked))
+        return next(same, None)
+
+    def _replanned(self, query: Query | None, release: Release) -> Plan | None:
+        terms = release.guarantee
+        if query is None or terms.epsilon is None:
+            return None
+        try:
+            return self.plan(
+                query,
+                epsilon=terms.epsilon,
+                delta=terms.delta,
+                mechanism=None if release.parts else release.mechanism,
+            )
+        except TulleError:
+            return None
+
     def __repr__(self) -> str:
         return f"<Session {self.name!r}: {self._account.terms}; {self.remaining} left>"
-
-
-def _row(release: Release, session: Session) -> dict[str, Any]:
-    """Return a line of the custodian's report; what text cannot ask again has no truth there."""
-    import numpy as np
-
-    row: dict[str, Any] = {
-        "question": release.query,
-        "price": str(release.guarantee),
-        "released": release.value if np.ndim(release.value) == 0 else "a list of numbers",
-        "truth": None,
-        "off": None,
-        "predicted": None,
-    }
-    dataset = session._dataset
-    try:
-        query = parse(release.query, registry.find("query", dataset.kind))
-        plan = session.plan(
-            query, epsilon=release.guarantee.epsilon or 0, delta=release.guarantee.delta
-        )
-        truth = np.asarray(query.truth(dataset), dtype=float)
-        off = float(np.abs(np.asarray(release.value, dtype=float) - truth).mean())
-    except (TulleError, TypeError, ValueError):
-        return {**row, "released": _number_or_words(release.value)}
-    predicted = plan.half_width(0.95) if truth.ndim == 0 else plan.chosen.prediction.rank()
-    told = truth.item() if truth.ndim == 0 else "a list of numbers"
-    return {**row, "truth": told, "off": off, "predicted": predicted}
-
-
-def _number_or_words(value: Any) -> Any:
-    return value if isinstance(value, int | float) else type(value).__name__
 
 
 def _kind_of_source(source: Source | None) -> str:

@@ -5,6 +5,7 @@ Call them with the argument as a keyword: ``epsilon = validate.positive(epsilon=
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -90,3 +91,16 @@ def whole(*, at_least: int, **named: Any) -> int:
     if result < at_least:
         raise InputError(f"{name} must be at least {at_least}; got {value!r}.")
     return result
+
+
+def meant(word: Any, known: Iterable[str]) -> str:
+    """Return " Did you mean ...?" when a word is close to a known one, else nothing.
+
+    Example:
+        >>> meant("trianglez", ["edges", "triangles"]), meant("magic", ["edges"])
+        (" Did you mean 'triangles'?", '')
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(str(word), list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -7,8 +7,9 @@ it, which attacks use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tulle.core.lazy import lazy
 
 if TYPE_CHECKING:
     from tulle.genomes.catalogue import Association, Catalogue
@@ -38,7 +39,6 @@ _HOMES = {
     "network": ("TraitNetwork",),
     "queries": ("allele_counts", "chi_squares", "p_values", "top_snps"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Association",
@@ -57,12 +57,4 @@ __all__ = [
     "top_snps",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"tulle.genomes.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'tulle.genomes' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(__name__, _HOMES)

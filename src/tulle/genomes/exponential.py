@@ -14,7 +14,7 @@ from tulle.core.guarantee import epsilon_of_rho, floor_to
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
 from tulle.genomes.scores import Wholes
-from tulle.genomes.top import SelectionLaw, TopMechanism
+from tulle.genomes.top import TopMechanism
 from tulle.noise import choose_log_weights, uniform_below
 
 
@@ -50,16 +50,12 @@ class Exponential(TopMechanism):
     title: ClassVar[str] = "one choice after another, with a delta"
     reference: ClassVar[str] = "Durfee & Rogers, NeurIPS 2019"
     needs_delta: ClassVar[bool] = True
+    rounds: ClassVar[bool] = True
 
     def selection_scale(
         self, count: int, sensitivity: int, epsilon: Fraction, delta: Fraction
     ) -> Fraction:
         return 2 * sensitivity / round_epsilon(count, epsilon, delta)
-
-    def selection_law(self, settings: Parameters) -> SelectionLaw:
-        draws = int(settings["snps"]) * int(settings["count"])
-        scale, step = rational(settings["selection_scale"]), rational(settings["step"])
-        return SelectionLaw(scale, step, draws, 0)
 
     def choose(
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None

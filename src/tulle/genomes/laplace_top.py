@@ -12,7 +12,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.genomes.scores import Wholes
-from tulle.genomes.top import SelectionLaw, TopMechanism, largest
+from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import discrete_laplace
 
 
@@ -40,6 +40,7 @@ class LaplaceTop(TopMechanism):
     name: ClassVar[str] = "laplace_top"
     title: ClassVar[str] = "two-sided noise on every score, once"
     reference: ClassVar[str] = "Bhaskar et al., KDD 2010"
+    two_sided: ClassVar[bool] = True
 
     def offers(self, query: Query, unit: Unit) -> bool:
         return False
@@ -48,10 +49,6 @@ class LaplaceTop(TopMechanism):
         self, count: int, sensitivity: int, epsilon: Fraction, delta: Fraction
     ) -> Fraction:
         return 2 * count * sensitivity / epsilon
-
-    def selection_law(self, settings: Parameters) -> SelectionLaw:
-        scale, step = rational(settings["selection_scale"]), rational(settings["step"])
-        return SelectionLaw(scale, step, int(settings["snps"]), int(settings["count"]))
 
     def choose(
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None

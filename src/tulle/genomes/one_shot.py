@@ -10,7 +10,7 @@ from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
 from tulle.genomes.scores import Wholes
-from tulle.genomes.top import SelectionLaw, TopMechanism, largest
+from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import geometric
 
 
@@ -50,10 +50,6 @@ class OneShot(TopMechanism):
         self, count: int, sensitivity: int, epsilon: Fraction, delta: Fraction
     ) -> Fraction:
         return 2 * count * sensitivity / epsilon
-
-    def selection_law(self, settings: Parameters) -> SelectionLaw:
-        scale, step = rational(settings["selection_scale"]), rational(settings["step"])
-        return SelectionLaw(scale, step, int(settings["snps"]), 0)
 
     def choose(
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None

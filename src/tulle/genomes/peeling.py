@@ -12,7 +12,7 @@ from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
 from tulle.genomes.scores import Wholes
-from tulle.genomes.top import SelectionLaw, TopMechanism
+from tulle.genomes.top import TopMechanism
 from tulle.noise import geometric
 
 
@@ -45,16 +45,12 @@ class Peeling(TopMechanism):
     name: ClassVar[str] = "peeling"
     title: ClassVar[str] = "one choice after another"
     reference: ClassVar[str] = "McKenna & Sheldon, NeurIPS 2020"
+    rounds: ClassVar[bool] = True
 
     def selection_scale(
         self, count: int, sensitivity: int, epsilon: Fraction, delta: Fraction
     ) -> Fraction:
         return 2 * count * sensitivity / epsilon
-
-    def selection_law(self, settings: Parameters) -> SelectionLaw:
-        draws = int(settings["snps"]) * int(settings["count"])
-        scale, step = rational(settings["selection_scale"]), rational(settings["step"])
-        return SelectionLaw(scale, step, draws, 0)
 
     def choose(
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None

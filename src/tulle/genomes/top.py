@@ -63,6 +63,10 @@ class TopMechanism(Mechanism):
     """Base of the ways to choose the strongest SNPs. Subclasses say how noise chooses."""
 
     kind: ClassVar[str] = "genotypes"
+    rounds: ClassVar[bool] = False
+    """Whether every choice draws noise anew."""
+    two_sided: ClassVar[bool] = False
+    """Whether noise may also lower a score."""
 
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, TopSnps) and (query.by == "difference" or unit.name == "row")
@@ -79,9 +83,12 @@ class TopMechanism(Mechanism):
     ) -> Fraction:
         """Return the scale of the noise that chooses, for whole scores."""
 
-    @abstractmethod
     def selection_law(self, settings: Parameters) -> SelectionLaw:
         """Return how wrong the choice may be."""
+        scale, step = rational(settings["selection_scale"]), rational(settings["step"])
+        snps, count = int(settings["snps"]), int(settings["count"])
+        draws = snps * count if self.rounds else snps
+        return SelectionLaw(scale, step, draws, count if self.two_sided else 0)
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query, snps = _top(terms), int(terms.facts["snps"])

@@ -8,32 +8,33 @@ when one of them is used.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tulle.core.lazy import lazy
 
 if TYPE_CHECKING:
     from tulle.models.data import Table
     from tulle.models.estimators import LinearRegression, LogisticRegression
+    from tulle.models.intervals import noise_interval
     from tulle.models.model import Model
     from tulle.models.queries import linear, logistic
 
-_HOME = {
-    "LinearRegression": "estimators",
-    "LogisticRegression": "estimators",
-    "Model": "model",
-    "Table": "data",
-    "linear": "queries",
-    "logistic": "queries",
+_HOMES = {
+    "data": ("Table",),
+    "estimators": ("LinearRegression", "LogisticRegression"),
+    "intervals": ("noise_interval",),
+    "model": ("Model",),
+    "queries": ("linear", "logistic"),
 }
 
-__all__ = ["LinearRegression", "LogisticRegression", "Model", "Table", "linear", "logistic"]
+__all__ = [
+    "LinearRegression",
+    "LogisticRegression",
+    "Model",
+    "Table",
+    "linear",
+    "logistic",
+    "noise_interval",
+]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"tulle.models.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'tulle.models' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(__name__, _HOMES)

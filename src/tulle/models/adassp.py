@@ -16,7 +16,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.models.design import Frame
-from tulle.models.moments import MomentMechanism, Places, choose_bits, frame_for
+from tulle.models.moments import MomentMechanism, Places, Spreads, choose_bits, frame_for
 from tulle.models.queries import Regression
 from tulle.noise import discrete_gaussian
 
@@ -42,7 +42,8 @@ class AdaSSP(MomentMechanism):
 
     Error:
         In proportion to R·sqrt(log(1/delta)) / (n·epsilon), where R <= d + 1. The interval of a
-        linear model is through the released matrix.
+        linear model is through the released matrix; of a logistic one :func:`noise_interval` is
+        about the noise alone.
 
     Reference:
         Wang, Revisiting differentially private linear regression, UAI 2018.
@@ -83,13 +84,13 @@ class AdaSSP(MomentMechanism):
             "vector_variance": text(short_up(vector * 16**fine)),
         }
 
-    def spreads(self, terms: Terms, settings: Parameters) -> list[Fraction]:
+    def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
         matrix = rational(settings["matrix_variance"])
         vector = rational(settings["vector_variance"])
         places = Places.of(frame_for(terms))
-        return [matrix if i == j else matrix / 2 for i, j in places.pairs] + [
-            vector
-        ] * places.targets
+        kinds = np.where(places.first == places.second, 0, 1)
+        kinds = np.concatenate((kinds, np.full(places.targets, 2)))
+        return Spreads((matrix, matrix / 2, vector), kinds)
 
     def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_gaussian(variance=spread, size=count, source=source)

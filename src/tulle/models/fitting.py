@@ -107,10 +107,21 @@ def fit_linear(query: Regression, table: Table) -> Floats:
 def fit_logistic(query: Regression, table: Table) -> Floats:
     """Return the logistic coefficients of the clipped table, hardly penalised. Custodian side."""
     frame = frame_of(query, table.facts(Unit.of("row")), "row")
+    return in_own_units(frame, fit_scaled_logistic(frame, table)[0])
+
+
+def fit_scaled_logistic(frame: Frame, table: Table) -> tuple[Floats, Floats]:
+    """Return the logistic coefficients of the scaled features, and the loss's curvature there."""
     features, target = whole_rows(frame, table, MOST_BITS)
-    grid = float(1 << MOST_BITS)
-    found = minimise_logistic(features / grid, target > 0, np.zeros(frame.size), 1e-6, 1e-9)
-    return in_own_units(frame, found)
+    features /= float(1 << MOST_BITS)
+    found = minimise_logistic(features, target > 0, np.zeros(frame.size), 1e-6, 1e-9)
+    return found, logistic_curvature(features, _chances(features @ found))
+
+
+def logistic_curvature(features: Floats, chances: Floats) -> Floats:
+    """Return the second derivatives of the logistic loss where these are the predictions."""
+    weights = chances * (1 - chances)
+    return np.asarray((features * weights[:, None]).T @ features)
 
 
 def minimise_logistic(
@@ -134,8 +145,7 @@ def minimise_logistic(
         gradient = features.T @ (chances - labels) + penalty * found + tilt
         if float(np.linalg.norm(gradient)) <= tolerance:
             break
-        weights = chances * (1 - chances)
-        curvature = (features * weights[:, None]).T @ features
+        curvature = logistic_curvature(features, chances)
         curvature[np.diag_indices(len(found))] += penalty
         step = np.linalg.solve(curvature, gradient)
         size, slope = 1.0, float(gradient @ step)

@@ -13,13 +13,14 @@ from tulle.core import registry
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.models.moments import MomentMechanism, Places, choose_bits, frame_for
+from tulle.models.moments import MomentMechanism, Places, Spreads, choose_bits, frame_for
 from tulle.models.queries import Regression
 from tulle.models.sensitivity import (
     attribute_sensitivity,
     functional_sensitivity,
-    pair_weights,
-    target_weights,
+    kind_weights,
+    pair_kinds,
+    target_kinds,
 )
 from tulle.noise import discrete_laplace
 
@@ -46,7 +47,8 @@ class Functional(MomentMechanism):
     Error:
         In proportion to D / (n·epsilon), where D grows as d²: about (d + 1)² per row. The interval
         of a linear model is through the released matrix (:class:`CoefficientLaw`). A logistic
-        model carries the error of its second-order loss besides, and has no interval.
+        model carries the error of its second-order loss besides: :func:`noise_interval` is about
+        the noise alone, and a plan on a public stand-in predicts both.
 
     Reference:
         Zhang, Zhang, Xiao, Yang & Winslett, Functional mechanism, VLDB 2012; sensitive features:
@@ -71,7 +73,8 @@ class Functional(MomentMechanism):
         frame = frame_for(terms)
         moved = functional_sensitivity(frame)
         unit_scale = moved / terms.epsilon
-        smallest = min(*(min(row) for row in pair_weights(frame)), *target_weights(frame))
+        # Of all monomials a square weighs least, a sensitive one if there is one.
+        smallest = kind_weights(frame)[3 * any(frame.sensitive)]
         bits = choose_bits(terms.query, unit_scale / smallest, _LARGEST_SCALE)
         found = {
             "bits": bits,
@@ -83,11 +86,10 @@ class Functional(MomentMechanism):
             found["attribute_epsilon"] = text(Fraction(ceil(attribute * 10**6), 10**6))
         return found
 
-    def spreads(self, terms: Terms, settings: Parameters) -> list[Fraction]:
+    def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
         frame, scale = frame_for(terms), rational(settings["scale"])
-        weights = Places.of(frame).pack(pair_weights(frame), target_weights(frame))
-        known = {weight: scale / weight for weight in set(weights)}
-        return [known[weight] for weight in weights]
+        kinds = Places.of(frame).pack(pair_kinds(frame), target_kinds(frame))
+        return Spreads(tuple(scale / weight for weight in kind_weights(frame)), kinds)
 
     def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_laplace(scale=spread, size=count, source=source)

@@ -96,11 +96,9 @@ class Model:
         for original, listed in self.feature_classes.items():
             for value in listed[1:]:
                 if name == (original if len(listed) == 2 else f"{original}={value}"):
-                    return np.array([v == value for v in columns[original]], dtype=np.float64)
-        try:
-            return np.asarray(columns[name], dtype=np.float64)
-        except (KeyError, IndexError):
-            raise InputError(f"There is no column {name!r} to predict from.") from None
+                    given = _look_up(columns, original)
+                    return np.array([v == value for v in given], dtype=np.float64)
+        return np.asarray(_look_up(columns, name), dtype=np.float64)
 
     def decision(self, features: Any) -> Floats:
         """Return the linear predictor: the predicted target, or the log-odds."""
@@ -124,3 +122,10 @@ class Model:
             return self.decision(features)
         assert self.classes is not None
         return np.array(self.classes)[(self.decision(features) > 0).astype(np.int64)]
+
+
+def _look_up(columns: Any, name: str) -> Any:
+    try:
+        return columns[name]
+    except (KeyError, IndexError):
+        raise InputError(f"There is no column {name!r} to predict from.") from None

@@ -19,7 +19,8 @@ from tulle.core.unit import Unit
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, frame_of, moments
 from tulle.models.error_law import UNKNOWN, CoefficientLaw
-from tulle.models.fitting import Solution, in_own_units, solve
+from tulle.models.fitting import Solution, fit_scaled_logistic, in_own_units, solve
+from tulle.models.intervals import NOISE_LAW
 from tulle.models.model import describe
 from tulle.models.queries import Regression
 
@@ -30,34 +31,51 @@ TYPICAL_VARIANCE = 0.1
 """The variance of a scaled feature of made-up people: few columns fill their bounds evenly."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Places:
     """The coordinates that get noise: sums of products (i, j) with i <= j, then with the target."""
 
-    pairs: tuple[tuple[int, int], ...]
+    first: Wholes
+    second: Wholes
+    """The places (i, j) of the products."""
     targets: int
 
     @classmethod
     def of(cls, frame: Frame) -> Places:
         """Return all coordinates, but for the number of rows where that is public."""
-        skip = frame.unit == "row" and frame.intercept
-        pairs = tuple(
-            (i, j)
-            for i in range(frame.size)
-            for j in range(i, frame.size)
-            if not (skip and i == j == 0)
-        )
-        return cls(pairs, frame.size)
+        first, second = np.triu_indices(frame.size)
+        skip = int(frame.unit == "row" and frame.intercept)
+        return cls(first[skip:], second[skip:], frame.size)
 
-    def pack(self, products: Any, crossed: Any) -> list[Any]:
-        """Return the coordinates of a matrix and a vector as one list."""
-        return [products[i][j] for i, j in self.pairs] + [crossed[i] for i in range(self.targets)]
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The places of the products, one after the other."""
+        return list(zip(self.first.tolist(), self.second.tolist(), strict=True))
 
-    def unpack(self, packed: Any, products: Any, crossed: Any) -> None:
-        """Write a list of coordinates into a matrix, symmetric, and a vector."""
-        for place, (i, j) in enumerate(self.pairs):
-            products[i][j] = products[j][i] = packed[place]
-        crossed[:] = packed[len(self.pairs) :]
+    def pack(self, products: Any, crossed: Any) -> npt.NDArray[Any]:
+        """Return the coordinates of a matrix and a vector as one array."""
+        chosen = np.asarray(products)[self.first, self.second]
+        return np.concatenate((chosen, np.asarray(crossed)))
+
+    def unpack(self, packed: Floats, products: Floats, crossed: Floats) -> None:
+        """Write coordinates into a matrix, symmetric, and a vector."""
+        count = len(self.first)
+        products[self.first, self.second] = products[self.second, self.first] = packed[:count]
+        crossed[:] = packed[count:]
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """The scale (of Gaussian noise the variance) of each coordinate's noise, in steps."""
+
+    values: tuple[Fraction, ...]
+    """The few that there are."""
+    kinds: Wholes
+    """Which of them each coordinate has."""
+
+    def each(self) -> list[Fraction]:
+        """Return them coordinate by coordinate."""
+        return [self.values[kind] for kind in self.kinds.tolist()]
 
 
 class MomentMechanism(Mechanism):
@@ -70,8 +88,8 @@ class MomentMechanism(Mechanism):
         return isinstance(query, Regression) and unit.name in ("participant", "row")
 
     @abstractmethod
-    def spreads(self, terms: Terms, settings: Parameters) -> list[Fraction]:
-        """Return the scale (of Gaussian noise the variance) of each coordinate, in steps."""
+    def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
+        """Return how much noise each coordinate gets."""
 
     @abstractmethod
     def draw(self, spread: Fraction, count: int, source: Source | None) -> Wholes:
@@ -89,53 +107,64 @@ class MomentMechanism(Mechanism):
         centre = self.centre(terms, settings, dataset)
         spreads = self.spreads(terms, settings)
         noisy = np.array(centre, dtype=np.int64)
-        groups = {spread: group for group, spread in enumerate(dict.fromkeys(spreads))}
-        member = np.array([groups[spread] for spread in spreads])
-        for spread, group in groups.items():
-            where = member == group
-            noisy[where] += self.draw(spread, int(where.sum()), source)
-        return self.finish(terms, settings, frame, [int(entry) for entry in noisy])
+        for kind in range(len(spreads.values)):
+            where = spreads.kinds == kind
+            if where.any():
+                noisy[where] += self.draw(spreads.values[kind], int(where.sum()), source)
+        return self.finish(terms, settings, frame, noisy)
 
     def centre(self, terms: Terms, settings: Parameters, table: Table) -> list[int]:
         """Return the exact sums that noise is added to, in steps."""
         frame = frame_for(terms)
-        products, crossed = moments(frame, table, settings["bits"])
-        return [int(entry) for entry in Places.of(frame).pack(products, crossed)]
+        packed = Places.of(frame).pack(*moments(frame, table, settings["bits"]))
+        found: list[int] = packed.tolist()
+        return found
 
-    def finish(self, terms: Terms, settings: Parameters, frame: Frame, noisy: list[int]) -> Outcome:
+    def finish(self, terms: Terms, settings: Parameters, frame: Frame, noisy: Wholes) -> Outcome:
         """Return the model that noisy sums define; post-processing."""
         solution, variances = self._solve(terms, settings, frame, noisy)
-        value = in_own_units(frame, solution.scaled * (2.0 if frame.logistic else 1.0))
-        law = None if frame.logistic else self._law(frame, solution, *variances)
-        return Outcome(value, law, {"model": describe(frame, terms.facts)})
+        # For a logistic model the coefficients are twice those of the least squares.
+        factor = 2.0 if frame.logistic else 1.0
+        value = in_own_units(frame, solution.scaled * factor)
+        law = self._law(frame, solution, factor, *variances)
+        shown: dict[str, Any] = {"model": describe(frame, terms.facts)}
+        if frame.logistic:
+            # It leaves out what the second-order loss does: not the law of the whole error.
+            return Outcome(value, None, shown | {NOISE_LAW: law.to_json()})
+        return Outcome(value, law, shown)
 
     def _solve(
-        self, terms: Terms, settings: Parameters, frame: Frame, noisy: list[int]
+        self, terms: Terms, settings: Parameters, frame: Frame, noisy: Wholes
     ) -> tuple[Solution, tuple[Floats, Floats]]:
         places, bits = Places.of(frame), int(settings["bits"])
         products, crossed = np.zeros((frame.size, frame.size)), np.zeros(frame.size)
         if frame.unit == "row" and frame.intercept:
             products[0, 0] = float(frame.rows or 0)
-        places.unpack([n / 4**bits for n in noisy], products, crossed)
+        places.unpack(np.asarray(noisy) / 4**bits, products, crossed)
         variances = self._variances(terms, settings, frame)
         return solve(frame, products, crossed, variances[0]), variances
 
     def _variances(self, terms: Terms, settings: Parameters, frame: Frame) -> tuple[Floats, Floats]:
         spreads = self.spreads(terms, settings)
-        known = {s: self.variance(s, int(settings["bits"])) for s in set(spreads)}
+        known = np.array([self.variance(s, int(settings["bits"])) for s in spreads.values])
         products, crossed = np.zeros((frame.size, frame.size)), np.zeros(frame.size)
-        Places.of(frame).unpack([known[s] for s in spreads], products, crossed)
+        Places.of(frame).unpack(known[spreads.kinds], products, crossed)
         return products, crossed
 
     def _law(
-        self, frame: Frame, solution: Solution, products: Floats, crossed: Floats
+        self,
+        frame: Frame,
+        solution: Solution,
+        factor: float,
+        products: Floats,
+        crossed: Floats,
     ) -> CoefficientLaw:
         size = frame.count + 1
         if solution.trimmed:
             return CoefficientLaw(self.noise, (UNKNOWN,) * size, (0.0,) * size)
         covariance = noise_covariance(solution.scaled, products, crossed)
-        shape = frame.transform() @ solution.inverse
-        deviations = np.sqrt(np.einsum("ij,jk,ik->i", shape, covariance, shape))
+        shape = frame.transform() @ solution.inverse * factor
+        deviations = spread_through(shape, covariance)
         bias = shape @ (solution.penalty * solution.scaled)
         return CoefficientLaw(self.noise, tuple(deviations.tolist()), tuple(bias.tolist()))
 
@@ -146,11 +175,10 @@ class MomentMechanism(Mechanism):
             return Prediction(None, None)
         products, at = found
         noise, crossed = self._variances(terms, settings, frame)
-        # For a logistic model the coefficients are twice those of the least squares.
         solution = solve(frame, products, products @ at, noise)
         covariance = noise_covariance(at, noise, crossed)
         factor = 2.0 if frame.logistic else 1.0
-        short = flattening(frame, products, factor * at)
+        short = flattening(frame, products, factor * at, like)
         return predicted(
             frame, solution.inverse, covariance, solution.penalty * at, factor, self, short
         )
@@ -167,6 +195,11 @@ def noise_covariance(at: Floats, products: Floats, crossed: Floats) -> Floats:
     covariance = products * np.outer(at, at)
     np.fill_diagonal(covariance, crossed + products @ at**2)
     return covariance
+
+
+def spread_through(shape: Floats, covariance: Floats) -> Floats:
+    """Return the standard deviations of shape·x for x of this covariance."""
+    return np.asarray(np.sqrt(np.sum((shape @ covariance) * shape, axis=1)))
 
 
 def typical_moments(frame: Frame, like: Dataset | None) -> tuple[Floats, Floats] | None:
@@ -189,11 +222,14 @@ def typical_moments(frame: Frame, like: Dataset | None) -> tuple[Floats, Floats]
     return np.diag(diagonal), np.full(frame.size, 1 / np.sqrt(frame.size))
 
 
-def flattening(frame: Frame, products: Floats, at: Floats) -> Floats:
-    """Return by how much the second-order logistic loss shortens coefficients, roughly.
+def flattening(frame: Frame, products: Floats, at: Floats, like: Dataset | None) -> Floats:
+    """Return by how much the second-order logistic loss shortens coefficients.
 
-    Over log-odds of variance s² the logistic curve is sqrt(1 + pi·s²/8) times flatter than at 0.
+    On a public stand-in it is the difference of the two fits. Without one, roughly: over log-odds
+    of variance s² the logistic curve is sqrt(1 + pi·s²/8) times flatter than at 0.
     """
+    if frame.logistic and isinstance(like, Table):
+        return np.asarray(fit_scaled_logistic(frame, like)[0] - at)
     if not frame.logistic or not frame.rows:
         return np.zeros(frame.size)
     start = int(frame.intercept)
@@ -210,14 +246,16 @@ def predicted(
     mechanism: Any,
     short: Floats | float = 0.0,
 ) -> Prediction:
-    """Return the error to expect: of coefficients in own units, and the mean of the scaled ones."""
-    scaled = factor * np.sqrt(np.diag(inverse @ covariance @ inverse))
+    """Return the error to expect: of coefficients in own units, and the mean of the scaled ones.
+
+    ``pull`` is what a penalty adds to the slope; ``short`` is what coefficients lose otherwise.
+    """
+    scaled = factor * spread_through(inverse, covariance)
     pulled = factor * np.abs(inverse @ pull)
     shape = frame.transform() @ inverse * factor
-    deviations = np.sqrt(np.einsum("ij,jk,ik->i", shape, covariance, shape))
-    law = CoefficientLaw(
-        mechanism.noise, tuple(deviations.tolist()), tuple((shape @ pull).tolist())
-    )
+    deviations = spread_through(shape, covariance)
+    bias = shape @ pull + frame.transform() @ np.broadcast_to(short, frame.size)
+    law = CoefficientLaw(mechanism.noise, tuple(deviations.tolist()), tuple(bias.tolist()))
     mean = float(np.mean(np.sqrt(scaled**2 * 2 / np.pi) + pulled + np.abs(short)))
     return Prediction(None, law, mean)
 

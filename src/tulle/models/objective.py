@@ -20,7 +20,7 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, whole_rows
-from tulle.models.fitting import in_own_units, minimise_logistic
+from tulle.models.fitting import fit_scaled_logistic, in_own_units, minimise_logistic
 from tulle.models.model import describe
 from tulle.models.moments import frame_for, predicted, typical_moments
 from tulle.models.queries import Logistic, Regression
@@ -168,16 +168,18 @@ class Objective(Mechanism):
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         frame = frame_for(terms)
-        found = typical_moments(frame, like)
-        if found is None:
-            return Prediction(None, None)
-        products, least = found
-        # Near zero the curvature is a quarter of the sums of products; twice the least squares.
-        at = 2 * least
+        if isinstance(like, Table):
+            at, curvature = fit_scaled_logistic(frame, like)
+        else:
+            found = typical_moments(frame, like)
+            if found is None:
+                return Prediction(None, None)
+            # Near zero the curvature is a quarter of the sums of products; twice the least squares.
+            at, curvature = 2 * found[1], found[0] / 4
         penalty = float(rational(settings["penalty"]))
         variance = self.deviation(float(rational(settings["spread"]))) ** 2
         output = self.deviation(float(rational(settings["output_spread"]))) ** 2
-        curvature = products / 4 + penalty * np.eye(frame.size)
+        curvature = curvature + penalty * np.eye(frame.size)
         # Noise on the minimiser is as noise on the slope, seen through the curvature.
         covariance = variance * np.eye(frame.size) + output * curvature @ curvature
         inverse: Floats = np.linalg.inv(curvature).astype(np.float64)

@@ -37,7 +37,8 @@ class ObjectiveGaussian(Objective):
 
     Error:
         Per coefficient about 2·sqrt(2·R·ln(4/delta)) / (epsilon·n·curvature) for a change, half of
-        that for coming or going, and a pull towards zero by the penalty. Without an interval.
+        that for coming or going, and a pull towards zero by the penalty. Without an interval; a
+        plan on a public stand-in predicts both parts.
 
     Reference:
         Kifer, Smith & Thakurta, Private convex empirical risk minimization, COLT 2012; Iyengar et

@@ -26,7 +26,6 @@ largest row is 2(d² + 2d). In the ball, |zz' - z'z'|_F <= sqrt(2)·r² gives an
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -36,6 +35,7 @@ import numpy.typing as npt
 from tulle.models.design import Frame
 
 Floats = npt.NDArray[np.float64]
+Kinds = npt.NDArray[np.int64]
 
 _UP = 1 + Fraction(1, 2**30)
 """Covers the rounding of eigenvalues and roots of at most 2000 x 2000 matrices."""
@@ -57,23 +57,36 @@ class Weights:
         return cls(Fraction(1), Fraction(2))
 
 
+def kind_weights(frame: Frame) -> tuple[Fraction, ...]:
+    """Return the weight of each kind of monomial: see :func:`pair_kinds` and `target_kinds`."""
+    weights = Weights.of(frame)
+    open_kinds = (weights.square, 2 * weights.square, weights.target)
+    return (*open_kinds, *(weight * frame.gamma for weight in open_kinds))
+
+
+def pair_kinds(frame: Frame) -> Kinds:
+    """Return the kind of each product (i, j): 0 a square, 1 a product; sensitive ones 3 more."""
+    hidden = np.array(hidden_places(frame))
+    return np.asarray(
+        np.where(np.eye(frame.size, dtype=bool), 0, 1) + 3 * (hidden[:, None] | hidden[None, :])
+    )
+
+
+def target_kinds(frame: Frame) -> Kinds:
+    """Return the kind of each product with the target: 2, or 5 when the feature is sensitive."""
+    return np.asarray(2 + 3 * np.array(hidden_places(frame)))
+
+
 def pair_weights(frame: Frame) -> list[list[Fraction]]:
     """Return the weight of each sum of products, (i, j) with i <= j, the intercept first."""
-    square = Weights.of(frame).square
-    hidden = hidden_places(frame)
-    squares = (square, square * frame.gamma)
-    products = (2 * square, 2 * square * frame.gamma)
-    return [
-        [(squares if i == j else products)[hidden[i] or hidden[j]] for j in range(frame.size)]
-        for i in range(frame.size)
-    ]
+    weights = kind_weights(frame)
+    return [[weights[kind] for kind in row] for row in pair_kinds(frame).tolist()]
 
 
 def target_weights(frame: Frame) -> list[Fraction]:
     """Return the weight of each sum of products with the target, the intercept first."""
-    return [
-        Weights.of(frame).target * (frame.gamma if hidden else 1) for hidden in hidden_places(frame)
-    ]
+    weights = kind_weights(frame)
+    return [weights[kind] for kind in target_kinds(frame).tolist()]
 
 
 def hidden_places(frame: Frame) -> list[bool]:
@@ -125,10 +138,10 @@ def _constants(frame: Frame) -> Fraction:
 
 
 def _box_coming(frame: Frame) -> Fraction:
-    every = Counter(target_weights(frame))
-    for place, row in enumerate(pair_weights(frame)):
-        every.update(row[place:])
-    return sum((weight * count for weight, count in every.items()), Fraction(0))
+    pairs = pair_kinds(frame)[np.triu_indices(frame.size)]
+    counts = np.bincount(np.concatenate((pairs, target_kinds(frame))), minlength=6).tolist()
+    weighted = (w * count for w, count in zip(kind_weights(frame), counts, strict=True))
+    return sum(weighted, Fraction(0))
 
 
 def _ball_coming(frame: Frame) -> Fraction:
@@ -142,11 +155,12 @@ def _ball_coming(frame: Frame) -> Fraction:
 def _ball_changing(frame: Frame) -> Fraction:
     matrix, _ = _matrices(frame)
     squared = float(frame.length_squared)
-    targets = np.array([float(w) for w in target_weights(frame)])[int(frame.intercept) :]
+    weights = np.array([float(w) for w in kind_weights(frame)])
+    targets = weights[target_kinds(frame)][int(frame.intercept) :]
     bound = float(np.linalg.norm(matrix)) * math.sqrt(2) * squared
     if frame.intercept:
         # |z - z'| <= 2r in the intercept's products, and the sum of targets moves by 2.
-        firsts = np.array([float(w) for w in pair_weights(frame)[0]])[1:]
+        firsts = weights[pair_kinds(frame)[0, 1:]]
         bound += float(np.linalg.norm(firsts)) * 2 * math.sqrt(squared)
         bound += 2 * float(Weights.of(frame).target)
     bound += float(np.linalg.norm(targets)) * 2 * math.sqrt(squared)
@@ -156,10 +170,11 @@ def _ball_changing(frame: Frame) -> Fraction:
 def _matrices(frame: Frame) -> tuple[Floats, Floats]:
     """Return W with a'Wa the weighted squares and products, and the weights linear in a."""
     start = int(frame.intercept)
-    pairs = np.array([[float(w) for w in row] for row in pair_weights(frame)])
+    weights = np.array([float(w) for w in kind_weights(frame)])
+    pairs = weights[pair_kinds(frame)]
     matrix = pairs[start:, start:] / 2
     matrix[np.diag_indices(frame.count)] *= 2
-    linear = np.array([float(w) for w in target_weights(frame)])[start:]
+    linear = weights[target_kinds(frame)][start:]
     if frame.intercept:
         linear = linear + pairs[0, 1:]
     return matrix, linear

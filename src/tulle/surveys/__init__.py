@@ -8,8 +8,9 @@ collector side uses arrays.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tulle.core.lazy import lazy
 
 if TYPE_CHECKING:
     from tulle.surveys.account import ClientAccount
@@ -41,7 +42,6 @@ _HOMES = {
     "bulk": ("Reports", "perturb"),
     "planner": ("DesignPlan", "plan_design"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ClientAccount",
@@ -67,12 +67,4 @@ __all__ = [
     "respond",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"tulle.surveys.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'tulle.surveys' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy(__name__, _HOMES)

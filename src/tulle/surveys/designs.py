@@ -95,6 +95,16 @@ class Design(ABC):
             raise InputError(f"A category is a number from 0 to {self.categories - 1}.")
 
 
+def other_json(design: Design, other: Fraction) -> dict[str, Any]:
+    """Return the form of a design that one probability, that of another answer, describes."""
+    return {
+        "design": design.name,
+        "categories": design.categories,
+        "other": fraction_text(other),
+        "epsilon": text(design.epsilon),
+    }
+
+
 class MatrixDesign(Design):
     """A design whose reports are categories again: a square matrix P[report, answer]."""
 
@@ -193,12 +203,7 @@ class RandomizedResponse(MatrixDesign):
         return float(self.other * (1 - self.other) / (self.same - self.other) ** 2)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "design": self.name,
-            "categories": self.categories,
-            "other": fraction_text(self.other),
-            "epsilon": text(self.epsilon),
-        }
+        return other_json(self, self.other)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, text
-from tulle.surveys.designs import PRECISION, Design, Draw, Report, fraction_text
+from tulle.surveys.designs import PRECISION, Design, Draw, Report, fraction_text, other_json
 from tulle.surveys.exact import checked_epsilon, round_up_to, shrunk
 
 _MOST_LISTED = 1 << 16
@@ -132,12 +132,7 @@ class UnaryEncoding(SupportDesign):
         return report
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "design": self.name,
-            "categories": self.categories,
-            "other": fraction_text(self.other),
-            "epsilon": text(self.epsilon),
-        }
+        return other_json(self, self.other)
 
 
 @dataclass(frozen=True)
