@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tulle.relations.annotations import Annotation, Participant, either, together
+import tulle
+from tulle.relations.annotations import ALWAYS, Annotation, Participant, either, together
 from tulle.relations.epigraph import Epigraph
 from tulle.relations.general import General
+from tulle.relations.queries import total
 from tulle.relations.relation import Relation
 from tulle.relations.truncation import ETA, LARGEST, Thresholds, least_level, truncate
 
@@ -174,3 +177,44 @@ def test_a_solver_that_misleads_costs_time_and_not_truth(monkeypatch: pytest.Mon
     misled = Epigraph(relation, eta=ETA)
     assert misled.value(1.0, GAP) == pytest.approx(expected[0], abs=2 * GAP)
     assert misled.decide(1, 0) == expected[1]
+
+
+@pytest.mark.parametrize(("reply", "patience"), [("none", 0), ("zeros", 200), ("nan", 0)])
+@given(relations, st.integers(0, 4))
+@settings(max_examples=10, deadline=None)
+def test_no_solver_is_needed_for_an_answer(
+    reply: str, patience: int, items: list[tuple[Annotation, float]], gone: int
+) -> None:
+    """Whether there is an answer must not depend on whether a solver finds it."""
+
+    def failing(cost, **given):
+        rows = 0 if given["A_ub"] is None else given["A_ub"].shape[0]
+        marginals = np.full(rows, np.nan if reply == "nan" else 0.0)
+        vector = None if reply == "none" else np.full(len(cost), marginals.sum())
+        return SimpleNamespace(x=vector, ineqlin=SimpleNamespace(marginals=marginals))
+
+    relation = fixed_names([*items, (Participant(0), 2.0), (ALWAYS, 1.5)])
+    for held in (relation, relation.without(gone)):
+        honest = Epigraph(held, eta=ETA)
+        expected = [honest.value(tau, GAP) for tau in TAUS], least_level(honest, GRID)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("scipy.optimize.linprog", failing)
+            # Without patience everything is left to exact arithmetic.
+            patch.setattr("tulle.relations.epigraph._PATIENCE", patience)
+            left = Epigraph(held, eta=ETA)
+            assert [left.value(tau, GAP) for tau in TAUS] == pytest.approx(expected[0], abs=GAP)
+            assert least_level(left, GRID) == expected[1]
+
+
+def test_a_release_goes_through_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(cost, **_):
+        return SimpleNamespace(x=None)
+
+    monkeypatch.setattr("scipy.optimize.linprog", failing)
+    people = [Participant(n) for n in range(6)]
+    notes = [((a | b) & (a | c), 3.0) for a, b, c in itertools.permutations(people, 3)]
+    relation = Relation.from_annotations(notes, normalise=False)
+    assert isinstance(truncate(relation), Epigraph)
+    for held in (relation, relation.without(0)):
+        r = tulle.release(held, total(), unit="participant", epsilon=1.0, mechanism="recursive")
+        assert r.value >= 0

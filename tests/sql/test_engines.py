@@ -58,6 +58,16 @@ RANGES = {"orders.price": (0, 2.5), "edge.w": (-1, None)}
 RANGED = "SELECT SUM(price * (w + 1)) FROM orders JOIN edge ON a = cust WHERE price < 2.5 OR w > -1"
 
 
+BIG = "CREATE TABLE big (who INTEGER, a INTEGER, s VARCHAR(9))"
+LARGEST = [(1, 2**31 - 1, "x"), (2, 3, "5")]
+OVERFLOWS = [
+    "SELECT SUM(a * a) FROM big",
+    "SELECT COUNT(*) FROM big WHERE a + 1 > 0 AND -a - 9 < 0",
+    "SELECT SUM(ABS(a - who) + a) FROM big",
+]
+"""Products, sums and differences that do not fit 32 bits."""
+
+
 def literal(value: Any) -> str:
     if value is None:
         return "NULL"
@@ -77,6 +87,9 @@ def fill_postgresql(url: str, rows: Rows) -> None:
         cursor.execute('DROP TABLE IF EXISTS "Odd Table"')
         cursor.execute('CREATE TABLE "Odd Table" ("Owner" text PRIMARY KEY, "select" integer)')
         cursor.execute("INSERT INTO \"Odd Table\" VALUES ('é', 3), ('B', -4)")
+        cursor.execute("DROP TABLE IF EXISTS big")
+        cursor.execute(BIG)
+        cursor.execute(f"INSERT INTO big VALUES {', '.join(map(str, LARGEST))}")
         cursor.execute("DROP TABLE IF EXISTS note")
         cursor.execute('CREATE TABLE note ("Of" text REFERENCES "Odd Table", x float8)')
         cursor.execute("INSERT INTO note VALUES ('é', 0.5), ('é', 'NaN'), ('B', '-Infinity')")
@@ -97,6 +110,10 @@ def test_postgresql_gives_the_same_relations(postgres_url: str) -> None:
     cut = Database.connect(postgres_url, owners=OWNERS, public=PUBLIC, ranges=RANGES)
     same(cut, connect(rows, RANGES), RANGED, None)
     cut.close()
+    for text in OVERFLOWS:
+        wide = Database.connect(postgres_url, owners={"big": "who"})
+        assert len(relation_of(wide, sql(text)).weights) == 2
+        wide.close()
     assert str(database.schema.owners["note"][0]) == 'Of -> "Odd Table"[Owner]'
     odd = gather_tuples(database, sql('SELECT SUM("select") FROM "Odd Table" WHERE "Owner" > \'\''))
     assert odd.names == (("person", "B"), ("person", "é"))
@@ -133,6 +150,14 @@ def test_spark_gives_the_same_relations(spark_session: Any, tmp_path: Any) -> No
     with pytest.raises(QueryError, match="secret has no owners"):
         relation_of(database, sql("SELECT COUNT(*) FROM secret"))
     database.close()
+    kinds = "who INT, a INT, s STRING"
+    spark_session.createDataFrame(LARGEST, kinds).createOrReplaceTempView("big")
+    wide = Database.connect(spark_session, owners={"big": "who"})
+    texts = ["SELECT COUNT(*) FROM big WHERE s = 5", "SELECT SUM(CAST(s AS INTEGER)) FROM big"]
+    for text in [*OVERFLOWS, *texts]:
+        # Who does not fit is left out, and nothing stops.
+        assert len(relation_of(wide, sql(text)).weights) == 1, text
+    wide.close()
     (tmp_path / "edge.csv").write_text("a,b\n1,2\n2,1\n")
     files = Database.connect("local[2]", tables={"arc": tmp_path / "edge.csv"}, owners={"arc": "a"})
     assert relation_of(files, sql("SELECT COUNT(*) FROM arc x, arc y")).total == 4

@@ -139,10 +139,13 @@ def test_whether_a_declaration_holds_does_not_show(monkeypatch: pytest.MonkeyPat
 
 def test_a_sum_that_cannot_be_negative_pays_once() -> None:
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE pay AS SELECT range AS who, 2.5 AS x FROM range(400)")
+    connection.execute(
+        "CREATE TABLE pay AS SELECT range AS who, range % 40 AS shop, 2.5 AS x FROM range(400)"
+    )
     question = sql("SELECT SUM(x) FROM pay")
-    plain = Database.connect(connection, owners={"pay": "who"})
-    declared = Database.connect(connection, owners={"pay": "who"}, ranges={"pay.x": (0, math.inf)})
+    owners = {"pay": ["person: who", "shop: shop"]}
+    plain = Database.connect(connection, owners=owners)
+    declared = Database.connect(connection, owners=owners, ranges={"pay.x": (0, math.inf)})
     one = tulle.release(declared, question, unit="participant", epsilon=1)
     both = tulle.release(plain, question, unit="participant", epsilon=1)
     assert len(one.parameters["thresholds"]) == 1
@@ -158,6 +161,13 @@ def test_a_sum_that_cannot_be_negative_pays_once() -> None:
     like = plan_for(plain, question, unit="participant", epsilon=1, like=plain)
     better = plan_for(declared, question, unit="participant", epsilon=1, like=declared)
     assert better.half_width(0.95) < like.half_width(0.95)
+    # What one owner adds is one number, whatever its signs: nothing has to be paid for twice.
+    single = Database.connect(connection, owners={"pay": "who"})
+    net = tulle.release(single, question, unit="participant", epsilon=1)
+    price = [rational(net.parameters[name]) for name in ("epsilon_select", "epsilon_answer")]
+    assert sum(price) == 1
+    with pytest.raises(tulle.TulleError, match="no interval"):
+        net.interval(0.9)
 
 
 def test_ranges_in_toml_and_bad_ranges(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import tulle
 from tulle.graphs.generators import social_network
 from tulle.relations.recursive import REACH, THETA
+from tulle.sql.mechanisms import ALONE_REACH
 from tulle.sql.mechanisms import REACH as NEAR
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
@@ -129,10 +130,10 @@ def test_thresholds_start_where_public_facts_say(friends: Any) -> None:
     }
     # One row adds at most this; a quotient's or an undeclared column's size is not known.
     assert list(found.values()) == [
-        (1.0, NEAR),
-        (THETA, NEAR),
-        (1000.0, NEAR),
-        (THETA, NEAR),
+        (1.0, ALONE_REACH),
+        (THETA, ALONE_REACH),
+        (1000.0, ALONE_REACH),
+        (THETA, ALONE_REACH),
         (1.0, NEAR),
         (THETA, REACH),
         (THETA, REACH),
@@ -152,3 +153,104 @@ def test_a_plain_count_is_accurate() -> None:
     ]
     # Everyone has one row: noise of two rows over three quarters of epsilon, or a little more.
     assert np.median(errors) < 8
+
+
+SHOP = """
+    CREATE TABLE customer (id INTEGER, city VARCHAR);
+    CREATE TABLE orders (number INTEGER, customer INTEGER, status VARCHAR);
+    CREATE TABLE line (orders INTEGER, part INTEGER, price DECIMAL(10, 2));
+    CREATE TABLE city (name VARCHAR, country VARCHAR);
+    INSERT INTO customer SELECT range, 'c' || range % 5 FROM range(200);
+    INSERT INTO orders SELECT range, range // 4, ['a', 'b', 'c'][range % 3 + 1] FROM range(800);
+    INSERT INTO line SELECT range // 2, range % 7, range % 10 - 3 FROM range(1600);
+    INSERT INTO city SELECT 'c' || range, 'no' FROM range(5);
+"""
+OWNERS = {
+    "customer": "id",
+    "orders": "customer",
+    "line": "orders -> orders[number]",
+}
+
+
+@pytest.fixture(scope="module")
+def shop() -> Any:
+    connection = duckdb.connect()
+    connection.execute(SHOP)
+    return tulle.Database.connect(connection, owners=OWNERS, public=["city"])
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("SELECT COUNT(*) FROM orders", True),
+        ("SELECT COUNT(*) FROM customer JOIN city ON city = name", True),
+        ("SELECT COUNT(*) FROM customer JOIN orders ON id = customer", True),
+        ("SELECT COUNT(*) FROM orders JOIN line ON line.orders = number", True),
+        (
+            "SELECT SUM(price) FROM line, orders, customer WHERE orders = number AND customer = id",
+            True,
+        ),
+        ("SELECT COUNT(*) FROM line x JOIN line y ON x.orders = y.orders", True),
+        ("SELECT COUNT(*) FROM orders x JOIN orders y ON x.customer = y.customer", True),
+        ("SELECT COUNT(*) FROM (SELECT status FROM orders) s", True),
+        # Some other order may be compared with, or none.
+        ("SELECT COUNT(*) FROM orders JOIN line ON part = number", False),
+        ("SELECT COUNT(*) FROM orders JOIN line ON line.orders = number OR part = 3", False),
+        ("SELECT COUNT(*) FROM orders JOIN line ON line.orders <= number", False),
+        ("SELECT COUNT(*) FROM orders x, orders y", False),
+        ("SELECT COUNT(*) FROM orders x JOIN orders y ON x.status = y.status", False),
+        ("SELECT COUNT(*) FROM customer WHERE id IN (SELECT customer FROM orders)", False),
+        ("SELECT COUNT(DISTINCT status) FROM orders", False),
+        ("SELECT COUNT(*) FROM city", False),
+    ],
+)
+def test_the_schema_says_which_rows_are_about_one_participant(
+    shop: Any, text: str, alone: bool
+) -> None:
+    facts = shop.facts(shop.check_unit("participant"))
+    assert tulle.sql(text).bound_to(facts).alone is alone
+    r = tulle.release(shop, tulle.sql(text), unit="participant", epsilon=1.0)
+    assert r.parameters["alone"] is alone
+    assert np.isfinite(r.value)
+
+
+def test_groups_of_single_owners_share_one_threshold_and_all_of_epsilon(shop: Any) -> None:
+    question = tulle.sql(
+        "SELECT status, COUNT(*) FROM orders JOIN line ON line.orders = number GROUP BY status",
+        groups={"status": ["a", "b", "c", "none"]},
+    )
+    truth = question.truth(shop)
+    errors, covered = [], 0
+    for _ in range(40):
+        r = tulle.release(shop, question, unit="participant", epsilon=1.0)
+        spent = [r.parameters["epsilon_select"], r.parameters["epsilon_answer"]]
+        assert sum(map(tulle.core.exact.rational, spent)) == 1
+        assert len(r.parameters["thresholds"]) == 1
+        errors.append(np.abs(r.value - truth).max())
+        covered += bool(np.all(r.interval(0.9)[0] <= truth))
+    # Eight rows of each: a noise scale of about twenty, for each of four groups.
+    assert np.median(errors) < 80
+    assert covered >= 28
+
+
+def test_a_doubled_key_costs_accuracy_and_no_privacy() -> None:
+    connection = duckdb.connect()
+    connection.execute(SHOP)
+    connection.execute("INSERT INTO orders SELECT 0, range, 'a' FROM range(200)")
+    doubled = tulle.Database.connect(connection, owners=OWNERS, public=["city"])
+    question = tulle.sql("SELECT COUNT(*) FROM orders JOIN line ON line.orders = number")
+    from tulle.relations.owned import Owned
+    from tulle.sql.queries import gather_tuples
+
+    gathered = gather_tuples(doubled, question)
+    whole = Owned(gathered.relations, signed=False)
+    assert whole.clipped(1e9)[0] < question.truth(doubled)
+    # Whoever leaves takes their own along, and changes nobody else's.
+    for name in (3, 150):
+        place = gathered.names.index(("participant", name))
+        less = Owned(
+            gather_tuples(doubled.without("participant", name), question).relations, signed=False
+        )
+        rest = np.delete(whole.loads, place)
+        assert np.sort(less.loads).tolist() == np.sort(rest).tolist()
+        assert whole.clipped(3.0)[0] - less.clipped(3.0)[0] <= 3.0

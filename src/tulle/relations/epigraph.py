@@ -5,31 +5,44 @@ Every part of an expression gets a variable v between 0 and 1 that lies above it
 down to the relaxation, since that is convex. What a participant bears of a tuple is written in the
 same way (:meth:`tulle.relations.annotations.Annotation.bear`). Values are certified here and not
 taken from the solver: any presence of participants gives one bound by evaluating the relaxation,
-and any multipliers y >= 0 give the other, as all variables lie between 0 and 1.
+and any multipliers y >= 0 give the other, as all variables lie between 0 and 1. Where no solver's
+vectors certify, a first-order method goes on, and where the answer is within rounding of a tie
+exact arithmetic decides. So it depends on the data how long an answer takes, and not whether there
+is one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
-from tulle.core.errors import TulleError
 from tulle.core.exact import Number
 from tulle.core.progress import report
 from tulle.relations.annotations import Annotation, Constant, Either, Participant, Together
+from tulle.relations.epigraph_patient import Patient
+from tulle.relations.packing.exact import Row, climb
 from tulle.relations.relation import Relation
 
 Array = npt.NDArray[Any]
+Bounds = list[tuple[dict[int, float], float]]
+"""Rows of a linear program: coefficients by variable, and what their sum is at most."""
 
 _ROUNDING = 1e-9
 """Relative margin on every certificate: far above what summing in doubles can lose."""
 
 _WAYS = (("highs", True), ("highs-ds", False), ("highs-ipm", False), ("highs-ipm", True))
 """Solvers, and whether they may presolve, tried in turn until a certificate holds."""
+
+_CHECK = 200
+_PATIENCE = 200
+"""How many steps of the first-order method go from one certificate to the next, and how many
+certificates there are before exact arithmetic begins."""
 
 _MOST = 1e6
 """Weights are cut at this many thresholds."""
@@ -43,7 +56,7 @@ class Epigraph:
         self.count = relation.count
         # Everything below is in units of the threshold, where solvers are at their best.
         self.tuples = [(note, height) for note, height in relation.annotations() if height > 0]
-        self.rows: list[tuple[dict[int, float], float]] = []
+        self.rows: Bounds = []
         self.size = relation.count
         self.places = [self._add(note) for note, _ in self.tuples]
         self.borne: list[tuple[int, int, int | float]] | None = None
@@ -117,8 +130,7 @@ class Epigraph:
                 cost[place] += height
         notes = [note for note, _ in self.tuples]
         lower, upper = 0.0, math.inf
-        for way in _WAYS:
-            presence, bound = self._solve(cost, [], way)
+        for presence, bound in self._attempts(cost, []):
             lower = max(lower, bound + fixed)
             kept = [h * float(note.relax(presence)) for note, h in zip(notes, heights, strict=True)]
             total = math.fsum(kept) + math.fsum(1.0 - presence)
@@ -126,7 +138,7 @@ class Epigraph:
             report("truncating", tau * lower, tau * upper, gap)
             if upper - lower <= gap / tau:
                 return tau * (lower + (upper - lower) / 2)
-        raise TulleError("A linear program could not be certified; nothing was released.")
+        return tau * float(self._exact_value(heights))
 
     def estimate(self, tau: float) -> float | None:
         """Return None: every decision starts anew."""
@@ -143,18 +155,54 @@ class Epigraph:
         loads = self._load_rows(heights)
         cost = np.zeros(self.size)
         cost[: self.count] = -1.0
-        for way in _WAYS:
-            presence, lower = self._solve(cost, loads, way)
+        for presence, lower in self._attempts(cost, loads):
             if lower + self.count > target * (1 + _ROUNDING):
                 return False
-            for margin in (0.0, 1e-9, 1e-7, 1e-5):
-                kept = np.clip(presence - margin, 0.0, 1.0)
-                fits = self._largest_load(kept, heights) * (1 + _ROUNDING) <= 1.0
-                if fits and math.fsum(1.0 - kept) * (1 + _ROUNDING) <= target:
-                    return True
-        raise TulleError("A linear program could not be certified; nothing was released.")
+            kept = self._fitting(presence, heights)
+            if math.fsum(1.0 - kept) * (1 + _ROUNDING) <= target:
+                return True
+        goal = level + self.eta
+        return self._least([*self.rows, *loads], {}, goal) <= goal
 
-    def _load_rows(self, heights: list[float]) -> list[tuple[dict[int, float], float]]:
+    def _exact_value(self, heights: list[float]) -> Fraction:
+        """Return X in units of the threshold, in exact arithmetic."""
+        rows, fixed = list(self.rows), Fraction(0)
+        costs: dict[int, Fraction] = {}
+        for index, (place, height) in enumerate(zip(self.places, heights, strict=True)):
+            if isinstance(place, float):
+                fixed += Fraction(place) * Fraction(height)
+                continue
+            if place < self.count:
+                # A variable of its own, so that only these have a cost besides deletions.
+                rows.append(({place: 1.0, self.size + index: -1.0}, 0.0))
+                place = self.size + index
+            costs[place] = costs.get(place, Fraction(0)) + Fraction(height)
+        return fixed + self._least(rows, costs, None)
+
+    def _least(self, rows: Bounds, costs: dict[int, Fraction], target: Fraction | None) -> Fraction:
+        """Return the least sum of deletions and costs, or some number above ``target``; exactly.
+
+        In deletions, 1 - presence, every cost is at least zero: the dual is feasible at zero, and
+        the simplex method in fractions ends by Bland's rule. No variable but deletions needs its
+        upper end of 1, as lowering it to the relaxation keeps every row.
+        """
+        duals: dict[int, Row] = {person: {} for person in range(self.count)}
+        objective: Row = {}
+        for index, (row, room) in enumerate(rows):
+            side = -Fraction(room)
+            for place, entry in row.items():
+                exact = Fraction(entry)
+                if place < self.count:
+                    side += exact
+                duals.setdefault(place, {})[index] = exact if place < self.count else -exact
+            objective[index] = side
+        for person in range(self.count):
+            duals[person][len(rows) + person] = Fraction(-1)
+            objective[len(rows) + person] = Fraction(-1)
+        sides = [Fraction(1) if p < self.count else costs.get(p, Fraction(0)) for p in duals]
+        return climb(list(duals.values()), sides, objective, target)
+
+    def _load_rows(self, heights: list[float]) -> Bounds:
         if self.borne is None:
             self.borne = [
                 (index, int(name), self._add_borne(note, int(name)))
@@ -170,43 +218,67 @@ class Epigraph:
                 row[place] = row.get(place, 0.0) + heights[index]
         return list(rows.values())
 
-    def _largest_load(self, presence: Array, heights: list[float]) -> float:
-        loads: dict[Any, float] = {}
+    def _fitting(self, presence: Array, heights: list[float]) -> Array:
+        """Return presences at which nobody bears more than the threshold, near to those given.
+
+        What p bears is convex in p's own presence, zero without p, and not raised by lowering
+        anyone's: so those who bear too much are each lowered by their own excess.
+        """
+        loads = np.zeros(self.count)
         for (note, _), height in zip(self.tuples, heights, strict=True):
             for name in note.participants():
-                level = float(note.bear(name, presence)) * height
-                loads[name] = loads.get(name, 0.0) + level
-        return max(loads.values(), default=0.0)
+                loads[name] += float(note.bear(name, presence)) * height
+        loads *= 1.0 + _ROUNDING
+        # A load within the rounding of its bound may be left: the exact one is not above it.
+        return np.where(
+            loads > 1.0, presence / np.maximum(loads, 1.0) * (1.0 - _ROUNDING), presence
+        )
 
-    def _solve(
-        self, cost: Array, extra: list[tuple[dict[int, float], float]], way: tuple[str, bool]
-    ) -> tuple[Array, float]:
-        """Minimise cost over the rows; return the presences and a certified lower bound."""
-        from scipy.optimize import linprog
+    def _attempts(self, cost: Array, extra: Bounds) -> Iterator[tuple[Array, float]]:
+        """Yield presences and certified lower bounds: of every solver, then of the patient one."""
+        for way in _WAYS:
+            yield self._solve(cost, extra, way)
+        matrix, room = self._program(extra)
+        run = Patient(cost, matrix, room)
+        for _ in range(_PATIENCE):
+            variables, prices = run.advance(_CHECK)
+            yield variables[: self.count], _bound(cost, matrix, room, prices)
+
+    def _program(self, extra: Bounds) -> tuple[Any, Array]:
+        """Return all rows as a matrix and its right-hand side."""
         from scipy.sparse import csr_array
 
         rows = [*self.rows, *extra]
-        if self.size == 0:
-            return np.zeros(0), 0.0
         places = [(r, c, v) for r, (row, _) in enumerate(rows) for c, v in row.items()]
         index, columns, values = zip(*places, strict=True) if places else ((), (), ())
         matrix = csr_array((values, (index, columns)), shape=(len(rows), self.size))
-        room = np.array([bound for _, bound in rows])
+        return matrix, np.array([bound for _, bound in rows])
+
+    def _solve(self, cost: Array, extra: Bounds, way: tuple[str, bool]) -> tuple[Array, float]:
+        """Minimise cost over the rows; return the presences and a certified lower bound."""
+        from scipy.optimize import linprog
+
+        if self.size == 0:
+            return np.zeros(0), 0.0
+        matrix, room = self._program(extra)
         found = linprog(
             cost,
-            A_ub=matrix if len(rows) else None,
-            b_ub=room if len(rows) else None,
+            A_ub=matrix if len(room) else None,
+            b_ub=room if len(room) else None,
             bounds=(0.0, 1.0),
             method=way[0],
             options={"presolve": way[1]},
         )
         if found.x is None:
             # The bounds that hold without any solution: everyone stays, and no multipliers.
-            return np.ones(self.count), float(np.minimum(cost, 0.0).sum())
-        presence = np.clip(found.x[: self.count], 0.0, 1.0)
-        if not len(rows):
-            return presence, float(np.minimum(cost, 0.0).sum())
-        prices = np.maximum(-found.ineqlin.marginals, 0.0)
-        reduced = np.minimum(cost + matrix.T @ prices, 0.0)
-        parts = np.concatenate([-room * prices, reduced])
-        return presence, math.fsum(parts) - _ROUNDING * math.fsum(np.abs(parts))
+            return np.ones(self.count), _bound(cost, matrix, room, np.zeros(len(room)))
+        presence = np.clip(np.nan_to_num(found.x[: self.count]), 0.0, 1.0)
+        prices = -found.ineqlin.marginals if len(room) else np.zeros(0)
+        return presence, _bound(cost, matrix, room, np.maximum(np.nan_to_num(prices), 0.0))
+
+
+def _bound(cost: Array, matrix: Any, room: Array, prices: Array) -> float:
+    """Return a number certainly not above the least cost, from multipliers of at least zero."""
+    reduced = np.minimum(cost + matrix.T @ prices, 0.0)
+    parts = np.concatenate([-room * prices, reduced])
+    return math.fsum(parts) - _ROUNDING * math.fsum(np.abs(parts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,11 +31,20 @@ START = 1 / 30
 """The very first threshold, as a part of theta: where contributions are small, few levels lead down
 to them. It costs next to nothing where they are large."""
 
-BETA = 0.07
-"""Thresholds are this far apart in logarithm at epsilon = 1 and above, closer below."""
+BETA = 0.065
+BEND = 0.7
+"""Thresholds are BETA·epsilon^BEND apart in logarithm. The level's noise has a scale of four over
+epsilon or so, and the participants who stick out of the threshold found number about as many as the
+levels to it: with a small epsilon steps must be short, with a large one they can be long."""
+
+FARTHEST = 0.35
+"""No two thresholds are further apart than this in logarithm, whatever epsilon is."""
 
 REACH = 8.0
 """The threshold found is raised by this factor: it is where some participants must be deleted."""
+
+STRETCH = 1 / 8
+"""Below epsilon = 1 the reach is divided by this power of epsilon: the threshold found varies."""
 
 
 class TruncationMechanism(Mechanism):
@@ -114,18 +122,28 @@ class Recursive(TruncationMechanism):
     options: ClassVar[tuple[str, ...]] = ("theta", "beta", "start", "reach", "selection_share")
 
     def usual_reach(self, query: Query) -> float:
-        """Return the reach when nobody names one; the question is all it may depend on."""
+        """Return the reach at epsilon = 1 when nobody names one; it follows from the question."""
         return REACH
+
+    def usual_share(self, query: Query) -> Fraction:
+        """Return the part of epsilon for the threshold when nobody names it."""
+        return SELECTION_SHARE
+
+    def sides(self, query: Query) -> int:
+        """Return how many parts are released, each at an equal part of epsilon."""
+        return 2 if self.signed(query) else 1
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         share = validate.probability(
-            selection_share=options.get("selection_share", SELECTION_SHARE)
+            selection_share=options.get("selection_share", self.usual_share(terms.query))
         )
-        epsilon = terms.epsilon / (2 if self.signed(terms.query) else 1)
-        default = max(BETA * min(1.0, math.sqrt(float(epsilon))), 1e-4)
-        beta = float(validate.positive(beta=options.get("beta", default)))
+        epsilon = terms.epsilon / self.sides(terms.query)
+        size = min(max(float(epsilon), 1e-9), 1e9)
+        near = min(max(BETA * size**BEND, 1e-4), FARTHEST)
+        far = self.usual_reach(terms.query) * max(1.0, size**-STRETCH)
+        beta = float(validate.positive(beta=options.get("beta", near)))
         theta = float(validate.positive(theta=options.get("theta", THETA)))
-        reach = float(validate.positive(reach=options.get("reach", self.usual_reach(terms.query))))
+        reach = float(validate.positive(reach=options.get("reach", far)))
         start = float(
             validate.positive(start=options.get("start", 1 if "theta" in options else START))
         )

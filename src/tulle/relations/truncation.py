@@ -68,17 +68,21 @@ ETA = "0.3183"
 """D(tau) is compared with j + eta: a fixed place between whole numbers, where ties are rare."""
 
 
-class Truncation(Protocol):
-    """Both numbers of one relation with weights of at least zero."""
+class Decider(Protocol):
+    """A number D(tau) that one participant moves by at most one, compared with levels."""
 
     def decide(self, tau: float, level: int) -> bool:
         """Say whether D(tau) is at most level + eta."""
 
-    def value(self, tau: float, gap: float) -> float:
-        """Return a number within gap of X(tau)."""
-
     def estimate(self, tau: float) -> float | None:
         """Return a guess at D(tau) from what is known so far, if there is one."""
+
+
+class Truncation(Decider, Protocol):
+    """Both numbers of one relation with weights of at least zero."""
+
+    def value(self, tau: float, gap: float) -> float:
+        """Return a number within gap of X(tau)."""
 
     def ceiling(self, tau: float) -> float:
         """Return a number that X(tau) is certainly not above, at the cost of one look."""
@@ -116,7 +120,7 @@ class _Packing:
 
 def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
     """Return the two numbers of a relation whose weights are not negative. Custodian side."""
-    weights = _within_reach(relation.weights)
+    weights = within_reach(relation.weights)
     if relation.is_conjunctive:
         problem = PackingProblem(relation.offsets, relation.participants, weights, relation.count)
         return _Packing(problem, DeletionOracle(problem, eta=eta))
@@ -128,7 +132,8 @@ def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
     return Epigraph(relation, eta=eta)
 
 
-def _within_reach(weights: Array) -> Array:
+def within_reach(weights: Array) -> Array:
+    """Return weights cut at LARGEST, and zero below SMALLEST."""
     cut = np.minimum(weights, LARGEST)
     return np.where(cut < SMALLEST, 0.0, cut)
 
@@ -148,12 +153,12 @@ def _ways_problem(relation: Relation, weights: Array) -> WaysProblem | None:
         np.concatenate([np.arange(len(weights) + 1), starts]),
         np.concatenate([relation.offsets, sizes]),
         np.concatenate([relation.participants, np.fromiter(chain.from_iterable(listed), np.int32)]),
-        np.concatenate([weights, _within_reach(np.array([h for _, h in relation.general]))]),
+        np.concatenate([weights, within_reach(np.array([h for _, h in relation.general]))]),
         relation.count,
     )
 
 
-def least_level(truncation: Truncation, thresholds: Thresholds) -> int:
+def least_level(truncation: Decider, thresholds: Thresholds) -> int:
     """Return the least j >= 0 with D(threshold of j) <= j + eta.
 
     One participant moves it by at most one: joining raises D by at most one, which the next j
@@ -178,7 +183,7 @@ def least_level(truncation: Truncation, thresholds: Thresholds) -> int:
     return high
 
 
-def _crossing(truncation: Truncation, thresholds: Thresholds, low: int, high: int) -> int:
+def _crossing(truncation: Decider, thresholds: Thresholds, low: int, high: int) -> int:
     """Return where in (low, high) the estimate of D meets j, or the middle without estimates."""
     while high - low > 2:
         middle = (low + high) // 2

@@ -40,6 +40,8 @@ class SqlQuery(Query):
     """The most that one row adds, as far as declared ranges say; see :meth:`bound_to`."""
     linked: bool = False
     """Whether rows link participants of one kind with each other; see :meth:`bound_to`."""
+    alone: bool = False
+    """Whether each row is about one participant alone; see :meth:`bound_to`."""
     name: ClassVar[str] = "sql"
     kind: ClassVar[str] = "database"
 
@@ -76,7 +78,7 @@ class SqlQuery(Query):
         from tulle.sql.schema import Schema
 
         found = self.rewrite(Schema.from_json(facts))
-        bound = replace(self, term=found.term, linked=found.linked)
+        bound = replace(self, term=found.term, linked=found.linked, alone=found.alone)
         return replace(bound, positive=not found.signed) if isinstance(bound, SqlSum) else bound
 
     def truth(self, dataset: Database) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.sql.aggregate import Aggregate, Groups, find_aggregate, group_expressions, group_number
+from tulle.sql.alone import needs_one
 from tulle.sql.catalogue import RESERVED
 from tulle.sql.forms import Form, Namer, Slot, alias, column, ranked, select, source_of
 from tulle.sql.names import Named
@@ -17,6 +18,7 @@ from tulle.sql.owned import Gone
 from tulle.sql.ranges import Range
 from tulle.sql.rows import Rewriter
 from tulle.sql.schema import HERE, Schema
+from tulle.sql.unfailing import may_overflow_when_added, unfailing
 
 GROUP = f"{RESERVED}_group"
 TUPLE = f"{RESERVED}_tuple"
@@ -26,7 +28,8 @@ ABOVE = f"{RESERVED}_above"
 BELOW = f"{RESERVED}_below"
 OWNER = f"{RESERVED}_owner"
 
-_LARGEST = "1.7976931348623157E308"
+_LARGEST = "1E240"
+"""Larger numbers weigh nothing, so that no engine's sum of doubles overflows."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Rewritten:
     """The most that one row adds, by the same; infinite when nothing says so."""
     linked: bool
     """Whether rows link participants of one kind with each other, as in a network."""
+    alone: bool
+    """Whether each row needs one participant alone, but where a key on a path is not unique."""
 
 
 def rewrite(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None) -> Rewritten:
@@ -77,13 +82,14 @@ def rewrite(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None)
     for _, values in groups:
         size *= len(values)
     return Rewritten(
-        query.sql(dialect=schema.dialect, pretty=True),
+        unfailing(query, schema.dialect).sql(dialect=schema.dialect, pretty=True),
         tuple(slots),
         form.keys is not None,
         size,
         weights.low < 0,
         max(abs(weights.low), abs(weights.high)),
         _links_alike(named, schema),
+        form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema))),
     )
 
 
@@ -117,6 +123,8 @@ def _merge_tuples(
         sums = [alias(_double(exp.Count(this=exp.Star(), big_int=True)), ABOVE)]
     else:
         weight = column(WEIGHT, name)
+        if may_overflow_when_added(aggregate.arguments[0]):
+            weight = _double(weight)
         # Infinities and NaN, which engines order after all numbers, weigh nothing.
         above = exp.and_(exp.GT(this=weight, expression=_zero()), _at_most(weight))
         below = exp.and_(exp.LT(this=weight, expression=_zero()), _at_least(weight))

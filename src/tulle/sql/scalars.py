@@ -115,7 +115,8 @@ def guard(tree: Any) -> Any:
                 )
             return node
         if type(node) is exp.Cast and node.this.find(exp.Column):
-            return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy())
+            # Without "safe", what is written for Spark is a cast that fails.
+            return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True)
         return node
 
     return tree.copy().transform(safe)

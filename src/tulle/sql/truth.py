@@ -14,6 +14,7 @@ from tulle.sql.forms import alias, column, select, source_of
 from tulle.sql.names import Named
 from tulle.sql.owned import Gone, identifier, owned_rows, values_of
 from tulle.sql.schema import Schema
+from tulle.sql.unfailing import unfailing
 
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine
@@ -23,7 +24,8 @@ def true_answer(
     engine: Engine, tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None
 ) -> int | float | npt.NDArray[Any]:
     """Return the exact answer: one number, or one for each group."""
-    statement = true_statement(tree, groups, schema, gone).sql(dialect=schema.dialect)
+    written = unfailing(true_statement(tree, groups, schema, gone), schema.dialect)
+    statement = written.sql(dialect=schema.dialect)
     engine.check(statement)
     found = engine.fetch(statement).to_pydict()
     size = 1

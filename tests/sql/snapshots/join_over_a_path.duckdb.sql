@@ -5,7 +5,7 @@ SELECT
   CAST(SUM(
     CASE
       WHEN "__tulle_12"."__tulle_weight" > 0
-      AND "__tulle_12"."__tulle_weight" <= CAST(1.7976931348623157E308 AS DOUBLE)
+      AND "__tulle_12"."__tulle_weight" <= CAST(1E240 AS DOUBLE)
       THEN "__tulle_12"."__tulle_weight"
       ELSE 0
     END
@@ -13,7 +13,7 @@ SELECT
   CAST(SUM(
     CASE
       WHEN "__tulle_12"."__tulle_weight" < 0
-      AND "__tulle_12"."__tulle_weight" >= CAST(-1.7976931348623157E+308 AS DOUBLE)
+      AND "__tulle_12"."__tulle_weight" >= CAST(-1E+240 AS DOUBLE)
       THEN "__tulle_12"."__tulle_weight"
       ELSE 0
     END
@@ -26,7 +26,7 @@ FROM (
     "__tulle_7"."__tulle_6" AS "__tulle_10"
   FROM (
     SELECT
-      "_1"."l_price" / NULLIF("_1"."l_tax", 0) AS "__tulle_weight",
+      TRY("_1"."l_price" / NULLIF("_1"."l_tax", 0)) AS "__tulle_weight",
       "_0"."__tulle_1" AS "__tulle_4",
       "_1"."__tulle_2" AS "__tulle_5",
       "_1"."__tulle_3" AS "__tulle_6"
@@ -56,7 +56,7 @@ FROM (
     WHERE
       "_1"."l_orderkey" = "_0"."o_orderkey"
       AND NOT (
-        "_1"."l_price" / NULLIF("_1"."l_tax", 0)
+        TRY("_1"."l_price" / NULLIF("_1"."l_tax", 0))
       ) IS NULL
   ) AS "__tulle_7"
 ) AS "__tulle_12"

@@ -5,7 +5,7 @@ SELECT
   CAST(SUM(
     CASE
       WHEN "__tulle_12"."__tulle_weight" > 0
-      AND "__tulle_12"."__tulle_weight" <= CAST(1.7976931348623157E308 AS DOUBLE PRECISION)
+      AND "__tulle_12"."__tulle_weight" <= CAST(1E240 AS DOUBLE PRECISION)
       THEN "__tulle_12"."__tulle_weight"
       ELSE 0
     END
@@ -13,7 +13,7 @@ SELECT
   CAST(SUM(
     CASE
       WHEN "__tulle_12"."__tulle_weight" < 0
-      AND "__tulle_12"."__tulle_weight" >= CAST(-1.7976931348623157E+308 AS DOUBLE PRECISION)
+      AND "__tulle_12"."__tulle_weight" >= CAST(-1E+240 AS DOUBLE PRECISION)
       THEN "__tulle_12"."__tulle_weight"
       ELSE 0
     END
