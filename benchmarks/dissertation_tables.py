@@ -1,100 +1,113 @@
 """Tables 10 to 13 of Wang's dissertation, remade with budgets that hold.
 
-Original graph, then `1k`, `2k`, `kronecker` and `auto` at epsilon 0.2, 2, 20 and 200, one graph
-each (DISSERTATION_REPEATS for a mean of more): n, m, mean degree d, assortativity r, average
-clustering C, mean distance l, largest distance l_max, largest eigenvalue, triangles, transitivity
-t, modularity Q.
+Original graph, then `1k`, `2k`, `kronecker` and `auto` at epsilon 0.2, 2, 20 and 200, the mean of
+a few graphs each. Writes what ``docs/dissertation.md`` shows, beside the printed figures and why
+they differ.
 
-Why the figures differ from the printed ones:
-
-* The printed DP-1K noises a histogram that ends at the true largest degree and lets the number of
-  nodes grow with the noise. Here the grid is public and n is kept, so n is always right and small
-  epsilon no longer makes graphs of twice the size.
-* The printed DP-2K noises only the cells that are occupied, with a sensitivity that knows removed
-  edges only, and calls an (epsilon, delta) result (epsilon, 0). Here degrees are classed on a
-  public grid, every class gets noise for additions and removals, and epsilon is pure. Graphs keep
-  their scale at every epsilon, where the printed ones have up to 1.7 million edge ends (GC at 2);
-  in exchange the joint degrees are coarser, which shows at epsilon 200.
-* The printed SKG has no privacy at all and only powers of two; here its moments are private and n
-  is any number.
-* `auto` did not exist: it is the only one that keeps triangles and clustering.
-* Two Enron cores stand in for the 148 nodes of the dissertation, which are not public as such.
+All models are measured, unless ``DISSERTATION_MODELS`` names some of them (``auto,2k``): figures of
+the others are then kept from the run before. Results are written after each cell.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
-from tulle.metrics import Portrait
+from tulle.graphs.kernels import degrees, triangles_per_node
+from tulle.metrics import assortativity, louvain, measure_distances, modularity
+from tulle.metrics.portrait import leading
+from tulle.noise import SeededSource
 
-TABLES = {
-    "Table 10, GC": "ca-GrQc",
-    "Table 11, AS20": "as20000102",
-    "Table 12, Enron core (stand-in)": "enron-core-igraph",
-    "Table 12, Enron core (second stand-in)": "enron-core-simplices",
-    "Table 13, Polbooks": "polbooks",
-}
+GRAPHS = ("ca-GrQc", "as20000102", "enron-core-igraph", "enron-core-simplices", "polbooks")
 MODELS = ("1k", "2k", "kronecker", "auto")
 EPSILONS = (0.2, 2.0, 20.0, 200.0)
+REPEATS = 5
+FIGURES = ("n", "m", "d", "r", "C", "l", "l_max", "lambda", "triangles", "t", "Q")
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "dissertation.json"
 
 
-def describe(portrait: Portrait) -> dict[str, float]:
-    """Return the rows of the dissertation's tables."""
-    return {
-        "n": portrait.nodes,
-        "m": portrait.edges,
-        "d": portrait.mean_degree,
-        "r": portrait.assortativity,
-        "C": portrait.average_clustering,
-        "l": portrait.distances.mean,
-        "l_max": portrait.distances.diameter,
-        "lambda": portrait.largest_eigenvalue,
-        "triangles": portrait.triangles,
-        "t": portrait.transitivity,
-        "Q": portrait.modularity,
-    }
+def describe(graph: tulle.Graph) -> list[float]:
+    """Return the rows of the dissertation's tables, in the order of ``FIGURES``."""
+    degree, triangles = degrees(graph), triangles_per_node(graph)
+    pairs = degree * (degree - 1) // 2
+    distances = measure_distances(graph)
+    found = (
+        graph.node_count,
+        graph.edge_count,
+        degree.mean(),
+        assortativity(graph),
+        (triangles / np.maximum(pairs, 1)).mean(),
+        distances.mean,
+        distances.diameter,
+        leading(graph, 1)[0][0],
+        triangles.sum() // 3,
+        triangles.sum() / max(pairs.sum(), 1),
+        modularity(graph, louvain(graph)),
+    )
+    return [float(figure) for figure in found]
 
 
-def table(name: str, repeats: int) -> list[dict[str, Any]]:
-    """Return one table, a row for each figure."""
+def measure(graph: tulle.Graph, model: str, epsilon: float) -> tuple[list[float], float]:
+    """Return the mean figures of a model's graphs, and the seconds that one of them takes."""
+    made, seconds = [], 0.0
+    for seed in range(REPEATS):
+        start = time.perf_counter()
+        one = tulle.release(
+            graph,
+            tulle.synthetic(model),
+            unit="edge",
+            epsilon=epsilon,
+            source=SeededSource(seed),
+        ).value
+        seconds += time.perf_counter() - start
+        made.append(describe(one))
+    return [float(f"{figure:.6g}") for figure in np.mean(made, axis=0)], seconds / REPEATS
+
+
+def fill(results: dict[str, Any], name: str, models: list[str]) -> None:
+    """Measure one graph's table for some models and write it, cell by cell."""
     path = find_data(name)
     if path is None:
-        return []
+        return
     graph = tulle.Graph.read(path)
-    columns = {"original": describe(Portrait.of(graph))}
-    for model in MODELS:
+    table = results["tables"].setdefault(name, {})
+    table["original"] = describe(graph)
+    for model in models:
         for epsilon in EPSILONS:
-            made = []
-            for _ in range(repeats):
-                value = tulle.release(
-                    graph, tulle.synthetic(model), unit="edge", epsilon=epsilon
-                ).value
-                made.append(describe(Portrait.of(value)))
-            columns[f"{model} ({epsilon:g})"] = {
-                row: float(np.mean([one[row] for one in made])) for row in made[0]
-            }
-    return [
-        {"": row, **{column: f"{figures[row]:.4g}" for column, figures in columns.items()}}
-        for row in columns["original"]
-    ]
+            cell = f"{model} {epsilon:g}"
+            table[cell], seconds = measure(graph, model, epsilon)
+            print(f"{name}, {cell}: {seconds:.2f} s a graph", flush=True)
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def begin() -> dict[str, Any]:
+    """Return the results of the run before, or empty ones."""
+    empty: dict[str, Any] = {"repeats": REPEATS, "figures": list(FIGURES), "tables": {}}
+    if not RESULTS.exists():
+        return empty
+    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return found if {**found, "tables": {}} == empty else empty
 
 
 def main() -> None:
-    """Print all tables, each in two halves so that lines stay readable."""
-    repeats = int(os.environ.get("DISSERTATION_REPEATS", "1"))
-    for title, name in TABLES.items():
-        rows = table(name, repeats)
-        if not rows:
-            continue
-        columns = list(rows[0])
-        for part in (MODELS[:2], MODELS[2:]):
-            shown = ["", "original", *(c for c in columns if c.split(" ")[0] in part)]
-            print_table(title, [{column: row[column] for column in shown} for row in rows])
+    """Measure, write and print all tables, a line for each model and epsilon."""
+    named = os.environ.get("DISSERTATION_MODELS", ",".join(MODELS)).split(",")
+    results = begin()
+    for name in GRAPHS:
+        fill(results, name, [model for model in MODELS if model in named])
+    for name, table in results["tables"].items():
+        rows = [
+            {"": cell, **dict(zip(FIGURES, figures, strict=True))}
+            for cell, figures in table.items()
+        ]
+        print_table(name, rows)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,19 @@
 
 Every error is a mean absolute error under one edge-private budget unless a column says otherwise:
 for quotients of parts over the exact laws of their noise on that graph, laid out evenly; for the
-others over many draws.
+others over many draws, from seeded noise. Writes what ``docs/statistics.md`` shows; after it,
+``python docs/figures.py`` draws the picture.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,11 +31,14 @@ from tulle.graphs.generators import erdos_renyi, watts_strogatz
 from tulle.graphs.ladder import draw_ladder
 from tulle.graphs.projection import on_grid
 from tulle.graphs.statistics_profiles import most, position
+from tulle.noise import SeededSource
 
 RUNS = 100
 VECTOR_RUNS = 3
+EPSILON = 1.0
 DELTA = 0.01
 """The dissertation's delta, for comparison with its tables."""
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "statistics.json"
 
 
 def attachment(nodes: int, start: int, links: int, seed: int) -> tulle.Graph:
@@ -132,7 +138,8 @@ def error_of_direct(query: Any, graph: tulle.Graph, like: Any, epsilon: float) -
     units = int(settings["units"])
     widths, _ = measure_widths(query, graph, settings)
     largest, decay = most(query, units), rational(settings["decay"])
-    noise = np.array([float(draw_ladder(widths, largest, decay, None)) for _ in range(RUNS)])
+    source = SeededSource(1)
+    noise = np.array([float(draw_ladder(widths, largest, decay, source)) for _ in range(RUNS)])
     low, high = query.limits()
     drawn = np.clip((position(query, graph, units) + noise) / units, low, high)
     return float(np.abs(drawn - query.truth(graph)).mean())
@@ -186,7 +193,7 @@ def routes(epsilon: float) -> list[dict[str, Any]]:
             tulle.modularity(partition),
         ):
             direct = error_of_direct(query, graph, kin, epsilon)
-            parts = float("nan")
+            parts: float | None = None
             if query.decomposition() is not None:
                 plan = plan_for(
                     graph,
@@ -244,7 +251,8 @@ def _vector_error(
     asked: dict[str, Any] = {"unit": "edge", "epsilon": epsilon, "delta": DELTA, "like": like}
     plan = plan_for(graph, tulle.clustering(), mechanism=route, **asked)
     offer, one = plan.chosen, mechanisms("graph")[route]
-    drawn = [one.run(offer.terms, offer.settings, graph, None).value for _ in range(VECTOR_RUNS)]
+    source = SeededSource(1)
+    drawn = [one.run(offer.terms, offer.settings, graph, source).value for _ in range(VECTOR_RUNS)]
     return float(np.mean([np.abs(value - truth).mean() for value in drawn]))
 
 
@@ -258,9 +266,13 @@ def per_node() -> list[dict[str, Any]]:
         truth = on_grid(graph, 1000)
         for epsilon in (0.5, 1.0, 2.0):
             distances, bounds = [], []
-            for _ in range(10):
+            for seed in range(10):
                 answer = tulle.release(
-                    graph, tulle.degree_distribution(), unit="node", epsilon=epsilon
+                    graph,
+                    tulle.degree_distribution(),
+                    unit="node",
+                    epsilon=epsilon,
+                    source=SeededSource(seed),
                 )
                 share = answer.value / max(int(answer.value.sum()), 1)
                 gap = np.abs(np.cumsum(share) - np.cumsum(truth) / truth.sum())
@@ -279,11 +291,28 @@ def per_node() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    print_table("Split of the budget, epsilon = 1, mean absolute error", splits(1.0))
-    for epsilon in (0.1, 1.0):
-        print_table(f"Routes, epsilon = {epsilon}, mean absolute error", routes(epsilon))
-    print_table(f"All clustering coefficients, delta = {DELTA}, mean error per node", vectors())
-    print_table("Degree distribution per node", per_node())
+    """Measure all, print it, and write it down section by section."""
+    results: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "runs": RUNS}
+    sections: tuple[tuple[str, str, Callable[[], list[dict[str, Any]]]], ...] = (
+        ("splits", "Split of the budget, mean absolute error", lambda: splits(EPSILON)),
+        ("routes", "Routes, mean absolute error", lambda: routes(EPSILON)),
+        ("routes at a tenth", "Routes at a tenth, mean absolute error", lambda: routes(0.1)),
+        ("vectors", f"All clustering coefficients, delta = {DELTA}, error per node", vectors),
+        ("per node", "Degree distribution per node", per_node),
+    )
+    for name, title, measure in sections:
+        results[name] = measure()
+        print_table(title, results[name])
+        RESULTS.write_text(json.dumps(rounded(results), indent=1) + "\n", encoding="utf-8")
+
+
+def rounded(value: Any) -> Any:
+    """Return results with numbers to four digits: more would only be noise."""
+    if isinstance(value, dict):
+        return {name: rounded(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [rounded(entry) for entry in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

@@ -235,6 +235,7 @@ class Remembered:
 def errors(database: Any, question: Any, relation: Any, truth: float) -> list[float]:
     """Return the relative errors of repeated draws on one relation."""
     from tulle.core.mechanism import Terms
+    from tulle.relations.owned import Owned
     from tulle.sql.mechanisms import DatabaseRecursive
 
     unit = database.check_unit("participant")
@@ -242,8 +243,12 @@ def errors(database: Any, question: Any, relation: Any, truth: float) -> list[fl
     mechanism = DatabaseRecursive()
     settings = mechanism.settings(terms, {})
     query = question.bound_to(terms.facts)
-    parts = [(sign, Remembered(t)) for sign, t in mechanism.truncations(query, relation)]
-    drawn = [mechanism.run_parts(query, settings, parts, None).value for _ in range(RUNS)]  # type: ignore[arg-type]
+    if query.alone:
+        owned = Owned([relation], signed=mechanism.signed(query))
+        drawn = [mechanism.run_owned(query, settings, owned, None).value for _ in range(RUNS)]
+    else:
+        parts = [(sign, Remembered(t)) for sign, t in mechanism.truncations(query, relation)]
+        drawn = [mechanism.run_parts(query, settings, parts, None).value for _ in range(RUNS)]  # type: ignore[arg-type]
     return [abs(value - truth) / truth for value in drawn]
 
 

@@ -33,14 +33,11 @@ if TYPE_CHECKING:
     from tulle.graphs.data import Graph
     from tulle.graphs.queries import (
         cliques,
-        cycles,
         degree_distribution,
         degrees,
         edges,
         k_triangles,
-        paths,
         stars,
-        subgraphs,
         triangles,
     )
     from tulle.graphs.response import topology
@@ -61,6 +58,7 @@ if TYPE_CHECKING:
         triangles_per_node,
         triples_per_node,
     )
+    from tulle.graphs.subgraph_queries import cycles, paths, subgraphs
     from tulle.graphs.synthesis.joint_query import joint_degrees
     from tulle.graphs.synthesis.query import synthetic
     from tulle.matrices.block_quantiles import block_bounds
@@ -93,14 +91,11 @@ _HOMES = {
     "tulle.graphs.data": ("Graph",),
     "tulle.graphs.queries": (
         "cliques",
-        "cycles",
         "degree_distribution",
         "degrees",
         "edges",
         "k_triangles",
-        "paths",
         "stars",
-        "subgraphs",
         "triangles",
     ),
     "tulle.graphs.response": ("topology",),
@@ -121,6 +116,7 @@ _HOMES = {
         "triangles_per_node",
         "triples_per_node",
     ),
+    "tulle.graphs.subgraph_queries": ("cycles", "paths", "subgraphs"),
     "tulle.graphs.synthesis.joint_query": ("joint_degrees",),
     "tulle.graphs.synthesis.query": ("synthetic",),
     "tulle.matrices.block_quantiles": ("block_bounds",),
@@ -139,6 +135,7 @@ announce("query", "graph", "tulle.graphs.queries")
 announce("query", "graph", "tulle.graphs.response")
 announce("query", "graph", "tulle.graphs.spectra")
 announce("query", "graph", "tulle.graphs.statistics")
+announce("query", "graph", "tulle.graphs.subgraph_queries")
 announce("query", "graph", "tulle.graphs.synthesis.joint_query")
 announce("query", "graph", "tulle.graphs.synthesis.query")
 announce("query", "database", "tulle.sql.queries")

@@ -9,8 +9,10 @@ import pytest
 from scipy.stats import binom
 
 import tulle
+from tulle.audit.graphs import QUESTIONS as AUDITED
 from tulle.audit.kind import kind_of
 from tulle.audit.projection import PER_NODE
+from tulle.audit.statistics import COUNTS, LEFT_OUT, STATISTICS
 from tulle.audit.table import closed_form
 from tulle.core import registry
 from tulle.core.session import _draw, plan_for
@@ -19,6 +21,34 @@ from tulle.graphs.projection import at_most, candidates, projected_degrees
 
 GRAPHS = kind_of("graph")
 LEVEL, SIGNIFICANCE = 0.9, 1e-6
+
+
+def test_every_statistic_and_what_it_is_made_of_is_examined():
+    known = {
+        name
+        for name, make in registry.find("query", "graph").items()
+        if make.__module__.startswith("tulle.graphs.statistics")
+    }
+    assert known == {query.name for query in (*COUNTS, *STATISTICS)}
+    for query in (*COUNTS, *STATISTICS):
+        unit = tulle.Unit.of("edge")
+        for mechanism in registry.mechanisms("graph").values():
+            if mechanism.supports(query, unit):
+                assert query in GRAPHS.questions(mechanism) or (mechanism.name, query) in LEFT_OUT
+        parts = query.decomposition()
+        for part in () if parts is None else parts.parts():
+            assert any(type(part) is type(asked) for asked in AUDITED), part
+
+
+@pytest.mark.parametrize("query", [*COUNTS, *STATISTICS], ids=str)
+def test_every_statistic_has_a_twin_that_is_caught_on_it(query):
+    """By the claims or the exact distributions on all graphs of four nodes, on this question."""
+    twins = [twin for twin in GRAPHS.twins() if query in twin.questions]
+    assert any(
+        not finding.passed
+        for twin in twins
+        for finding in closed_form(GRAPHS, twin, query, GRAPHS.world(4))
+    )
 
 
 def check_composition(size):

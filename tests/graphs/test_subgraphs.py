@@ -21,7 +21,7 @@ from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.enumeration import count_copies, list_copies
 from tulle.graphs.generators import erdos_renyi
 from tulle.graphs.patterns import Pattern
-from tulle.graphs.queries import PatternQuery
+from tulle.graphs.subgraph_queries import PatternQuery
 from tulle.graphs.subgraph_relation import relation_of
 from tulle.relations.relation import Relation
 

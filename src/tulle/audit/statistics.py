@@ -26,7 +26,8 @@ from tulle.graphs.bounded import (
 )
 from tulle.graphs.data import Graph
 from tulle.graphs.decomposed import TriplesLaw, combine_clustering, combine_triples
-from tulle.graphs.direct import DirectLaw, raise_widths
+from tulle.graphs.direct import raise_widths
+from tulle.graphs.direct_laws import DirectLaw
 from tulle.graphs.kernels import degrees
 from tulle.graphs.queries import GraphQuery
 from tulle.graphs.settings import SpreadBudget
@@ -44,6 +45,9 @@ from tulle.graphs.statistics_counts import (
     TrianglesPerNode,
     TriplesPerNode,
     chains,
+    degree_of,
+    degree_squares,
+    edges_within,
     triangles_at,
     triangles_per_node,
     triples_per_node,
@@ -55,6 +59,10 @@ COUNTS: tuple[GraphQuery, ...] = (
     triangles_at(0),
     triangles_per_node(),
     triples_per_node(),
+    degree_of(0),
+    edges_within([0, 1]),
+    degree_squares(),
+    degree_squares([0, 1]),
 )
 """Counts that statistics are made of; older mechanisms answer them too."""
 

@@ -166,7 +166,7 @@ def _chosen(names: Sequence[str] | None) -> list[Mechanism]:
         return known
     missing = set(names) - {mechanism.name for mechanism in known}
     if missing:
-        listed = ", ".join(mechanism.name for mechanism in known)
+        listed = ", ".join(dict.fromkeys(mechanism.name for mechanism in known))
         raise InputError(f"No mechanism is called {', '.join(sorted(missing))}. Known: {listed}.")
     return [mechanism for mechanism in known if mechanism.name in names]
 

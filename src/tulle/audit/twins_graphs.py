@@ -44,6 +44,7 @@ from tulle.graphs.queries import (
 from tulle.graphs.sensitivity import Measured, cap
 from tulle.graphs.settings import SpreadBudget, graph_query
 from tulle.graphs.smooth import Smooth, SmoothPure, smooth_bound
+from tulle.graphs.statistics_counts import chains, degree_squares, triangles_at
 
 _COUNTS: tuple[Query, ...] = (triangles(), stars(2), stars(3), k_triangles(2))
 
@@ -150,7 +151,15 @@ def deletions_only(query: GraphQuery, graph: Graph, found: Measured) -> list[int
 
 
 class _Deletions(_Reshaped):
-    questions: ClassVar[Sequence[Query]] = (triangles(), k_triangles(2), cliques(4))
+    questions: ClassVar[Sequence[Query]] = (
+        triangles(),
+        k_triangles(2),
+        cliques(4),
+        chains(),
+        triangles_at(0),
+        degree_squares(),
+        degree_squares([0, 1]),
+    )
     fault: ClassVar[str] = "local sensitivity over deletions only, as printed in a dissertation"
 
     def reshape(self, query: GraphQuery, graph: Graph, found: Measured, most: int) -> Sequence[int]:

@@ -24,9 +24,11 @@ from tulle.graphs.laplace import Laplace
 from tulle.graphs.queries import degree_distribution, degrees, edges, k_triangles, stars, triangles
 from tulle.graphs.settings import SpreadLaw, graph_query
 from tulle.graphs.smooth import Smooth, SmoothPure
+from tulle.graphs.statistics_counts import degree_of, edges_within
 from tulle.noise import discrete_laplace
 
 _COUNTS: tuple[Query, ...] = (triangles(), stars(2), stars(3), k_triangles(2))
+_PARTS: tuple[Query, ...] = (degree_of(0), edges_within([0, 1]))
 _VECTORS: tuple[Query, ...] = (degrees(), degree_distribution())
 
 
@@ -71,7 +73,7 @@ class Scaled(Wrapped):
         """Return the twin of each mechanism."""
         half, twice = Fraction(1, 2), Fraction(2)
         rows: list[tuple[type[Mechanism], Sequence[Query], str, Fraction]] = [
-            (Laplace, (edges(), triangles(), *_VECTORS), "scale", half),
+            (Laplace, (edges(), triangles(), *_PARTS, *_VECTORS), "scale", half),
             (Isotonic, _VECTORS, "scale", half),
             (Ladder, _COUNTS, "decay", twice),
             (Steep, _COUNTS, "decay", twice),

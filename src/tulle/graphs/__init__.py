@@ -1,1 +1,1 @@
-"""(room in the making)"""
+"""Graphs: data, kernels, counts, statistics, spectra, and synthetic graphs."""

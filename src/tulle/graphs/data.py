@@ -276,7 +276,7 @@ class Graph(Dataset):
             InputError: when a column has another length or holds values of several kinds.
 
         Example:
-            >>> from tulle.graphs.queries import subgraphs
+            >>> from tulle.graphs.subgraph_queries import subgraphs
             >>> path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
             >>> staff = path.with_attributes(nodes={"dept": ["law", "law", "art"]})
             >>> subgraphs("a-b", where="a.dept = b.dept").truth(staff)

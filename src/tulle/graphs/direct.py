@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
-from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text, widen_up
+from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.ladder import draw_ladder, ladder_half_width, steepen
+from tulle.graphs.direct_laws import DirectLaw, KnownDirectLaw
+from tulle.graphs.ladder import draw_ladder, steepen
 from tulle.graphs.sensitivity import Profile
-from tulle.graphs.settings import SpreadBudget, node_count, upper_spread
+from tulle.graphs.settings import SpreadBudget, node_count
 from tulle.graphs.statistics import Statistic
 from tulle.graphs.statistics_profiles import most, position, profile
 
@@ -32,7 +32,11 @@ SMOOTHING_SHARES = (Fraction(1, 32), Fraction(1, 16), Fraction(1, 8), Fraction(1
 """Parts of epsilon that may go to the widths; the best of them on a stand-in is taken."""
 
 LEVEL_SHARE = Fraction(1, 32)
-"""How slowly the widths that the interval is computed from change, as a part of epsilon."""
+LEVEL_SHARES = (Fraction(1, 32), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4))
+"""How slowly the widths that the interval is computed from change, as a part of epsilon.
+
+Slow change makes these widths larger than those drawn from, fast change makes noise on their
+level matter more; the best of them on a stand-in is taken."""
 
 SPREAD_SHARE = Fraction(1, 6)
 
@@ -60,7 +64,7 @@ class Direct(Mechanism):
 
     Error:
         About J_0/epsilon in spread, J the widths. The law in the release bounds them by K, and K
-        by its private level.
+        by its private level, so that its interval is 1.1 to 2.6 times as wide as one that knew J.
 
     Reference:
         After Zhang et al., SIGMOD 2015, and Nissim et al., STOC 2007. The bounds for clustering
@@ -80,7 +84,7 @@ class Direct(Mechanism):
     kind: ClassVar[str] = "graph"
     title: ClassVar[str] = "a ladder of the statistic's own local sensitivities"
     reference: ClassVar[str] = "after Zhang et al., SIGMOD 2015"
-    options: ClassVar[tuple[str, ...]] = ("spread_share", "smoothing_share", "units")
+    options: ClassVar[tuple[str, ...]] = ("spread_share", "smoothing_share", "level_share", "units")
 
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, Statistic) and unit.name == "edge"
@@ -95,7 +99,8 @@ class Direct(Mechanism):
         units = validate.whole(units=options.get("units", UNITS), at_least=1)
         if units > 2**60:
             raise InputError(f"units must be at most 2^60; got {units!r}.")
-        smoothing, slope = budget.answer * smooth, budget.answer * min(smooth, LEVEL_SHARE)
+        level = validate.probability(level_share=options.get("level_share", LEVEL_SHARE))
+        smoothing, slope = budget.answer * smooth, budget.answer * min(smooth, level)
         return {
             "nodes": nodes,
             **budget.to_settings(),
@@ -108,18 +113,38 @@ class Direct(Mechanism):
         }
 
     def tune(self, terms: Terms, options: Parameters, like: Dataset) -> Parameters:
-        """Choose the part of epsilon that goes to the widths by the error on the stand-in."""
-        if "smoothing_share" in options or not isinstance(like, Graph) or like.node_count < 2:
+        """Choose how fast widths may grow by the error, and the interval, on the stand-in."""
+        if not isinstance(like, Graph) or like.node_count < 2:
             return options
-        tried = [{**options, "smoothing_share": share} for share in SMOOTHING_SHARES]
-        settings = [self.settings(terms, choice) for choice in tried]
-        length = max(int(found["length"]) for found in settings)
-        row = profile(statistic(terms), like, int(settings[0]["units"]), length)
-        errors = [
-            _known_law(statistic(terms), row[: int(found["length"])], found).half_width(0.5)
-            for found in settings
-        ]
-        return tried[errors.index(min(errors))]
+        query = statistic(terms)
+        row = _profile_of(query, like)
+
+        def error(settings: Parameters) -> float:
+            return _known_law(query, row(settings, "length"), settings).half_width(0.5)
+
+        def interval(settings: Parameters) -> float:
+            budget = SpreadBudget.from_settings(settings)
+            if not budget.spread:
+                return 0.0
+            _, level = raise_widths(query, row(settings, "length", "level_length"), settings)
+            return _law(query, settings, level, 1 / budget.spread).half_width(0.95)
+
+        options = self._best(terms, options, "smoothing_share", SMOOTHING_SHARES, error)
+        return self._best(terms, options, "level_share", LEVEL_SHARES, interval)
+
+    def _best(
+        self,
+        terms: Terms,
+        options: Parameters,
+        name: str,
+        shares: tuple[Fraction, ...],
+        badness: Callable[[Parameters], float],
+    ) -> Parameters:
+        """Return the options with the best share under this name, unless it was named."""
+        if name in options:
+            return options
+        tried = [{**options, name: share} for share in shares]
+        return min(tried, key=lambda choice: badness(self.settings(terms, choice)))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = statistic(terms)
@@ -138,14 +163,11 @@ class Direct(Mechanism):
         units = int(settings["units"])
         found, level = measure_widths(query, dataset, settings)
         largest = most(query, units)
-        decay, smoothing, slope = (rational(settings[n]) for n in ("decay", "smoothing", "slope"))
-        noise = draw_ladder(found, largest, decay, source)
+        noise = draw_ladder(found, largest, rational(settings["decay"]), source)
         low, high = query.limits()
         value = min(max((position(query, dataset, units) + noise) / units, low), high)
         private = SpreadBudget.from_settings(settings).draw(level, source)
-        law = None
-        if private is not None:
-            law = DirectLaw(decay, smoothing, slope, units, largest, *private)
+        law = None if private is None else _law(query, settings, *private)
         return Outcome(value, law, {"range": [low, high]})
 
 
@@ -180,6 +202,26 @@ def _length(units: int, nodes: int, smoothing: Fraction) -> int:
     return min(enough, nodes * (nodes - 1) // 2 + 1, _LONGEST)
 
 
+def _profile_of(query: Statistic, graph: Graph) -> Callable[..., Profile]:
+    """Return how to get a profile as long as settings say; it is computed anew when too short."""
+    known: Profile = []
+
+    def row(settings: Parameters, *lengths: str) -> Profile:
+        nonlocal known
+        length = max(int(settings[name]) for name in lengths)
+        if len(known) < length:
+            known = profile(query, graph, int(settings["units"]), length)
+        return known[:length]
+
+    return row
+
+
+def _law(query: Statistic, settings: Parameters, level: int, scale: Fraction) -> DirectLaw:
+    decay, smoothing, slope = (rational(settings[n]) for n in ("decay", "smoothing", "slope"))
+    units = int(settings["units"])
+    return DirectLaw(decay, smoothing, slope, units, most(query, units), level, scale)
+
+
 def _known_law(query: Statistic, row: Profile, settings: Parameters) -> KnownDirectLaw:
     units = int(settings["units"])
     largest = most(query, units)
@@ -201,54 +243,3 @@ def width_level(width: int, slope: Fraction) -> int:
         context.prec = 50
         exact = Decimal(width).ln() * slope.denominator / slope.numerator
         return math.ceil(exact)
-
-
-@registry.register("law", "graph", "direct")
-@dataclass(frozen=True)
-class DirectLaw(ErrorLaw):
-    """The error when the first width is bounded through its private level.
-
-    A quarter of the failure probability is kept for the level being too low. With widths that
-    grow by at most exp(smoothing), the rung exceeds r with probability at most
-    exp(-(decay - smoothing)·r); the widths of r rungs are at most K_0·exp(slope·t) each.
-    """
-
-    decay: Fraction
-    smoothing: Fraction
-    slope: Fraction
-    units: int
-    most: int
-    spread: int
-    spread_scale: Fraction
-    name: ClassVar[str] = "direct"
-
-    def half_width(self, level: float) -> float:
-        """Return the reach of the rungs that hold the level's mass, at the widest."""
-        failure = 1 - check_level(level)
-        slope = float(self.slope)
-        known = upper_spread(self.spread, float(self.spread_scale), failure / 4)
-        rate = float(self.decay) - float(self.smoothing)
-        rungs = math.ceil(-math.log(3 * failure / 4) / rate)
-        first = min(slope * known, math.log(self.most))
-        # Rungs past the place where the bound reaches the whole range are as wide as that.
-        rising = min(rungs, math.floor((math.log(self.most) - first) / slope))
-        reach = math.exp(first) * math.expm1(slope * rising) / math.expm1(slope)
-        reach += self.most * (rungs - rising)
-        return widen_up((reach + 1) / self.units)
-
-
-@dataclass(frozen=True)
-class KnownDirectLaw(ErrorLaw):
-    """The error of a ladder whose widths are known, as those of a public stand-in are."""
-
-    decay: Fraction
-    units: int
-    most: int
-    widths: tuple[int, ...]
-    name: ClassVar[str] = "known direct"
-
-    def half_width(self, level: float) -> float:
-        """Return the half-width at the level."""
-        failure = 1 - check_level(level)
-        steps = ladder_half_width(list(self.widths), self.most, self.decay, failure)
-        return (steps + 1) / self.units

@@ -15,8 +15,9 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.queries import GraphQuery, PatternQuery
+from tulle.graphs.queries import GraphQuery
 from tulle.graphs.settings import graph_query, node_count
+from tulle.graphs.subgraph_queries import PatternQuery
 from tulle.noise import discrete_laplace
 
 

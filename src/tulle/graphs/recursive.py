@@ -10,9 +10,10 @@ from tulle.core.mechanism import Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.queries import Edges, PatternQuery
+from tulle.graphs.queries import Edges
 from tulle.graphs.subgraph_bundles import has_bundles
 from tulle.graphs.subgraph_packing import BundleTruncation
+from tulle.graphs.subgraph_queries import PatternQuery
 from tulle.graphs.subgraph_relation import counts_subgraphs, relation_of
 from tulle.relations.race import Race
 from tulle.relations.recursive import Recursive, TruncationMechanism

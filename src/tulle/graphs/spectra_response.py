@@ -214,7 +214,7 @@ class SpectralResponse(Mechanism):
         scale = rational(settings["degree_scale"])
         degrees = true + discrete_laplace(scale=scale, size=nodes, source=source)
         core = core_of(degrees, int(settings["core"]))
-        part = dataset if len(core) == nodes else _induced(dataset, core)
+        part = dataset if len(core) == nodes else induced(dataset, core)
         pairs = replace(terms, epsilon=rational(settings["epsilon_pairs"]))
         drawn = Response().run(pairs, settings, part, source).value
         return Outcome(self.conclude(terms, drawn, degrees, settings), None)
@@ -247,7 +247,7 @@ def core_of(degrees: Wholes, size: int) -> Wholes:
     return np.sort(np.argsort(-degrees, kind="stable")[:size])
 
 
-def _induced(graph: Graph, core: Wholes) -> Graph:
+def induced(graph: Graph, core: Wholes) -> Graph:
     """Return the graph among the core's nodes, numbered anew. Custodian side."""
     place = np.full(graph.node_count, -1, dtype=np.int64)
     place[core] = np.arange(len(core))

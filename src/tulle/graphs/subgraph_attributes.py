@@ -30,7 +30,7 @@ class AttributedGraph(Graph):
     Example:
         >>> pair = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
         >>> staff = pair.with_attributes(nodes={"age": [25, 61, 40]})
-        >>> from tulle.graphs.queries import subgraphs
+        >>> from tulle.graphs.subgraph_queries import subgraphs
         >>> subgraphs("x-y", where="x.age < 30").truth(staff)
         1
     """

@@ -22,7 +22,8 @@ from tulle.core.unit import Unit
 from tulle.graphs import patterns
 from tulle.graphs.data import Graph
 from tulle.graphs.enumeration import Copies, Lister
-from tulle.graphs.queries import Cliques, Edges, KTriangles, PatternQuery, Stars, Triangles
+from tulle.graphs.queries import Cliques, Edges, KTriangles, Stars, Triangles
+from tulle.graphs.subgraph_queries import PatternQuery
 from tulle.graphs.subgraph_search import search_cliques, search_k_triangles
 from tulle.relations.relation import Relation
 

@@ -15,6 +15,8 @@ from tulle.graphs.data import Graph
 from tulle.graphs.kernels import degrees
 
 Wholes = npt.NDArray[np.int64]
+Chosen = npt.NDArray[np.bool_]
+"""For each node, whether it is meant."""
 
 CLOSURE_LIMIT = 2
 """How often one pair of nodes may count as the pick of others; see :func:`closed_picks`."""
@@ -68,6 +70,27 @@ def member_counts(graph: Graph, labels: Wholes, kinds: int) -> Wholes:
     node = np.repeat(np.arange(graph.node_count), np.diff(offsets))
     cells = node * kinds + labels[neighbours]
     return np.bincount(cells, minlength=graph.node_count * kinds).astype(np.int64)
+
+
+def side_counts(graph: Graph, labels: Wholes, kinds: int, rows: Chosen, columns: Chosen) -> Wholes:
+    """Return, for each node of ``rows``, its neighbours of each kind among ``columns``.
+
+    An edge is seen from its ends in ``rows`` whose other end is in ``columns``: one edge moves the
+    table by 1 in L1 when no node is in both, and by 2 when both are the same.
+
+    Example:
+        >>> path, sides = Graph.from_edges([(0, 1), (1, 2)]), np.array([True, False, True])
+        >>> side_counts(path, np.array([0, 0, 1]), 2, ~sides, sides).tolist()
+        [[1, 1]]
+    """
+    offsets, neighbours = graph.csr()
+    node = np.repeat(np.arange(graph.node_count), np.diff(offsets))
+    counted = rows[node] & columns[neighbours]
+    place = np.cumsum(rows) - 1
+    cells = place[node[counted]] * kinds + labels[neighbours[counted]]
+    height = int(rows.sum())
+    table: Wholes = np.bincount(cells, minlength=height * kinds).astype(np.int64)
+    return table.reshape(height, kinds)
 
 
 def mixing_sum(graph: Graph, limit: int) -> int:

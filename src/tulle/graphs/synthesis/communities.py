@@ -15,6 +15,7 @@ from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.auto_parts import member_counts, pair_counts
 from tulle.graphs.synthesis.blocks import find_blocks, square_of
+from tulle.graphs.synthesis.degrees import check_noise
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.noise import Random, SeededSource, discrete_laplace
 from tulle.noise.afterwards import afterwards
@@ -73,6 +74,7 @@ class Communities(Model):
                 f"epsilon = {float(terms.epsilon):.3g} is too small for a graph of {nodes:,} "
                 "nodes: noise would exceed every count beyond measure. Spend more."
             )
+        check_noise(nodes, terms.epsilon / 3, terms.epsilon)
         if groups < 2:
             # One group is one community: only the degrees are left to measure.
             return {"groups": 1, "inner": text(terms.epsilon)}

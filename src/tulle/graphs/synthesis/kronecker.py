@@ -18,7 +18,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.isotonic import sorted_sequence
 from tulle.graphs.queries import Degrees
 from tulle.graphs.synthesis.auto import draw_triangles
-from tulle.graphs.synthesis.degrees import consistent_degrees
+from tulle.graphs.synthesis.degrees import check_noise, consistent_degrees
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.noise import Random, discrete_laplace
 
@@ -72,6 +72,7 @@ class Kronecker(Model):
         if triangles not in ("yes", "no"):
             raise InputError(f"triangles must be yes or no; got {triangles!r}.")
         share = TRIANGLES_SHARE if triangles == "yes" else Fraction(0)
+        check_noise(nodes, terms.epsilon * (1 - share), terms.epsilon)
         return {
             "form": "sequence",
             "sensitivity": 2,

@@ -1,0 +1,175 @@
+"""Blocks of the model auto from a core, where the order of nodes tells nothing.
+
+Among nodes of large degree, communities rise out of the noise first. So pairs within a core of
+such nodes are flipped by coins, and communities are read from the eigenvectors of what is left.
+Then the two sides tell each other: nodes outside say how many neighbours they have in each
+community of the core, nodes of the core how many they have outside, and so on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.mechanism import Terms
+from tulle.core.source import Source
+from tulle.graphs.data import Graph
+from tulle.graphs.response import Response
+from tulle.graphs.spectra_clean import LARGEST_HELD, decompose_noisy
+from tulle.graphs.spectra_communities import find_communities
+from tulle.graphs.spectra_response import FlippedMatrix, core_of, entry_noise, induced
+from tulle.graphs.synthesis.auto_parts import Chosen, side_counts
+from tulle.graphs.synthesis.block_mixture import Placed, Table, expected_degrees, place_nodes
+from tulle.noise import discrete_laplace
+from tulle.noise.xor import flip_probability
+
+Wholes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+SMALLEST_CORE = 64
+"""Fewer nodes than this are no core."""
+
+OUTWARDS, INWARDS, AGAIN = Fraction(3, 10), Fraction(2, 10), Fraction(5, 10)
+"""How the edges across spend: nodes outside ask the core, the core asks them, they ask again."""
+
+_REACH = 1.5
+"""By how much the degree of a node must exceed the noise of the core that it is taken into."""
+
+_MOST_COMMUNITIES = 20
+_NODES_PER_COMMUNITY = 8
+
+_SURE = 2.5
+"""From so many scales of the noise on, a first count of neighbours is believed."""
+
+
+class Ranks(NamedTuple):
+    """Noisy degrees, as released, and the scale of their noise."""
+
+    degrees: Wholes
+    scale: float
+
+    def table(self, chosen: Chosen) -> Table:
+        """Return the degrees of some nodes as a table of one column."""
+        return Table(self.degrees[chosen, None].astype(np.float64), np.array([self.scale]))
+
+
+def core_size(ranks: Ranks, epsilon: Fraction) -> int:
+    """Return how many nodes of largest noisy degree make a core; none if too few stand out.
+
+    A core of c nodes has noise of size s·sqrt(c), where s is that of one flipped pair. A node
+    whose degree is no larger than that would add more noise than it tells.
+
+    Example:
+        >>> core_size(Ranks(np.repeat([90, 2], [200, 800]), 1.0), Fraction(1))
+        200
+        >>> core_size(Ranks(np.repeat([9, 2], [200, 800]), 1.0), Fraction(1))
+        0
+    """
+    everyone = np.ones(len(ranks.degrees), dtype=np.bool_)
+    degrees = np.sort(expected_degrees(ranks.table(everyone)))[::-1]
+    sizes = np.arange(1, len(degrees) + 1)
+    stands = np.flatnonzero(degrees >= _REACH * pair_noise(epsilon) * np.sqrt(sizes))
+    size = min(int(stands[-1]) + 1, LARGEST_HELD) if len(stands) else 0
+    return size if size >= SMALLEST_CORE else 0
+
+
+def pair_noise(epsilon: Fraction) -> float:
+    """Return the deviation of the noise on one flipped pair."""
+    return entry_noise(flip_probability(epsilon))
+
+
+def rises(edges: int, triangles: int, size: int, epsilon: Fraction) -> float:
+    """Return how a typical eigenvalue compares with the noise of a core; 1 is where it shows.
+
+    The cubes of all eigenvalues add up to six times the triangles, their squares to twice the
+    edges: three triangles for each edge is their mean, each weighted by its square.
+
+    Example:
+        >>> round(rises(100, 1000, 225, Fraction(2)), 2)
+        4.7
+    """
+    return 3 * triangles / max(edges, 1) / (pair_noise(epsilon) * math.sqrt(max(size, 1)))
+
+
+def measure_core(
+    terms: Terms, graph: Graph, ranks: Ranks, epsilon: Fraction, source: Source | None
+) -> Placed:
+    """Return the block of each node and its expected degree, at the price of this epsilon.
+
+    Block 0, 1, ... are the communities found; the last one is everybody else. Where none is
+    found, all are in block 0.
+
+    Guarantee:
+        Pure epsilon per edge, given the noisy degrees. They decide which nodes are the core. An
+        edge lies within it, across, or outside. Within, its bit is flipped by one coin that costs
+        epsilon. Across, three tables count it from one end each, for shares of epsilon that add
+        up to it. Outside, one table counts it from both ends, at noise of 2 / epsilon. Each edge
+        is in one of the three only, so that together they cost epsilon, not three times that.
+    """
+    inside = np.zeros(graph.node_count, dtype=np.bool_)
+    core = core_of(ranks.degrees, core_size(ranks, epsilon))
+    inside[core] = True
+    outside = ~inside
+
+    def noisy(rows: Chosen, columns: Chosen, labels: Wholes, kinds: int, scale: Fraction) -> Table:
+        counts = side_counts(graph, labels, kinds, rows, columns)
+        noise = discrete_laplace(scale=scale, size=counts.shape, source=source)
+        return Table((counts + noise).astype(np.float64), np.full(kinds, float(scale)))
+
+    flipped = replace(terms, epsilon=epsilon)
+    drawn = Response().run(flipped, {}, induced(graph, core), source).value
+    matrix = FlippedMatrix(drawn, flip_probability(epsilon))
+    known = core_communities(matrix, ranks.degrees[core])
+    kinds = int(known.max(initial=-1)) + 2
+    home = np.full(graph.node_count, kinds - 1, dtype=np.int64)
+    weights = expected_degrees(ranks.table(inside | outside))
+    if kinds == 1:
+        return Placed(home, weights)
+    home[core] = np.where(known < 0, kinds - 1, known)
+
+    def settle(side: Chosen, tables: list[Table]) -> None:
+        alike = np.zeros(int(side.sum()), dtype=np.int64)
+        placed = place_nodes(tables, home[side], alike, kinds, ranks.table(side))
+        home[side], weights[side] = placed
+
+    if not outside.any():
+        settle(inside, [seen_within(matrix, home[core], kinds)])
+        return Placed(home, weights)
+    asked = [noisy(outside, inside, home, kinds, 1 / (OUTWARDS * epsilon))]
+    home[outside] = first_guess(asked[0])
+    settle(outside, asked)
+    answer = noisy(inside, outside, home, kinds, 1 / (INWARDS * epsilon))
+    for _ in range(2):
+        settle(inside, [seen_within(matrix, home[core], kinds), answer])
+    asked.append(noisy(outside, inside, home, kinds, 1 / (AGAIN * epsilon)))
+    settle(outside, asked)
+    asked.append(noisy(outside, outside, home, kinds, 2 / epsilon))
+    settle(outside, asked)
+    return Placed(home, weights)
+
+
+def core_communities(matrix: FlippedMatrix, degrees: Wholes) -> Wholes:
+    """Return the community of each node of a core, or -1; from released numbers only."""
+    count = max(min(_MOST_COMMUNITIES, matrix.nodes // _NODES_PER_COMMUNITY), 1)
+    ranks = np.clip(degrees, 0, None)
+    return find_communities(decompose_noisy(matrix, count, ranks, by_size=False))
+
+
+def seen_within(matrix: FlippedMatrix, labels: Wholes, kinds: int) -> Table:
+    """Return how many neighbours in each block the flipped pairs of a core show."""
+    chosen = np.eye(kinds)[labels]
+    sizes = np.maximum(chosen.sum(axis=0), 1.0)
+    # As wide as Laplace noise of this scale.
+    return Table(matrix @ chosen, matrix.noise * np.sqrt(sizes / 2))
+
+
+def first_guess(table: Table) -> Wholes:
+    """Return the block with most neighbours, or the last one where noise may explain them."""
+    best: Wholes = np.argmax(table.counts, axis=1).astype(np.int64)
+    sure = table.counts.max(axis=1) > _SURE * table.scales[0]
+    return np.where(sure, best, table.counts.shape[1] - 1)
