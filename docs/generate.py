@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tables import write_tables
+
 _ROLE = re.compile(r":(?:class|func|mod|data|meth):`~?\.?([^`]*)`")
 _SECTIONS = {
     "Guarantee",
@@ -32,6 +34,7 @@ def generate(docs: Path) -> None:
     (folder / "units.md").write_text("\n".join(_units()), encoding="utf-8")
     (folder / "mechanisms.md").write_text("\n".join(_mechanisms()), encoding="utf-8")
     (folder / "which.md").write_text("\n".join(_which(docs)), encoding="utf-8")
+    write_tables(docs)
     (folder / "gallery.md").write_text("\n".join(_gallery(docs, folder)), encoding="utf-8")
 
 

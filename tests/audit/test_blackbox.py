@@ -59,6 +59,13 @@ def test_features_of_vectors():
     assert "entry 1" in evidence.event or "answers" in evidence.event
 
 
+def test_a_leak_is_found_among_answers_that_never_come_twice():
+    def among_noise(secret, size):
+        return np.column_stack([discrete_laplace(scale=10**6, size=size), np.full(size, secret)])
+
+    assert lower_bound(among_noise, [(0, 1)], samples=400).epsilon_at_least > 2
+
+
 def test_a_length_that_tells():
     draw = lambda n, size: [tuple(discrete_laplace(scale=3, size=n)) for _ in range(size)]  # noqa: E731
     assert lower_bound(draw, [(2, 3)], samples=2_000).epsilon_at_least > 4

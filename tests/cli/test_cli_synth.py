@@ -60,6 +60,62 @@ def test_synth_takes_options_of_the_model(run: Run, friends: Path) -> None:
     assert Graph.read("m.mtx").node_count == 30
 
 
+def matrix_market(nodes: int, edges: list[tuple[int, int]]) -> str:
+    """A file that knows its nodes even without edges."""
+    head = f"%%MatrixMarket matrix coordinate pattern symmetric\n{nodes} {nodes} {len(edges)}\n"
+    return head + "".join(f"{v + 1} {u + 1}\n" for u, v in edges)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges"),
+    [
+        (0, []),
+        (1, []),
+        (2, []),
+        (2, [(0, 1)]),
+        (20, [(3, 7)]),
+        (20, [(0, leaf) for leaf in range(1, 20)]),
+        (9, [(u, v) for v in range(9) for u in range(v)]),
+        (100_000, [(u, 99_999 - u) for u in range(10)]),
+    ],
+    ids=["nobody", "one node", "two apart", "two", "one edge", "star", "complete", "large"],
+)
+def test_synth_makes_do_with_any_graph(
+    run: Run, tmp_path: Path, nodes: int, edges: list[tuple[int, int]]
+) -> None:
+    (tmp_path / "odd.mtx").write_text(matrix_market(nodes, edges))
+    asked = ("synth", "odd.mtx", "--unit", "edge", "--epsilon", "1", "--no-ledger")
+    assert run(*asked, "--out", "made.mtx").code == 0
+    assert Graph.read("made.mtx").node_count == nodes
+    assert Release.load(tmp_path / "made.mtx.release.json").value.node_count == nodes
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "model", "advice"),
+    [("1e-6", "communities", "at least"), ("1e-6", "2k", "at least"), ("1e6", "1k", "at most 10,000"),
+     ("1", "response", "Ask for counts")],
+)  # fmt: skip
+def test_synth_says_what_would_do(
+    run: Run, tmp_path: Path, epsilon: str, model: str, advice: str
+) -> None:
+    (tmp_path / "odd.mtx").write_text(matrix_market(100_000, [(0, 1)]))
+    ran = run("synth", "odd.mtx", "--unit", "edge", "--epsilon", epsilon, "--model", model,
+              "--out", "made.mtx", "--ledger", "s.ledger", "--budget", "10000")  # fmt: skip
+    assert ran.code == 2
+    assert advice in ran.err
+    assert not Path("made.mtx").exists()
+
+
+def test_an_empty_edge_list_needs_its_nodes(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    asked = ("synth", "empty.csv", "--unit", "edge", "--epsilon", "1", "--no-ledger")
+    ran = run(*asked, "--out", "made.mtx")
+    assert ran.code == 2
+    assert "--nodes" in ran.err
+    assert run(*asked, "--nodes", "5", "--out", "made.mtx").code == 0
+    assert Graph.read("made.mtx").node_count == 5
+
+
 def test_compare_prints_a_table(run: Run, friends: Path) -> None:
     run("synth", friends, *EDGE, "--out", "made.csv", "--no-ledger")
     ran = run("compare", friends, "made.csv", "--figure", "both.png")

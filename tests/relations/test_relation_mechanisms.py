@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -9,7 +11,7 @@ import tulle.graphs.generators
 from tulle.graphs.subgraph_packing import BundleTruncation
 from tulle.graphs.subgraph_relation import relation_of
 from tulle.noise import SeededSource
-from tulle.relations.annotations import Participant
+from tulle.relations.annotations import ALWAYS, Participant
 from tulle.relations.queries import total
 from tulle.relations.race import Lane, run_race
 from tulle.relations.relation import Relation
@@ -186,6 +188,25 @@ def test_no_weight_and_no_threshold_makes_a_release_fail(weight: float, theta: s
                 beta="10",
             )
             assert r.value >= 0
+
+
+@pytest.mark.parametrize("weight", [0.5, 1e18, 1e200])
+def test_what_needs_nobody_is_neither_cut_nor_in_the_way(weight: float) -> None:
+    """Next to a large public number, what people add is still told apart, and nothing fails."""
+    joined = Relation.conjunctive([0, 2, 4, 4], [0, 1, 1, 2], [1.0, 3.0, weight], count=3)
+    a, b = Participant("a"), Participant("b")
+    notes = Relation.from_annotations([(a | b, 4.0), (ALWAYS, weight)])
+    for relation in (joined, notes):
+        for held in (relation, relation.without(0)):
+            truncation = truncate(held)
+            moved = truncation.value(2.0, 0.01) - Fraction(weight)
+            assert 0 <= moved <= 5
+            assert truncation.ceiling(2.0) >= truncation.value(2.0, 0.01)
+            for mechanism, options in (("recursive", {}), ("race", {"bound": 16})):
+                r = tulle.release(
+                    held, total(), unit="participant", epsilon=1.0, mechanism=mechanism, **options
+                )
+                assert r.value >= 0
 
 
 def test_an_expression_without_intervals_still_prints() -> None:

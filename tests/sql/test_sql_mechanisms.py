@@ -9,7 +9,7 @@ import pytest
 import tulle
 from tulle.graphs.generators import social_network
 from tulle.relations.recursive import REACH, THETA
-from tulle.sql.mechanisms import ALONE_REACH
+from tulle.sql.mechanisms import ALONE_REACH, LINK_REACH
 from tulle.sql.mechanisms import REACH as NEAR
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
@@ -135,7 +135,7 @@ def test_thresholds_start_where_public_facts_say(friends: Any) -> None:
         (1000.0, ALONE_REACH),
         (THETA, ALONE_REACH),
         (1.0, NEAR),
-        (THETA, REACH),
+        (1.0, LINK_REACH),
         (THETA, REACH),
     ]
     asked = settings_of(database, "SELECT COUNT(*) FROM pay", theta=3, reach=5)

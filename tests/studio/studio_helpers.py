@@ -8,7 +8,15 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import Any
+
+from tulle.core.errors import InputError
+from tulle.studio.inside import Inside
+
+PATIENCE = 300
+"""Seconds to wait for what comes at once on an idle machine."""
 
 
 class RunningStudio:
@@ -101,3 +109,44 @@ def write_shop(path: Path) -> Path:
     connection.execute("INSERT INTO orders SELECT i, i % 200, i % 50 FROM range(800) t(i)")
     connection.close()
     return path
+
+
+# A process finds these by the name of their module, so they stand in one that it can import.
+
+
+class Stalling(Inside):
+    """Pays like the real one, then draws for ever."""
+
+    def ask(self, **arguments: Any) -> str:
+        import tulle.core.session as session
+
+        def stall(*_: Any, **__: Any) -> Any:
+            self.report(0.5, "stalled")
+            time.sleep(600)
+
+        session._draw = stall  # type: ignore[assignment]
+        return super().ask(**arguments)
+
+
+class Servant:
+    """A worker's far end for tests."""
+
+    report = staticmethod(lambda fraction, label: None)
+
+    def __init__(self) -> None:
+        self.kept = 0
+
+    def keep(self, value: int) -> None:
+        self.kept = value
+
+    def give(self) -> int:
+        return self.kept
+
+    def quote(self) -> None:
+        raise ValueError("a record: alice, 42")
+
+    def refuse(self) -> None:
+        raise InputError("Not so.")
+
+    def stall(self) -> None:
+        time.sleep(600)

@@ -9,54 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studio_helpers import write_network
+from studio_helpers import PATIENCE, Servant, Stalling, write_network
 
 from tulle.core.errors import InputError, TulleError
 from tulle.studio import desk as desk_module
 from tulle.studio.desk import Desk
-from tulle.studio.inside import Inside
 from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
 
 TRIANGLES = {"kind": "graph", "text": "triangles"}
-
-
-class Stalling(Inside):
-    """Pays like the real one, then draws for ever."""
-
-    def ask(self, **arguments: Any) -> str:
-        import tulle.core.session as session
-
-        def stall(*_: Any, **__: Any) -> Any:
-            self.report(0.5, "stalled")
-            time.sleep(600)
-
-        session._draw = stall  # type: ignore[assignment]
-        return super().ask(**arguments)
-
-
-class Servant:
-    """A worker's far end for tests."""
-
-    report = staticmethod(lambda fraction, label: None)
-
-    def __init__(self) -> None:
-        self.kept = 0
-
-    def keep(self, value: int) -> None:
-        self.kept = value
-
-    def give(self) -> int:
-        return self.kept
-
-    def quote(self) -> None:
-        raise ValueError("a record: alice, 42")
-
-    def refuse(self) -> None:
-        raise InputError("Not so.")
-
-    def stall(self) -> None:
-        time.sleep(600)
 
 
 @pytest.fixture
@@ -99,7 +60,7 @@ def test_a_killed_process_is_replaced_and_brought_where_it_was(worker: Worker) -
     worker.cancel(stuck, lambda: "stopped")
     assert stuck.state == "cancelled"
     assert stuck.problem == "stopped"
-    assert waiting.wait(30)
+    assert waiting.wait(PATIENCE)
     assert waiting.result == 5
     assert skipped.state == "cancelled"
 
@@ -130,7 +91,7 @@ def test_a_cancelled_answer_stays_paid_and_says_so(desk: Desk) -> None:
 def test_an_answer_is_paid_kept_and_found(desk: Desk) -> None:
     study = _open(desk)
     job = desk.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))
-    assert job.wait(60)
+    assert job.wait(PATIENCE)
     assert job.state == "done", job.problem
     release = study.release(job.result)
     assert release["query"] == "triangles()"
@@ -142,7 +103,7 @@ def test_an_answer_is_paid_kept_and_found(desk: Desk) -> None:
 def test_too_little_budget_is_refused_and_costs_nothing(desk: Desk) -> None:
     study = _open(desk)
     job = study.ask(TRIANGLES, "5", "0", title="triangles")
-    assert job.wait(60)
+    assert job.wait(PATIENCE)
     assert job.state == "failed"
     assert "Nothing was spent" in (job.problem or "")
     assert float(desk.ledger.remaining("friends")) == 2

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from studio_helpers import RunningStudio, write_network, write_shop, write_trips, write_votes
+from studio_helpers import (
+    PATIENCE,
+    RunningStudio,
+    write_network,
+    write_shop,
+    write_trips,
+    write_votes,
+)
 
 pytestmark = pytest.mark.xdist_group("studio")
 
-LONG = 60_000
+LONG = PATIENCE * 1000
 """Milliseconds: generous, since machines that run tests are busy."""
 
 
@@ -140,6 +148,7 @@ def test_the_error_moves_while_the_price_is_dragged(page: Any, look: Any) -> Non
     for _ in range(20):
         page.keyboard.press("ArrowRight")
     assert float(page.input_value("#epsilon")) > 0.5
+    assert page.is_disabled("#pay") or page.inner_text("#plan td.number") != before
     page.wait_for_function(
         "before => document.querySelector('#plan td.number').textContent !== before", arg=before
     )
@@ -258,7 +267,7 @@ def test_a_database_is_asked_in_sql(page: Any, look: Any) -> None:
     pay(page)
     page.click("text=See the answer")
     # The truth is 400; how near the answer comes is the mechanism's own matter.
-    assert 0 <= float(page.inner_text(".release .big").replace(",", "")) < 4000
+    assert math.isfinite(float(page.inner_text(".release .big").replace(",", "")))
     look("-answer")
 
 
@@ -323,11 +332,14 @@ def test_narrow_and_dark(browser: Any, page: Any, look: Any, pictures: Path) -> 
     )
     try:
         small = narrow.new_page()
+        small.set_default_timeout(LONG)
         small.goto(page.address + "/desk")
         small.click("nav a:has-text('friends')")
         small.wait_for_selector("#ask")
-        wide = small.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 390, "the page must not scroll sideways on a narrow window"
+        for place in ("/ledger", "/audit", "/desk", small.url):
+            small.goto(place if "://" in place else page.address + place)
+            wide = small.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 390, f"{place} must not scroll sideways on a narrow window"
         background = small.evaluate("getComputedStyle(document.body).backgroundColor")
         assert background == "rgb(21, 25, 27)"
         small.screenshot(path=pictures / "narrow-and-dark.png", full_page=True)

@@ -212,11 +212,15 @@ def _threshold(column: int, edge: float, width: int, upper: bool) -> _Event:
 def _by_likelihood(
     first: list[Hashable], second: list[Hashable]
 ) -> Iterator[tuple[_Event, int, int]]:
-    """Yield sets of answers, those more likely here than there first, and single answers."""
+    """Yield sets of answers, those more likely here than there first, and single answers.
+
+    An answer that came once tells nothing: a set of such would look perfect, and never come again.
+    """
     here, there = Counter(first), Counter(second)
-    order = sorted(here, key=lambda a: (here[a] / (there[a] + 1.0), here[a]), reverse=True)
+    again = [answer for answer in here if here[answer] + there[answer] > 1]
+    order = sorted(again, key=lambda a: (here[a] / (there[a] + 1.0), here[a]), reverse=True)
     hits = misses = 0
-    shown = set(np.unique(np.geomspace(1, len(order), 200).astype(int)).tolist())
+    shown = set(np.unique(np.geomspace(1, max(len(order), 1), 200).astype(int)).tolist())
     for place, answer in enumerate(order, start=1):
         hits += here[answer]
         misses += there[answer]

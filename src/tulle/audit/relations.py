@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -42,7 +43,7 @@ _KEPT = 40_000
 class Measured(NamedTuple):
     """What is measured of one side of a relation, whatever the budget."""
 
-    values: tuple[float, ...]
+    values: tuple[float | Fraction, ...]
     """The truncated value at each threshold."""
     level: int
     truth: float

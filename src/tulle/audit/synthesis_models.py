@@ -26,24 +26,32 @@ from tulle.graphs.ladder import ladder_widths
 from tulle.graphs.queries import DegreeDistribution, Degrees, triangles
 from tulle.graphs.response import topology
 from tulle.graphs.sensitivity import cap
-from tulle.graphs.synthesis.auto import ladder_settings
+from tulle.graphs.synthesis.auto import (
+    RATIOS,
+    STEP,
+    ladder_settings,
+    mixing_moves,
+    spending,
+)
 from tulle.graphs.synthesis.auto_parts import (
     closed_picks,
     member_counts,
-    mixing_sensitivity,
-    mixing_sum,
     order_counts,
     pair_counts,
 )
 from tulle.graphs.synthesis.communities import inner_degrees
+from tulle.graphs.synthesis.joint_classes import soft_classes
 from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.synthesis.topm import coins_for
 
 FIXED_LIMIT = 2
-"""Where degrees are cut, and how often a pair may be picked, in the descriptions."""
+"""How often a pair may be picked, in the descriptions."""
+
+FIXED_EDGES = 3
+"""How many edges were released before, in the descriptions."""
 
 
-def laplace(truth: Any, epsilon: Fraction, sensitivity: int) -> LaplaceVector:
+def laplace(truth: Any, epsilon: Fraction, sensitivity: int | Fraction) -> LaplaceVector:
     """Return Laplace noise of scale sensitivity / epsilon on a count or a vector of them."""
     centre = tuple(int(entry) for entry in np.atleast_1d(truth))
     return LaplaceVector(centre, (sensitivity / epsilon,) * len(centre), Fraction(sensitivity))
@@ -77,16 +85,17 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
     if int(settings["nodes"]) < 2:
         return {}
     schedule = "plain" if settings["blocks"] == "no" else "blocks"
-    epsilon = {name: rational(share) for name, share in settings["budgets"][schedule].items()}
+    epsilon = spending(settings, schedule, FIXED_EDGES)
+    classes = soft_classes(graph.node_count, RATIOS[0])
     labels = fixed_labels(graph)
     # A part is counted only if it is measured.
-    counts: dict[str, Callable[[], tuple[Any, int]]] = {
+    counts: dict[str, Callable[[], tuple[Any, int | Fraction]]] = {
         "edges": lambda: (graph.edge_count, 1),
         "order": lambda: (order_counts(graph, 2), 1),
         "reached": lambda: (sorted_sequence(DegreeDistribution(), graph), 2),
         "sequence": lambda: (sorted_sequence(Degrees(), graph), 2),
         "closure": lambda: (closed_picks(graph, FIXED_LIMIT), FIXED_LIMIT + 2),
-        "mixing": lambda: (mixing_sum(graph, FIXED_LIMIT), mixing_sensitivity(FIXED_LIMIT)),
+        "mixing": lambda: (classes.measure(graph, STEP), mixing_moves(classes)),
         "members": lambda: (member_counts(graph, labels, 2), 2),
         "pairs": lambda: (pair_counts(graph, labels, 2), 1),
     }

@@ -15,10 +15,12 @@ from tulle.audit.bits import Coins
 from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
 from tulle.audit.synthesis_models import (
+    FIXED_EDGES,
     auto_laws,
     describe_communities,
     describe_kronecker,
     describe_response_model,
+    laplace,
     true_bits,
 )
 from tulle.audit.twins import Twin
@@ -28,15 +30,24 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.response import pair_places
-from tulle.graphs.synthesis.auto import Auto
-from tulle.graphs.synthesis.auto_parts import order_counts
+from tulle.graphs.synthesis.auto import (
+    RATIOS,
+    STEP,
+    Auto,
+    budget,
+    first_blocks,
+    mixing_classes,
+    spending,
+)
+from tulle.graphs.synthesis.auto_parts import member_counts, order_counts, pair_counts
 from tulle.graphs.synthesis.communities import Communities
+from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes
 from tulle.graphs.synthesis.kronecker import Kronecker
 from tulle.graphs.synthesis.model import Statistics
 from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.synthesis.response import ResponseModel
 from tulle.graphs.synthesis.topm import TopM
-from tulle.noise import bernoulli, uniform_below
+from tulle.noise import bernoulli, discrete_laplace, uniform_below
 
 _BOTH: tuple[str, ...] = ("claims", "exact")
 
@@ -76,19 +87,61 @@ class OneEndAuto(Twin, Auto):
     caught_by: ClassVar[tuple[str, ...]] = _BOTH
     questions: ClassVar[Sequence[Query]] = (synthetic(),)
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
-        honest = dict(super().prepare(terms, nodes, options))
-        budgets = {name: dict(shares) for name, shares in honest["budgets"].items()}
-        members = rational(budgets["blocks"]["members"])
-        budgets["blocks"]["members"] = text(2 * members)
-        return {**honest, "budgets": budgets}
+    def measure(
+        self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
+    ) -> Statistics:
+        seen = dict(super().measure(terms, settings, graph, source))
+        if "members" in seen:
+            start, counts = first_blocks(seen, settings)
+            scale = 1 / budget(settings, seen, "members")
+            truth = member_counts(graph, start, len(counts))
+            seen["members"] = truth + discrete_laplace(scale=scale, size=truth.shape, source=source)
+        return seen
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         laws = auto_laws(settings, dataset)
         honest = laws["members"]
         assert isinstance(honest, LaplaceVector)
-        charged = replace(honest, sensitivity=Fraction(1))
+        halved = tuple(scale / 2 for scale in honest.scales)
+        charged = replace(honest, scales=halved, sensitivity=Fraction(1))
         return Description(tuple({**laws, "members": charged}.items()))
+
+
+class HardClassesAuto(Twin, Auto):
+    """Edges between classes of degrees, each node in one class, charged as if they were soft."""
+
+    name: ClassVar[str] = "synthetic_auto, hard classes"
+    mimics: ClassVar[str] = "synthetic_auto"
+    fault: ClassVar[str] = "a node that steps into the next class takes all of its edges along"
+    caught_by: ClassVar[tuple[str, ...]] = _BOTH
+    questions: ClassVar[Sequence[Query]] = (synthetic(),)
+
+    def measure(
+        self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
+    ) -> Statistics:
+        seen = dict(super().measure(terms, settings, graph, source))
+        classes = mixing_classes(seen, settings)
+        truth = hard_classes(graph, classes) * int(1 / STEP)
+        scale = _HARD / STEP / budget(settings, seen, "mixing")
+        seen["mixing"] = truth + discrete_laplace(scale=scale, size=truth.shape, source=source)
+        return seen
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        laws = auto_laws(settings, dataset)
+        truth = hard_classes(dataset, soft_classes(dataset.node_count, RATIOS[0]))
+        spent = spending(settings, "blocks", FIXED_EDGES)["mixing"]
+        return Description(tuple({**laws, "mixing": laplace(truth, spent, _HARD)}.items()))
+
+
+_HARD = 2
+"""What the twin thinks that one edge moves: its own cell, and one more for good measure."""
+
+
+def hard_classes(graph: Graph, classes: SoftClasses) -> Any:
+    """Return how many edges join each two classes, with each node in the lower of its two."""
+    degree = np.diff(graph.csr()[0])
+    labels = np.minimum(classes.lower[np.maximum(degree, 1) - 1], classes.count - 1)
+    return pair_counts(graph, labels, classes.count)
 
 
 class SwappedTopM(Twin, TopM):
@@ -194,6 +247,7 @@ def model_twins() -> list[Twin]:
     return [
         FullCellsAuto(),
         OneEndAuto(),
+        HardClassesAuto(),
         SwappedTopM(),
         BothHalvesResponse(),
         OneEndKronecker(),

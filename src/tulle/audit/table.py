@@ -16,6 +16,7 @@ from tulle.audit.findings import Finding, merge
 from tulle.audit.fresh import check_fresh
 from tulle.audit.kind import Kind, is_audited, kind_of
 from tulle.audit.leaving import check_leaving, forget_one, goes_through_a_relation
+from tulle.audit.owned import owned_findings
 from tulle.audit.surveys import catch_twins, check_surveys
 from tulle.audit.twins import Twin
 from tulle.audit.world import World
@@ -190,6 +191,9 @@ def _audit_kind(
     if kind.name == "graph" and any(goes_through_a_relation(item) for item in group):
         tell("leaving a graph and leaving its relation")
         found.extend(leaving(max(effort.sizes) - 1))
+    if kind.name == "relation" and any(item.name == "recursive" for item in group):
+        tell("contributions of one owner each")
+        found.extend(owned_findings())
     caught: dict[str, list[Row]] = {item.name: [] for item in group}
     for twin in twins:
         tell(f"twin: {twin.name}")

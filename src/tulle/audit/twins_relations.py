@@ -242,7 +242,7 @@ class _AllNamed:
     def ceiling(self, tau: float) -> float:
         return self.honest.ceiling(tau)
 
-    def value(self, tau: float, gap: float) -> float:
+    def value(self, tau: float, gap: float) -> float | Fraction:
         return self.honest.value(tau, gap)
 
 

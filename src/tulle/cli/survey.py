@@ -22,6 +22,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+_MOST_LISTED = 40
+
 FormFile = Annotated[Path, typer.Argument(metavar="FORM", help="The form, as JSON.")]
 
 
@@ -143,10 +145,14 @@ def _question(written: str) -> tuple[str, Any]:
 
 def _category(form: Form, name: str, given: str) -> Any:
     """Return a category as the survey has it: a text, or a whole number."""
-    kinds = {type(category) for category in form.survey[name].categories[:1]}
-    if int in kinds and given.lstrip("-").isdigit():
-        return int(given)
-    return given
+    categories = form.survey[name].categories
+    read = int(given) if isinstance(categories[0], int) and given.lstrip("-").isdigit() else given
+    if read not in categories and len(categories) <= _MOST_LISTED:
+        # The categories are public; the answer is not.
+        raise InputError(
+            f"The answer to {name!r} is not one of: {', '.join(map(str, categories))}."
+        )
+    return read
 
 
 def _read_form(path: Path) -> Form:

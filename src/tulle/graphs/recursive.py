@@ -21,7 +21,8 @@ from tulle.relations.relation import Relation
 from tulle.relations.truncation import Truncation
 
 EDGE_REACH = 4.0
-"""How far above the threshold found to truncate counts of edges."""
+EDGE_THETA = 3.0
+"""How far above the threshold found to truncate counts of edges, and where thresholds set out."""
 
 
 class _OnCopies(TruncationMechanism):
@@ -82,6 +83,10 @@ class GraphRecursive(_OnCopies, Recursive):
         So the largest are less far above the threshold found.
         """
         return EDGE_REACH if isinstance(query, Edges) else super().usual_reach(query)
+
+    def usual_theta(self, query: Query) -> float:
+        """Return less for edges, for the same reason."""
+        return EDGE_THETA if isinstance(query, Edges) else super().usual_theta(query)
 
 
 @registry.register("mechanism", "graph", "race")

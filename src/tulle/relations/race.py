@@ -142,7 +142,7 @@ def find_winner(
     """
     outlook = Outlook(truncation)
 
-    def bid(place: int, value: float) -> float:
+    def bid(place: int, value: float | Fraction) -> float:
         lane = lanes[place]
         return lane.lattice.value(lane.lattice.snap(value) + noises[place]) - lane.penalty
 
@@ -183,10 +183,10 @@ class Outlook:
         known = [bound * max(1.0, lane.tau / tau) for tau, bound in self.solved]
         return min([self.cheap[lane.tau], *known]) * _UP + lane.gap
 
-    def solve(self, lane: Lane) -> float:
+    def solve(self, lane: Lane) -> float | Fraction:
         """Return the certified value of a lane, and remember it."""
         value = self.truncation.value(lane.tau, lane.gap)
-        self.solved.append((lane.tau, value + lane.gap))
+        self.solved.append((lane.tau, float(value) + lane.gap))
         return value
 
 

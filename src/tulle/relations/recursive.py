@@ -25,17 +25,19 @@ SELECTION_SHARE = Fraction(1, 4)
 """Part of epsilon that chooses the threshold; the rest is for the answer."""
 
 THETA = 10.0
-"""Where thresholds set out. A tenth to a hundredth of the largest contribution is best."""
+"""Where thresholds set out, at epsilon = 1 and above; below, with the root of epsilon. A tenth to a
+hundredth of the largest contribution is best."""
 
 START = 1 / 30
-"""The very first threshold, as a part of theta: where contributions are small, few levels lead down
+"""The very first threshold, as a part of THETA: where contributions are small, few levels lead down
 to them. It costs next to nothing where they are large."""
 
 BETA = 0.065
-BEND = 0.7
-"""Thresholds are BETA·epsilon^BEND apart in logarithm. The level's noise has a scale of four over
-epsilon or so, and the participants who stick out of the threshold found number about as many as the
-levels to it: with a small epsilon steps must be short, with a large one they can be long."""
+BENDS = (0.7, 0.5)
+"""Thresholds are BETA·epsilon^0.7 apart in logarithm below epsilon = 1, and BETA·epsilon^0.5 above.
+The level's noise has a scale of four over epsilon or so, and the participants who stick out of the
+threshold found number about as many as the levels to it: with a small epsilon steps must be short,
+with a large one they can be long."""
 
 FARTHEST = 0.35
 """No two thresholds are further apart than this in logarithm, whatever epsilon is."""
@@ -125,6 +127,10 @@ class Recursive(TruncationMechanism):
         """Return the reach at epsilon = 1 when nobody names one; it follows from the question."""
         return REACH
 
+    def usual_theta(self, query: Query) -> float:
+        """Return theta at epsilon = 1 when nobody names one."""
+        return THETA
+
     def usual_share(self, query: Query) -> Fraction:
         """Return the part of epsilon for the threshold when nobody names it."""
         return SELECTION_SHARE
@@ -139,13 +145,15 @@ class Recursive(TruncationMechanism):
         )
         epsilon = terms.epsilon / self.sides(terms.query)
         size = min(max(float(epsilon), 1e-9), 1e9)
-        near = min(max(BETA * size**BEND, 1e-4), FARTHEST)
+        near = min(max(BETA * size ** BENDS[size > 1], 1e-4), FARTHEST)
         far = self.usual_reach(terms.query) * max(1.0, size**-STRETCH)
         beta = float(validate.positive(beta=options.get("beta", near)))
-        theta = float(validate.positive(theta=options.get("theta", THETA)))
+        usual = self.usual_theta(terms.query) * min(1.0, size**0.5)
+        theta = float(validate.positive(theta=options.get("theta", usual)))
         reach = float(validate.positive(reach=options.get("reach", far)))
+        first = min(max(START * THETA / theta, 1e-6), 1.0)
         start = float(
-            validate.positive(start=options.get("start", 1 if "theta" in options else START))
+            validate.positive(start=options.get("start", 1 if "theta" in options else first))
         )
         if not 1e-6 <= start <= 1:
             raise InputError("start is a part of theta: it must lie between 1e-6 and 1.")

@@ -61,6 +61,9 @@ LARGEST = 1e240
 SMALLEST = 1e-240
 """Weights below this count as nothing, for the same reason."""
 
+_UP = 1.0 + 2.0**-40
+"""Covers the rounding of a sum and a product."""
+
 _CLIMB = 10.0
 """After how many levels thresholds are near their geometric course."""
 
@@ -81,8 +84,8 @@ class Decider(Protocol):
 class Truncation(Decider, Protocol):
     """Both numbers of one relation with weights of at least zero."""
 
-    def value(self, tau: float, gap: float) -> float:
-        """Return a number within gap of X(tau)."""
+    def value(self, tau: float, gap: float) -> float | Fraction:
+        """Return a number within gap of X(tau); a fraction where a float would be too coarse."""
 
     def ceiling(self, tau: float) -> float:
         """Return a number that X(tau) is certainly not above, at the cost of one look."""
@@ -118,9 +121,41 @@ class _Packing:
         return upper_bound(problem, check_threshold(tau), share * (problem.loads > tau))
 
 
+@dataclass
+class _Raised:
+    """A truncation, and beside it what needs nobody: that is never cut, and the same for all."""
+
+    inner: Truncation
+    fixed: float
+
+    def decide(self, tau: float, level: int) -> bool:
+        return self.inner.decide(tau, level)
+
+    def value(self, tau: float, gap: float) -> Fraction:
+        # Exactly: next to a large number a float would be rounded by more than the gap.
+        return Fraction(self.fixed) + Fraction(self.inner.value(tau, gap))
+
+    def estimate(self, tau: float) -> float | None:
+        return self.inner.estimate(tau)
+
+    def ceiling(self, tau: float) -> float:
+        return (self.fixed + self.inner.ceiling(tau)) * _UP
+
+
 def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
     """Return the two numbers of a relation whose weights are not negative. Custodian side."""
     weights = within_reach(relation.weights)
+    public = np.diff(relation.offsets) == 0
+    if bool(weights[public].any()):
+        fixed = math.fsum(weights[public])
+        owned = Relation(
+            relation.offsets,
+            relation.participants,
+            np.where(public, 0.0, weights),
+            relation.count,
+            relation.general,
+        )
+        return _Raised(truncate(owned, eta=eta), fixed)
     if relation.is_conjunctive:
         problem = PackingProblem(relation.offsets, relation.participants, weights, relation.count)
         return _Packing(problem, DeletionOracle(problem, eta=eta))

@@ -38,8 +38,8 @@ class SqlQuery(Query):
     functions: tuple[str, ...]
     term: float = math.inf
     """The most that one row adds, as far as declared ranges say; see :meth:`bound_to`."""
-    linked: bool = False
-    """Whether rows link participants of one kind with each other; see :meth:`bound_to`."""
+    linked: int = 0
+    """How many links between participants of one kind make up a row; see :meth:`bound_to`."""
     alone: bool = False
     """Whether each row is about one participant alone; see :meth:`bound_to`."""
     name: ClassVar[str] = "sql"

@@ -49,8 +49,8 @@ class Rewritten:
     """Whether weights may be negative, by the aggregate and the declared ranges."""
     term: float
     """The most that one row adds, by the same; infinite when nothing says so."""
-    linked: bool
-    """Whether rows link participants of one kind with each other, as in a network."""
+    linked: int
+    """How many links between participants of one kind, as in a network, make up a joined row."""
     alone: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
 
@@ -88,23 +88,24 @@ def rewrite(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None)
         size,
         weights.low < 0,
         max(abs(weights.low), abs(weights.high)),
-        _links_alike(named, schema),
+        _links(named, schema),
         form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema))),
     )
 
 
-def _links_alike(named: Named, schema: Schema) -> bool:
-    """Say whether a table joins itself, or has rows of two owners of one kind."""
+def _links(named: Named, schema: Schema) -> int:
+    """Count the tables that join themselves, or have rows of two owners of one kind."""
     views = {cte.alias for cte in named.tree.find_all(exp.CTE)}
     times: Counter[str] = Counter()
     for source in named.tree.find_all(exp.Table):
         if source.name not in views and source.find_ancestor(exp.Exists, exp.In) is None:
             times[named.table(source)] += 1
+    found = 0
     for table, count in times.items():
         kinds = Counter(tie.entity for tie in schema.ownership(table).ties if tie.place == HERE)
         if kinds and (count > 1 or max(kinds.values()) > 1):
-            return True
-    return False
+            found += count
+    return found
 
 
 def _is_there(argument: Any) -> Any:

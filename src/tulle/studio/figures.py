@@ -37,8 +37,13 @@ def curve_figure(lines: Mapping[str, Sequence[Mapping[str, float | None]]]) -> F
     }
 
 
-def value_figure(shown: Mapping[str, Any], truth: Any = None) -> Figure | None:
-    """Draw a release: a number with its range, a curve, a heat map, a graph's degrees."""
+def value_figure(
+    shown: Mapping[str, Any], truth: Any = None, names: Sequence[Sequence[str]] | None = None
+) -> Figure | None:
+    """Draw a release: a number with its range, a curve, a heat map, a graph's degrees.
+
+    ``names`` are the public names of the rows and columns of a matrix.
+    """
     form = shown["form"]
     if form == "number":
         return _number_figure(shown, truth)
@@ -49,7 +54,7 @@ def value_figure(shown: Mapping[str, Any], truth: Any = None) -> Figure | None:
             data.append({**_line("truth (inside)", spot), "inside": True})
         return {"data": data, "layout": {"height": 300}}
     if form == "matrix":
-        return heat_figure(shown["values"])
+        return heat_figure(shown["values"], names)
     if form == "graph":
         return {
             "data": [{**_line("people", shown["degrees"]), "mode": "markers"}],

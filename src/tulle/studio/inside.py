@@ -89,13 +89,13 @@ class Inside:
     def open(
         self, ledger: str, account: str, unit: str, epsilon: str, delta: str
     ) -> dict[str, Any]:
-        """Open the account, or open it again with the same terms."""
+        """Open the account, or open it again with the same terms; return what is public."""
         from tulle.core.ledger import Ledger
 
         self._session = Ledger(ledger).open(
             account, self._data, unit=unit, epsilon=epsilon, delta=delta
         )
-        return {"facts": dict(self._data.facts(self._session.unit))}
+        return {"facts": dict(self._data.facts(self._session.unit)), "names": self._names()}
 
     # --- the one way out --------------------------------------------------------------------
 
@@ -141,11 +141,14 @@ class Inside:
 
     def heat(self) -> dict[str, Any]:
         """Return the true matrix, made coarse enough to draw."""
+        return {**draw_coarsely(_matrix_of(self._data)), "names": self._names()}
+
+    def _names(self) -> list[list[str]] | None:
+        """Return the declared, public names of a grid, if there are any and they can be drawn."""
         data: Any = self._data
-        found = draw_coarsely(_matrix_of(data))
-        if data.kind == "contributions" and max(data.shape) <= _NAMED:
-            found["names"] = [list(map(str, data.row_names)), list(map(str, data.column_names))]
-        return found
+        if data.kind != "contributions" or max(data.shape) > _NAMED:
+            return None
+        return [list(map(str, data.row_names)), list(map(str, data.column_names))]
 
     def compare(self, release: Mapping[str, Any]) -> dict[str, Any]:
         """Measure how near a released synthetic graph is to the original."""

@@ -30,6 +30,8 @@ class Study:
     kind: str = "graph"
     unit: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    names: list[list[str]] | None = None
+    """The public names of the rows and columns of a grid."""
     cards: list[bool] = field(default_factory=list)
     """Which of the kind's questions can be asked under the unit."""
     last: str | None = None
@@ -59,7 +61,8 @@ class Study:
             "epsilon": epsilon,
             "delta": delta,
         }
-        self.facts = self.worker.call("open", **terms)["facts"]
+        public = self.worker.call("open", **terms)
+        self.facts, self.names = public["facts"], public["names"]
         self.account, self.unit = account, unit
         self.worker.first.append(("open", terms))
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 Category = str | int
 
-_MOST_LISTED = 12
-
 
 @dataclass(frozen=True)
 class Attribute:
@@ -41,12 +39,8 @@ class Attribute:
         known = isinstance(answer, str | int) and not isinstance(answer, bool)
         if not known or answer not in self._places:
             raise InputError(
-                f"The answer to {self.name!r} is not one of its {self.size} categories"
-                + (
-                    f": {', '.join(map(str, self.categories))}."
-                    if self.size <= _MOST_LISTED
-                    else ". Look them up with survey.categories(name)."
-                )
+                f"The answer to {self.name!r} is not one of its {self.size} categories. "
+                "Look them up with survey.categories(name)."
             )
         return (
             self._places.index(answer)

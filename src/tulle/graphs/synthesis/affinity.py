@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.edge_set import add, empty_set, holds, key_of, remove
+from tulle.graphs.synthesis.steering import Mixing, steer
 from tulle.noise.afterwards import Random
 
 Wholes = npt.NDArray[np.int64]
@@ -22,8 +23,6 @@ Floats = npt.NDArray[np.float64]
 _BALANCING = 100
 _REPAIRS = 40
 _ATTEMPTS = 30
-_UNLIKE = 0.3
-"""How far, as a logarithm, degrees in one group may be apart."""
 _NEAR_REACH = 3.0
 """Over how many neighbouring groups an end that stays near may reach."""
 
@@ -46,14 +45,19 @@ class Knobs(NamedTuple):
     """The density of groups; above 1, what is left forms groups again, and again."""
     slope: float = 0.0
     """How much denser groups of small degree are: density ~ degree^-slope."""
-    liking: float = 0.0
-    """Whether remaining ends seek ends of like degree (up to 1) or of unlike degree (to -1)."""
+    unlike: float = 0.3
+    """How far, as a logarithm, degrees in one group are apart."""
     near: float = 0.0
     """The share of remaining ends, inside blocks, that stay in groups nearby on a circle."""
 
 
-def draw_affinity(frame: Frame, knobs: Knobs, random: Random) -> Wholes:
+def draw_affinity(
+    frame: Frame, knobs: Knobs, random: Random, mixing: Mixing | None = None, attempts: int = 20
+) -> Wholes:
     """Return the edges of a simple graph with these degrees, as nearly as can be.
+
+    With ``mixing``, edges outside of groups are swapped until it is met or so many swaps were
+    tried for each edge.
 
     Example:
         >>> from tulle.noise import SeededSource
@@ -63,6 +67,13 @@ def draw_affinity(frame: Frame, knobs: Knobs, random: Random) -> Wholes:
         >>> np.bincount(edges.ravel()).tolist()
         [2, 2, 2, 2, 2, 2]
     """
+    return draw_parts(frame, knobs, random, mixing, attempts)[0]
+
+
+def draw_parts(
+    frame: Frame, knobs: Knobs, random: Random, mixing: Mixing | None, attempts: int
+) -> tuple[Wholes, int]:
+    """Return the edges, first those in groups or near, and how many these are."""
     degrees, blocks, counts = frame
     kinds = len(counts)
     ends = np.bincount(blocks, weights=degrees, minlength=kinds)
@@ -79,9 +90,11 @@ def draw_affinity(frame: Frame, knobs: Knobs, random: Random) -> Wholes:
         left = left - np.bincount(close.ravel(), minlength=len(degrees))
         wanted[np.diag_indices(kinds)] -= np.bincount(blocks[close[:, 0]], minlength=kinds)
         grouped = np.concatenate([grouped, close])
-    matched = _matched(left, frame, np.maximum(wanted, 0.0), knobs.liking, random)
-    edges = np.concatenate([grouped, matched])
-    return make_simple(edges, blocks, random)
+    matched = _matched(left, frame, np.maximum(wanted, 0.0), random)
+    edges, free = make_simple(np.concatenate([grouped, matched]), blocks, random, len(grouped))
+    if mixing is not None:
+        edges = steer(edges, free, degrees, blocks, mixing, attempts * len(edges), random)
+    return edges, free
 
 
 def _grouped(
@@ -94,7 +107,7 @@ def _grouped(
     parts = [np.empty((0, 2), dtype=np.int64)]
     for turn in range(int(np.ceil(max(knobs.closing, 0.0)))):
         density = min(knobs.closing - turn, 1.0)
-        about = left * np.exp(_UNLIKE * random.standard_normal(len(left)))
+        about = left * np.exp(knobs.unlike * random.standard_normal(len(left)))
         order = np.lexsort((about, blocks))
         noted = group if turn == 0 else group.copy()
         made = _join_groups(order, left, blocks, noted, density, knobs.slope, typical, random)
@@ -191,7 +204,7 @@ def balance(counts: Floats, ends: Floats) -> Floats:
     return np.asarray(table)
 
 
-def _matched(left: Wholes, frame: Frame, wanted: Floats, liking: float, random: Random) -> Wholes:
+def _matched(left: Wholes, frame: Frame, wanted: Floats, random: Random) -> Wholes:
     """Return edges that use up the ends that are left, about as many between blocks as wanted."""
     kinds = len(wanted)
     ends = np.repeat(np.arange(len(left)), left)
@@ -207,14 +220,14 @@ def _matched(left: Wholes, frame: Frame, wanted: Floats, liking: float, random: 
         for two in np.flatnonzero(pairs[one]):
             number = int(min(pairs[one, two], stop[one] - place[one], stop[two] - place[two]))
             a, b = place[one], place[two]
-            parts.append(_paired(ends[a : a + number], ends[b : b + number], frame, liking, random))
+            parts.append(np.column_stack([ends[a : a + number], ends[b : b + number]]))
             place[one] += number
             place[two] += number
     odd = []
     for one in range(kinds):
         rest = ends[place[one] : stop[one]]
         half = len(rest) // 2
-        parts.append(_paired(rest[:half], rest[half : 2 * half], frame, liking, random))
+        parts.append(np.column_stack([rest[:half], rest[half : 2 * half]]))
         odd.append(rest[2 * half :])
     rest = random.permutation(np.concatenate(odd))
     half = len(rest) // 2
@@ -222,29 +235,19 @@ def _matched(left: Wholes, frame: Frame, wanted: Floats, liking: float, random: 
     return np.concatenate(parts)
 
 
-def _paired(one: Wholes, two: Wholes, frame: Frame, liking: float, random: Random) -> Wholes:
-    """Return the ends of two equally long rows joined, by degree as far as liking says."""
-    if liking and len(one) > 1:
-        strength = abs(liking)
-        keys = []
-        for row, sign in ((one, 1.0), (two, 1.0 if liking > 0 else -1.0)):
-            rank = np.empty(len(row))
-            rank[np.lexsort((random.random(len(row)), frame.degrees[row]))] = np.arange(len(row))
-            keys.append(
-                sign * strength * rank / len(row) + (1 - strength) * random.random(len(row))
-            )
-        one, two = one[np.argsort(keys[0])], two[np.argsort(keys[1])]
-    return np.column_stack([one, two])
+def make_simple(
+    edges: Wholes, blocks: Wholes, random: Random, first: int = 0
+) -> tuple[Wholes, int]:
+    """Return the edges with loops and repeats swapped away; the few that cannot be are dropped.
 
-
-def make_simple(edges: Wholes, blocks: Wholes, random: Random) -> Wholes:
-    """Return the edges with loops and repeats swapped away; the few that cannot be are dropped."""
+    And how many of the ``first`` ones are left.
+    """
     if not len(edges):
-        return edges
+        return edges, 0
     edges = np.ascontiguousarray(edges)
     bad = np.zeros(len(edges), dtype=np.bool_)
     _repair(edges, bad, blocks, empty_set(len(edges)), random)
-    return edges[~bad]
+    return edges[~bad], int((~bad[:first]).sum())
 
 
 @compiled

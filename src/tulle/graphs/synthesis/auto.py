@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -22,13 +21,18 @@ from tulle.graphs.queries import DegreeDistribution, Degrees, triangles
 from tulle.graphs.sensitivity import cap
 from tulle.graphs.settings import public_length
 from tulle.graphs.synthesis.affinity import Frame
+from tulle.graphs.synthesis.auto_budget import (
+    FIRST,
+    LEAST,
+    SCHEDULES,
+    first_shares,
+    later_shares,
+)
 from tulle.graphs.synthesis.auto_degrees import estimate_degrees
 from tulle.graphs.synthesis.auto_fit import Target, Targets, fit_graph
 from tulle.graphs.synthesis.auto_parts import (
     closed_picks,
     member_counts,
-    mixing_sensitivity,
-    mixing_sum,
     order_counts,
     pair_counts,
     range_of,
@@ -40,39 +44,26 @@ from tulle.graphs.synthesis.blocks import (
     shrunken_degrees,
     square_of,
 )
+from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes, unpack
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.steering import Mixing
 from tulle.noise import Random, discrete_laplace
 
 Wholes = npt.NDArray[np.int64]
 
-AMPLE = Fraction(3)
-"""From this epsilon on, degrees get more of it: the rest is good enough by then."""
-
-
-def _percent(**shares: int) -> Mapping[str, Fraction]:
-    return {name: Fraction(share, 100) for name, share in shares.items()}
-
-
-SHARES: Mapping[str, Mapping[str, Mapping[str, Fraction]]] = {
-    "scarce": {
-        "first": _percent(edges=5, order=9),
-        "blocks": _percent(
-            reached=10, sequence=8, triangles=12, closure=10, mixing=8, members=30, pairs=8
-        ),
-        "plain": _percent(reached=22, sequence=14, triangles=20, closure=17, mixing=13),
-    },
-    "ample": {
-        "first": _percent(edges=6, order=5),
-        "blocks": _percent(
-            reached=22, sequence=18, triangles=8, closure=8, mixing=7, members=22, pairs=4
-        ),
-        "plain": _percent(reached=30, sequence=24, triangles=13, closure=12, mixing=10),
-    },
-}
-"""What each part spends of epsilon: the first two, then one schedule or the other."""
-
-FIRST = ("edges", "order")
 PARTS = ("edges", "order", "reached", "sequence", "triangles", "closure", "mixing")
+
+SHARED = Fraction(1, 2)
+"""At least this much of epsilon is left after the first parts."""
+
+STEP = Fraction(1, 1024)
+"""The lattice of edges between classes of degrees."""
+
+RATIOS = (Fraction(2), Fraction(3), Fraction(4))
+"""How far apart classes of degrees may be."""
+
+NOISY_CLASSES = 0.1
+"""How much noise, in all, of the number of edges may be in the counts between classes."""
 
 TELLING = 0.2
 """How much more modularity than chance shows the public order must have to be used."""
@@ -134,12 +125,9 @@ class Auto(Model):
         parts = _parts(options.get("parts", "all"))
         if nodes < _FEWEST_IN_ORDER or blocks == "no" or "order" not in parts:
             blocks, parts = "no", [part for part in parts if part != "order"]
-        table = SHARES["ample" if terms.epsilon >= AMPLE else "scarce"]
-        budgets = {name: _divided(table, name, parts) for name in ("blocks", "plain")}
-        if blocks == "no":
-            budgets.pop("blocks")
-        smallest = min(share for budget in budgets.values() for share in budget.values())
-        if nodes * nodes * 4 / (terms.epsilon * smallest) > _LARGEST_SCALE:
+        # The noise of the edges between classes, which move most, with the smallest share.
+        largest = mixing_moves(soft_classes(max(nodes, 2), RATIOS[0])) / LEAST
+        if largest / (terms.epsilon * SHARED) > _LARGEST_SCALE:
             raise QueryError(
                 f"epsilon = {float(terms.epsilon):.3g} is too small to make a graph of "
                 f"{nodes:,} nodes: noise would exceed every count beyond measure. Spend more, or "
@@ -148,9 +136,10 @@ class Auto(Model):
         return {
             "blocks": blocks,
             "parts": ",".join(parts),
-            "budgets": {
-                schedule: {name: text(terms.epsilon * share) for name, share in budget.items()}
-                for schedule, budget in budgets.items()
+            "epsilon": text(terms.epsilon),
+            "shares": {
+                name: text(share)
+                for name, share in first_shares(nodes, terms.epsilon, parts).items()
             },
         }
 
@@ -159,7 +148,7 @@ class Auto(Model):
     ) -> Statistics:
         seen: dict[str, Any] = {}
 
-        def noisy(name: str, truth: Any, sensitivity: int) -> None:
+        def noisy(name: str, truth: Any, sensitivity: int | Fraction) -> None:
             scale = sensitivity / budget(settings, seen, name)
             if isinstance(truth, int):
                 seen[name] = truth + discrete_laplace(scale=scale, source=source)
@@ -167,10 +156,10 @@ class Auto(Model):
                 noise = discrete_laplace(scale=scale, size=truth.shape, source=source)
                 seen[name] = truth + noise
 
-        parts = settings["parts"].split(",")
         noisy("edges", graph.edge_count, 1)
-        if "order" in parts:
+        if "order" in settings["shares"]:
             noisy("order", order_counts(graph, ranges_of(seen, settings)), 1)
+        parts = budgets_of(seen, settings)
         if "reached" in parts:
             noisy("reached", sorted_sequence(DegreeDistribution(), graph), 2)
         if "sequence" in parts:
@@ -181,8 +170,8 @@ class Auto(Model):
             limit = closure_limit(seen, settings)
             noisy("closure", closed_picks(graph, limit), limit + 2)
         if "mixing" in parts:
-            limit = mixing_limit(seen, settings)
-            noisy("mixing", mixing_sum(graph, limit), mixing_sensitivity(limit))
+            classes = mixing_classes(seen, settings)
+            noisy("mixing", classes.measure(graph, STEP), mixing_moves(classes))
         if schedule_of(seen, settings) == "blocks":
             start, counts = first_blocks(seen, settings)
             noisy("members", member_counts(graph, start, len(counts)), 2)
@@ -223,32 +212,33 @@ def _parts(asked: Any) -> list[str]:
     return [part for part in PARTS if part in chosen or part == "edges"]
 
 
-def _divided(
-    table: Mapping[str, Mapping[str, Fraction]], schedule: str, parts: list[str]
-) -> dict[str, Fraction]:
-    """Return the share of each part that is measured; they add up to one.
+def budgets_of(seen: Statistics, settings: Parameters) -> dict[str, Fraction]:
+    """Return what each part spends, given the first ones; together exactly epsilon."""
+    return spending(settings, schedule_of(seen, settings), int(seen["edges"]))
 
-    The first parts come before a schedule is chosen, so their shares are the same in both.
-    """
-    first = {name: share for name, share in table["first"].items() if name in parts}
-    later = {
-        name: share
-        for name, share in table[schedule].items()
-        if name in parts or (name in ("members", "pairs") and "order" in parts)
-    }
-    if not later:
+
+def spending(settings: Parameters, schedule: str, edges: int) -> dict[str, Fraction]:
+    """Return what each part spends in a schedule, when this number of edges was released."""
+    epsilon = rational(settings["epsilon"])
+    asked = settings["parts"].split(",")
+    first = {name: rational(share) for name, share in settings["shares"].items()}
+    names = tuple(name for name in SCHEDULES[schedule] if name in asked or name not in PARTS)
+    if not names:
+        # Nothing follows: the first parts have it all.
         whole = sum(first.values(), Fraction(0))
-        return {name: share / whole for name, share in first.items()}
-    left = (1 - sum(first.values(), Fraction(0))) / sum(later.values(), Fraction(0))
-    return {**first, **{name: share * left for name, share in later.items()}}
+        return {name: epsilon * share / whole for name, share in first.items()}
+    left = 1 - sum(first.values(), Fraction(0))
+    later = later_shares(names, epsilon * left, int(settings["nodes"]), edges)
+    shares = {**first, **{name: share * left for name, share in later.items() if share}}
+    return {name: epsilon * share for name, share in shares.items()}
 
 
 def budget(settings: Parameters, seen: Statistics, name: str) -> Fraction:
     """Return what a part may spend, given the parts released before."""
-    schedule = "plain" if settings["blocks"] == "no" else "blocks"
     if name not in FIRST:
-        schedule = schedule_of(seen, settings)
-    return rational(settings["budgets"][schedule][name])
+        return budgets_of(seen, settings)[name]
+    # The first parts spend the same in all schedules.
+    return spending(settings, "plain", 0)[name]
 
 
 def schedule_of(seen: Statistics, settings: Parameters) -> str:
@@ -261,14 +251,14 @@ def schedule_of(seen: Statistics, settings: Parameters) -> str:
         return "plain"
     if settings["blocks"] == "yes":
         return "blocks"
-    scale = float(1 / rational(settings["budgets"]["blocks"]["order"]))
+    scale = float(1 / budget(settings, seen, "order"))
     telling = modularity - chance_modularity(counts, scale) >= TELLING
     return "blocks" if telling else "plain"
 
 
 def ranges_of(seen: Statistics, settings: Parameters) -> int:
     """Return into how many ranges the order is cut: so many that a cell outweighs its noise."""
-    spent = float(rational(settings["budgets"]["blocks"]["order"]))
+    spent = float(budget(settings, seen, "order"))
     most = math.isqrt(max(int(seen["edges"] * spent / 3), 0))
     return max(2, min(most, _MOST_RANGES, int(settings["nodes"]) // 2))
 
@@ -279,18 +269,31 @@ def closure_limit(seen: Statistics, settings: Parameters) -> int:
     return int(min(max(spent * int(settings["nodes"]) / 100, 2), 64))
 
 
-def mixing_limit(seen: Statistics, settings: Parameters) -> int:
-    """Return where degrees are cut in the mixing sum: at one that few nodes exceed."""
-    degrees = degrees_of(seen, settings)
-    return max(int(degrees[len(degrees) // 50]), 1)
+def mixing_classes(seen: Statistics, settings: Parameters) -> SoftClasses:
+    """Return the classes of degrees: the finest whose noise is small beside the edges."""
+    nodes, edges = int(settings["nodes"]), max(int(seen["edges"]), 1)
+    spent = float(budget(settings, seen, "mixing"))
+    for ratio in RATIOS:
+        classes = soft_classes(nodes, ratio)
+        noise = math.sqrt(2 * classes.cells) * float(classes.sensitivity()) / spent
+        if noise <= NOISY_CLASSES * edges:
+            return classes
+    return soft_classes(nodes, RATIOS[-1])
+
+
+def mixing_moves(classes: SoftClasses) -> Fraction:
+    """Return the most that one edge moves the rounded counts of edges between classes."""
+    return classes.sensitivity() / STEP + classes.cells
 
 
 def degrees_of(seen: Statistics, settings: Parameters) -> Wholes:
     """Return the degree sequence, descending, that the noisy curves say."""
     nodes = int(settings["nodes"])
     edges = int(seen["edges"])
-    if "reached" in seen and "sequence" in seen:
+    if "reached" in seen:
         scale = float(2 / budget(settings, seen, "reached"))
+        if "sequence" not in seen:
+            return estimate_degrees(seen["reached"], None, edges, scale, nodes)
         other = float(2 / budget(settings, seen, "sequence"))
         return estimate_degrees(seen["reached"], seen["sequence"], edges, scale, nodes, other)
     edges = min(max(edges, 0), nodes * (nodes - 1) // 2)
@@ -319,27 +322,22 @@ def last_blocks(seen: Statistics, settings: Parameters) -> Wholes:
 
 def targets_of(seen: Statistics, settings: Parameters, degrees: Wholes) -> Targets:
     """Return what the generated graph should show, with the noise in it."""
-    found: dict[str, Target] = {}
-    limits = {"closure": 1, "mixing": 1}
+    tried = closed = mixing = None
+    limit = 1
     if "triangles" in seen:
         # One edge closes no more triangles than the largest degree.
         noise = float(degrees[0] / budget(settings, seen, "triangles"))
-        found["triangles"] = Target(max(float(seen["triangles"]), 0.0), noise)
-    for name, limit_of, moved in (
-        ("closure", closure_limit, lambda limit: limit + 2),
-        ("mixing", mixing_limit, mixing_sensitivity),
-    ):
-        if name in seen:
-            limits[name] = limit_of(seen, settings)
-            noise = math.sqrt(2) * moved(limits[name]) / float(budget(settings, seen, name))
-            found[name] = Target(max(float(seen[name]), 0.0), noise)
-    return Targets(
-        found.get("triangles"),
-        found.get("closure"),
-        limits["closure"],
-        found.get("mixing"),
-        limits["mixing"],
-    )
+        tried = Target(max(float(seen["triangles"]), 0.0), noise)
+    if "closure" in seen:
+        limit = closure_limit(seen, settings)
+        noise = math.sqrt(2) * (limit + 2) / float(budget(settings, seen, "closure"))
+        closed = Target(max(float(seen["closure"]), 0.0), noise)
+    if "mixing" in seen:
+        classes = mixing_classes(seen, settings)
+        scale = float(mixing_moves(classes) * STEP / budget(settings, seen, "mixing"))
+        wanted = unpack(seen["mixing"] * float(STEP), classes.count)
+        mixing = Mixing(classes, wanted, math.sqrt(2) * scale)
+    return Targets(tried, closed, limit, mixing)
 
 
 def ladder_settings(nodes: int, epsilon: Fraction) -> Parameters:

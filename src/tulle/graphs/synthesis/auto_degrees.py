@@ -9,8 +9,6 @@ degrees to itself (the tail). All of this reads noisy numbers only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,102 +16,145 @@ import numpy.typing as npt
 
 from tulle.graphs.compiled import compiled
 from tulle.graphs.isotonic import decreasing, graphical
-from tulle.graphs.synthesis.degrees import degrees_from_counts
+from tulle.graphs.synthesis.staircase import Curve, weigh_staircases
 
 Wholes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_HARDLY_ANY = 1.0
-"""Noise up to this scale leaves the counts as they are."""
+_STEADY = 12.0
+"""A density is averaged until it holds so many standard deviations of noise."""
 
-_SURE = 2.0
-"""From so many standard deviations on, the sum of squares is believed."""
+_LIKELY = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.55, 0.8)
+"""A degree that is at least so likely to occur gets a node; the least that leaves room is taken."""
 
-_STRETCHES = 10
+_BENT = 0.3
+"""How far, as a logarithm, the rest may be bent on average to make up for these nodes."""
 
-_LITTLE = 3.0
-"""Noise below this scale leaves single degrees visible: less is averaged."""
-
-_STEADY = (4.0, 12.0)
-"""A density is averaged until it holds so many standard deviations of noise, little or much."""
-
-_COVERED = (1.2, 0.65)
-"""Below so many expected nodes for each degree the tail begins, where noise is little or much."""
+_STEPS = 60
 
 
 def estimate_degrees(
     reached: Wholes,
-    sequence: Wholes,
+    sequence: Wholes | None,
     edges: int,
     scale: float,
     nodes: int,
-    sequence_scale: float | None = None,
+    sequence_scale: float = math.inf,
 ) -> Wholes:
     """Return a graphical degree sequence, descending, with 2·edges stubs where that is possible.
 
-    ``reached`` is the noisy number of nodes of degree at least 1 ... n - 1 (noise of this scale),
-    ``sequence`` the noisy sorted degrees; with ``sequence_scale``, the scale of its noise, the
-    sum of squares is kept as well.
+    ``reached`` is the noisy number of nodes of degree at least 1 ... n - 1, with noise of this
+    scale; ``sequence`` the noisy sorted degrees, if they were measured, with theirs.
 
     Example:
-        >>> estimate_degrees(np.array([4, 1, 1]), np.array([3, 1, 1, 1]), 3, 0.01, 4).tolist()
+        >>> estimate_degrees(np.array([4, 1, 1]), np.array([3, 1, 1, 1]), 3, 0.1, 4, 0.1).tolist()
         [3, 1, 1, 1]
     """
     edges = min(max(edges, 0), nodes * (nodes - 1) // 2)
     if edges == 0:
         return np.zeros(nodes, dtype=np.int64)
-    if scale <= _HARDLY_ANY:
-        plain = degrees_from_counts(reached, Fraction(scale))
-        return _exact_total(plain, 2 * edges, nodes)
-    noise = math.sqrt(2) * scale
-    much = int(scale >= _LITTLE)
-    at_least = np.clip(np.append(float(nodes), _slanted(decreasing(reached), nodes)), 0, nodes)
-    density = np.maximum(-np.diff(np.append(at_least, 0.0)), 0.0)
-    if noise > 1:
-        density = _average(density, _STEADY[much] * noise)
-    turn = _crossover(density, _COVERED[much])
-    top = decreasing(sequence)
-    largest = float(np.clip(top[0], 1, nodes - 1))
-    in_tail = int(np.clip(round(float(at_least[turn])), 0, nodes)) if turn < nodes else 0
-    loose = _slanted(top, largest)[:in_tail]
-    total = int(sequence[:in_tail].sum())
-
-    def assemble(stretch: float) -> Wholes:
-        tail = _tail(loose, total, turn, nodes - 1, stretch)
-        stubs = 2 * edges - int(tail.sum())
-        bulk = _bulk(density[:turn], nodes - in_tail, stubs, _COVERED[much] / 2)
-        return _exact_total(np.append(tail, bulk), 2 * edges, nodes)
-
-    if sequence_scale is None or in_tail == 0:
-        return assemble(1.0)
-    return _with_squares(assemble, sequence, sequence_scale)
+    counts = choose_counts(_curve(reached, sequence, scale, sequence_scale, nodes), nodes, edges)
+    return _exact_total(np.repeat(np.arange(len(counts)), counts), 2 * edges, nodes)
 
 
-def _with_squares(assemble: Callable[[float], Wholes], sequence: Wholes, scale: float) -> Wholes:
-    """Return the degrees with the tail stretched until their squares add up as the noisy ones do.
+def _curve(
+    reached: Wholes, sequence: Wholes | None, scale: float, other: float, nodes: int
+) -> Curve:
+    """Return what the noisy rows say about each degree that may occur."""
+    middle = np.clip(np.append(float(nodes), decreasing(reached)), 0, nodes)
+    most = float((middle >= 0.5).sum() - 1) + 3 * min(scale, other)
+    if sequence is not None:
+        most = max(most, float(decreasing(sequence)[0]) + 3 * min(scale, other))
+    top = int(np.clip(most + 2, 1, nodes - 1))
+    # Steps that noise has made are replaced by slopes before they are averaged.
+    slanted = np.append(float(nodes), _slanted(middle[1:], nodes))
+    guess = np.maximum(-np.diff(np.append(slanted, 0.0)), 0.0)
+    if (noise := math.sqrt(2) * scale) > 1:
+        guess = _average(guess, _STEADY * noise)
+    if sequence is None:
+        sequence, other = np.zeros(nodes, dtype=np.int64), math.inf
+    guess = np.maximum(guess[: top + 1], 0.01)
+    return weigh_staircases(reached, sequence, (scale, other), guess, middle[: top + 1])
 
-    Noise adds 2·scale² to each square, on average, which is known and taken off.
+
+def choose_counts(curve: Curve, nodes: int, edges: int) -> Wholes:
+    """Return how many nodes have each degree: n in all, with nearly 2·edges stubs.
+
+    Nodes stand where the middle staircase has them, so that the tail is where it was seen. A
+    degree that is likely to occur is worth a node even so: without it, a reader would conclude
+    that it cannot occur. What is left, where degrees have several nodes, is bent until nodes,
+    stubs and squares of degrees add up as they should, so that the extra nodes do not count.
+
+    Example:
+        >>> curve = Curve(np.array([0.0, 3.0, 0.2, 0.8]), np.array([0.0, 1.0, 0.0, 0.8]))
+        >>> choose_counts(curve, 4, 3).tolist()
+        [0, 3, 0, 1]
     """
-    squares = sequence.astype(np.float64) ** 2
-    wanted = float(squares.sum()) - len(sequence) * 2 * scale**2
-    best = assemble(1.0)
-    apart = wanted - float(np.dot(best, best))
-    # The variance of (d + x)² is 8·(scale·d)² + 20·scale⁴ for Laplace noise x.
-    spread = math.sqrt(8 * scale**2 * max(wanted, 0.0) + 20 * len(sequence) * scale**4)
-    if abs(apart) <= _SURE * spread:
-        return best
-    low, high = 0.6, 1.5
-    for _ in range(_STRETCHES):
-        stretch = (low + high) / 2
-        tried = assemble(stretch)
-        left = wanted - float(np.dot(tried, tried))
-        if abs(left) < abs(apart):
-            best, apart = tried, left
-        if left > 0:
-            low = stretch
-        else:
-            high = stretch
-    return best
+    degree = np.arange(len(curve.expected), dtype=np.float64)
+    squares = float(curve.expected @ degree**2)
+    middle = _rounded(curve.expected)
+    sure = (middle > 0).astype(np.float64)
+    spare = np.maximum(curve.expected - sure, 0.0) * sure
+    held = sure
+    for likely in _LIKELY:
+        cover = np.maximum(sure, curve.present >= likely)
+        rest = np.maximum(curve.expected - cover, 0.0) * cover
+        wanted = (
+            nodes - cover.sum(),
+            2 * edges - float(cover @ degree),
+            squares - float(cover @ degree**2),
+        )
+        bent = _bent(rest, degree, wanted)
+        if bent is not None:
+            held, spare = cover, bent
+            break
+    counts = (held + _rounded(spare)).astype(np.int64)
+    # Rounding may leave a node or two: the fullest degree takes them.
+    counts[np.argmax(counts)] += nodes - counts.sum()
+    return np.maximum(counts, 0)
+
+
+def _rounded(expected: Floats) -> Floats:
+    """Return whole numbers whose sums from the top on are the rounded sums."""
+    return np.diff(np.append(0.0, np.rint(np.cumsum(expected[::-1]))))[::-1]
+
+
+def _bent(rest: Floats, degree: Floats, wanted: tuple[float, float, float]) -> Floats | None:
+    """Return rest·exp(a + b·degree + c·degree²) with these sums of 1, degree and degree².
+
+    The least change that does it, by Newton's method on its convex dual; None where it would
+    change too much.
+    """
+    if min(wanted) <= 0 or not rest.any():
+        return None
+    unit = max(float(degree[rest > 0].max()), 1.0)
+    powers = (degree / unit) ** np.arange(3)[:, None]
+    goal = np.array(wanted) / unit ** np.arange(3)
+    bend = np.zeros(3)
+
+    def at(tried: Floats) -> Floats:
+        grown: Floats = rest * np.exp(np.clip(tried @ powers, -30.0, 30.0))
+        return grown
+
+    for _ in range(_STEPS):
+        weights = at(bend)
+        slope = powers @ weights - goal
+        if np.abs(slope).max() <= 1e-7 * goal.max():
+            break
+        curvature = (powers * weights) @ powers.T
+        curvature[np.diag_indices(3)] += 1e-9 * weights.sum()
+        step = -np.linalg.solve(curvature, slope)
+        value, size = weights.sum() - bend @ goal, 1.0
+        while size > 1e-6 and at(bend + size * step).sum() - (bend + size * step) @ goal > (
+            value + 1e-4 * size * float(slope @ step)
+        ):
+            size /= 2
+        bend = bend + size * step
+    weights = at(bend)
+    off = float(np.abs(powers @ weights - goal).max())
+    changed = float(np.sum(rest * degree * np.abs(bend @ powers)))
+    fits = off <= 1e-4 * goal.max() and changed <= _BENT * max(float(rest @ degree), 1e-9)
+    return weights if fits else None
 
 
 def _slanted(steps: Floats, start: float) -> Floats:
@@ -149,79 +190,35 @@ def _average(density: Any, enough: Any) -> Any:
     return smooth * (sums[count] / total) if total > 0 else smooth
 
 
-def _crossover(density: Floats, covered: float) -> int:
-    """Return the degree from which on there is less than about one node for each degree."""
-    count = len(density)
-    sums = np.append(0.0, np.cumsum(density))
-    place = np.arange(1, count)
-    end = np.minimum(place + np.maximum(3, place // 4), count)
-    thin = (sums[end] - sums[place]) / (end - place) < covered
-    found = np.flatnonzero(thin)
-    return int(found[0]) + 1 if len(found) else count
-
-
-def _tail(degrees: Floats, total: int, least: int, most: int, stretch: float) -> Wholes:
-    """Return the degrees of the tail, from ``least`` on, drawn together until they have the total.
-
-    The noisy total is unbiased; sorting noise and cutting at the least degree are not.
-    """
-    over = np.maximum(degrees - least, 0.0)
-    excess = max(total - least * len(degrees), 0)
-    if (sum_over := float(over.sum())) > 0:
-        over = over * (stretch * min(excess / sum_over, 1.0))
-    return _apart(np.clip(np.rint(least + over), least, most).astype(np.int64), least, most)
-
-
-def _apart(tail: Wholes, least: int, most: int) -> Wholes:
-    """Move equal degrees to free ones nearby: real tails hardly repeat themselves."""
-    used: set[int] = set()
-    placed = []
-    for value in tail.tolist():
-        for step in (0, 1, -1, 2, -2):
-            if least <= value + step <= most and value + step not in used:
-                value += step
-                break
-        used.add(value)
-        placed.append(value)
-    return np.array(placed, dtype=np.int64)
-
-
-def _bulk(density: Floats, nodes: int, stubs: int, likely: float) -> Wholes:
-    """Return so many degrees with this density, tilted until they have this total."""
-    if nodes <= 0:
-        return np.empty(0, dtype=np.int64)
-    if density.sum() <= 0:
-        density = np.ones(len(density))
-    degree = np.arange(len(density))
-    low, high = -40.0, 40.0
-    weights = density
-    for _ in range(60):
-        tilt = (low + high) / 2
-        logs = tilt * degree / len(density)
-        weights = density * np.exp(logs - logs.max())
-        weights = weights * (nodes / max(float(weights.sum()), 1e-300))
-        if float(np.dot(weights, degree)) < stubs:
-            low = tilt
-        else:
-            high = tilt
-    counts = np.diff(np.append(0, np.rint(np.cumsum(weights)))).astype(np.int64)
-    # A degree that is likely to occur is worth one node; the fullest degree gives it.
-    for empty in np.flatnonzero((counts == 0) & (weights >= likely)):
-        counts[empty] += 1
-        counts[np.argmax(counts)] -= 1
-    return np.repeat(degree, counts)
-
-
 def _exact_total(degrees: Wholes, total: int, nodes: int) -> Wholes:
-    """Return the degrees, descending and graphical, after moving many by one to fix the total."""
+    """Return the degrees, descending and graphical, after moving many by one to fix the total.
+
+    Nodes of crowded degrees move, to degrees that occur if possible: the tail stays.
+    """
     degrees = np.sort(degrees)[::-1].copy()
     while (missing := total - int(degrees.sum())) != 0:
         step = 1 if missing > 0 else -1
-        able = np.flatnonzero((degrees + step >= min(1, step + 1)) & (degrees + step < nodes))
-        able = able[degrees[able] > 0] if step < 0 or (degrees > 0).any() else able
+        able = _able(degrees, step, min(abs(missing), 8), nodes)
         if not len(able):
             break
         # Spread evenly over the sequence, so that no degree is emptied.
-        chosen = able[np.linspace(0, len(able) - 1, min(abs(missing), len(able))).astype(int)]
-        degrees[np.unique(chosen)] += step
-    return graphical(np.sort(degrees)[::-1].copy())
+        taken = min(abs(missing), max(len(able) // 3, 1))
+        degrees[np.unique(able[np.linspace(0, len(able) - 1, taken).astype(int)])] += step
+        degrees = np.sort(degrees)[::-1].copy()
+    return graphical(degrees)
+
+
+def _able(degrees: Wholes, step: int, enough: int, nodes: int) -> Wholes:
+    """Return the places of degrees that may move by a step."""
+    often = np.bincount(degrees, minlength=nodes + 1)
+    # No node loses its last edge, and one without edges stays so unless none has any.
+    least = 1 if degrees.any() else 0
+    moving = (degrees >= least) & (degrees + step < nodes) & (degrees + step >= 1)
+    for crowd in (3, 2, 1):
+        able = np.flatnonzero(moving & (often[degrees] >= crowd))
+        into = able[often[degrees[able] + step] > 0]
+        if len(into) >= enough:
+            return into
+        if len(able):
+            return able
+    return np.empty(0, dtype=np.int64)

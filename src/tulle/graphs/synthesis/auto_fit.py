@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels import count_triangles
-from tulle.graphs.synthesis.affinity import Frame, Knobs, draw_affinity
-from tulle.graphs.synthesis.auto_parts import closed_picks, mixing_sum
+from tulle.graphs.synthesis.affinity import Frame, Knobs, draw_affinity, draw_parts
+from tulle.graphs.synthesis.auto_parts import closed_picks
 from tulle.graphs.synthesis.closing import close_triangles
+from tulle.graphs.synthesis.steering import Mixing, places_of, steer
 from tulle.noise.afterwards import Random
 
 Wholes = npt.NDArray[np.int64]
@@ -28,6 +29,19 @@ NEAR = 1.6
 """How strongly other edges stay near, for a clustering of one."""
 
 
+UNLIKE = (0.2, 0.6, 1.2, 2.4)
+"""How far, as a logarithm, degrees in one group may be apart."""
+
+STEERING = 5
+"""How many swaps are tried for each edge to bring about the mixing, while knobs are turned."""
+
+LAST_STEERING = 6
+"""And at last."""
+
+STRAIN = 0.02
+"""What a standard deviation in the mixing counts beside relative errors."""
+
+
 class Target(NamedTuple):
     """A private count and the standard deviation of its noise; None where it was not measured."""
 
@@ -41,8 +55,7 @@ class Targets(NamedTuple):
     triangles: Target | None
     closure: Target | None
     closure_limit: int
-    mixing: Target | None
-    mixing_limit: int
+    mixing: Mixing | None
 
 
 class Tried(NamedTuple):
@@ -50,9 +63,10 @@ class Tried(NamedTuple):
 
     score: float
     edges: Wholes
+    free: int
     triangles: int
     closure: int
-    mixing: float
+    strain: float
     knobs: Knobs
 
 
@@ -62,36 +76,42 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     Each knob moves one count most: they are searched in turn, by halving, and the best graph
     seen is kept. At last, swaps bring the triangles to their number.
     """
-    search = _Search(frame, targets, random)
-    best = search.run()
+    if (mixing := targets.mixing) is not None:
+        one = Frame(frame.degrees, np.zeros_like(frame.blocks), frame.counts[:1, :1] * 0)
+        chance = mixing.table(draw_affinity(one, Knobs(closing=0.0), random), frame.degrees)
+        targets = targets._replace(mixing=mixing.believed(chance))
+    best = _Search(frame, targets, random).run()
+    edges = best.edges
+    classes = None
+    if (mixing := targets.mixing) is not None:
+        attempts = LAST_STEERING * len(edges)
+        edges = steer(edges, best.free, frame.degrees, frame.blocks, mixing, attempts, random)
+        # Swaps that keep the class of an end keep the mixing.
+        lower, share = places_of(mixing.classes, frame.degrees)
+        classes = lower + (share >= 0.5)
     if targets.triangles is None:
-        return best.edges
-    missing = round(max(targets.triangles.value, 0.0)) - best.triangles
-    work = min(_WORK_PER_EDGE * len(best.edges), _MOST_WORK)
-    return close_triangles(best.edges, frame.blocks, missing, work, random)
+        return edges
+    made = count_triangles(Graph.from_edges(edges, nodes=len(frame.degrees)))
+    missing = round(max(targets.triangles.value, 0.0)) - made
+    work = min(_WORK_PER_EDGE * len(edges), _MOST_WORK)
+    return close_triangles(edges, frame.blocks, missing, work, random, classes)
 
 
 class _Search:
     def __init__(self, frame: Frame, targets: Targets, random: Random) -> None:
         self.frame, self.targets, self.random = frame, targets, random
         self.best: Tried | None = None
-        cut = np.minimum(frame.degrees, max(targets.mixing_limit, 1)).astype(np.float64)
-        ends = max(float(frame.degrees.sum()), 1.0)
-        mean = float(np.dot(frame.degrees, cut)) / ends
-        # Edges times the variance of a cut degree at an end: the mixing sum in units of
-        # correlation.
-        self.unit = max((float(np.dot(frame.degrees, cut**2)) / ends - mean**2) * ends / 2, 1e-9)
 
     def run(self) -> Tried:
         few = int(self.frame.degrees.sum()) > 2 * _LARGE
         knobs = Knobs(near=self._near())
-        for _ in range(1 if few else 2):
-            knobs = self._triangles(knobs, 0.0, 3.0, 5 if few else 7)
-            knobs = self._mixing(knobs, 2 if few else 4)
+        for turn in range(1 if few else 2):
+            knobs = self._triangles(knobs, 0.0, 3.0, 5 if few else 6)
             knobs = self._closure(knobs, 2 if few else 4)
+            knobs = self._mixing(knobs) if turn == 0 else knobs
         reach = 0.3 if few else 0.5
         low = max(knobs.closing - reach, 0.0)
-        self._triangles(knobs, low, knobs.closing + reach, 3 if few else 6)
+        self._triangles(knobs, low, knobs.closing + reach, 3 if few else 5)
         assert self.best is not None
         return self.best
 
@@ -120,18 +140,12 @@ class _Search:
             steps,
         )
 
-    def _mixing(self, knobs: Knobs, steps: int) -> Knobs:
-        target = self.targets.mixing
-        # A quarter in correlation is as much as degrees alone leave open.
-        if target is None or target.noise > 0.25 * self.unit:
+    def _mixing(self, knobs: Knobs) -> Knobs:
+        """Return the knobs with groups as unlike as suits the mixing."""
+        if self.targets.mixing is None:
             return knobs
-        return self._halve(
-            lambda value: knobs._replace(liking=value),
-            lambda tried: tried.mixing < target.value,
-            -1.0,
-            1.0,
-            steps,
-        )
+        tried = [self._try(knobs._replace(unlike=value)) for value in UNLIKE]
+        return min(tried, key=lambda one: one.score).knobs
 
     def _closure(self, knobs: Knobs, steps: int) -> Knobs:
         target, triangles = self.targets.closure, self.targets.triangles
@@ -167,15 +181,16 @@ class _Search:
         return knobs
 
     def _try(self, knobs: Knobs) -> Tried:
-        edges = draw_affinity(self.frame, knobs, self.random)
+        edges, free = draw_parts(self.frame, knobs, self.random, self.targets.mixing, STEERING)
         graph = Graph.from_edges(edges, nodes=len(self.frame.degrees))
-        closure = mixing = 0
+        closure = 0
         triangles = count_triangles(graph)
         if self.targets.closure is not None:
             closure = closed_picks(graph, self.targets.closure_limit)
-        if self.targets.mixing is not None:
-            mixing = mixing_sum(graph, self.targets.mixing_limit)
-        tried = Tried(0.0, edges, triangles, closure, float(mixing), knobs)
+        strain = 0.0
+        if (mixing := self.targets.mixing) is not None:
+            strain = mixing.strain(mixing.table(edges, self.frame.degrees))
+        tried = Tried(0.0, edges, free, triangles, closure, strain, knobs)
         tried = tried._replace(score=self._score(tried))
         if self.best is None or tried.score < self.best.score:
             self.best = tried
@@ -188,6 +203,4 @@ class _Search:
             score += abs(tried.triangles - wanted.value) / (abs(wanted.value) + wanted.noise + 1)
         if (wanted := self.targets.closure) is not None:
             score += abs(tried.closure - wanted.value) / (abs(wanted.value) + wanted.noise + 1)
-        if (wanted := self.targets.mixing) is not None:
-            score += 2 * abs(tried.mixing - wanted.value) / (self.unit + 4 * wanted.noise)
-        return score
+        return score + STRAIN * tried.strain

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from tulle.graphs.compiled import compiled
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels import degrees
 
 Wholes = npt.NDArray[np.int64]
 Chosen = npt.NDArray[np.bool_]
@@ -91,27 +90,6 @@ def side_counts(graph: Graph, labels: Wholes, kinds: int, rows: Chosen, columns:
     height = int(rows.sum())
     table: Wholes = np.bincount(cells, minlength=height * kinds).astype(np.int64)
     return table.reshape(height, kinds)
-
-
-def mixing_sum(graph: Graph, limit: int) -> int:
-    """Return the sum over edges of the product of both ends' degrees, each cut at ``limit``.
-
-    Adding an edge adds at most limit² for itself. An end whose degree is still below the limit
-    moves each of its at most limit - 1 other edges by at most limit. So one edge moves the sum by
-    at most limit² + 2·limit·(limit - 1); see :func:`mixing_sensitivity`.
-
-    Example:
-        >>> mixing_sum(Graph.from_edges([(0, 1), (1, 2)]), 2)
-        4
-    """
-    cut = np.minimum(degrees(graph), limit)
-    first, second = graph.edges().reshape(-1, 2).T
-    return int(np.dot(cut[first], cut[second]))
-
-
-def mixing_sensitivity(limit: int) -> int:
-    """Return the most that one edge moves :func:`mixing_sum`."""
-    return limit * limit + 2 * limit * (limit - 1)
 
 
 def closed_picks(graph: Graph, limit: int = CLOSURE_LIMIT) -> int:

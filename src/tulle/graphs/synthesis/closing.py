@@ -14,14 +14,24 @@ from tulle.noise.afterwards import Random
 Wholes = npt.NDArray[np.int64]
 
 
+_STRICT = 20
+"""For this part of the work, swaps keep the classes of ends as well as their blocks."""
+
+
 def close_triangles(
-    edges: Wholes, blocks: Wholes, wanted: int, work: int, random: Random
+    edges: Wholes,
+    blocks: Wholes,
+    wanted: int,
+    work: int,
+    random: Random,
+    classes: Wholes | None = None,
 ) -> Wholes:
     """Return the edges after swaps that bring about ``wanted`` more triangles (or fewer).
 
     A swap joins two nodes with a common neighbour and, in turn, two of their other neighbours;
-    it keeps all degrees and the number of edges between blocks. It stops when the triangles are
-    there or after so much work, in looked-at neighbours.
+    it keeps all degrees and the number of edges between blocks; at first also the number between
+    classes of nodes within blocks. It stops when the triangles are there or after so much work,
+    in looked-at neighbours.
 
     Example:
         >>> from tulle.noise import SeededSource
@@ -43,6 +53,10 @@ def close_triangles(
     neighbours = second[order].copy()
     table = empty_set(len(edges))
     add_all(table, edges[:, 0].copy(), edges[:, 1].copy(), nodes)
+    if classes is not None:
+        kinds = blocks * (int(classes.max()) + 1) + classes
+        part = work // _STRICT
+        wanted = _swap_to_close(offsets, neighbours, kinds, table, wanted, part, random)
     _swap_to_close(offsets, neighbours, blocks, table, wanted, work, random)
     source = np.repeat(np.arange(nodes), np.diff(offsets))
     upper = source < neighbours
@@ -73,7 +87,8 @@ def _place_of(offsets: Any, neighbours: Any, u: Any, v: Any) -> Any:
 @compiled
 def _swap_to_close(
     offsets: Any, neighbours: Any, blocks: Any, table: Any, wanted: Any, work: Any, random: Any
-) -> None:
+) -> Any:
+    """Return how many triangles are still missing."""
     nodes = len(offsets) - 1
     marks = np.full(nodes, -1, np.int64)
     stamp = 0
@@ -116,3 +131,4 @@ def _swap_to_close(
         else:
             neighbours[ax], neighbours[xa] = x, a
             neighbours[cy], neighbours[yc] = y, c
+    return missing

@@ -33,7 +33,7 @@ def answer(request: Request, identifier: str, debit: str) -> Response:
         "answer.html",
         release=release,
         shown=shown,
-        figure=json.dumps(value_figure(shown)),
+        figure=json.dumps(value_figure(shown, names=study.names)),
         has_truth=asked is not None and shown["form"] in ("number", "vector"),
     )
 
@@ -42,8 +42,9 @@ def answer(request: Request, identifier: str, debit: str) -> Response:
 def figure(request: Request, identifier: str, debit: str) -> Response:
     """Return the drawing of a release."""
     desk = desk_of(request)
-    release = opened(desk, identifier).release(debit)
-    return tell(value_figure(desk.clerk.call("show", release=release)))
+    study = opened(desk, identifier)
+    shown = desk.clerk.call("show", release=study.release(debit))
+    return tell(value_figure(shown, names=study.names))
 
 
 @router.get("/study/{identifier}/answers/{debit}/truth.json")

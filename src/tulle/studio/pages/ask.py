@@ -78,7 +78,7 @@ def matrix(request: Request, identifier: str) -> Response:
 def heat(request: Request, identifier: str) -> Response:
     """Return the true matrix to draw it inside."""
     found = opened(desk_of(request), identifier).worker.call("heat")
-    return tell(heat_figure(found["values"], found.get("names")))
+    return tell(heat_figure(found["values"], found["names"]))
 
 
 @router.get("/study/{identifier}/plan.json")

@@ -144,7 +144,13 @@ function watchPrice(form) {
     window.Plotly.relayout(place, { shapes: [shape] });
   }
 
-  const later = () => { clearTimeout(timer); mark(); point(); timer = setTimeout(refresh, 250); };
+  // From the first keystroke on nothing can be paid until the plan for what is written is shown.
+  function hold() {
+    turn += 1;
+    wait("Predicting the error…");
+  }
+
+  const later = () => { clearTimeout(timer); hold(); mark(); point(); timer = setTimeout(refresh, 250); };
   range.addEventListener("input", () => { epsilon.value = toEpsilon(Number(range.value)); later(); });
   epsilon.addEventListener("input", () => { if (Number(epsilon.value) > 0) range.value = toStep(Number(epsilon.value)); later(); });
   if (delta) delta.addEventListener("input", later);
@@ -174,7 +180,7 @@ function watchPrice(form) {
     asked.value = Object.keys(said).length ? JSON.stringify({ kind: asked.dataset.kind, arguments: said }) : "";
     later();
   });
-  watchSql(form, base, asked, refresh);
+  watchSql(form, base, asked, hold, refresh);
   form.addEventListener("submit", () => { pay.disabled = true; pay.textContent = "Booking the price…"; });
   mark();
 }
@@ -209,7 +215,7 @@ function showPlan(place, made, choose, chosen) {
   place.replaceChildren(table, ...notes);
 }
 
-function watchSql(form, base, asked, refresh) {
+function watchSql(form, base, asked, hold, refresh) {
   const field = find("#sql", form);
   if (!field) return;
   const problem = find("#sql-problem", form), place = find("#sql-place", form), groups = find("#groups", form);
@@ -230,7 +236,7 @@ function watchSql(form, base, asked, refresh) {
     if (!found.problem) asked.value = JSON.stringify(found.asked);
     refresh();
   }
-  for (const one of [field, groups]) one.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(check, 350); });
+  for (const one of [field, groups]) one.addEventListener("input", () => { clearTimeout(timer); hold(); timer = setTimeout(check, 350); });
 }
 
 // --- work that goes on --------------------------------------------------------------------------

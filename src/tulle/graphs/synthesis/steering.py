@@ -1,0 +1,279 @@
+"""Swap edges until nodes of each two degrees are joined as often as they should be."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.compiled import compiled
+from tulle.graphs.synthesis.edge_set import add, add_all, empty_set, holds, key_of, remove
+from tulle.graphs.synthesis.joint_classes import SoftClasses
+from tulle.noise.afterwards import Random
+
+Wholes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_SCALING = 100
+
+_CLOSE = 0.005
+"""No correlation is asked to be nearer than this."""
+
+_MODEL = 0.02
+"""No cell is asked to be nearer than this share of itself: the rest of the graph is rougher."""
+
+
+class Mixing(NamedTuple):
+    """How many edge ends of each soft class of degrees should lead to each other one."""
+
+    classes: SoftClasses
+    wanted: Floats
+    """Symmetric, in ordered ends: an edge counts twice."""
+    noise: float
+    """The standard deviation of the noise of one cell, in edges."""
+    kept: Floats | float = 1.0
+    """The share of that noise which is left in each entry."""
+
+    def believed(self, chance: Floats) -> Mixing:
+        """Return what these noisy counts say about a graph, beside what chance would give.
+
+        ``chance`` is the table of a random graph with the same degrees. A cell that is hardly
+        larger there than its noise is left to chance: each keeps the share c² / (c² + v) of its
+        difference, where c is what chance gives and v the variance of its noise. Then all are
+        scaled until classes have as many ends as they should.
+        """
+        ends = chance.sum(axis=1)
+        spread = (self.noise * (1 + np.eye(len(chance)))) ** 2
+        kept = chance**2 / (chance**2 + spread + 1e-12)
+        wanted = np.maximum(chance + kept * (self.wanted - chance), 0.02 * chance)
+        for _ in range(_SCALING):
+            factor = np.sqrt(ends / np.maximum(wanted.sum(axis=1), 1e-12))
+            wanted = wanted * factor[:, None] * factor[None, :]
+        return self._replace(wanted=wanted, kept=kept)
+
+    def table(self, edges: Wholes, degrees: Wholes) -> Floats:
+        """Return how many ends of each class lead to each other one, in a graph."""
+        lower, share = places_of(self.classes, degrees)
+        return soft_table(edges, lower, share, self.classes.count)
+
+    def marks(self) -> Floats:
+        """Return two scales for classes, centred: their rank, and the degree they stand for."""
+        rank = np.arange(len(self.wanted), dtype=np.float64)
+        most = max(len(self.classes.lower), 2)
+        degree = np.exp(rank / max(len(rank) - 1, 1) * np.log(most))
+        ends = np.maximum(self.wanted, 0.0).sum(axis=1)
+        total = max(float(ends.sum()), 1e-12)
+        return np.stack([scale - float(ends @ scale) / total for scale in (rank, degree)])
+
+    def strain(self, table: Floats) -> float:
+        """Return how far a table is off, in standard deviations of a cell."""
+        apart = table - self.wanted
+        cost = float(np.triu(self.weights() * apart**2).sum())
+        cost += float(self.firmness() @ [(mark @ apart @ mark) ** 2 for mark in self.marks()])
+        return float(np.sqrt(cost / max(len(table) * (len(table) + 1) / 2, 1)))
+
+    def firmness(self) -> Floats:
+        """Return what the square of a difference in correlation costs, in units of the marks.
+
+        One over its variance: what noise leaves open, and a little more.
+        """
+        ends = np.maximum(self.wanted, 0.0).sum(axis=1)
+        noise = (self.noise * self.kept * (1 + np.eye(len(ends)))) ** 2
+        found = []
+        for mark in self.marks():
+            # Entries of both halves are one number.
+            both = np.outer(mark, mark) * (2 - np.eye(len(ends)))
+            spread = float(np.triu(noise * both**2).sum())
+            found.append(1 / max(spread + (_CLOSE * float(ends @ mark**2)) ** 2, 1e-12))
+        return np.array(found)
+
+    def weights(self) -> Floats:
+        """Return one over the variance that is granted to each entry."""
+        size = np.maximum(self.wanted, 0.0)
+        twice = 1 + np.eye(len(size))
+        granted = (self.noise * twice) ** 2 + (_MODEL * size) ** 2 + size + 1.0
+        return np.asarray(1.0 / granted)
+
+
+def steer(
+    edges: Wholes,
+    free: int,
+    degrees: Wholes,
+    blocks: Wholes,
+    mixing: Mixing,
+    attempts: int,
+    random: Random,
+) -> Wholes:
+    """Return the edges after swaps among those from place ``free`` on that mend the mixing.
+
+    A swap exchanges the ends of two edges where that keeps the number of edges between blocks,
+    and the graph simple; degrees stay. It ends when each cell is off by about its noise.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from tulle.graphs.synthesis.joint_classes import soft_classes
+        >>> from tulle.noise import SeededSource
+        >>> from tulle.noise.afterwards import afterwards
+        >>> hubs = np.array([(0, 1), (2, 3), (0, 4), (0, 5), (1, 6), (1, 7)])
+        >>> degrees = np.bincount(hubs.ravel())
+        >>> grid = soft_classes(8, Fraction(3))
+        >>> apart = Mixing(grid, np.array([[0.0, 6.0], [6.0, 0.0]]), 0.1)
+        >>> blocks = np.zeros(8, dtype=np.int64)
+        >>> made = steer(hubs, 0, degrees, blocks, apart, 10_000, afterwards(SeededSource(1)))
+        >>> sorted(map(tuple, np.sort(degrees[made], axis=1).tolist()))
+        [(1, 3), (1, 3), (1, 3), (1, 3), (1, 3), (1, 3)]
+    """
+    if len(edges) - free < 2:
+        return edges
+    edges = np.ascontiguousarray(edges)
+    table = empty_set(len(edges))
+    add_all(table, edges[:, 0].copy(), edges[:, 1].copy(), len(degrees))
+    lower, share = places_of(mixing.classes, degrees)
+    made = mixing.table(edges, degrees)
+    _swap_to_mix(
+        edges,
+        free,
+        lower,
+        share,
+        blocks,
+        made - mixing.wanted,
+        mixing.weights(),
+        mixing.marks(),
+        mixing.firmness(),
+        table,
+        attempts,
+        random,
+    )
+    return edges
+
+
+def places_of(classes: SoftClasses, degrees: Wholes) -> tuple[Wholes, Floats]:
+    """Return the lower class of each node and the share of it that belongs to the next one."""
+    at = np.maximum(degrees, 1) - 1
+    lower, share = classes.lower[at], classes.upper[at] / classes.unit
+    # At the last grid point there is no next one.
+    over = lower >= classes.count - 1
+    lower = np.where(over, classes.count - 2, lower) if classes.count > 1 else lower * 0
+    return lower.astype(np.int64), np.where(over, 1.0 if classes.count > 1 else 0.0, share)
+
+
+def soft_table(edges: Wholes, lower: Wholes, share: Floats, count: int) -> Floats:
+    """Return how many ends of each class lead to each other one."""
+    table = np.zeros(max(count, 2) ** 2)
+    width = max(count, 2)
+    one, two = edges[:, 0], edges[:, 1]
+    for up, first in ((0, 1 - share[one]), (1, share[one])):
+        for over, second in ((0, 1 - share[two]), (1, share[two])):
+            cells = (lower[one] + up) * width + lower[two] + over
+            table += np.bincount(cells, weights=first * second, minlength=len(table))
+    square = table.reshape(width, width)[: max(count, 1), : max(count, 1)]
+    return np.asarray(square + square.T)
+
+
+@compiled
+def _swap_to_mix(
+    edges: Any,
+    free: Any,
+    lower: Any,
+    share: Any,
+    blocks: Any,
+    apart: Any,
+    weights: Any,
+    marks: Any,
+    firmness: Any,
+    table: Any,
+    attempts: Any,
+    random: Any,
+) -> None:
+    count, nodes, width = len(edges), len(lower), len(apart)
+    if width < 2:
+        return
+    cost = 0.0
+    for i in range(width):
+        for j in range(i, width):
+            cost += weights[i, j] * apart[i, j] ** 2
+    sums = np.zeros(len(marks))
+    for scale in range(len(marks)):
+        for i in range(width):
+            for j in range(width):
+                sums[scale] += apart[i, j] * marks[scale, i] * marks[scale, j]
+        cost += firmness[scale] * sums[scale] ** 2
+    shifts = np.zeros(len(marks))
+    enough = 0.02 * width * (width + 1)
+    one = np.zeros(width)
+    two = np.zeros(width)
+    touched = np.empty(8, np.int64)
+    for _ in range(attempts):
+        if cost <= enough:
+            break
+        first = random.integers(free, count)
+        second = random.integers(free, count)
+        u, v = edges[first, 0], edges[first, 1]
+        x, y = edges[second, 0], edges[second, 1]
+        if random.random() < 0.5:
+            x, y = y, x
+        if u in (x, y) or v in (x, y):
+            continue
+        if blocks[u] != blocks[x] and blocks[v] != blocks[y]:
+            continue
+        if lower[u] == lower[x] and abs(share[u] - share[x]) < 1e-9:
+            continue
+        # Edges (u, v), (x, y) become (u, y), (x, v): the table moves by (u - x)(y - v).
+        for node, sign in ((u, 1.0), (x, -1.0)):
+            one[lower[node]] += sign * (1 - share[node])
+            one[lower[node] + 1] += sign * share[node]
+        for node, sign in ((y, 1.0), (v, -1.0)):
+            two[lower[node]] += sign * (1 - share[node])
+            two[lower[node] + 1] += sign * share[node]
+        number = 0
+        for node in (u, x, y, v):
+            for step in range(2):
+                place = lower[node] + step
+                known = False
+                for rank in range(number):
+                    if touched[rank] == place:
+                        known = True
+                if not known:
+                    touched[number] = place
+                    number += 1
+        change = 0.0
+        for rank in range(number):
+            i = touched[rank]
+            for other in range(rank, number):
+                j = touched[other]
+                moved = one[i] * two[j] + one[j] * two[i]
+                change += weights[i, j] * moved * (2 * apart[i, j] + moved)
+        for scale in range(len(marks)):
+            ours, theirs = 0.0, 0.0
+            for rank in range(number):
+                ours += one[touched[rank]] * marks[scale, touched[rank]]
+                theirs += two[touched[rank]] * marks[scale, touched[rank]]
+            shifts[scale] = 2 * ours * theirs
+            change += firmness[scale] * shifts[scale] * (2 * sums[scale] + shifts[scale])
+        accepted = False
+        if change < 0:
+            near, far = key_of(u, y, nodes), key_of(x, v, nodes)
+            if near != far and not holds(table, near) and not holds(table, far):
+                accepted = True
+                remove(table, key_of(u, v, nodes))
+                remove(table, key_of(x, y, nodes))
+                add(table, near)
+                add(table, far)
+                edges[first, 0], edges[first, 1] = u, y
+                edges[second, 0], edges[second, 1] = x, v
+                cost += change
+        if accepted:
+            for scale in range(len(marks)):
+                sums[scale] += shifts[scale]
+            for rank in range(number):
+                i = touched[rank]
+                for other in range(rank, number):
+                    j = touched[other]
+                    moved = one[i] * two[j] + one[j] * two[i]
+                    apart[i, j] += moved
+                    if i != j:
+                        apart[j, i] += moved
+        for rank in range(number):
+            one[touched[rank]] = 0.0
+            two[touched[rank]] = 0.0
