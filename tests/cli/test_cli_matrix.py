@@ -133,3 +133,14 @@ def test_bad_usage_says_what_to_write(run: Run, trips: Path, votes: Path, tmp_pa
         assert run(*asked, *more).code == 2
     totals = ("matrix", "ask", trips, WEIGHTS, *TERMS, *COLUMNS, "--no-ledger")
     assert run(*totals, "--low-rank", "few").code == 2
+
+
+def test_units_of_other_data_are_refused_by_name(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text("a,b\n1,0\n0,1\n")
+    ran = run("matrix", "ask", "votes.csv", "xor", "--unit", "edge", "--epsilon", 1, "--no-ledger")
+    assert ran.code == 2
+    assert "participant, row, cell" in ran.err
+    answered = run(
+        "matrix", "ask", "votes.csv", "xor", "--unit", "row", "--epsilon", 1, "--no-ledger"
+    )
+    assert "it has none" in answered.out

@@ -7,12 +7,12 @@ import pytest
 
 import tulle
 from tulle.core.query import parse
-from tulle.core.registry import find
+from tulle.core.registry import find, mechanisms
 from tulle.core.session import plan_for
 from tulle.graphs.bounded import safe_shift
 from tulle.graphs.decomposed import TriplesLaw
 from tulle.graphs.direct import Direct, width_level
-from tulle.graphs.generators import erdos_renyi, social_network
+from tulle.graphs.generators import erdos_renyi, social_network, watts_strogatz
 from tulle.graphs.isotonic import graphical
 
 SCALARS = [
@@ -180,8 +180,6 @@ def test_tiny_budgets_fail_alike_or_not_at_all():
 @pytest.mark.parametrize("query", [tulle.degree_squares("ab" * 30), tulle.chains()], ids=str)
 def test_laws_of_counts_know_how_large_a_spread_can_be(query, mechanism):
     """The degrees of a part are many more than there are nodes."""
-    from tulle.core.registry import mechanisms
-
     graph = erdos_renyi(60, 0.6, seed=3)
     plan = plan_for(graph, query, unit="edge", epsilon=1.0, mechanism=mechanism, like=graph)
     offer, one = plan.chosen, mechanisms("graph")[mechanism]
@@ -195,3 +193,20 @@ def test_laws_of_counts_know_how_large_a_spread_can_be(query, mechanism):
         error <= outcome.error.half_width(0.9) for error, outcome in zip(errors, drawn, strict=True)
     )
     assert hits >= 45
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_all_coefficients_under_a_small_budget_are_about_as_good_as_their_mean(delta):
+    """Little can be known of each, so the budget goes to what can: the average."""
+    graph, like = (watts_strogatz(400, 20, 0.2, seed=seed) for seed in (1, 2))
+    truth = tulle.clustering().truth(graph)
+    plan = plan_for(
+        graph, tulle.clustering(), unit="edge", epsilon=1.0, delta=delta, like=like,
+        mechanism="decomposed",
+    )  # fmt: skip
+    offer, one = plan.chosen, mechanisms("graph")["decomposed"]
+    errors = [
+        np.abs(one.run(offer.terms, offer.settings, graph, None).value - truth).mean()
+        for _ in range(10)
+    ]
+    assert np.mean(errors) < 2 * np.abs(truth - truth.mean()).mean()

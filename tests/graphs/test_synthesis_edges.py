@@ -78,6 +78,16 @@ def test_a_large_graph_with_hardly_an_edge(model):
         assert made.edge_count < 20_000
 
 
+@pytest.mark.parametrize("model", ["auto", "1k", "2k", "2.5k", "kronecker", "topm"])
+def test_noise_invents_no_more_edges_than_it_must(model):
+    """Ten edges on twenty thousand nodes at a small budget: noise on n counts adds its deviation,
+    about sqrt(2n)/epsilon edges, not a share of all pairs."""
+    nodes, epsilon = 20_000, 0.2
+    graph = tulle.Graph.from_edges([(i, nodes - 1 - i) for i in range(10)], nodes=nodes)
+    made = asked(graph, model, str(epsilon))
+    assert made.edge_count < 6 * np.sqrt(2 * nodes) / epsilon
+
+
 def refused(graph, model, epsilon):
     """Return the words with which a model refuses before it sees the graph, or None."""
     try:

@@ -18,13 +18,10 @@ from tulle.graphs.generators import erdos_renyi, social_network
 from tulle.graphs.kernels import count_triangles, degrees
 from tulle.graphs.synthesis.affinity import Frame, Knobs, draw_affinity
 from tulle.graphs.synthesis.auto import (
-    PARTS,
     STEP,
     closure_limit,
     mixing_classes,
     mixing_moves,
-    schedule_of,
-    spending,
 )
 from tulle.graphs.synthesis.auto_budget import FIRST, SCHEDULES, later_shares
 from tulle.graphs.synthesis.auto_degrees import estimate_degrees
@@ -34,7 +31,8 @@ from tulle.graphs.synthesis.auto_parts import (
     order_counts,
     pair_counts,
 )
-from tulle.graphs.synthesis.blocks import chance_modularity, find_blocks, refine, square_of
+from tulle.graphs.synthesis.auto_schedule import PARTS, schedule_of, spending
+from tulle.graphs.synthesis.blocks import chance_modularity, find_blocks, square_of
 from tulle.graphs.synthesis.closing import close_triangles
 from tulle.graphs.synthesis.communities import inner_degrees
 from tulle.graphs.synthesis.joint_classes import soft_classes, unpack
@@ -305,13 +303,13 @@ def test_the_order_is_used_only_where_it_tells_something():
     auto = mechanisms("graph")["synthetic_auto"]
     graph = social_network(1500, communities=6, seed=4)
     mixed = afterwards(SeededSource(5)).permutation(1500)[graph.edges()]
-    for edges, expected in ((graph.edges(), "blocks"), (mixed, "plain")):
+    for edges, expected in ((graph.edges(), True), (mixed, False)):
         one = tulle.Graph.from_edges(edges, nodes=1500)
         terms = terms_for(one, tulle.synthetic(), "1")
         settings = auto.settings(terms, {})
         seen = auto.measure(terms, settings, one, SeededSource(1))
-        assert schedule_of(seen, settings) == expected
-        assert ("pairs" in seen) == (expected == "blocks")
+        assert (schedule_of(seen, settings) == "blocks") == expected
+        assert ("members" in seen) == expected
 
 
 def test_topm_keeps_the_number_of_edges():
@@ -520,6 +518,3 @@ def test_blocks_are_found_refined_and_told_from_chance():
     flat = np.full((24, 24), 12.0) + noise + np.triu(noise, 1).T
     assert modularity - chance_modularity(counts, 4.0) > 0.2
     assert find_blocks(flat)[1] - chance_modularity(flat, 4.0) < 0.05
-    between = np.array([[100.0, 5], [5, 100]])
-    members = np.array([[30.0, 1], [2, 25], [1, 40]])
-    assert refine(members, np.array([0, 0, 0]), between, 2.0, 0.8).tolist() == [0, 1, 1]

@@ -98,7 +98,9 @@ def pay(page: Any) -> None:
     page.wait_for_selector("#pay:not([disabled])")
     earlier = page.locator(".job").get_attribute("data-job") if page.locator(".job").count() else ""
     page.click("#pay")
-    page.wait_for_selector(f".job.done:not([data-job='{earlier}'])")
+    ended = ", ".join(f".job.{end}:not([data-job='{earlier}'])" for end in ("done", "failed"))
+    page.wait_for_selector(ended)
+    assert page.locator(".job.failed").all_inner_texts() == []
 
 
 def test_a_network_is_asked_for_its_triangles(page: Any, look: Any, folder: Path) -> None:
@@ -318,7 +320,8 @@ def test_a_mechanism_is_audited(page: Any, look: Any) -> None:
     page.goto(page.address + "/audit")
     page.fill("#audited", "eigen_laplace")
     page.click("text=Run the fast audit")
-    page.wait_for_selector("table.audit")
+    page.wait_for_selector("table.audit, .job.failed")
+    assert page.locator(".job.failed").all_inner_texts() == []
     verdicts = set(page.locator("table.audit td:last-child").all_inner_texts())
     assert verdicts == {"passed", "caught"}
     look()

@@ -22,27 +22,33 @@ from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
 from tulle.graphs.data import Graph
 from tulle.graphs.isotonic import sorted_sequence
+from tulle.graphs.kernels import degrees
 from tulle.graphs.ladder import ladder_widths
 from tulle.graphs.queries import DegreeDistribution, Degrees, triangles
 from tulle.graphs.response import topology
 from tulle.graphs.sensitivity import cap
+from tulle.graphs.spectra_response import induced
 from tulle.graphs.synthesis.auto import (
     RATIOS,
     STEP,
     ladder_settings,
     mixing_moves,
-    spending,
 )
+from tulle.graphs.synthesis.auto_core import AGAIN, INWARDS, OUTWARDS
 from tulle.graphs.synthesis.auto_parts import (
+    Chosen,
     closed_picks,
     member_counts,
     order_counts,
     pair_counts,
+    side_counts,
 )
+from tulle.graphs.synthesis.auto_schedule import spending
 from tulle.graphs.synthesis.communities import inner_degrees
 from tulle.graphs.synthesis.joint_classes import soft_classes
 from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.synthesis.topm import coins_for
+from tulle.noise.xor import flip_probability
 
 FIXED_LIMIT = 2
 """How often a pair may be picked, in the descriptions."""
@@ -84,7 +90,7 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
     """Return the law of each part of auto."""
     if int(settings["nodes"]) < 2:
         return {}
-    schedule = "plain" if settings["blocks"] == "no" else "blocks"
+    schedule = {"no": "plain", "core": "core"}.get(settings["blocks"], "blocks")
     epsilon = spending(settings, schedule, FIXED_EDGES)
     classes = soft_classes(graph.node_count, RATIOS[0])
     labels = fixed_labels(graph)
@@ -98,15 +104,45 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
         "mixing": lambda: (classes.measure(graph, STEP), mixing_moves(classes)),
         "members": lambda: (member_counts(graph, labels, 2), 2),
         "pairs": lambda: (pair_counts(graph, labels, 2), 1),
+        "ranks": lambda: (degrees(graph), 2),
     }
     laws: dict[str, Law] = {}
     for name, spent in epsilon.items():
         if name == "triangles":
             laws[name] = triangles_law(graph, spent)
+        elif name == "core":
+            laws.update(core_laws(graph, spent, fixed_core(graph)))
         else:
             truth, sensitivity = counts[name]()
             laws[name] = laplace(truth, spent, sensitivity)
     return laws
+
+
+def fixed_core(graph: Graph) -> Chosen:
+    """Return the first half of the nodes."""
+    inside: Chosen = np.arange(graph.node_count) < (graph.node_count + 1) // 2
+    return inside
+
+
+def core_laws(graph: Graph, epsilon: Fraction, inside: Chosen) -> dict[str, Law]:
+    """Return the laws of what is released about a core: coins within, tables across and outside.
+
+    Two neighbours differ in one pair of nodes, which lies within, across or outside: their laws
+    differ in one of the three.
+    """
+    labels, outside = fixed_labels(graph), ~inside
+    flip = flip_probability(epsilon)
+    bits = true_bits(induced(graph, np.flatnonzero(inside)))
+    asked = side_counts(graph, labels, 2, outside, inside).ravel()
+    answer = side_counts(graph, labels, 2, inside, outside).ravel()
+    beyond = side_counts(graph, labels, 2, outside, outside).ravel()
+    return {
+        "core, within": Coins(bits, (flip, 1 - flip)),
+        "core, asked": laplace(asked, OUTWARDS * epsilon, 1),
+        "core, answered": laplace(answer, INWARDS * epsilon, 1),
+        "core, asked again": laplace(asked, AGAIN * epsilon, 1),
+        "core, outside": laplace(beyond, epsilon, 2),
+    }
 
 
 def describe_top_m(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -194,7 +230,12 @@ def finish_packed(terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ..
 
 MODEL_CASES: dict[str, SynthesisCase] = {
     "synthetic_auto": SynthesisCase(
-        (synthetic(), synthetic("auto", blocks="no"), synthetic("auto", parts="edges")),
+        (
+            synthetic(),
+            synthetic("auto", blocks="no"),
+            synthetic("auto", blocks="core"),
+            synthetic("auto", parts="edges"),
+        ),
         synthetic("auto", parts="edges"),
         describe_auto,
     ),

@@ -14,6 +14,7 @@ import numpy as np
 from tulle.audit.bits import Coins
 from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
+from tulle.audit.synthesis_core_twins import EagerCoreAuto, TrueCoreAuto
 from tulle.audit.synthesis_models import (
     FIXED_EDGES,
     auto_laws,
@@ -34,12 +35,9 @@ from tulle.graphs.synthesis.auto import (
     RATIOS,
     STEP,
     Auto,
-    budget,
-    first_blocks,
-    mixing_classes,
-    spending,
 )
-from tulle.graphs.synthesis.auto_parts import member_counts, order_counts, pair_counts
+from tulle.graphs.synthesis.auto_parts import order_counts, pair_counts
+from tulle.graphs.synthesis.auto_schedule import spending
 from tulle.graphs.synthesis.communities import Communities
 from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes
 from tulle.graphs.synthesis.kronecker import Kronecker
@@ -47,7 +45,7 @@ from tulle.graphs.synthesis.model import Statistics
 from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.synthesis.response import ResponseModel
 from tulle.graphs.synthesis.topm import TopM
-from tulle.noise import bernoulli, discrete_laplace, uniform_below
+from tulle.noise import bernoulli, uniform_below
 
 _BOTH: tuple[str, ...] = ("claims", "exact")
 
@@ -87,16 +85,7 @@ class OneEndAuto(Twin, Auto):
     caught_by: ClassVar[tuple[str, ...]] = _BOTH
     questions: ClassVar[Sequence[Query]] = (synthetic(),)
 
-    def measure(
-        self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
-    ) -> Statistics:
-        seen = dict(super().measure(terms, settings, graph, source))
-        if "members" in seen:
-            start, counts = first_blocks(seen, settings)
-            scale = 1 / budget(settings, seen, "members")
-            truth = member_counts(graph, start, len(counts))
-            seen["members"] = truth + discrete_laplace(scale=scale, size=truth.shape, source=source)
-        return seen
+    member_moves: ClassVar[int] = 1
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         laws = auto_laws(settings, dataset)
@@ -116,15 +105,8 @@ class HardClassesAuto(Twin, Auto):
     caught_by: ClassVar[tuple[str, ...]] = _BOTH
     questions: ClassVar[Sequence[Query]] = (synthetic(),)
 
-    def measure(
-        self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
-    ) -> Statistics:
-        seen = dict(super().measure(terms, settings, graph, source))
-        classes = mixing_classes(seen, settings)
-        truth = hard_classes(graph, classes) * int(1 / STEP)
-        scale = _HARD / STEP / budget(settings, seen, "mixing")
-        seen["mixing"] = truth + discrete_laplace(scale=scale, size=truth.shape, source=source)
-        return seen
+    def count_mixing(self, graph: Graph, classes: SoftClasses) -> tuple[Any, Fraction]:
+        return hard_classes(graph, classes) * int(1 / STEP), _HARD / STEP
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         laws = auto_laws(settings, dataset)
@@ -247,6 +229,8 @@ def model_twins() -> list[Twin]:
     return [
         FullCellsAuto(),
         OneEndAuto(),
+        EagerCoreAuto(),
+        TrueCoreAuto(),
         HardClassesAuto(),
         SwappedTopM(),
         BothHalvesResponse(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -304,6 +303,8 @@ def _end(text: str) -> float | str:
 
 def _read_groups(given: list[str]) -> dict[str, list[Any]]:
     """Read COLUMN=a,b,c, or COLUMN=[...] as TOML; whole numbers and decimals are numbers."""
+    import tomllib
+
     groups: dict[str, list[Any]] = {}
     for name, listed in _pairs(given, "--groups COLUMN=A,B,..."):
         if listed.startswith("["):

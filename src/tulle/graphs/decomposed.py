@@ -37,8 +37,14 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 DEGREE_SHARE = Fraction(1, 5)
-AVERAGE_SHARE = Fraction(1, 5)
-_SHARES = tuple(Fraction(k, 20) for k in (1, 2, 4, 6, 10))
+AVERAGE_SHARE = Fraction(1, 2)
+_SHARES = {
+    "average_share": tuple(Fraction(k, 20) for k in (1, 4, 10, 16, 18)),
+    "degree_share": tuple(Fraction(k, 20) for k in (1, 2, 4, 6, 10)),
+}
+"""Parts of epsilon that are tried on a stand-in: the average's, then the degrees' in the rest."""
+
+_TRIALS = 3
 
 
 @registry.register("mechanism", "graph", "decomposed")
@@ -47,11 +53,12 @@ class Decomposed(Mechanism):
 
     Triples follow from degrees alone: d(d - 1)/2, the square corrected by the variance of the
     noise. A clustering coefficient is triangles over triples. That quotient of noisy numbers is
-    pulled towards the average coefficient, which a fifth of epsilon buys and which is known far
+    pulled towards the average coefficient, which a part of epsilon buys and which is known far
     better than any entry: with triples T, triangles N and noise of variance v on N it is
     (N·T + floor·mean) / (T² + floor), the floor being v over the variance of the coefficients.
     Nodes of low degree, whose quotient would be noise, get about the mean; the bias, a share
-    floor/(T² + floor) of the distance to the mean, is what it costs.
+    floor/(T² + floor) of the distance to the mean, is what it costs. The smaller the budget, the
+    more of it goes to the average; a stand-in tells how much.
 
     Guarantee:
         One edge moves two degrees by one each: discrete Laplace noise of scale 2/epsilon_degrees.
@@ -78,7 +85,7 @@ class Decomposed(Mechanism):
     kind: ClassVar[str] = "graph"
     title: ClassVar[str] = "computed from noisy degrees and triangles per node"
     reference: ClassVar[str] = "after Wang et al., Transactions on Data Privacy 2013"
-    options: ClassVar[tuple[str, ...]] = ("degree_share", "bound_share", "units")
+    options: ClassVar[tuple[str, ...]] = ("average_share", "degree_share", "bound_share", "units")
 
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, TriplesPerNode | Clustering) and unit.name == "edge"
@@ -95,10 +102,11 @@ class Decomposed(Mechanism):
         share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
         if not _needs_triangles(terms.query):
             return {"nodes": nodes, "sensitivity": 2, "scale": text(2 / terms.epsilon)}
+        part = validate.probability(average_share=options.get("average_share", AVERAGE_SHARE))
         average = replace(
             terms,
             query=AverageClustering(),
-            epsilon=terms.epsilon * AVERAGE_SHARE,
+            epsilon=terms.epsilon * part,
             delta=Fraction(0),
         )
         left = terms.epsilon - average.epsilon
@@ -122,25 +130,29 @@ class Decomposed(Mechanism):
         }
 
     def tune(self, terms: Terms, options: Parameters, like: Dataset) -> Parameters:
-        """Choose the degrees' part of epsilon by the error of a seeded run on the stand-in."""
+        """Choose the parts of epsilon by the error of seeded runs on the stand-in."""
         if not _needs_triangles(terms.query) or not isinstance(like, Graph) or like.node_count < 2:
             return options
         rest = replace(terms, query=TrianglesPerNode())
         if terms.delta > 0:
             options = Bounded().tune(rest, options, like)
-        if "degree_share" in options:
-            return options
-        errors = {}
-        for share in _SHARES:
-            choice = {**options, "degree_share": share}
-            errors[share] = self._error_on(terms, self.settings(terms, choice), like)
-        return {**options, "degree_share": min(errors, key=lambda share: errors[share])}
+        for name, shares in _SHARES.items():
+            if name not in options:
+                tried = [{**options, name: share} for share in shares]
+                options = min(
+                    tried, key=lambda one: self._error_on(terms, self.settings(terms, one), like)
+                )
+        return options
 
     def _error_on(self, terms: Terms, settings: Parameters, like: Graph) -> float:
-        """Return the mean error of one seeded run on a public stand-in."""
+        """Return the mean error of a few seeded runs on a public stand-in."""
         public = {**settings, "nodes": like.node_count}
-        drawn = self.run(terms, public, like, SeededSource(1)).value
-        return float(np.abs(drawn - terms.query.truth(like)).mean())
+        truth = terms.query.truth(like)
+        runs = (
+            self.run(terms, public, like, SeededSource(seed)).value
+            for seed in range(1, _TRIALS + 1)
+        )
+        return float(np.mean([np.abs(drawn - truth).mean() for drawn in runs]))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = None if _needs_triangles(terms.query) else _law(settings)

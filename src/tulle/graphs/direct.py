@@ -17,7 +17,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.direct_laws import DirectLaw, KnownDirectLaw
+from tulle.graphs.direct_laws import THOUSANDTH, DirectLaw, KnownDirectLaw
 from tulle.graphs.ladder import draw_ladder, steepen
 from tulle.graphs.sensitivity import Profile
 from tulle.graphs.settings import SpreadBudget, node_count
@@ -198,7 +198,7 @@ def raise_widths(query: Statistic, row: Profile, settings: Parameters) -> tuple[
 
 def _length(units: int, nodes: int, smoothing: Fraction) -> int:
     """Return the public place where the whole range, smoothed, weighs a thousandth of a unit."""
-    enough = math.ceil((math.log(2 * units) + 7) / float(smoothing))
+    enough = math.ceil((math.log(2 * units) + THOUSANDTH) / float(smoothing))
     return min(enough, nodes * (nodes - 1) // 2 + 1, _LONGEST)
 
 

@@ -17,6 +17,9 @@ from tulle.graphs.ladder import ladder_half_width
 
 Floats = npt.NDArray[np.float64]
 
+THOUSANDTH = 7
+"""Minus the logarithm of about a thousandth: what the whole range weighs where profiles end."""
+
 _BLOCKS = 500
 """Into how many pieces either side of the level's noise is cut; each counts as its worst end."""
 
@@ -40,7 +43,8 @@ class DirectLaw(ErrorLaw):
 
     where T(y) bounds the probability of an error above y·exp(slope·ℓ). Answer and level have
     independent noise, so this is the probability that the interval misses; keeping a part of it
-    for a level that is too low would take wider ones.
+    for a level that is too low would take wider ones. Where the widths that are drawn from may
+    grow faster than K, they can overtake it far out; that far is charged as a miss.
     """
 
     decay: Fraction
@@ -65,6 +69,9 @@ class DirectLaw(ErrorLaw):
         """Return c: how many first widths the interval reaches, or all when that is too few."""
         ends, chances, ignored = self._level_noise(failure)
         shifts = np.exp(np.minimum(float(self.slope) * ends, _LARGEST))
+
+        if self.slope < self.smoothing:
+            ignored += math.exp(-THOUSANDTH * max(float(self.decay / self.smoothing) - 1, 0.0))
 
         def missed(factor: float) -> float:
             return ignored + float(chances @ self.tail(factor * shifts))

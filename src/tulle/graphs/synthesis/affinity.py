@@ -45,7 +45,7 @@ class Knobs(NamedTuple):
     """The density of groups; above 1, what is left forms groups again, and again."""
     slope: float = 0.0
     """How much denser groups of small degree are: density ~ degree^-slope."""
-    unlike: float = 0.3
+    unlike: float = 0.15
     """How far, as a logarithm, degrees in one group are apart."""
     near: float = 0.0
     """The share of remaining ends, inside blocks, that stay in groups nearby on a circle."""

@@ -16,18 +16,15 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.isotonic import sorted_sequence
+from tulle.graphs.kernels import degrees
 from tulle.graphs.ladder import SMOOTHING_SHARE, draw_ladder, ladder_widths
 from tulle.graphs.queries import DegreeDistribution, Degrees, triangles
 from tulle.graphs.sensitivity import cap
 from tulle.graphs.settings import public_length
 from tulle.graphs.synthesis.affinity import Frame
-from tulle.graphs.synthesis.auto_budget import (
-    FIRST,
-    LEAST,
-    SCHEDULES,
-    first_shares,
-    later_shares,
-)
+from tulle.graphs.synthesis.auto_blocks import divide, first_blocks, last_blocks
+from tulle.graphs.synthesis.auto_budget import LEAST, first_shares
+from tulle.graphs.synthesis.auto_core import Ranks, measure_core
 from tulle.graphs.synthesis.auto_degrees import estimate_degrees
 from tulle.graphs.synthesis.auto_fit import Target, Targets, fit_graph
 from tulle.graphs.synthesis.auto_parts import (
@@ -35,23 +32,26 @@ from tulle.graphs.synthesis.auto_parts import (
     member_counts,
     order_counts,
     pair_counts,
-    range_of,
 )
-from tulle.graphs.synthesis.blocks import (
-    chance_modularity,
-    find_blocks,
-    refine,
-    shrunken_degrees,
-    square_of,
+from tulle.graphs.synthesis.auto_schedule import (
+    FEWEST_SOUNDED,
+    PARTS,
+    SOUNDING,
+    budget,
+    budgets_of,
+    grade_of,
+    ranges_of,
+    ranks_of,
+    schedule_of,
+    size_of_core,
 )
+from tulle.graphs.synthesis.block_mixture import Placed
 from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes, unpack
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.graphs.synthesis.steering import Mixing
 from tulle.noise import Random, discrete_laplace
 
 Wholes = npt.NDArray[np.int64]
-
-PARTS = ("edges", "order", "reached", "sequence", "triangles", "closure", "mixing")
 
 SHARED = Fraction(1, 2)
 """At least this much of epsilon is left after the first parts."""
@@ -65,14 +65,7 @@ RATIOS = (Fraction(2), Fraction(3), Fraction(4))
 NOISY_CLASSES = 0.1
 """How much noise, in all, of the number of edges may be in the counts between classes."""
 
-TELLING = 0.2
-"""How much more modularity than chance shows the public order must have to be used."""
-
-TRUST = 0.8
-"""How sure a node is of the block that its place in the order gives it."""
-
 _FEWEST_IN_ORDER = 4
-_MOST_RANGES = 64
 _LARGEST_SCALE = 2**40
 
 
@@ -117,14 +110,20 @@ class Auto(Model):
     title: ClassVar[str] = "degrees, triangles, clustering and blocks that survive the noise"
     reference: ClassVar[str] = "ours; see the docstring"
     options: ClassVar[tuple[str, ...]] = ("blocks", "parts")
+    member_moves: ClassVar[int] = 2
+    """How many of the nodes' neighbour counts one edge moves."""
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
         blocks = options.get("blocks", "auto")
-        if blocks not in ("auto", "yes", "no"):
-            raise InputError(f"blocks must be auto, yes or no; got {blocks!r}.")
+        if blocks not in ("auto", "yes", "core", "no"):
+            raise InputError(f"blocks must be auto, yes, core or no; got {blocks!r}.")
         parts = _parts(options.get("parts", "all"))
-        if nodes < _FEWEST_IN_ORDER or blocks == "no" or "order" not in parts:
-            blocks, parts = "no", [part for part in parts if part != "order"]
+        whole = parts == list(PARTS)
+        if blocks == "core" or nodes < _FEWEST_IN_ORDER or "order" not in parts:
+            parts = [part for part in parts if part != "order"]
+            blocks = blocks if blocks == "core" else "no"
+        elif blocks == "no":
+            parts = [part for part in parts if part != "order"]
         # The noise of the edges between classes, which move most, with the smallest share.
         largest = mixing_moves(soft_classes(max(nodes, 2), RATIOS[0])) / LEAST
         if largest / (terms.epsilon * SHARED) > _LARGEST_SCALE:
@@ -133,13 +132,20 @@ class Auto(Model):
                 f"{nodes:,} nodes: noise would exceed every count beyond measure. Spend more, or "
                 "ask for edges() alone."
             )
+        first = first_shares(nodes, terms.epsilon, parts)
+        sounding = blocks == "core" or (blocks == "auto" and whole and nodes >= FEWEST_SOUNDED)
+        if parts == ["edges"] and not sounding:
+            # Nothing follows.
+            first = {"edges": Fraction(1)}
         return {
             "blocks": blocks,
             "parts": ",".join(parts),
             "epsilon": text(terms.epsilon),
-            "shares": {
+            "shares": {name: text(share) for name, share in first.items()},
+            "sounding": {
                 name: text(share)
-                for name, share in first_shares(nodes, terms.epsilon, parts).items()
+                for name, share in SOUNDING[grade_of(terms.epsilon)].items()
+                if sounding and (name in parts or name not in PARTS)
             },
         }
 
@@ -156,28 +162,59 @@ class Auto(Model):
                 noise = discrete_laplace(scale=scale, size=truth.shape, source=source)
                 seen[name] = truth + noise
 
+        def close() -> None:
+            seen["triangles"] = draw_triangles(graph, budget(settings, seen, "triangles"), source)
+
         noisy("edges", graph.edge_count, 1)
         if "order" in settings["shares"]:
             noisy("order", order_counts(graph, ranges_of(seen, settings)), 1)
+        if settings["sounding"] and schedule_of(seen, settings) != "blocks":
+            if "triangles" in settings["sounding"]:
+                close()
+            if schedule_of(seen, settings) == "core":
+                noisy("ranks", degrees(graph), 2)
+            if schedule_of(seen, settings) == "core":
+                spent, size = budget(settings, seen, "core"), size_of_core(seen, settings)
+                placed = self.find_core(terms, graph, ranks_of(seen, settings), size, spent, source)
+                seen["home"] = placed.blocks
+                seen["weights"] = np.rint(placed.weights).astype(np.int64)
+                kinds = int(placed.blocks.max()) + 1
+                noisy("pairs", pair_counts(graph, placed.blocks, kinds), 1)
         parts = budgets_of(seen, settings)
         if "reached" in parts:
             noisy("reached", sorted_sequence(DegreeDistribution(), graph), 2)
         if "sequence" in parts:
             noisy("sequence", sorted_sequence(Degrees(), graph), 2)
-        if "triangles" in parts:
-            seen["triangles"] = draw_triangles(graph, budget(settings, seen, "triangles"), source)
+        if "triangles" in parts and "triangles" not in seen:
+            close()
         if "closure" in parts:
             limit = closure_limit(seen, settings)
             noisy("closure", closed_picks(graph, limit), limit + 2)
         if "mixing" in parts:
             classes = mixing_classes(seen, settings)
-            noisy("mixing", classes.measure(graph, STEP), mixing_moves(classes))
+            noisy("mixing", *self.count_mixing(graph, classes))
         if schedule_of(seen, settings) == "blocks":
-            start, counts = first_blocks(seen, settings)
-            noisy("members", member_counts(graph, start, len(counts)), 2)
-            final = last_blocks(seen, settings)
-            noisy("pairs", pair_counts(graph, final, len(counts)), 1)
+            start = first_blocks(seen, settings)
+            kinds = int(start.max()) + 1
+            noisy("members", member_counts(graph, start, kinds), self.member_moves)
+            noisy("pairs", pair_counts(graph, last_blocks(seen, settings).blocks, kinds), 1)
         return seen
+
+    def count_mixing(self, graph: Graph, classes: SoftClasses) -> tuple[Wholes, Fraction]:
+        """Return the edges between classes of degrees, and how far one edge moves them."""
+        return classes.measure(graph, STEP), mixing_moves(classes)
+
+    def find_core(
+        self,
+        terms: Terms,
+        graph: Graph,
+        ranks: Ranks,
+        size: int,
+        epsilon: Fraction,
+        source: Source | None,
+    ) -> Placed:
+        """Return the block and the expected degree of each node, at the price of this epsilon."""
+        return measure_core(terms, graph, ranks, size, epsilon, source)
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
         nodes = int(settings["nodes"])
@@ -185,20 +222,10 @@ class Auto(Model):
         edges = int(degrees.sum()) // 2
         if edges == 0:
             return np.empty((0, 2), dtype=np.int64)
-        if "pairs" in statistics:
-            blocks = last_blocks(statistics, settings)
-            scale = float(2 / budget(settings, statistics, "members"))
-            kinds = len(first_blocks(statistics, settings)[1])
-            members = statistics["members"].reshape(nodes, kinds)
-            key = shrunken_degrees(members, blocks, scale)
-            counts = np.maximum(square_of(statistics["pairs"], kinds), 0.0)
-        else:
-            blocks = np.zeros(nodes, dtype=np.int64)
-            key = np.zeros(nodes)
-            counts = np.array([[float(edges)]])
+        division = divide(statistics, settings, edges)
         of_node = np.empty(nodes, dtype=np.int64)
-        of_node[np.lexsort((random.random(nodes), -key))] = degrees
-        frame = Frame(of_node, blocks, counts)
+        of_node[np.lexsort((random.random(nodes), -division.weights))] = degrees
+        frame = Frame(of_node, division.blocks, division.counts)
         return fit_graph(frame, targets_of(statistics, settings, degrees), random)
 
 
@@ -210,57 +237,6 @@ def _parts(asked: Any) -> list[str]:
         if part not in PARTS:
             raise InputError(f"There is no part {part!r}. Parts: {', '.join(PARTS)}.")
     return [part for part in PARTS if part in chosen or part == "edges"]
-
-
-def budgets_of(seen: Statistics, settings: Parameters) -> dict[str, Fraction]:
-    """Return what each part spends, given the first ones; together exactly epsilon."""
-    return spending(settings, schedule_of(seen, settings), int(seen["edges"]))
-
-
-def spending(settings: Parameters, schedule: str, edges: int) -> dict[str, Fraction]:
-    """Return what each part spends in a schedule, when this number of edges was released."""
-    epsilon = rational(settings["epsilon"])
-    asked = settings["parts"].split(",")
-    first = {name: rational(share) for name, share in settings["shares"].items()}
-    names = tuple(name for name in SCHEDULES[schedule] if name in asked or name not in PARTS)
-    if not names:
-        # Nothing follows: the first parts have it all.
-        whole = sum(first.values(), Fraction(0))
-        return {name: epsilon * share / whole for name, share in first.items()}
-    left = 1 - sum(first.values(), Fraction(0))
-    later = later_shares(names, epsilon * left, int(settings["nodes"]), edges)
-    shares = {**first, **{name: share * left for name, share in later.items() if share}}
-    return {name: epsilon * share for name, share in shares.items()}
-
-
-def budget(settings: Parameters, seen: Statistics, name: str) -> Fraction:
-    """Return what a part may spend, given the parts released before."""
-    if name not in FIRST:
-        return budgets_of(seen, settings)[name]
-    # The first parts spend the same in all schedules.
-    return spending(settings, "plain", 0)[name]
-
-
-def schedule_of(seen: Statistics, settings: Parameters) -> str:
-    """Return which schedule is followed: by choice, or by what the noisy order shows."""
-    if settings["blocks"] == "no" or "order" not in seen:
-        return "plain"
-    counts = square_of(seen["order"], ranges_of(seen, settings))
-    blocks, modularity = find_blocks(counts)
-    if int(blocks.max()) == 0:
-        return "plain"
-    if settings["blocks"] == "yes":
-        return "blocks"
-    scale = float(1 / budget(settings, seen, "order"))
-    telling = modularity - chance_modularity(counts, scale) >= TELLING
-    return "blocks" if telling else "plain"
-
-
-def ranges_of(seen: Statistics, settings: Parameters) -> int:
-    """Return into how many ranges the order is cut: so many that a cell outweighs its noise."""
-    spent = float(budget(settings, seen, "order"))
-    most = math.isqrt(max(int(seen["edges"] * spent / 3), 0))
-    return max(2, min(most, _MOST_RANGES, int(settings["nodes"]) // 2))
 
 
 def closure_limit(seen: Statistics, settings: Parameters) -> int:
@@ -292,32 +268,16 @@ def degrees_of(seen: Statistics, settings: Parameters) -> Wholes:
     edges = int(seen["edges"])
     if "reached" in seen:
         scale = float(2 / budget(settings, seen, "reached"))
+        noise = float(1 / budget(settings, seen, "edges"))
         if "sequence" not in seen:
-            return estimate_degrees(seen["reached"], None, edges, scale, nodes)
+            return estimate_degrees(seen["reached"], None, edges, scale, nodes, edges_scale=noise)
         other = float(2 / budget(settings, seen, "sequence"))
-        return estimate_degrees(seen["reached"], seen["sequence"], edges, scale, nodes, other)
+        return estimate_degrees(
+            seen["reached"], seen["sequence"], edges, scale, nodes, other, noise
+        )
     edges = min(max(edges, 0), nodes * (nodes - 1) // 2)
     even, more = divmod(2 * edges, nodes)
     return even + (np.arange(nodes) < more).astype(np.int64)
-
-
-def first_blocks(seen: Statistics, settings: Parameters) -> tuple[Wholes, npt.NDArray[Any]]:
-    """Return the block of each node by its place in the order, and the counts between blocks."""
-    ranges = ranges_of(seen, settings)
-    counts = square_of(seen["order"], ranges)
-    blocks, _ = find_blocks(counts)
-    chosen = np.eye(int(blocks.max()) + 1)[blocks]
-    doubled = chosen.T @ (counts + np.diag(np.diag(counts))) @ chosen
-    doubled[np.diag_indices(len(doubled))] /= 2
-    return blocks[range_of(int(settings["nodes"]), ranges)], doubled
-
-
-def last_blocks(seen: Statistics, settings: Parameters) -> Wholes:
-    """Return the block of each node after its neighbours were heard."""
-    start, counts = first_blocks(seen, settings)
-    scale = float(2 / budget(settings, seen, "members"))
-    members = seen["members"].reshape(len(start), len(counts)).astype(np.float64)
-    return refine(members, start, counts, scale, TRUST)
 
 
 def targets_of(seen: Statistics, settings: Parameters, degrees: Wholes) -> Targets:

@@ -59,31 +59,31 @@ def gains(nodes: int, edges: int) -> dict[str, Gain]:
     size, count = float(max(edges, 10)), float(max(nodes, 2))
     return {
         # Both axes of the curve together.
-        "degrees": Gain(2.5, 1.0, 0.0),
+        "degrees": Gain(4.0, 1.0, 0.0),
         # One edge closes some dozens of triangles at most, and there are about as many as edges.
         "triangles": Gain(1.2, 100 / size, 0.002),
         # The noise of a few picks, beside a third of all nodes.
-        "closure": Gain(1.3, 20 / count, 0.03),
+        "closure": Gain(1.0, 20 / count, 0.03),
         # Some hundred edges' worth, over all classes.
-        "mixing": Gain(1.5, 250 / size, 0.02),
+        "mixing": Gain(1.2, 250 / size, 0.02),
         # The noise of one node's neighbours in a block, beside its degree.
-        "members": Gain(1.2, 1.4 * count / size, 0.1),
-        "pairs": Gain(0.7, 100 / size, 0.01),
+        "members": Gain(1.0, 1.4 * count / size, 0.1),
+        "pairs": Gain(0.5, 100 / size, 0.01),
     }
 
 
 def first_shares(nodes: int, epsilon: Fraction, parts: Iterable[str]) -> dict[str, Fraction]:
     """Return the shares of the first parts, of all of epsilon.
 
-    Edges get what keeps them clearly nearer than the sum of noisy degrees would be, whose error
-    grows as the square root of n; the order needs less where there is more.
+    Edges get what keeps them nearer than the sum of noisy degrees would be; the order needs less
+    where there is more.
 
     Example:
         >>> first_shares(4039, Fraction(1), FIRST)
-        {'edges': Fraction(11, 200), 'order': Fraction(77, 1000)}
+        {'edges': Fraction(9, 100), 'order': Fraction(77, 1000)}
     """
     about = {
-        "edges": min(max(3.5 / math.sqrt(max(nodes, 1)), 0.03), 0.1),
+        "edges": 0.09,
         "order": 0.09 / (1 + min(float(epsilon), 1e6) / 6),
     }
     return {

@@ -8,7 +8,6 @@ community of the core, nodes of the core how many they have outside, and so on.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -31,8 +30,8 @@ from tulle.noise.xor import flip_probability
 Wholes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-SMALLEST_CORE = 64
-"""Fewer nodes than this are no core."""
+SMALLEST_CORE = 200
+"""Fewer nodes than this are no core, except in a small graph."""
 
 OUTWARDS, INWARDS, AGAIN = Fraction(3, 10), Fraction(2, 10), Fraction(5, 10)
 """How the edges across spend: nodes outside ask the core, the core asks them, they ask again."""
@@ -58,24 +57,29 @@ class Ranks(NamedTuple):
         return Table(self.degrees[chosen, None].astype(np.float64), np.array([self.scale]))
 
 
-def core_size(ranks: Ranks, epsilon: Fraction) -> int:
+def smallest_core(nodes: int) -> int:
+    """Return how many nodes a core has at least."""
+    return min(SMALLEST_CORE, max(nodes // 3, 2))
+
+
+def core_size(ranks: Ranks, epsilon: Fraction, most: int) -> int:
     """Return how many nodes of largest noisy degree make a core; none if too few stand out.
 
     A core of c nodes has noise of size s·sqrt(c), where s is that of one flipped pair. A node
     whose degree is no larger than that would add more noise than it tells.
 
     Example:
-        >>> core_size(Ranks(np.repeat([90, 2], [200, 800]), 1.0), Fraction(1))
+        >>> core_size(Ranks(np.repeat([90, 2], [200, 800]), 1.0), Fraction(1), 1000)
         200
-        >>> core_size(Ranks(np.repeat([9, 2], [200, 800]), 1.0), Fraction(1))
+        >>> core_size(Ranks(np.repeat([9, 2], [200, 800]), 1.0), Fraction(1), 1000)
         0
     """
-    everyone = np.ones(len(ranks.degrees), dtype=np.bool_)
-    degrees = np.sort(expected_degrees(ranks.table(everyone)))[::-1]
-    sizes = np.arange(1, len(degrees) + 1)
+    nodes = len(ranks.degrees)
+    degrees = np.sort(expected_degrees(ranks.table(np.ones(nodes, dtype=np.bool_))))[::-1]
+    sizes = np.arange(1, nodes + 1)
     stands = np.flatnonzero(degrees >= _REACH * pair_noise(epsilon) * np.sqrt(sizes))
-    size = min(int(stands[-1]) + 1, LARGEST_HELD) if len(stands) else 0
-    return size if size >= SMALLEST_CORE else 0
+    size = min(int(stands[-1]) + 1, most, LARGEST_HELD) if len(stands) else 0
+    return size if size >= smallest_core(nodes) else 0
 
 
 def pair_noise(epsilon: Fraction) -> float:
@@ -83,36 +87,38 @@ def pair_noise(epsilon: Fraction) -> float:
     return entry_noise(flip_probability(epsilon))
 
 
-def rises(edges: int, triangles: int, size: int, epsilon: Fraction) -> float:
-    """Return how a typical eigenvalue compares with the noise of a core; 1 is where it shows.
+def shows_among(nodes: int, edges: int, triangles: int, noise: float) -> int:
+    """Return among how many nodes a typical eigenvalue rises out of noise of this size per pair.
 
     The cubes of all eigenvalues add up to six times the triangles, their squares to twice the
-    edges: three triangles for each edge is their mean, each weighted by its square.
+    edges: three triangles for each edge is their mean, each weighted by its square. Noise on the
+    pairs of c nodes hides what is smaller than noise·sqrt(c).
 
     Example:
-        >>> round(rises(100, 1000, 225, Fraction(2)), 2)
-        4.7
+        >>> shows_among(4000, 100, 1000, 1.5)
+        400
     """
-    return 3 * triangles / max(edges, 1) / (pair_noise(epsilon) * math.sqrt(max(size, 1)))
+    typical = 3 * max(triangles, 0) / max(edges, 1)
+    return int(min((typical / max(noise, 1e-9)) ** 2, nodes))
 
 
 def measure_core(
-    terms: Terms, graph: Graph, ranks: Ranks, epsilon: Fraction, source: Source | None
+    terms: Terms, graph: Graph, ranks: Ranks, size: int, epsilon: Fraction, source: Source | None
 ) -> Placed:
-    """Return the block of each node and its expected degree, at the price of this epsilon.
+    """Return the block of each node and its expected degree, by a core of this size.
 
     Block 0, 1, ... are the communities found; the last one is everybody else. Where none is
     found, all are in block 0.
 
     Guarantee:
-        Pure epsilon per edge, given the noisy degrees. They decide which nodes are the core. An
+        Pure epsilon per edge, given noisy degrees, which decide what nodes are the core. An
         edge lies within it, across, or outside. Within, its bit is flipped by one coin that costs
         epsilon. Across, three tables count it from one end each, for shares of epsilon that add
         up to it. Outside, one table counts it from both ends, at noise of 2 / epsilon. Each edge
         is in one of the three only, so that together they cost epsilon, not three times that.
     """
     inside = np.zeros(graph.node_count, dtype=np.bool_)
-    core = core_of(ranks.degrees, core_size(ranks, epsilon))
+    core = core_of(ranks.degrees, size)
     inside[core] = True
     outside = ~inside
 

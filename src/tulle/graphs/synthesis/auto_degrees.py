@@ -40,11 +40,13 @@ def estimate_degrees(
     scale: float,
     nodes: int,
     sequence_scale: float = math.inf,
+    edges_scale: float = 0.0,
 ) -> Wholes:
     """Return a graphical degree sequence, descending, with 2·edges stubs where that is possible.
 
     ``reached`` is the noisy number of nodes of degree at least 1 ... n - 1, with noise of this
-    scale; ``sequence`` the noisy sorted degrees, if they were measured, with theirs.
+    scale; ``sequence`` the noisy sorted degrees, if they were measured, with theirs. The curve has
+    a number of edges too: it is averaged with ``edges``, which have noise of ``edges_scale``.
 
     Example:
         >>> estimate_degrees(np.array([4, 1, 1]), np.array([3, 1, 1, 1]), 3, 0.1, 4, 0.1).tolist()
@@ -53,8 +55,23 @@ def estimate_degrees(
     edges = min(max(edges, 0), nodes * (nodes - 1) // 2)
     if edges == 0:
         return np.zeros(nodes, dtype=np.int64)
-    counts = choose_counts(_curve(reached, sequence, scale, sequence_scale, nodes), nodes, edges)
+    curve = _curve(reached, sequence, scale, sequence_scale, nodes)
+    edges = _averaged(curve, edges, scale, edges_scale)
+    edges = min(max(edges, 1), nodes * (nodes - 1) // 2)
+    counts = choose_counts(curve, nodes, edges)
     return _exact_total(np.repeat(np.arange(len(counts)), counts), 2 * edges, nodes)
+
+
+def _averaged(curve: Curve, edges: int, scale: float, edges_scale: float) -> int:
+    """Return the number of edges by both, weighed by their variances.
+
+    Of the curve it is half the sum over all degrees of the nodes that reach them; beyond the
+    largest degree there is no noise to speak of.
+    """
+    reaching = np.cumsum(curve.expected[::-1])[::-1][1:]
+    variance = int((reaching >= 0.5).sum()) * scale**2 / 4
+    weight = edges_scale**2 / max(edges_scale**2 + variance, 1e-300)
+    return round(edges + weight * (float(reaching.sum()) / 2 - edges))
 
 
 def _curve(

@@ -13,7 +13,7 @@ from tulle.graphs.kernels import count_triangles
 from tulle.graphs.synthesis.affinity import Frame, Knobs, draw_affinity, draw_parts
 from tulle.graphs.synthesis.auto_parts import closed_picks
 from tulle.graphs.synthesis.closing import close_triangles
-from tulle.graphs.synthesis.steering import Mixing, places_of, steer
+from tulle.graphs.synthesis.steering import Mixing, steer
 from tulle.noise.afterwards import Random
 
 Wholes = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ NEAR = 1.6
 """How strongly other edges stay near, for a clustering of one."""
 
 
-UNLIKE = (0.2, 0.6, 1.2, 2.4)
+UNLIKE = (0.06, 0.15, 0.4, 1.0, 2.4)
 """How far, as a logarithm, degrees in one group may be apart."""
 
 STEERING = 5
@@ -82,19 +82,15 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
         targets = targets._replace(mixing=mixing.believed(chance))
     best = _Search(frame, targets, random).run()
     edges = best.edges
-    classes = None
     if (mixing := targets.mixing) is not None:
         attempts = LAST_STEERING * len(edges)
         edges = steer(edges, best.free, frame.degrees, frame.blocks, mixing, attempts, random)
-        # Swaps that keep the class of an end keep the mixing.
-        lower, share = places_of(mixing.classes, frame.degrees)
-        classes = lower + (share >= 0.5)
     if targets.triangles is None:
         return edges
     made = count_triangles(Graph.from_edges(edges, nodes=len(frame.degrees)))
     missing = round(max(targets.triangles.value, 0.0)) - made
     work = min(_WORK_PER_EDGE * len(edges), _MOST_WORK)
-    return close_triangles(edges, frame.blocks, missing, work, random, classes)
+    return close_triangles(edges, frame.blocks, missing, work, random, mixing)
 
 
 class _Search:

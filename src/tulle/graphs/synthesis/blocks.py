@@ -1,11 +1,10 @@
-"""Blocks of nodes from noisy counts of edges: found, tested against chance, and refined.
+"""Blocks of nodes from noisy counts of edges: found, and tested against chance.
 
 Everything here reads released numbers only.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -117,42 +116,3 @@ def chance_modularity(counts: Floats, scale: float) -> float:
         drawn = random.poisson(mean) + np.triu(random.laplace(0.0, scale, mean.shape))
         found.append(find_blocks(drawn + np.triu(drawn, 1).T)[1])
     return float(np.mean(found))
-
-
-def mixing_of(counts: Floats) -> Floats:
-    """Return the share of each block's edge ends that lead to each block, never zero."""
-    weights = np.maximum(counts + np.diag(np.diag(counts)), 0.5)
-    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return shares
-
-
-def refine(members: Floats, start: Wholes, counts: Floats, scale: float, trust: float) -> Wholes:
-    """Return the most likely block of each node, given its noisy numbers of neighbours in each.
-
-    A node of degree d in block s has about d·mixing[s, r] neighbours in block r, seen with
-    Laplace noise of this scale; ``trust`` is the chance that its first block is right.
-    """
-    kinds = members.shape[1]
-    if kinds < 2:
-        return start
-    mixing = mixing_of(counts)
-    degree = np.maximum(members.sum(axis=1), 1.0)
-    score = np.empty(members.shape)
-    for block in range(kinds):
-        apart = np.abs(members - degree[:, None] * mixing[block][None, :])
-        score[:, block] = -apart.sum(axis=1) / scale
-    score[np.arange(len(start)), start] += math.log(trust * (kinds - 1) / (1 - trust))
-    best: Wholes = np.argmax(score, axis=1).astype(np.int64)
-    return best
-
-
-def shrunken_degrees(members: Floats, blocks: Wholes, scale: float) -> Floats:
-    """Return the expected degree of each node: its noisy row sum, drawn to its block's mean."""
-    sums = members.sum(axis=1)
-    sizes = np.maximum(np.bincount(blocks), 1)
-    means = (np.bincount(blocks, weights=sums) / sizes)[blocks]
-    noise = 2 * scale**2 * members.shape[1]
-    spread = np.bincount(blocks, weights=(sums - means) ** 2) / sizes
-    signal = np.maximum(spread - noise, 0.0)[blocks]
-    shrunk: Floats = means + (sums - means) * signal / (signal + noise + 1e-12)
-    return shrunk

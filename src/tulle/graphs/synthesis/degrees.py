@@ -147,7 +147,11 @@ def _through_middles(reached: Floats, nodes: int) -> Floats:
     starts, lasts, values = starts[kept], lasts[kept], values[kept]
     # The last step falls to zero as far behind its end as its middle is before it.
     foot = lasts[-1] + (lasts[-1] - starts[-1]) / 2 + 0.51
-    places = np.concatenate([[-1.0], (starts + lasts) / 2, [foot]])
-    heights = np.concatenate([[nodes], values, [0.0]])
+    places = np.concatenate([(starts + lasts) / 2, [foot]])
+    heights = np.concatenate([values, [0.0]])
+    # The first step rises before its middle as it falls behind it: a line from all nodes at degree
+    # 0 would invent edges where noise has made that step a long one.
+    places = np.concatenate([[2 * places[0] - places[1]], places])
+    heights = np.concatenate([[min(2 * heights[0] - heights[1], nodes)], heights])
     line: Floats = np.interp(np.arange(len(reached)), places, heights)
     return line

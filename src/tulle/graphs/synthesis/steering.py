@@ -129,22 +129,10 @@ def steer(
     edges = np.ascontiguousarray(edges)
     table = empty_set(len(edges))
     add_all(table, edges[:, 0].copy(), edges[:, 1].copy(), len(degrees))
-    lower, share = places_of(mixing.classes, degrees)
-    made = mixing.table(edges, degrees)
-    _swap_to_mix(
-        edges,
-        free,
-        lower,
-        share,
-        blocks,
-        made - mixing.wanted,
-        mixing.weights(),
-        mixing.marks(),
-        mixing.firmness(),
-        table,
-        attempts,
-        random,
-    )
+    if len(mixing.wanted) > 1:
+        state = State.of(mixing, edges, degrees)
+        cost = state.cost()
+        _swap_to_mix(edges, free, blocks, state, cost, table, attempts, random)
     return edges
 
 
@@ -171,39 +159,125 @@ def soft_table(edges: Wholes, lower: Wholes, share: Floats, count: int) -> Float
     return np.asarray(square + square.T)
 
 
+class State(NamedTuple):
+    """Where the mixing stands while edges are swapped, for compiled code."""
+
+    lower: Wholes
+    share: Floats
+    apart: Floats
+    """The table of the graph less the wanted one."""
+    weights: Floats
+    marks: Floats
+    firmness: Floats
+    sums: Floats
+    """How far each correlation is off."""
+    one: Floats
+    two: Floats
+    touched: Wholes
+    shifts: Floats
+
+    @classmethod
+    def of(cls, mixing: Mixing, edges: Wholes, degrees: Wholes) -> State:
+        """Return the state of a graph."""
+        lower, share = places_of(mixing.classes, degrees)
+        apart = mixing.table(edges, degrees) - mixing.wanted
+        marks = mixing.marks()
+        sums = np.array([mark @ apart @ mark for mark in marks])
+        width = len(apart)
+        return cls(
+            lower,
+            share,
+            np.ascontiguousarray(apart),
+            mixing.weights(),
+            marks,
+            mixing.firmness(),
+            sums,
+            np.zeros(width),
+            np.zeros(width),
+            np.empty(8, dtype=np.int64),
+            np.zeros(len(marks)),
+        )
+
+    def cost(self) -> float:
+        """Return the sum of squares of what is off, each in its own standard deviation."""
+        cells = float(np.triu(self.weights * self.apart**2).sum())
+        return cells + float(self.firmness @ self.sums**2)
+
+
+@compiled
+def weigh_swap(state: Any, u: Any, x: Any, y: Any, v: Any) -> Any:
+    """Return by how much the cost changes when (u, v), (x, y) become (u, y), (x, v).
+
+    The table moves by (u - x)(y - v), with the nodes' memberships.
+    """
+    number = 0
+    for node in (u, x, y, v):
+        for step in range(2):
+            place = state.lower[node] + step
+            known = False
+            for rank in range(number):
+                if state.touched[rank] == place:
+                    known = True
+            if not known:
+                state.touched[number] = place
+                state.one[place] = 0.0
+                state.two[place] = 0.0
+                number += 1
+    for node, sign in ((u, 1.0), (x, -1.0)):
+        state.one[state.lower[node]] += sign * (1 - state.share[node])
+        state.one[state.lower[node] + 1] += sign * state.share[node]
+    for node, sign in ((y, 1.0), (v, -1.0)):
+        state.two[state.lower[node]] += sign * (1 - state.share[node])
+        state.two[state.lower[node] + 1] += sign * state.share[node]
+    change = 0.0
+    for rank in range(number):
+        i = state.touched[rank]
+        for other in range(rank, number):
+            j = state.touched[other]
+            moved = state.one[i] * state.two[j] + state.one[j] * state.two[i]
+            change += state.weights[i, j] * moved * (2 * state.apart[i, j] + moved)
+    for scale in range(len(state.marks)):
+        ours, theirs = 0.0, 0.0
+        for rank in range(number):
+            ours += state.one[state.touched[rank]] * state.marks[scale, state.touched[rank]]
+            theirs += state.two[state.touched[rank]] * state.marks[scale, state.touched[rank]]
+        state.shifts[scale] = 2 * ours * theirs
+        change += (
+            state.firmness[scale]
+            * state.shifts[scale]
+            * (2 * state.sums[scale] + state.shifts[scale])
+        )
+    return change, number
+
+
+@compiled
+def keep_swap(state: Any, number: Any) -> None:
+    """Let the swap that was weighed last stand."""
+    for scale in range(len(state.marks)):
+        state.sums[scale] += state.shifts[scale]
+    for rank in range(number):
+        i = state.touched[rank]
+        for other in range(rank, number):
+            j = state.touched[other]
+            moved = state.one[i] * state.two[j] + state.one[j] * state.two[i]
+            state.apart[i, j] += moved
+            if i != j:
+                state.apart[j, i] += moved
+
+
 @compiled
 def _swap_to_mix(
     edges: Any,
     free: Any,
-    lower: Any,
-    share: Any,
     blocks: Any,
-    apart: Any,
-    weights: Any,
-    marks: Any,
-    firmness: Any,
+    state: Any,
+    cost: Any,
     table: Any,
     attempts: Any,
     random: Any,
 ) -> None:
-    count, nodes, width = len(edges), len(lower), len(apart)
-    if width < 2:
-        return
-    cost = 0.0
-    for i in range(width):
-        for j in range(i, width):
-            cost += weights[i, j] * apart[i, j] ** 2
-    sums = np.zeros(len(marks))
-    for scale in range(len(marks)):
-        for i in range(width):
-            for j in range(width):
-                sums[scale] += apart[i, j] * marks[scale, i] * marks[scale, j]
-        cost += firmness[scale] * sums[scale] ** 2
-    shifts = np.zeros(len(marks))
+    count, nodes, width = len(edges), len(blocks), len(state.apart)
     enough = 0.02 * width * (width + 1)
-    one = np.zeros(width)
-    two = np.zeros(width)
-    touched = np.empty(8, np.int64)
     for _ in range(attempts):
         if cost <= enough:
             break
@@ -217,63 +291,17 @@ def _swap_to_mix(
             continue
         if blocks[u] != blocks[x] and blocks[v] != blocks[y]:
             continue
-        if lower[u] == lower[x] and abs(share[u] - share[x]) < 1e-9:
+        change, number = weigh_swap(state, u, x, y, v)
+        if change >= 0:
             continue
-        # Edges (u, v), (x, y) become (u, y), (x, v): the table moves by (u - x)(y - v).
-        for node, sign in ((u, 1.0), (x, -1.0)):
-            one[lower[node]] += sign * (1 - share[node])
-            one[lower[node] + 1] += sign * share[node]
-        for node, sign in ((y, 1.0), (v, -1.0)):
-            two[lower[node]] += sign * (1 - share[node])
-            two[lower[node] + 1] += sign * share[node]
-        number = 0
-        for node in (u, x, y, v):
-            for step in range(2):
-                place = lower[node] + step
-                known = False
-                for rank in range(number):
-                    if touched[rank] == place:
-                        known = True
-                if not known:
-                    touched[number] = place
-                    number += 1
-        change = 0.0
-        for rank in range(number):
-            i = touched[rank]
-            for other in range(rank, number):
-                j = touched[other]
-                moved = one[i] * two[j] + one[j] * two[i]
-                change += weights[i, j] * moved * (2 * apart[i, j] + moved)
-        for scale in range(len(marks)):
-            ours, theirs = 0.0, 0.0
-            for rank in range(number):
-                ours += one[touched[rank]] * marks[scale, touched[rank]]
-                theirs += two[touched[rank]] * marks[scale, touched[rank]]
-            shifts[scale] = 2 * ours * theirs
-            change += firmness[scale] * shifts[scale] * (2 * sums[scale] + shifts[scale])
-        accepted = False
-        if change < 0:
-            near, far = key_of(u, y, nodes), key_of(x, v, nodes)
-            if near != far and not holds(table, near) and not holds(table, far):
-                accepted = True
-                remove(table, key_of(u, v, nodes))
-                remove(table, key_of(x, y, nodes))
-                add(table, near)
-                add(table, far)
-                edges[first, 0], edges[first, 1] = u, y
-                edges[second, 0], edges[second, 1] = x, v
-                cost += change
-        if accepted:
-            for scale in range(len(marks)):
-                sums[scale] += shifts[scale]
-            for rank in range(number):
-                i = touched[rank]
-                for other in range(rank, number):
-                    j = touched[other]
-                    moved = one[i] * two[j] + one[j] * two[i]
-                    apart[i, j] += moved
-                    if i != j:
-                        apart[j, i] += moved
-        for rank in range(number):
-            one[touched[rank]] = 0.0
-            two[touched[rank]] = 0.0
+        near, far = key_of(u, y, nodes), key_of(x, v, nodes)
+        if near == far or holds(table, near) or holds(table, far):
+            continue
+        remove(table, key_of(u, v, nodes))
+        remove(table, key_of(x, y, nodes))
+        add(table, near)
+        add(table, far)
+        edges[first, 0], edges[first, 1] = u, y
+        edges[second, 0], edges[second, 1] = x, v
+        keep_swap(state, number)
+        cost += change

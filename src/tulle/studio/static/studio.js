@@ -32,8 +32,20 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+// The library that draws is large. Buttons must not wait for it; figures do.
+const undrawn = [];
+
+function whenDrawing(act) {
+  if (window.Plotly) act(); else undrawn.push(act);
+}
+
+find("#plotly").addEventListener("load", () => { for (const act of undrawn.splice(0)) act(); });
+
 function draw(place, figure) {
-  if (!figure || !window.Plotly) return;
+  if (figure) whenDrawing(() => drawNow(place, figure));
+}
+
+function drawNow(place, figure) {
   place.replaceChildren();
   const axis = { gridcolor: colour("--line"), linecolor: colour("--line"), zeroline: false, automargin: true };
   const layout = {
@@ -64,8 +76,8 @@ function drawAll() {
     read(place.dataset.heat).then((figure) => draw(place, figure)).catch((e) => { place.textContent = e.message; });
   }
   for (const button of every("[data-image]")) {
-    button.addEventListener("click", () => window.Plotly.downloadImage(document.getElementById(button.dataset.of),
-      { format: button.dataset.image, width: 900, height: 500, filename: "release" }));
+    const wanted = { format: button.dataset.image, width: 900, height: 500, filename: "release" };
+    button.addEventListener("click", () => whenDrawing(() => window.Plotly.downloadImage(document.getElementById(button.dataset.of), wanted)));
   }
 }
 
@@ -104,6 +116,9 @@ function watchPrice(form) {
   }
 
   async function refresh() {
+    // Whatever was written before is read now: a plan that is still due would only disable the
+    // button under somebody's finger.
+    clearTimeout(timer);
     mark();
     point();
     const mine = ++turn;
@@ -132,7 +147,7 @@ function watchPrice(form) {
     curveOf = key;
     try {
       const figure = await read(address("curve"));
-      if (curveOf === key) { draw(place, figure); point(); }
+      if (curveOf === key) { draw(place, figure); whenDrawing(point); }
     } catch { place.replaceChildren(); }
   }
 
@@ -236,7 +251,13 @@ function watchSql(form, base, asked, hold, refresh) {
     if (!found.problem) asked.value = JSON.stringify(found.asked);
     refresh();
   }
-  for (const one of [field, groups]) one.addEventListener("input", () => { clearTimeout(timer); hold(); timer = setTimeout(check, 350); });
+  // Until it is checked, what is written is no question: the one before must not be paid instead.
+  for (const one of [field, groups]) one.addEventListener("input", () => {
+    clearTimeout(timer);
+    asked.value = "";
+    hold();
+    timer = setTimeout(check, 350);
+  });
 }
 
 // --- work that goes on --------------------------------------------------------------------------
