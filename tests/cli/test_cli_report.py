@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cli_helpers import SECRET, Run
 from typer.testing import CliRunner
 
 import tulle
@@ -51,3 +52,21 @@ def test_a_missing_ledger_is_not_made(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(tmp_path / "none.ledger")])
     assert done.exit_code == 4
     assert not (tmp_path / "none.ledger").exists()
+
+
+def test_the_custodians_page_sets_the_truth_beside_each_answer(
+    run: Run, friends: Path, tmp_path: Path
+) -> None:
+    asked = ("--unit", "edge", "--epsilon", "1", "--ledger", "study.ledger", "--budget", "2")
+    assert run("ask", friends, "edges", *asked).code == 0
+    ran = run("report", "study.ledger", "--truth", friends, "--out", "inside.html")
+    assert ran.code == 0
+    assert "must stay with the custodian" in ran.err
+    page = (tmp_path / "inside.html").read_text()
+    assert "<td>90</td>" in page, "the ring has ninety links"
+    assert SECRET not in page
+    # Another network is not the account's: nothing is written about it.
+    (tmp_path / "other.csv").write_text("0,1\n1,2\n")
+    other = run("report", "study.ledger", "--truth", "other.csv", "--out", "other.html")
+    assert other.code == 4
+    assert not (tmp_path / "other.html").exists()

@@ -92,9 +92,13 @@ def test_synth_makes_do_with_any_graph(
 
 @pytest.mark.parametrize(
     ("epsilon", "model", "advice"),
-    [("1e-6", "communities", "at least"), ("1e-6", "2k", "at least"), ("1e6", "1k", "at most 10,000"),
-     ("1", "response", "Ask for counts")],
-)  # fmt: skip
+    [
+        ("1e-6", "communities", "at least"),
+        ("1e-6", "2k", "at least"),
+        ("1e6", "1k", "at most 10,000"),
+        ("1", "response", "Ask for counts"),
+    ],
+)
 def test_synth_says_what_would_do(
     run: Run, tmp_path: Path, epsilon: str, model: str, advice: str
 ) -> None:

@@ -234,6 +234,19 @@ def test_blocks_that_are_none_are_not_kept_apart():
     assert division.counts.tolist() == [[graph.edge_count]]
 
 
+def test_parts_of_one_community_are_joined_again():
+    random = afterwards(SeededSource(5))
+    home = random.integers(0, 4, 400)
+    counts = np.array([[300, 250, 10, 10], [0, 300, 10, 10], [0, 0, 500, 5], [0, 0, 0, 400]])
+    auto = mechanisms("graph")["synthetic_auto"]
+    graph = erdos_renyi(400, 0.02, seed=1)
+    settings = auto.settings(terms_for(graph, tulle.synthetic(blocks="core"), "1"), {})
+    seen = {"edges": 1795, "home": home, "weights": home, "pairs": counts[np.triu_indices(4)]}
+    division = divide(seen, settings, 1795)
+    assert np.array_equal(division.blocks, np.maximum(home - 1, 0))
+    assert division.counts.tolist() == [[850, 20, 20], [20, 500, 5], [20, 5, 400]]
+
+
 def test_triangles_tell_where_eigenvalues_rise():
     graph, _ = planted((150, 150), 0.3, 0.01, 1)
     values = np.linalg.eigvalsh(graph.to_scipy().toarray().astype(float))

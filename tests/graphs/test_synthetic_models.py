@@ -473,6 +473,51 @@ def test_swaps_bring_about_the_mixing_and_keep_the_rest():
     assert asked.strain(asked.table(edges, degree)) < 0.3 * asked.strain(true)
 
 
+def test_closing_mends_the_mixing_and_spares_circles():
+    """Cliques that a few loose edges join: the loose ones move, the cliques stay."""
+    random = afterwards(SeededSource(5))
+    sizes = [4, 6, 8, 12, 16] * 6
+    starts = np.cumsum([0, *sizes])
+    inside = [
+        (start + u, start + v)
+        for start, size in zip(starts, sizes, strict=False)
+        for u in range(size)
+        for v in range(u)
+    ]
+    loose = random.integers(0, starts[-1], (400, 2))
+    edges = np.unique(np.sort(np.array([*inside, *loose.tolist()]), axis=1), axis=0)
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    nodes = int(starts[-1])
+    graph = tulle.Graph.from_edges(edges, nodes=nodes)
+    degree, blocks = degrees(graph), np.zeros(nodes, dtype=np.int64)
+    classes = soft_classes(nodes, Fraction(2))
+    table = Mixing(classes, np.zeros((1, 1)), 1.0).table(edges, degree)
+    # More edges between the two largest classes than there are.
+    one, two = sorted(np.argsort(-table.sum(axis=1))[:2])
+    wanted = table.copy()
+    wanted[[one, two], [two, one]] += 60
+    wanted[[one, two], [one, two]] -= 60
+    mixing = Mixing(classes, wanted, 1.0)
+    made = close_triangles(edges, blocks, 0, 10**8, random, mixing)
+    other = tulle.Graph.from_edges(made, nodes=nodes)
+    assert np.array_equal(degrees(other), degree)
+    assert count_triangles(other) == count_triangles(graph)
+    assert mixing.strain(mixing.table(made, degree)) < 0.7 * mixing.strain(table)
+    kept = {tuple(sorted(pair)) for pair in made.tolist()}
+    circles = {tuple(sorted(pair)) for pair in inside}
+    assert len(kept & circles) >= 0.9 * len(circles)
+
+
+def test_edges_are_averaged_with_those_of_the_curve():
+    truth = np.sort(np.arange(400) % 23 + 1)[::-1]
+    reached = np.array([(truth >= k).sum() for k in range(1, 400)])
+    edges = int(truth.sum()) // 2
+    for scale, near in ((1e-3, edges), (1e6, edges + 300)):
+        # With little noise the curve knows better, with much the number of edges does.
+        made = estimate_degrees(reached, None, edges + 300, scale, 400, edges_scale=20.0)
+        assert int(made.sum()) // 2 == pytest.approx(near, abs=5)
+
+
 def test_cells_that_chance_leaves_empty_are_not_believed():
     classes = soft_classes(300, Fraction(2))
     chance = np.full((classes.count, classes.count), 1000.0)

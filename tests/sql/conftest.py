@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,13 +25,24 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            server = pgserver.get_server(folder / "data")
+            server = _start(pgserver, folder / "data")
         except (OSError, RuntimeError, ValueError, AssertionError) as error:
             pytest.skip(f"PostgreSQL cannot be started here: {error}")
     try:
         yield server.get_uri()
     finally:
         server.cleanup()
+
+
+def _start(pgserver: Any, folder: Path) -> Any:
+    """Start the server; on a busy machine it may take longer than its wheel waits for it."""
+    for _ in range(11):
+        try:
+            return pgserver.get_server(folder)
+        except subprocess.TimeoutExpired:
+            # It goes on starting, and is found running the next time.
+            continue
+    return pgserver.get_server(folder)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from tulle.graphs.generators import social_network
 from tulle.relations.recursive import REACH, THETA
 from tulle.sql.mechanisms import ALONE_REACH, LINK_REACH
 from tulle.sql.mechanisms import REACH as NEAR
+from tulle.sql.outline import outline_of
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 
@@ -209,6 +210,8 @@ def test_the_schema_says_which_rows_are_about_one_participant(
 ) -> None:
     facts = shop.facts(shop.check_unit("participant"))
     assert tulle.sql(text).bound_to(facts).alone is alone
+    if alone:
+        assert outline_of(tulle.sql(text), shop.schema).needs() == "participant"
     r = tulle.release(shop, tulle.sql(text), unit="participant", epsilon=1.0)
     assert r.parameters["alone"] is alone
     assert np.isfinite(r.value)

@@ -41,7 +41,7 @@ class Outline:
     joins: tuple[str, ...]
     """Conditions between several tables, as they are compared."""
     participants: tuple[tuple[str, int], ...]
-    """How many of each kind one way to get a tuple needs at most."""
+    """How many of each kind one way to get a tuple needs at most; one, where all are the same."""
     alternatives: bool
     """Whether a tuple may come about in several ways, any of which is enough."""
     signed: bool
@@ -92,6 +92,9 @@ def outline_of(query: SqlQuery, schema: Schema) -> Outline:
         for table in found
     )
     kinds = Counter(slot.entity for slot in rewritten.slots)
+    if rewritten.alone:
+        # Several tables say whose the row is, and all of them name the same one.
+        kinds = Counter(dict.fromkeys(kinds, 1))
     return Outline(
         sources,
         tuple(_joins(named.tree, labels, schema.dialect)),

@@ -76,17 +76,21 @@ class Auto(Model):
     First the number of edges and the number between ranges of the nodes' public order: numbers
     of nodes are public under edge privacy, and they often follow how a network grew or was
     collected. If these counts show more structure than noise would, blocks are read from them
-    and refined with each node's noisy number of neighbours in each block; if not, that budget
-    goes to the rest: degrees along both axes of their curve, triangles, picked pairs that are
-    joined (clustering) and products of degrees across edges (assortativity). The generator turns
-    three knobs until a graph with these degrees and blocks shows the private counts.
+    and refined with each node's noisy number of neighbours in each block. If not, triangles and
+    then noisy degrees tell whether communities of a core of nodes would rise out of the noise;
+    then blocks are found there (:mod:`tulle.graphs.synthesis.auto_core`). Budget that is not
+    spent so goes to the rest: degrees along both axes of their curve, triangles, picked pairs
+    that are joined (clustering) and edges between classes of degrees (assortativity). The
+    generator turns knobs until a graph with these degrees and blocks shows the private counts.
 
     Guarantee:
         Pure epsilon per edge. The parts add up to epsilon; each adds noise to a count that one
-        edge moves by at most: edges, order and pairs 1; reached, sequence and members 2; closure
-        its limit + 2; mixing limit² + 2·limit·(limit - 1); triangles are drawn from a ladder
-        (see ``steep``). Which schedule is used, the blocks and the limits follow from public
-        facts and from parts released before, and both schedules spend the same, so the parts
+        edge moves by at most: edges, order and pairs 1; ranks, reached, sequence and members 2;
+        closure its limit + 2; mixing what ``mixing_moves`` says; triangles are drawn from a
+        ladder (see ``steep``). The part core releases three things about pairs within, across
+        and outside a core: an edge is in one of them, each of which has all of its budget. Which
+        schedule is used, the core, the blocks and the limits follow from public facts and from
+        parts released before, and what a part spends does not depend on later ones, so the parts
         compose.
 
     Error:

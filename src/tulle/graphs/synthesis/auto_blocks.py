@@ -60,7 +60,8 @@ def divide(seen: Statistics, settings: Parameters, edges: int) -> Division:
         weights = expected_degrees(ranks.table(np.ones(nodes, dtype=np.bool_)))
     if "pairs" in seen:
         counts = np.maximum(square_of(seen["pairs"], int(blocks.max()) + 1), 0.0)
-        # Communities of a core may be parts of larger ones: those that belong together are joined.
+        # What is found in a core may be parts of one community: these are joined again. A node in
+        # the wrong part then still has its neighbours near, and triangles can close around it.
         kinds, modularity = find_blocks(counts)
         if modularity >= SHOWN:
             return Division(kinds[blocks], weights, join(counts, kinds))

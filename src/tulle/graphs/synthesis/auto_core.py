@@ -39,6 +39,9 @@ OUTWARDS, INWARDS, AGAIN = Fraction(3, 10), Fraction(2, 10), Fraction(5, 10)
 _REACH = 1.5
 """By how much the degree of a node must exceed the noise of the core that it is taken into."""
 
+_HEARD = 5.0
+"""So many scales of its noise a number of neighbours must have to tell something."""
+
 _MOST_COMMUNITIES = 20
 _NODES_PER_COMMUNITY = 8
 
@@ -80,6 +83,20 @@ def core_size(ranks: Ranks, epsilon: Fraction, most: int) -> int:
     stands = np.flatnonzero(degrees >= _REACH * pair_noise(epsilon) * np.sqrt(sizes))
     size = min(int(stands[-1]) + 1, most, LARGEST_HELD) if len(stands) else 0
     return size if size >= smallest_core(nodes) else 0
+
+
+def places_most(ranks: Ranks, epsilon: Fraction) -> bool:
+    """Say whether most nodes have enough neighbours to tell where they belong.
+
+    If not, a core is of little use: nearly all nodes would be in the block of everybody else.
+
+    Example:
+        >>> places_most(Ranks(np.array([30, 40, 50]), 1.0), Fraction(1, 2))
+        True
+        >>> places_most(Ranks(np.array([3, 4, 500]), 1.0), Fraction(1, 2))
+        False
+    """
+    return float(np.median(ranks.degrees)) >= _HEARD / float(AGAIN * epsilon)
 
 
 def pair_noise(epsilon: Fraction) -> float:

@@ -22,7 +22,7 @@ _LARGE = 400_000
 """From so many edges on, fewer graphs are tried."""
 
 _WORK_PER_EDGE = 10_000
-_MOST_WORK = 4_000_000_000
+_MOST_WORK = 10_000_000_000
 
 
 NEAR = 1.6
@@ -97,9 +97,11 @@ class _Search:
     def __init__(self, frame: Frame, targets: Targets, random: Random) -> None:
         self.frame, self.targets, self.random = frame, targets, random
         self.best: Tried | None = None
+        self.few = int(frame.degrees.sum()) > 2 * _LARGE
+        self.steering = 1 if self.few else STEERING
 
     def run(self) -> Tried:
-        few = int(self.frame.degrees.sum()) > 2 * _LARGE
+        few = self.few
         knobs = Knobs(near=self._near())
         for turn in range(1 if few else 2):
             knobs = self._triangles(knobs, 0.0, 3.0, 5 if few else 6)
@@ -177,7 +179,7 @@ class _Search:
         return knobs
 
     def _try(self, knobs: Knobs) -> Tried:
-        edges, free = draw_parts(self.frame, knobs, self.random, self.targets.mixing, STEERING)
+        edges, free = draw_parts(self.frame, knobs, self.random, self.targets.mixing, self.steering)
         graph = Graph.from_edges(edges, nodes=len(self.frame.degrees))
         closure = 0
         triangles = count_triangles(graph)

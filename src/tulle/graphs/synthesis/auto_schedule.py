@@ -22,6 +22,7 @@ from tulle.graphs.synthesis.auto_core import (
     Ranks,
     core_size,
     pair_noise,
+    places_most,
     shows_among,
     smallest_core,
 )
@@ -65,7 +66,7 @@ FEWEST_SOUNDED = 64
 TELLING = 0.2
 """How much more modularity than chance shows the public order must have to be used."""
 
-_MOST_RANGES = 64
+_MOST_RANGES = 128
 
 
 def grade_of(epsilon: Fraction) -> str:
@@ -148,8 +149,10 @@ def _most_in_core(seen: Statistics, settings: Parameters) -> int:
 
 def size_of_core(seen: Statistics, settings: Parameters) -> int:
     """Return how many nodes make the core, or none."""
-    most = _most_in_core(seen, settings)
-    return core_size(ranks_of(seen, settings), _sounding(settings, "core"), most)
+    ranks, spent = ranks_of(seen, settings), _sounding(settings, "core")
+    if settings["blocks"] != "core" and not places_most(ranks, spent):
+        return 0
+    return core_size(ranks, spent, _most_in_core(seen, settings))
 
 
 def _sounding(settings: Parameters, name: str) -> Fraction:
