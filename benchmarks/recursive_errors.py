@@ -28,7 +28,7 @@ from tulle.graphs.subgraph_relation import relation_of
 from tulle.relations.truncation import GAP, truncate
 
 EPSILON = 0.8
-RUNS = 41
+RUNS = 201
 QUERIES = (tulle.triangles(), tulle.edges(), tulle.stars(2))
 REAL = (
     "ca-GrQc",

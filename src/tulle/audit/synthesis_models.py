@@ -38,6 +38,7 @@ from tulle.graphs.synthesis.auto_core import AGAIN, INWARDS, OUTWARDS
 from tulle.graphs.synthesis.auto_parts import (
     Chosen,
     closed_picks,
+    large_degrees,
     member_counts,
     order_counts,
     pair_counts,
@@ -104,6 +105,7 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
         "mixing": lambda: (classes.measure(graph, STEP), mixing_moves(classes)),
         "members": lambda: (member_counts(graph, labels, 2), 2),
         "pairs": lambda: (pair_counts(graph, labels, 2), 1),
+        "heard": lambda: (large_degrees(graph, FIXED_LIMIT), 2),
         "ranks": lambda: (degrees(graph), 2),
     }
     laws: dict[str, Law] = {}

@@ -29,6 +29,7 @@ from tulle.graphs.synthesis.auto_degrees import estimate_degrees
 from tulle.graphs.synthesis.auto_fit import Target, Targets, fit_graph
 from tulle.graphs.synthesis.auto_parts import (
     closed_picks,
+    large_degrees,
     member_counts,
     order_counts,
     pair_counts,
@@ -40,6 +41,7 @@ from tulle.graphs.synthesis.auto_schedule import (
     budget,
     budgets_of,
     grade_of,
+    heard_from,
     ranges_of,
     ranks_of,
     schedule_of,
@@ -77,21 +79,22 @@ class Auto(Model):
     of nodes are public under edge privacy, and they often follow how a network grew or was
     collected. If these counts show more structure than noise would, blocks are read from them
     and refined with each node's noisy number of neighbours in each block. If not, triangles and
-    then noisy degrees tell whether communities of a core of nodes would rise out of the noise;
-    then blocks are found there (:mod:`tulle.graphs.synthesis.auto_core`). Budget that is not
-    spent so goes to the rest: degrees along both axes of their curve, triangles, picked pairs
-    that are joined (clustering) and edges between classes of degrees (assortativity). The
-    generator turns knobs until a graph with these degrees and blocks shows the private counts.
+    noisy degrees tell whether communities of a core of nodes would rise out of the noise, and
+    whether most other nodes could be placed; if so, blocks are found there
+    (:mod:`tulle.graphs.synthesis.auto_core`). Budget that is not spent so goes to the rest:
+    degrees along both axes of their curve, triangles, picked pairs that are joined (clustering)
+    and edges between classes of degrees (assortativity). The generator turns knobs until a graph
+    with these degrees and blocks shows the private counts.
 
     Guarantee:
         Pure epsilon per edge. The parts add up to epsilon; each adds noise to a count that one
-        edge moves by at most: edges, order and pairs 1; ranks, reached, sequence and members 2;
-        closure its limit + 2; mixing what ``mixing_moves`` says; triangles are drawn from a
-        ladder (see ``steep``). The part core releases three things about pairs within, across
-        and outside a core: an edge is in one of them, each of which has all of its budget. Which
-        schedule is used, the core, the blocks and the limits follow from public facts and from
-        parts released before, and what a part spends does not depend on later ones, so the parts
-        compose.
+        edge moves by at most: edges, order and pairs 1; heard, ranks, reached, sequence and
+        members 2; closure its limit + 2; mixing what ``mixing_moves`` says; triangles are drawn
+        from a ladder (see ``steep``). The part core releases three things, about pairs within,
+        across and outside a core: an edge is in one of them, and each has all of its budget.
+        Which schedule is used, the core, the blocks and the limits follow from public facts and
+        from parts released before, and what a part spends does not depend on later ones, so the
+        parts compose.
 
     Error:
         No law: see ``tulle.compare`` and benchmarks/synthetic.py. What drowns in noise is left
@@ -175,6 +178,8 @@ class Auto(Model):
         if settings["sounding"] and schedule_of(seen, settings) != "blocks":
             if "triangles" in settings["sounding"]:
                 close()
+            if schedule_of(seen, settings) == "core":
+                noisy("heard", large_degrees(graph, heard_from(settings)), 2)
             if schedule_of(seen, settings) == "core":
                 noisy("ranks", degrees(graph), 2)
             if schedule_of(seen, settings) == "core":

@@ -22,6 +22,15 @@ GRAIN = 1000
 LEAST = Fraction(1, GRAIN)
 """The smallest share of that: no part that is measured gets less."""
 
+_TAIL = 0.4
+"""What the sorted degrees get of the degrees' budget where there is much noise."""
+
+_NOISES = (0.8, 4.8)
+"""Up to this scale of noise they get nothing, from that one on all of it."""
+
+_WORTH_IT = 0.05
+"""A smaller part than this is not measured at all."""
+
 FIRST = ("edges", "order")
 """These come before anything else is known."""
 
@@ -59,7 +68,7 @@ def gains(nodes: int, edges: int) -> dict[str, Gain]:
     size, count = float(max(edges, 10)), float(max(nodes, 2))
     return {
         # Both axes of the curve together.
-        "degrees": Gain(4.0, 1.0, 0.0),
+        "degrees": Gain(5.0, 1.0, 0.0),
         # One edge closes some dozens of triangles at most, and there are about as many as edges.
         "triangles": Gain(1.2, 100 / size, 0.002),
         # The noise of a few picks, beside a third of all nodes.
@@ -148,6 +157,8 @@ def _both_axes(spent: float, names: list[str]) -> dict[str, float]:
     """
     if len(names) == 1:
         return {names[0]: spent}
-    share = 0.4 * min(max((2 / spent - 0.8) / 1.2, 0.0), 1.0)
-    share = share if share >= 0.1 else 0.0
+    # The scale of the noise, if the counts had it all.
+    little, much = _NOISES
+    share = _TAIL * min(max((2 / spent - little) / (much - little), 0.0), 1.0)
+    share = share if share >= _WORTH_IT else 0.0
     return {"reached": spent * (1 - share), "sequence": spent * share}

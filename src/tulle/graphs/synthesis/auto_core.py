@@ -8,6 +8,7 @@ community of the core, nodes of the core how many they have outside, and so on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -39,7 +40,7 @@ OUTWARDS, INWARDS, AGAIN = Fraction(3, 10), Fraction(2, 10), Fraction(5, 10)
 _REACH = 1.5
 """By how much the degree of a node must exceed the noise of the core that it is taken into."""
 
-_HEARD = 5.0
+_HEARD = 4
 """So many scales of its noise a number of neighbours must have to tell something."""
 
 _MOST_COMMUNITIES = 20
@@ -85,18 +86,14 @@ def core_size(ranks: Ranks, epsilon: Fraction, most: int) -> int:
     return size if size >= smallest_core(nodes) else 0
 
 
-def places_most(ranks: Ranks, epsilon: Fraction) -> bool:
-    """Say whether most nodes have enough neighbours to tell where they belong.
-
-    If not, a core is of little use: nearly all nodes would be in the block of everybody else.
+def telling_degree(epsilon: Fraction) -> int:
+    """Return how many neighbours a node must have to tell where it belongs.
 
     Example:
-        >>> places_most(Ranks(np.array([30, 40, 50]), 1.0), Fraction(1, 2))
-        True
-        >>> places_most(Ranks(np.array([3, 4, 500]), 1.0), Fraction(1, 2))
-        False
+        >>> telling_degree(Fraction(1, 2))
+        16
     """
-    return float(np.median(ranks.degrees)) >= _HEARD / float(AGAIN * epsilon)
+    return math.ceil(_HEARD / (AGAIN * epsilon))
 
 
 def pair_noise(epsilon: Fraction) -> float:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tulle.graphs.compiled import compiled
 from tulle.graphs.data import Graph
+from tulle.graphs.kernels import degrees
 
 Wholes = npt.NDArray[np.int64]
 Chosen = npt.NDArray[np.bool_]
@@ -90,6 +91,18 @@ def side_counts(graph: Graph, labels: Wholes, kinds: int, rows: Chosen, columns:
     height = int(rows.sum())
     table: Wholes = np.bincount(cells, minlength=height * kinds).astype(np.int64)
     return table.reshape(height, kinds)
+
+
+def large_degrees(graph: Graph, least: int) -> int:
+    """Return how many nodes have at least so many neighbours.
+
+    An edge moves the degrees of two nodes: one edge moves the number by at most 2.
+
+    Example:
+        >>> large_degrees(Graph.from_edges([(0, 1), (1, 2)]), 2)
+        1
+    """
+    return int((degrees(graph) >= least).sum())
 
 
 def closed_picks(graph: Graph, limit: int = CLOSURE_LIMIT) -> int:

@@ -5,8 +5,9 @@ epsilon. What a part spends never depends on parts released after it:
 
 - the first parts, edges and order, spend the same in all schedules;
 - ``blocks`` follows when the order shows blocks, all other schedules when it does not;
-- the sounding: triangles spend the same in ``plain``, ``tried`` and ``core``, noisy degrees the
-  same in ``tried`` and ``core``.
+- the sounding goes on as long as there is hope for a core: ``plain`` ends after triangles,
+  ``heard`` after the number of nodes that could be placed, ``tried`` after noisy degrees, and
+  ``core`` finds one; each part spends the same in all schedules that have it.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from tulle.graphs.synthesis.auto_core import (
     Ranks,
     core_size,
     pair_noise,
-    places_most,
     shows_among,
     smallest_core,
+    telling_degree,
 )
 from tulle.graphs.synthesis.blocks import chance_modularity, find_blocks, square_of
 from tulle.graphs.synthesis.model import Statistics
@@ -37,12 +38,14 @@ AMPLE = Fraction(3)
 SOUNDING: Mapping[str, Mapping[str, Fraction]] = {
     "scarce": {
         "triangles": Fraction(8, 100),
+        "heard": Fraction(2, 100),
         "ranks": Fraction(7, 100),
-        "core": Fraction(46, 100),
+        "core": Fraction(45, 100),
         "pairs": Fraction(2, 100),
     },
     "ample": {
         "triangles": Fraction(6, 100),
+        "heard": Fraction(1, 100),
         "ranks": Fraction(5, 100),
         "core": Fraction(35, 100),
         "pairs": Fraction(2, 100),
@@ -52,13 +55,17 @@ SOUNDING: Mapping[str, Mapping[str, Fraction]] = {
 
 SOUNDED: Mapping[str, tuple[str, ...]] = {
     "plain": ("triangles",),
-    "tried": ("triangles", "ranks"),
-    "core": ("triangles", "ranks", "core", "pairs"),
+    "heard": ("triangles", "heard"),
+    "tried": ("triangles", "heard", "ranks"),
+    "core": ("triangles", "heard", "ranks", "core", "pairs"),
 }
 """Which of these each schedule spends."""
 
 HOPE = {"scarce": 1.0, "ample": 0.3}
 """How a typical eigenvalue must compare with the noise of a core; the largest are far larger."""
+
+MOST = Fraction(11, 20)
+"""So many of the nodes must have enough neighbours to be placed by a core."""
 
 FEWEST_SOUNDED = 64
 """A graph of fewer nodes is not searched for a core."""
@@ -128,11 +135,14 @@ def _order_tells(seen: Statistics, settings: Parameters) -> bool:
 
 
 def _sounded(seen: Statistics, settings: Parameters) -> str:
-    """Return whether a core is worth its price: first by triangles, then by noisy degrees too."""
+    """Return whether there is hope for a core still, or where the search for one ended."""
+    nodes = int(settings["nodes"])
     if "ranks" in seen:
         return "core" if size_of_core(seen, settings) else "tried"
-    enough = _most_in_core(seen, settings) >= smallest_core(int(settings["nodes"]))
-    return "core" if enough else "plain"
+    if "heard" in seen:
+        most = int(seen["heard"]) >= MOST * nodes or settings["blocks"] == "core"
+        return "core" if most else "heard"
+    return "core" if _most_in_core(seen, settings) >= smallest_core(nodes) else "plain"
 
 
 def _most_in_core(seen: Statistics, settings: Parameters) -> int:
@@ -149,10 +159,13 @@ def _most_in_core(seen: Statistics, settings: Parameters) -> int:
 
 def size_of_core(seen: Statistics, settings: Parameters) -> int:
     """Return how many nodes make the core, or none."""
-    ranks, spent = ranks_of(seen, settings), _sounding(settings, "core")
-    if settings["blocks"] != "core" and not places_most(ranks, spent):
-        return 0
-    return core_size(ranks, spent, _most_in_core(seen, settings))
+    most = _most_in_core(seen, settings)
+    return core_size(ranks_of(seen, settings), _sounding(settings, "core"), most)
+
+
+def heard_from(settings: Parameters) -> int:
+    """Return how many neighbours a node must have for a core to say where it belongs."""
+    return telling_degree(_sounding(settings, "core"))
 
 
 def _sounding(settings: Parameters, name: str) -> Fraction:
