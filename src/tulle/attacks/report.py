@@ -77,12 +77,6 @@ class AttackReport:
         return self.after - self.before
 
     @property
-    def gain_interval(self) -> tuple[float, float]:
-        """The interval of the gain."""
-        low, high = self.interval
-        return low - self.before, high - self.before
-
-    @property
     def most(self) -> float:
         """The largest gain that the guarantee allows."""
         return self.limits[1] - self.before

@@ -50,11 +50,6 @@ class Range:
         """Return the least range that holds both."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
-    @property
-    def is_bounded(self) -> bool:
-        """Whether anything at all is said."""
-        return self.low > -math.inf or self.high < math.inf
-
     def to_json(self) -> list[float | None]:
         """Return both ends; None where there is none."""
         return [end if math.isfinite(end) else None for end in (self.low, self.high)]

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.relations.packing.compiled import compiled
-from tulle.relations.packing.first_order import ARTIFICIAL, NECESSARY, SUFFICIENT
+from tulle.relations.packing.first_order import is_due
 
 Array = npt.NDArray[Any]
 
@@ -147,18 +147,7 @@ def advance_deletion(
                 pressures[row] = keep * (new + change) + pull * anchor_pressures[row]
                 if last:
                     best_pressures[row] = new
-        residual = np.sqrt(moved)
-        memory[1] += 1.0
-        memory[2] += 1.0
-        if age == 0.0:
-            memory[3] = residual
-        restart = (
-            residual <= SUFFICIENT * memory[3]
-            or (residual <= NECESSARY * memory[3] and residual > memory[4])
-            or memory[1] >= ARTIFICIAL * memory[2]
-        )
-        memory[4] = residual
-        if restart and age > 0.0:
+        if is_due(np.sqrt(moved), memory):
             far_primal = reset(deletions, anchor_deletions, deletion_step)
             far_primal += reset(remainders, anchor_remainders, remainder_step)
             far_dual = reset(pressures, anchor_pressures, load_step)

@@ -54,6 +54,27 @@ def row_steps(offsets: Array, rows: Array, weights: Array, count: int) -> Array:
 
 
 @compiled
+def is_due(residual: Any, memory: Any) -> Any:
+    """Count one more step and say whether the anchor is to be reset.
+
+    ``memory`` holds, after the balance: the steps since the last reset, all steps, the residual
+    right after that reset, and the last one.
+    """
+    first = memory[1] == 0.0
+    memory[1] += 1.0
+    memory[2] += 1.0
+    if first:
+        memory[3] = residual
+    due = (
+        residual <= SUFFICIENT * memory[3]
+        or (residual <= NECESSARY * memory[3] and residual > memory[4])
+        or memory[1] >= ARTIFICIAL * memory[2]
+    )
+    memory[4] = residual
+    return due and not first
+
+
+@compiled
 def advance(
     offsets: Array,
     rows: Array,
@@ -111,18 +132,7 @@ def advance(
             prices[row] = keep * (new + change) + pull * anchor_prices[row]
             if last:
                 best_prices[row] = new
-        residual = np.sqrt(moved)
-        memory[1] += 1.0
-        memory[2] += 1.0
-        if age == 0.0:
-            memory[3] = residual
-        restart = (
-            residual <= SUFFICIENT * memory[3]
-            or (residual <= NECESSARY * memory[3] and residual > memory[4])
-            or memory[1] >= ARTIFICIAL * memory[2]
-        )
-        memory[4] = residual
-        if restart and age > 0.0:
+        if is_due(np.sqrt(moved), memory):
             far_levels = 0.0
             far_prices = 0.0
             for column in range(len(weights)):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tulle.relations.packing.compiled import compiled
 from tulle.relations.packing.deletion_first_order import LEAP, PATIENT, reset
-from tulle.relations.packing.first_order import ARTIFICIAL, NECESSARY, SUFFICIENT
+from tulle.relations.packing.first_order import is_due
 
 Array = npt.NDArray[Any]
 State = tuple[Array, Array, Array, Array]
@@ -165,18 +165,7 @@ def advance_ways(
             pressures[row] = keep * (new + change) + pull * anchor[1][row]
             if final:
                 last[1][row] = new
-        residual = np.sqrt(moved)
-        memory[1] += 1.0
-        memory[2] += 1.0
-        if age == 0.0:
-            memory[3] = residual
-        restart = (
-            residual <= SUFFICIENT * memory[3]
-            or (residual <= NECESSARY * memory[3] and residual > memory[4])
-            or memory[1] >= ARTIFICIAL * memory[2]
-        )
-        memory[4] = residual
-        if restart and age > 0.0:
+        if is_due(np.sqrt(moved), memory):
             far_primal = reset(deletions, anchor[0], deletion_step)
             far_primal += reset(remainders, anchor[2], remainder_step)
             far_dual = reset(pressures, anchor[1], load_step)
