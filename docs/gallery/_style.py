@@ -10,6 +10,9 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
+# Otherwise the names of shapes in a file are drawn at random.
+plt.rcParams["svg.hashsalt"] = "tulle"
+
 INSIDE, OUTSIDE, SOFT = "#d9a441", "#14666a", "#8b9499"
 
 

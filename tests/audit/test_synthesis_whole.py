@@ -196,6 +196,7 @@ WHOLE = [
     tulle.synthetic("auto", blocks="yes"),
     tulle.synthetic("auto", blocks="no"),
     tulle.synthetic("auto", parts="edges,order,triangles"),
+    tulle.synthetic("auto", parts="reached,stars"),
     tulle.synthetic("auto", blocks="yes", parts="order"),
     tulle.synthetic("communities", size=1),
     tulle.synthetic("communities", size=2),

@@ -6,25 +6,25 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from synthesis_reference import terms_for
 
 import tulle
-from tulle.core.mechanism import Terms
 from tulle.core.registry import mechanisms
-from tulle.core.unit import Unit
 from tulle.graphs.data import all_graphs
 from tulle.graphs.generators import erdos_renyi
-from tulle.graphs.kernels import count_triangles, degrees
+from tulle.graphs.kernels import degrees
 from tulle.graphs.response import Response
 from tulle.graphs.synthesis import auto_core
 from tulle.graphs.synthesis.auto_blocks import divide
+from tulle.graphs.synthesis.auto_budget import guess_known
 from tulle.graphs.synthesis.auto_core import (
     AGAIN,
     INWARDS,
     OUTWARDS,
     Ranks,
     core_size,
+    largest_core,
     measure_core,
-    shows_among,
     smallest_core,
 )
 from tulle.graphs.synthesis.auto_parts import large_degrees, side_counts
@@ -34,12 +34,7 @@ from tulle.metrics.communities import mutual_information
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.afterwards import afterwards
 
-EDGE = Unit.of("edge")
 SCHEDULES = ("plain", "blocks", "heard", "tried", "core")
-
-
-def terms_for(graph, query, epsilon):
-    return Terms(query, EDGE, Fraction(epsilon), Fraction(0), graph.facts(EDGE))
 
 
 def planted(sizes, inside, across, seed):
@@ -79,6 +74,32 @@ def test_numbers_that_say_nothing_leave_the_start_as_it_is():
     table = Table(random.laplace(0, 100.0, (400, 2)), np.full(2, 100.0))
     placed = place_nodes([table], told, told, 2)
     assert mutual_information(placed.blocks, told) > 0.9
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-200, 1e-3])
+def test_nodes_are_placed_without_any_noise(scale):
+    """A block of which nobody knows anyone, and a node that does: unlikely, not impossible."""
+    truth = np.repeat([0, 1], 20)
+    rows = np.array([[30.0, 0.0], [0.0, 20.0]])[truth]
+    rows[0, 1] = 1.0
+    table = Table(rows, np.full(2, scale))
+    placed = place_nodes([table], truth, np.zeros(40, dtype=np.int64), 2)
+    assert placed.blocks.tolist() == truth.tolist()
+    assert np.isfinite(placed.weights).all()
+
+
+@pytest.mark.parametrize("epsilon", ["300", "2000", "100000"])
+def test_a_core_of_hardly_any_noise_is_found(epsilon):
+    graph, truth = planted([40, 30, 30], 0.6, 0.02, seed=6)
+    ranks = Ranks(degrees(graph), 1e-3)
+    terms = terms_for(graph, tulle.synthetic(blocks="core"), epsilon)
+    for size in (50, 100):
+        placed = measure_core(terms, graph, ranks, size, Fraction(epsilon), SeededSource(1))
+        assert np.isfinite(placed.weights).all()
+        # Communities may be found in parts, but no part is of two of them.
+        together = np.zeros((int(placed.blocks.max()) + 1, 3))
+        np.add.at(together, (placed.blocks, truth), 1)
+        assert together.max(axis=1).sum() >= 95
 
 
 def test_many_nodes_are_placed_by_shares_fitted_to_some(monkeypatch):
@@ -173,7 +194,7 @@ def test_every_schedule_spends_epsilon_and_none_takes_anything_back(epsilon, blo
     auto = mechanisms("graph")["synthetic_auto"]
     settings = auto.settings(terms_for(graph, tulle.synthetic(blocks=blocks), epsilon), {})
     for edges in (-9, 0, 500, 4000):
-        spent = {name: spending(settings, name, edges) for name in SCHEDULES}
+        spent = {name: spending(settings, name, guess_known(100, edges)) for name in SCHEDULES}
         for shares in spent.values():
             assert sum(shares.values()) == Fraction(epsilon)
             assert min(shares.values()) > 0
@@ -190,9 +211,9 @@ def test_the_order_alone_leaves_room_for_what_may_follow_it():
     auto = mechanisms("graph")["synthetic_auto"]
     query = tulle.synthetic(parts="edges,order")
     settings = auto.settings(terms_for(graph, query, "1"), {})
-    for schedule in ("plain", "blocks"):
-        assert sum(spending(settings, schedule, 500).values()) <= 1
-    assert len({spending(settings, s, 500)["order"] for s in ("plain", "blocks")}) == 1
+    spent = [spending(settings, name, guess_known(100, 500)) for name in ("plain", "blocks")]
+    assert all(sum(budgets.values()) <= 1 for budgets in spent)
+    assert len({budgets["order"] for budgets in spent}) == 1
 
 
 def measured(graph, epsilon, seed=1, **options):
@@ -268,14 +289,16 @@ def test_parts_of_one_community_are_joined_again():
     assert division.counts.tolist() == [[850, 20, 20], [20, 500, 5], [20, 5, 400]]
 
 
-def test_triangles_tell_where_eigenvalues_rise():
-    graph, _ = planted((150, 150), 0.3, 0.01, 1)
-    values = np.linalg.eigvalsh(graph.to_scipy().toarray().astype(float))
-    mean = (values**3).sum() / (values**2).sum()
-    found = shows_among(300, graph.edge_count, count_triangles(graph), 4.0)
-    assert found == int((mean / 4.0) ** 2)
-    assert shows_among(300, 0, -5, 1.0) == 0
-    assert shows_among(300, 10, 1000, 0.0) == 300
+def test_a_core_may_be_larger_where_there_is_less_noise():
+    nodes, triangles = 5000, 500_000
+    found = [largest_core(nodes, triangles, noise) for noise in (2.0, 1.0, 0.5)]
+    assert found == pytest.approx([found[0], 4 * found[0], 16 * found[0]], rel=0.02)
+    # Twenty communities of 250 nodes with 25,000 triangles each: eigenvalues of about 53.
+    assert found[1] == pytest.approx((6 * 25_000) ** (2 / 3) / 2.5**2, rel=0.01)
+    # A graph beside a copy of itself shows as much in each half.
+    assert largest_core(2 * nodes, 2 * triangles, 1.0) == found[1]
+    assert largest_core(nodes, -7, 1.0) == 0
+    assert largest_core(nodes, 1, 0.0) == nodes
 
 
 def test_a_core_is_no_larger_than_its_noise_allows():

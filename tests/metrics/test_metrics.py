@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import permutations
 
 import networkx as nx
 import numpy as np
@@ -135,6 +136,40 @@ def test_mutual_information_by_hand():
         metrics.mutual_information(one, one[:3])
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([0, 0, 1, 1, 2], [0, 1, 1, 0, 1]),
+        ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]),
+        ([0, 0, 0, 1, 2, 3], [0, 0, 0, 0, 0, 1]),
+        ([0, 1, 2, 3, 4, 5], [0, 0, 0, 0, 1, 1]),
+        ([0, 0, 0, 0], [0, 1, 1, 2]),
+    ],
+)
+def test_chance_is_what_dealing_the_labels_at_random_gives(one, other):
+    """Against the mean over all ways to deal them."""
+    one, other = np.array(one), np.array(other)
+    dealt = [metrics.mutual_information(one, np.array(way)) for way in permutations(other.tolist())]
+    plain, chance = metrics.mutual_information(one, other), np.mean(dealt)
+    expected = (plain - chance) / (1 - chance)
+    assert metrics.information_beyond_chance(one, other) == pytest.approx(expected)
+    assert metrics.information_beyond_chance(other, one) == pytest.approx(expected)
+
+
+def test_very_many_communities_agree_with_anything_by_chance():
+    random = np.random.default_rng(1)
+    truth, made = random.integers(0, 30, 3000), random.integers(0, 1500, 3000)
+    assert metrics.mutual_information(truth, made) > 0.3
+    assert metrics.information_beyond_chance(truth, made) == pytest.approx(0, abs=0.01)
+    half = np.where(random.random(3000) < 0.5, truth, made + 30)
+    assert metrics.information_beyond_chance(truth, half) > 0.2
+    assert metrics.information_beyond_chance(truth, truth) == pytest.approx(1)
+    for same in (np.zeros(5, int), np.arange(5), np.zeros(0, int)):
+        assert metrics.information_beyond_chance(same, same) == 1
+    with pytest.raises(InputError, match="same nodes"):
+        metrics.information_beyond_chance(truth, made[:3])
+
+
 def test_average_f1_by_hand():
     assert metrics.average_f1([[0, 1, 2]], [[0, 1], [2, 3]]) == pytest.approx((0.8 + 0.6) / 2)
     assert metrics.average_f1([], []) == 1
@@ -163,7 +198,7 @@ def test_the_comparison_speaks(tmp_path):
     truth, made = GRAPHS["social"], erdos_renyi(200, 0.08, seed=1)
     found = tulle.compare(metrics.Portrait.of(truth), made, communities=[[0, 1, 2], [3, 4]])
     read = json.loads(json.dumps(found.to_json()))
-    assert len(read["rows"]) == 19
+    assert len(read["rows"]) == 20
     assert "average clustering" in str(found)
     assert "<table>" in found._repr_html_()
     assert found["triangles"] > 0.3

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.audit.kind import Description
-from tulle.audit.synthesis_models import FIXED_EDGES, auto_laws, core_laws, fixed_core
+from tulle.audit.synthesis_models import auto_laws, core_laws, fixed_core, fixed_known
 from tulle.audit.twins import Twin
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
@@ -45,7 +45,7 @@ class EagerCoreAuto(Twin, Auto):
         return super().find_core(terms, graph, ranks, size, 2 * epsilon, source)
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        spent = spending(settings, "core", FIXED_EDGES)["core"]
+        spent = spending(settings, "core", fixed_known(settings))["core"]
         wrong = core_laws(dataset, 2 * spent, fixed_core(dataset))
         return Description(tuple({**auto_laws(settings, dataset), **wrong}.items()))
 
@@ -72,7 +72,7 @@ class TrueCoreAuto(Twin, Auto):
         return super().find_core(terms, graph, known, size, epsilon, source)
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        spent = spending(settings, "core", FIXED_EDGES)["core"]
+        spent = spending(settings, "core", fixed_known(settings))["core"]
         inside = np.zeros(dataset.node_count, dtype=np.bool_)
         inside[core_of(degrees(dataset), int(fixed_core(dataset).sum()))] = True
         wrong = core_laws(dataset, spent, inside)

@@ -24,16 +24,12 @@ from tulle.graphs.data import Graph
 from tulle.graphs.isotonic import sorted_sequence
 from tulle.graphs.kernels import degrees
 from tulle.graphs.ladder import ladder_widths
-from tulle.graphs.queries import DegreeDistribution, Degrees, triangles
+from tulle.graphs.queries import DegreeDistribution, Degrees, GraphQuery, triangles
 from tulle.graphs.response import topology
 from tulle.graphs.sensitivity import cap
 from tulle.graphs.spectra_response import induced
-from tulle.graphs.synthesis.auto import (
-    RATIOS,
-    STEP,
-    ladder_settings,
-    mixing_moves,
-)
+from tulle.graphs.synthesis.auto import LADDERS, STEP, mixing_classes, mixing_moves
+from tulle.graphs.synthesis.auto_budget import Known, guess_known
 from tulle.graphs.synthesis.auto_core import AGAIN, INWARDS, OUTWARDS
 from tulle.graphs.synthesis.auto_parts import (
     Chosen,
@@ -46,7 +42,7 @@ from tulle.graphs.synthesis.auto_parts import (
 )
 from tulle.graphs.synthesis.auto_schedule import spending
 from tulle.graphs.synthesis.communities import inner_degrees
-from tulle.graphs.synthesis.joint_classes import soft_classes
+from tulle.graphs.synthesis.ladder_counts import ladder_settings
 from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.synthesis.topm import coins_for
 from tulle.noise.xor import flip_probability
@@ -58,20 +54,25 @@ FIXED_EDGES = 3
 """How many edges were released before, in the descriptions."""
 
 
+def fixed_known(settings: Parameters) -> Known:
+    """Return what was known when budgets were divided, in the descriptions."""
+    return guess_known(int(settings["nodes"]), FIXED_EDGES)
+
+
 def laplace(truth: Any, epsilon: Fraction, sensitivity: int | Fraction) -> LaplaceVector:
     """Return Laplace noise of scale sensitivity / epsilon on a count or a vector of them."""
     centre = tuple(int(entry) for entry in np.atleast_1d(truth))
     return LaplaceVector(centre, (sensitivity / epsilon,) * len(centre), Fraction(sensitivity))
 
 
-def triangles_law(graph: Graph, epsilon: Fraction) -> Ladder:
-    """Return the ladder that the number of triangles is drawn from."""
-    settings = ladder_settings(graph.node_count, epsilon)
-    widths = ladder_widths(triangles(), graph, settings)
+def ladder_law(query: GraphQuery, graph: Graph, epsilon: Fraction) -> Ladder:
+    """Return the ladder that a count is drawn from."""
+    settings = ladder_settings(query, graph.node_count, epsilon)
+    widths = ladder_widths(query, graph, settings)
     return Ladder(
-        int(triangles().truth(graph)),
+        int(query.truth(graph)),
         tuple(widths.profile),
-        cap(triangles(), graph.node_count),
+        cap(query, graph.node_count),
         rational(settings["decay"]),
         rational(settings["smoothing"]),
     )
@@ -92,8 +93,8 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
     if int(settings["nodes"]) < 2:
         return {}
     schedule = {"no": "plain", "core": "core"}.get(settings["blocks"], "blocks")
-    epsilon = spending(settings, schedule, FIXED_EDGES)
-    classes = soft_classes(graph.node_count, RATIOS[0])
+    epsilon = spending(settings, schedule, fixed_known(settings))
+    classes = mixing_classes(graph.node_count)
     labels = fixed_labels(graph)
     # A part is counted only if it is measured.
     counts: dict[str, Callable[[], tuple[Any, int | Fraction]]] = {
@@ -110,8 +111,8 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
     }
     laws: dict[str, Law] = {}
     for name, spent in epsilon.items():
-        if name == "triangles":
-            laws[name] = triangles_law(graph, spent)
+        if name in LADDERS:
+            laws[name] = ladder_law(LADDERS[name], graph, spent)
         elif name == "core":
             laws.update(core_laws(graph, spent, fixed_core(graph)))
         else:
@@ -182,7 +183,7 @@ def describe_kronecker(terms: Terms, settings: Parameters, graph: Graph) -> Desc
     spent = sensitivity / rational(settings["scale"])
     parts: list[tuple[str, Law]] = [("degrees", laplace(sequence, spent, sensitivity))]
     if epsilon := rational(settings["triangles"]):
-        parts.append(("triangles", triangles_law(graph, epsilon)))
+        parts.append(("triangles", ladder_law(triangles(), graph, epsilon)))
     return Description(tuple(parts))
 
 

@@ -16,11 +16,11 @@ from tulle.audit.kind import Description
 from tulle.audit.laws import LaplaceVector
 from tulle.audit.synthesis_core_twins import EagerCoreAuto, TrueCoreAuto
 from tulle.audit.synthesis_models import (
-    FIXED_EDGES,
     auto_laws,
     describe_communities,
     describe_kronecker,
     describe_response_model,
+    fixed_known,
     laplace,
     true_bits,
 )
@@ -32,14 +32,14 @@ from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.response import pair_places
 from tulle.graphs.synthesis.auto import (
-    RATIOS,
     STEP,
     Auto,
+    mixing_classes,
 )
 from tulle.graphs.synthesis.auto_parts import order_counts, pair_counts
 from tulle.graphs.synthesis.auto_schedule import spending
 from tulle.graphs.synthesis.communities import Communities
-from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes
+from tulle.graphs.synthesis.joint_classes import SoftClasses
 from tulle.graphs.synthesis.kronecker import Kronecker
 from tulle.graphs.synthesis.model import Statistics
 from tulle.graphs.synthesis.query import synthetic
@@ -110,8 +110,8 @@ class HardClassesAuto(Twin, Auto):
 
     def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
         laws = auto_laws(settings, dataset)
-        truth = hard_classes(dataset, soft_classes(dataset.node_count, RATIOS[0]))
-        spent = spending(settings, "blocks", FIXED_EDGES)["mixing"]
+        truth = hard_classes(dataset, mixing_classes(dataset.node_count))
+        spent = spending(settings, "blocks", fixed_known(settings))["mixing"]
         return Description(tuple({**laws, "mixing": laplace(truth, spent, _HARD)}.items()))
 
 

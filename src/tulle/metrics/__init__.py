@@ -5,7 +5,12 @@ benchmarks on public data.
 """
 
 from tulle.metrics.betweenness import betweenness
-from tulle.metrics.communities import average_f1, cover_of, mutual_information
+from tulle.metrics.communities import (
+    average_f1,
+    cover_of,
+    information_beyond_chance,
+    mutual_information,
+)
 from tulle.metrics.comparison import PGB, Comparison, compare
 from tulle.metrics.distances import Distances, measure_distances
 from tulle.metrics.louvain import louvain, modularity
@@ -23,6 +28,7 @@ __all__ = [
     "compare",
     "cover_of",
     "divergence",
+    "information_beyond_chance",
     "louvain",
     "measure_distances",
     "modularity",

@@ -9,8 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError
+from tulle.graphs.compiled import compiled
 
 Labels = npt.NDArray[np.int64]
+
+_ROUNDING = 1e-9
+"""Less than this, of the entropy, is a rounding error."""
 
 
 def mutual_information(one: Labels, other: Labels) -> float:
@@ -25,24 +29,83 @@ def mutual_information(one: Labels, other: Labels) -> float:
         >>> mutual_information(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
         1.0
     """
+    shared, entropy, _ = _have_in_common(one, other)
+    return min(max(shared / entropy, 0.0), 1.0) if entropy > 0 else 1.0
+
+
+def information_beyond_chance(one: Labels, other: Labels) -> float:
+    """Return the mutual information of two partitions beyond what chance alone would give.
+
+    1 for the same partition; 0, in the mean, for one whose labels were dealt to the nodes at
+    random, so it may be below 0. The plain mutual information of such a partition is larger the
+    more communities there are: for one community of each node it is always large, and says
+    nothing. What random labels have is computed exactly.
+
+    Raises:
+        InputError: when they are not of the same nodes.
+
+    Example:
+        >>> halves, each = np.array([0, 0, 0, 1, 1, 1]), np.arange(6)
+        >>> round(mutual_information(halves, each), 2)
+        0.56
+        >>> abs(information_beyond_chance(halves, each)) < 1e-9
+        True
+
+    Reference:
+        Vinh, Epps & Bailey, Information theoretic measures for clusterings comparison, JMLR 2010.
+    """
+    shared, entropy, sizes = _have_in_common(one, other)
+    chance = 0.0
+    if len(one):
+        logarithms = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, len(one) + 1)))])
+        mine, theirs = (np.unique(found, return_counts=True) for found in sizes)
+        chance = _expected(*mine, *theirs, logarithms)
+    room = entropy - chance
+    # None at all when both have one community of all nodes, or both one of each.
+    return (shared - chance) / room if room > _ROUNDING * entropy else 1.0
+
+
+def _have_in_common(one: Labels, other: Labels) -> tuple[float, float, tuple[Labels, Labels]]:
+    """Return the mutual information, the mean of the entropies, and the sizes of communities."""
     if len(one) != len(other):
         raise InputError(
             f"The partitions have {len(one):,} and {len(other):,} nodes; they must be of the same "
             "nodes."
         )
-    if not len(one):
-        return 1.0
     left, right = (np.unique(labels, return_inverse=True)[1].reshape(-1) for labels in (one, other))
-    width = int(right.max()) + 1
+    sizes = np.bincount(left), np.bincount(right)
+    if not len(one):
+        return 0.0, 0.0, sizes
+    width = len(sizes[1])
     joint = np.unique(left * width + right, return_counts=True)
-    mine, theirs = np.bincount(left) / len(one), np.bincount(right) / len(one)
+    mine, theirs = (found / len(one) for found in sizes)
     shares = joint[1] / len(one)
     first, second = np.divmod(joint[0], width)
     shared = float(shares @ np.log(shares / (mine[first] * theirs[second])))
     entropies = float(-(mine @ np.log(mine)) - (theirs @ np.log(theirs)))
-    if entropies <= 0:
-        return 1.0
-    return min(max(2 * shared / entropies, 0.0), 1.0)
+    return shared, entropies / 2, sizes
+
+
+@compiled
+def _expected(mine: Any, often: Any, theirs: Any, as_often: Any, logarithms: Any) -> Any:
+    """Return the mutual information expected when labels are dealt to the nodes at random.
+
+    Two communities of a and b among n nodes then share k with the hypergeometric probability.
+    Communities of the same size count together. ``logarithms`` are those of 0!, 1!, ..., n!.
+    """
+    nodes = len(logarithms) - 1
+    total = 0.0
+    for i in range(len(mine)):
+        for j in range(len(theirs)):
+            a, b = mine[i], theirs[j]
+            fixed = logarithms[a] + logarithms[b] + logarithms[nodes - a] + logarithms[nodes - b]
+            fixed -= logarithms[nodes]
+            for k in range(max(1, a + b - nodes), min(a, b) + 1):
+                likely = fixed - logarithms[k] - logarithms[a - k] - logarithms[b - k]
+                likely -= logarithms[nodes - a - b + k]
+                told = k / nodes * np.log(k / a * nodes / b)
+                total += often[i] * as_often[j] * told * np.exp(likely)
+    return total
 
 
 def average_f1(one: Sequence[Any], other: Sequence[Any]) -> float:

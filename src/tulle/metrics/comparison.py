@@ -10,7 +10,13 @@ from typing import Any
 
 from tulle.core.errors import InputError
 from tulle.graphs.data import Graph
-from tulle.metrics.communities import average_f1, cover_of, mutual_information
+from tulle.metrics.communities import (
+    Labels,
+    average_f1,
+    cover_of,
+    information_beyond_chance,
+    mutual_information,
+)
 from tulle.metrics.portrait import Portrait
 from tulle.metrics.scores import divergence, relative_error, top_error
 
@@ -117,7 +123,9 @@ def compare(
     """Compare a synthetic graph with the true one on the fifteen queries of PGB, and some more.
 
     Relative errors are relative to the true number; divergences go from true to made. Nodes of
-    the two graphs are matched by number for the communities' mutual information, only there.
+    the two graphs are matched by number for the communities' mutual information, only there. It
+    grows with the number of communities by chance alone: *communities beyond chance* is 0 for
+    a graph that knows nothing about them.
     ``communities`` are known communities (lists of nodes): the average F1 score of the found ones
     with them is then compared too. A :class:`Portrait` may stand for a graph that is compared
     often.
@@ -150,11 +158,13 @@ def compare(
         _divergence("distance distribution", true.distances.counts, made.distances.counts, notes[1])
     )
     rows += [_relative(name, read, true, made) for name, read in _NUMBERS[5:7]]
-    rows.append(_matched(true, made))
+    rows.append(_matched("communities", "mutual information", mutual_information, true, made))
     rows += [_relative(name, read, true, made) for name, read in _NUMBERS[7:9]]
     rows.append(_top("eigenvector centrality", true.centrality, made.centrality))
     rows += [_relative(name, read, true, made) for name, read in _NUMBERS[9:]]
     rows.append(_top("betweenness", true.betweenness, made.betweenness))
+    adjusted = ("communities beyond chance", "adjusted mutual information")
+    rows.append(_matched(*adjusted, information_beyond_chance, true, made))
     if communities is not None:
         found = [average_f1(communities, cover_of(p.communities)) for p in (true, made)]
         error = relative_error(*found)
@@ -224,13 +234,18 @@ def _top(name: str, true: Any, made: Any) -> Row:
     return Row(name, "mean absolute error of the top 1 %", None, None, top_error(true, made))
 
 
-def _matched(true: Portrait, made: Portrait) -> Row:
+def _matched(
+    name: str,
+    measure: str,
+    agreement: Callable[[Labels, Labels], float],
+    true: Portrait,
+    made: Portrait,
+) -> Row:
     found = [float(p.communities.max(initial=-1) + 1) for p in (true, made)]
-    if true.nodes != made.nodes:
-        note = "no: the graphs have different nodes"
-        return Row("communities", "mutual information", found[0], found[1], math.nan, True, note)
-    score = mutual_information(true.communities, made.communities)
-    return Row("communities", "mutual information", found[0], found[1], score, True)
+    score, note = math.nan, "no: the graphs have different nodes"
+    if true.nodes == made.nodes:
+        score, note = agreement(true.communities, made.communities), ""
+    return Row(name, measure, found[0], found[1], score, True, note)
 
 
 def _histogram(portrait: Portrait) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -11,22 +12,19 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import rational, text
+from tulle.core.exact import text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.isotonic import sorted_sequence
 from tulle.graphs.kernels import degrees
-from tulle.graphs.ladder import SMOOTHING_SHARE, draw_ladder, ladder_widths
-from tulle.graphs.queries import DegreeDistribution, Degrees, triangles
-from tulle.graphs.sensitivity import cap
-from tulle.graphs.settings import public_length
+from tulle.graphs.queries import DegreeDistribution, Degrees, GraphQuery, stars, triangles
 from tulle.graphs.synthesis.affinity import Frame
 from tulle.graphs.synthesis.auto_blocks import divide, first_blocks, last_blocks
-from tulle.graphs.synthesis.auto_budget import LEAST, first_shares
+from tulle.graphs.synthesis.auto_budget import LEAST, first_shares, rungs_of
 from tulle.graphs.synthesis.auto_core import Ranks, measure_core
-from tulle.graphs.synthesis.auto_degrees import estimate_degrees
-from tulle.graphs.synthesis.auto_fit import Target, Targets, fit_graph
+from tulle.graphs.synthesis.auto_degrees import Climbed, Noisy, estimate_degrees
+from tulle.graphs.synthesis.auto_fit import fit_graph
 from tulle.graphs.synthesis.auto_parts import (
     closed_picks,
     large_degrees,
@@ -42,30 +40,41 @@ from tulle.graphs.synthesis.auto_schedule import (
     budgets_of,
     grade_of,
     heard_from,
+    known_of,
     ranges_of,
     ranks_of,
     schedule_of,
     size_of_core,
+    smoothing_of,
 )
 from tulle.graphs.synthesis.block_mixture import Placed
 from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes, unpack
+from tulle.graphs.synthesis.ladder_counts import draw_count
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.graphs.synthesis.steering import Mixing
+from tulle.graphs.synthesis.targets import Target, Targets
 from tulle.noise import Random, discrete_laplace
 
 Wholes = npt.NDArray[np.int64]
 
-SHARED = Fraction(1, 2)
-"""At least this much of epsilon is left after the first parts."""
+SHARED = Fraction(1, 20)
+"""At least this much of epsilon is left after the degrees."""
 
 STEP = Fraction(1, 1024)
 """The lattice of edges between classes of degrees."""
 
-RATIOS = (Fraction(2), Fraction(3), Fraction(4))
-"""How far apart classes of degrees may be."""
+RATIO = Fraction(4)
+"""How far apart classes of degrees are: finer ones have more noise than they tell."""
 
-NOISY_CLASSES = 0.1
-"""How much noise, in all, of the number of edges may be in the counts between classes."""
+NOISY_PICKS = 0.03
+"""How much noise, beside all picked pairs that are joined, a larger limit may bring."""
+
+LADDERS: Mapping[str, GraphQuery] = {
+    "triangles": triangles(),
+    "recount": triangles(),
+    "stars": stars(2),
+}
+"""Parts that are drawn from a ladder, and what they count."""
 
 _FEWEST_IN_ORDER = 4
 _LARGEST_SCALE = 2**40
@@ -82,16 +91,18 @@ class Auto(Model):
     noisy degrees tell whether communities of a core of nodes would rise out of the noise, and
     whether most other nodes could be placed; if so, blocks are found there
     (:mod:`tulle.graphs.synthesis.auto_core`). Budget that is not spent so goes to the rest:
-    degrees along both axes of their curve, triangles, picked pairs that are joined (clustering)
-    and edges between classes of degrees (assortativity). The generator turns knobs until a graph
+    degrees along both axes of their curve, triangles, pairs of edges that meet (variance of
+    degrees), picked pairs that are joined (clustering) and edges between classes of degrees
+    (assortativity). The generator turns knobs until a graph
     with these degrees and blocks shows the private counts.
 
     Guarantee:
         Pure epsilon per edge. The parts add up to epsilon; each adds noise to a count that one
         edge moves by at most: edges, order and pairs 1; heard, ranks, reached, sequence and
-        members 2; closure its limit + 2; mixing what ``mixing_moves`` says; triangles are drawn
-        from a ladder (see ``steep``). The part core releases three things, about pairs within,
-        across and outside a core: an edge is in one of them, and each has all of its budget.
+        members 2; closure its limit + 2; mixing what ``mixing_moves`` says; triangles and stars
+        are drawn from ladders (see ``steep``). The part core releases three things, about
+        pairs within, across and outside a core: an edge is in one of them, and each has all of
+        its budget.
         Which schedule is used, the core, the blocks and the limits follow from public facts and
         from parts released before, and what a part spends does not depend on later ones, so the
         parts compose.
@@ -132,7 +143,7 @@ class Auto(Model):
         elif blocks == "no":
             parts = [part for part in parts if part != "order"]
         # The noise of the edges between classes, which move most, with the smallest share.
-        largest = mixing_moves(soft_classes(max(nodes, 2), RATIOS[0])) / LEAST
+        largest = mixing_moves(mixing_classes(nodes)) / LEAST
         if largest / (terms.epsilon * SHARED) > _LARGEST_SCALE:
             raise QueryError(
                 f"epsilon = {float(terms.epsilon):.3g} is too small to make a graph of "
@@ -169,15 +180,16 @@ class Auto(Model):
                 noise = discrete_laplace(scale=scale, size=truth.shape, source=source)
                 seen[name] = truth + noise
 
-        def close() -> None:
-            seen["triangles"] = draw_triangles(graph, budget(settings, seen, "triangles"), source)
+        def climb(name: str) -> None:
+            spent, smoothing = budget(settings, seen, name), smoothing_of(settings, seen, name)
+            seen[name] = draw_count(LADDERS[name], graph, spent, source, smoothing)
 
         noisy("edges", graph.edge_count, 1)
         if "order" in settings["shares"]:
             noisy("order", order_counts(graph, ranges_of(seen, settings)), 1)
+        if "triangles" in settings["shares"]:
+            climb("triangles")
         if settings["sounding"] and schedule_of(seen, settings) != "blocks":
-            if "triangles" in settings["sounding"]:
-                close()
             if schedule_of(seen, settings) == "core":
                 noisy("heard", large_degrees(graph, heard_from(settings)), 2)
             if schedule_of(seen, settings) == "core":
@@ -194,13 +206,16 @@ class Auto(Model):
             noisy("reached", sorted_sequence(DegreeDistribution(), graph), 2)
         if "sequence" in parts:
             noisy("sequence", sorted_sequence(Degrees(), graph), 2)
-        if "triangles" in parts and "triangles" not in seen:
-            close()
+        # What the rest may spend follows from all of these.
+        parts = budgets_of(seen, settings)
+        for name in LADDERS:
+            if name in parts and name not in seen:
+                climb(name)
         if "closure" in parts:
             limit = closure_limit(seen, settings)
             noisy("closure", closed_picks(graph, limit), limit + 2)
         if "mixing" in parts:
-            classes = mixing_classes(seen, settings)
+            classes = mixing_classes(graph.node_count)
             noisy("mixing", *self.count_mixing(graph, classes))
         if schedule_of(seen, settings) == "blocks":
             start = first_blocks(seen, settings)
@@ -235,7 +250,7 @@ class Auto(Model):
         of_node = np.empty(nodes, dtype=np.int64)
         of_node[np.lexsort((random.random(nodes), -division.weights))] = degrees
         frame = Frame(of_node, division.blocks, division.counts)
-        return fit_graph(frame, targets_of(statistics, settings, degrees), random)
+        return fit_graph(frame, targets_of(statistics, settings), random)
 
 
 def _parts(asked: Any) -> list[str]:
@@ -249,21 +264,16 @@ def _parts(asked: Any) -> list[str]:
 
 
 def closure_limit(seen: Statistics, settings: Parameters) -> int:
-    """Return how often one pair may be picked: more where noise is small beside n."""
+    """Return how often one pair may be picked: more where noise is small beside joined pairs."""
+    known = known_of(seen, settings)
     spent = float(budget(settings, seen, "closure"))
-    return int(min(max(spent * int(settings["nodes"]) / 100, 2), 64))
+    joined = known.clustering() * int(settings["nodes"])
+    return int(min(max(NOISY_PICKS * spent * joined - 2, 2), 64))
 
 
-def mixing_classes(seen: Statistics, settings: Parameters) -> SoftClasses:
-    """Return the classes of degrees: the finest whose noise is small beside the edges."""
-    nodes, edges = int(settings["nodes"]), max(int(seen["edges"]), 1)
-    spent = float(budget(settings, seen, "mixing"))
-    for ratio in RATIOS:
-        classes = soft_classes(nodes, ratio)
-        noise = math.sqrt(2 * classes.cells) * float(classes.sensitivity()) / spent
-        if noise <= NOISY_CLASSES * edges:
-            return classes
-    return soft_classes(nodes, RATIOS[-1])
+def mixing_classes(nodes: int) -> SoftClasses:
+    """Return the classes of degrees."""
+    return soft_classes(max(nodes, 2), RATIO)
 
 
 def mixing_moves(classes: SoftClasses) -> Fraction:
@@ -276,54 +286,46 @@ def degrees_of(seen: Statistics, settings: Parameters) -> Wholes:
     nodes = int(settings["nodes"])
     edges = int(seen["edges"])
     if "reached" in seen:
-        scale = float(2 / budget(settings, seen, "reached"))
-        noise = float(1 / budget(settings, seen, "edges"))
-        if "sequence" not in seen:
-            return estimate_degrees(seen["reached"], None, edges, scale, nodes, edges_scale=noise)
-        other = float(2 / budget(settings, seen, "sequence"))
-        return estimate_degrees(
-            seen["reached"], seen["sequence"], edges, scale, nodes, other, noise
-        )
+        rows = {
+            name: Noisy(seen[name], float(sensitivity / budget(settings, seen, name)))
+            for name, sensitivity in (("edges", 1), ("reached", 2), ("sequence", 2))
+            if name in seen
+        }
+        stars = None
+        if "stars" in seen:
+            spent, smoothing = (of(settings, seen, "stars") for of in (budget, smoothing_of))
+            stars = Climbed(int(seen["stars"]), spent, smoothing)
+        return estimate_degrees(nodes, **rows, stars=stars)
     edges = min(max(edges, 0), nodes * (nodes - 1) // 2)
     even, more = divmod(2 * edges, nodes)
     return even + (np.arange(nodes) < more).astype(np.int64)
 
 
-def targets_of(seen: Statistics, settings: Parameters, degrees: Wholes) -> Targets:
+def targets_of(seen: Statistics, settings: Parameters) -> Targets:
     """Return what the generated graph should show, with the noise in it."""
     tried = closed = mixing = None
     limit = 1
     if "triangles" in seen:
-        # One edge closes no more triangles than the largest degree.
-        noise = float(degrees[0] / budget(settings, seen, "triangles"))
-        tried = Target(max(float(seen["triangles"]), 0.0), noise)
+        tried = triangles_of(seen, settings)
     if "closure" in seen:
         limit = closure_limit(seen, settings)
         noise = math.sqrt(2) * (limit + 2) / float(budget(settings, seen, "closure"))
         closed = Target(max(float(seen["closure"]), 0.0), noise)
     if "mixing" in seen:
-        classes = mixing_classes(seen, settings)
+        classes = mixing_classes(int(settings["nodes"]))
         scale = float(mixing_moves(classes) * STEP / budget(settings, seen, "mixing"))
         wanted = unpack(seen["mixing"] * float(STEP), classes.count)
         mixing = Mixing(classes, wanted, math.sqrt(2) * scale)
     return Targets(tried, closed, limit, mixing)
 
 
-def ladder_settings(nodes: int, epsilon: Fraction) -> Parameters:
-    """Return the settings of the ladder that triangles are drawn from."""
-    decay = epsilon * (1 - SMOOTHING_SHARE)
-    return {
-        "nodes": nodes,
-        "decay": text(decay),
-        "smoothing": text(epsilon * SMOOTHING_SHARE),
-        "length": public_length(triangles(), nodes, decay),
-    }
-
-
-def draw_triangles(graph: Graph, epsilon: Fraction, source: Source | None) -> int:
-    """Return the number of triangles, drawn from a steep ladder; it may come out negative."""
-    nodes = graph.node_count
-    ladder = ladder_settings(nodes, epsilon)
-    widths = ladder_widths(triangles(), graph, ladder)
-    noise = draw_ladder(widths.profile, cap(triangles(), nodes), rational(ladder["decay"]), source)
-    return int(triangles().truth(graph)) + noise
+def triangles_of(seen: Statistics, settings: Parameters) -> Target:
+    """Return the number of triangles by both counts, weighed by their variances."""
+    known = known_of(seen, settings)
+    total = weights = 0.0
+    for name in ("triangles", "recount"):
+        if name in seen:
+            spent, smoothing = (of(settings, seen, name) for of in (budget, smoothing_of))
+            weight = 1 / rungs_of(known, name).scale(float(spent), float(smoothing)) ** 2
+            total, weights = total + weight * float(seen[name]), weights + weight
+    return Target(max(total / weights, 0.0), math.sqrt(2 / weights))

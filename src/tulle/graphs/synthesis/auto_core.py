@@ -37,8 +37,15 @@ SMALLEST_CORE = 200
 OUTWARDS, INWARDS, AGAIN = Fraction(3, 10), Fraction(2, 10), Fraction(5, 10)
 """How the edges across spend: nodes outside ask the core, the core asks them, they ask again."""
 
-_REACH = 1.5
-"""By how much the degree of a node must exceed the noise of the core that it is taken into."""
+_REACH = 2.5
+"""By how much the degree of a node must exceed the noise of the core that it is taken into.
+
+By more than once, since only part of its edges lead into the core, and not all of those to its
+community. Of planted communities a core of half the size that 1.5 gives shows more, everywhere.
+"""
+
+_ORDINARY = 250
+"""How many nodes a community has, as far as nothing is known of it."""
 
 _HEARD = 4
 """So many scales of its noise a number of neighbours must have to tell something."""
@@ -101,19 +108,20 @@ def pair_noise(epsilon: Fraction) -> float:
     return entry_noise(flip_probability(epsilon))
 
 
-def shows_among(nodes: int, edges: int, triangles: int, noise: float) -> int:
-    """Return among how many nodes a typical eigenvalue rises out of noise of this size per pair.
+def largest_core(nodes: int, triangles: int, noise: float) -> int:
+    """Return among how many nodes communities rise out of noise of this size per pair.
 
-    The cubes of all eigenvalues add up to six times the triangles, their squares to twice the
-    edges: three triangles for each edge is their mean, each weighted by its square. Noise on the
-    pairs of c nodes hides what is smaller than noise·sqrt(c).
+    The cubes of all eigenvalues add up to six times the triangles. Were all of these in
+    communities of an ordinary size, each would have an equal part of them, and the cube root of
+    that is its eigenvalue. Noise on the pairs of c nodes hides what is not well above
+    noise·sqrt(c).
 
     Example:
-        >>> shows_among(4000, 100, 1000, 1.5)
-        400
+        >>> largest_core(4000, 1_600_000, 2.0)
+        284
     """
-    typical = 3 * max(triangles, 0) / max(edges, 1)
-    return int(min((typical / max(noise, 1e-9)) ** 2, nodes))
+    eigenvalue = (6 * max(triangles, 0) * _ORDINARY / max(nodes, 1)) ** (1 / 3)
+    return int(min((eigenvalue / (_REACH * max(noise, 1e-9))) ** 2, nodes))
 
 
 def measure_core(

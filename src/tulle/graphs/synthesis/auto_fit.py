@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels import count_triangles
+from tulle.graphs.kernels import count_triangles, triangles_per_node
 from tulle.graphs.synthesis.affinity import Frame, Knobs, draw_affinity, draw_parts
 from tulle.graphs.synthesis.auto_parts import closed_picks
-from tulle.graphs.synthesis.closing import close_triangles
-from tulle.graphs.synthesis.steering import Mixing, steer
+from tulle.graphs.synthesis.nested_fit import fit_nested
+from tulle.graphs.synthesis.steering import steer
+from tulle.graphs.synthesis.targets import Target, Targets
+from tulle.graphs.synthesis.tuning import Aim, Aims, tune
 from tulle.noise.afterwards import Random
 
 Wholes = npt.NDArray[np.int64]
@@ -22,7 +24,7 @@ _LARGE = 400_000
 """From so many edges on, fewer graphs are tried."""
 
 _WORK_PER_EDGE = 10_000
-_MOST_WORK = 10_000_000_000
+_MOST_WORK = 2_000_000_000
 
 
 NEAR = 1.6
@@ -38,24 +40,18 @@ STEERING = 5
 LAST_STEERING = 6
 """And at last."""
 
+REACHED = 0.75
+"""Circles within circles must have so much of the triangles and of the clustering by themselves."""
+
+_RENUMBERED = 4
+_WITHIN = 0.25
+"""Swaps need not come nearer than this part of the noise."""
+
+_GUESS = 0.01
+"""How far the correlation of degrees may be off, more or less."""
+
 STRAIN = 0.02
 """What a standard deviation in the mixing counts beside relative errors."""
-
-
-class Target(NamedTuple):
-    """A private count and the standard deviation of its noise; None where it was not measured."""
-
-    value: float
-    noise: float
-
-
-class Targets(NamedTuple):
-    """What the graph should show."""
-
-    triangles: Target | None
-    closure: Target | None
-    closure_limit: int
-    mixing: Mixing | None
 
 
 class Tried(NamedTuple):
@@ -76,6 +72,11 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     Each knob moves one count most: they are searched in turn, by halving, and the best graph
     seen is kept. At last, swaps bring the triangles to their number.
     """
+    nested = fit_nested(frame, targets, random)
+    if nested.reaches(REACHED):
+        targets = targets._replace(mixing=None)
+        products = Aim(nested.products, _WITHIN * _GUESS * unit_of(nested.edges, frame.degrees))
+        return finish(nested.edges, frame, targets, random, products)
     if (mixing := targets.mixing) is not None:
         one = Frame(frame.degrees, np.zeros_like(frame.blocks), frame.counts[:1, :1] * 0)
         chance = mixing.table(draw_affinity(one, Knobs(closing=0.0), random), frame.degrees)
@@ -85,12 +86,51 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     if (mixing := targets.mixing) is not None:
         attempts = LAST_STEERING * len(edges)
         edges = steer(edges, best.free, frame.degrees, frame.blocks, mixing, attempts, random)
-    if targets.triangles is None:
-        return edges
-    made = count_triangles(Graph.from_edges(edges, nodes=len(frame.degrees)))
-    missing = round(max(targets.triangles.value, 0.0)) - made
+    return finish(edges, frame, targets, random)
+
+
+def finish(
+    edges: Wholes, frame: Frame, targets: Targets, random: Random, products: Aim | None = None
+) -> Wholes:
+    """Return the edges after swaps that bring all targets about, as nearly as can be."""
+    triangles = clustering = None
+    if targets.triangles is not None:
+        triangles = Aim(round(max(targets.triangles.value, 0.0)))
+    if targets.closure is not None:
+        clustering = _clustering(
+            edges, frame.degrees, targets.closure, targets.closure_limit, random
+        )
+    aims = Aims(triangles, clustering, products, targets.mixing)
     work = min(_WORK_PER_EDGE * len(edges), _MOST_WORK)
-    return close_triangles(edges, frame.blocks, missing, work, random, mixing)
+    return tune(edges, frame.blocks, aims, work, random)
+
+
+def _clustering(
+    edges: Wholes, degrees: Wholes, target: Target, limit: int, random: Random
+) -> Aim | None:
+    """Return the sum of clustering coefficients at which so many picks are closed.
+
+    Picks go by the nodes' numbers, and pairs that many pick count less: how the two compare is
+    seen on the graph at hand, under other numbers.
+    """
+    nodes = len(degrees)
+    graph = Graph.from_edges(edges, nodes=nodes)
+    pairs = degrees * (degrees - 1) / 2
+    held = float((triangles_per_node(graph) / np.maximum(pairs, 1)).sum())
+    picked = [
+        closed_picks(Graph.from_edges(random.permutation(nodes)[edges], nodes=nodes), limit)
+        for _ in range(_RENUMBERED)
+    ]
+    often = float(np.mean(picked))
+    if not held or not often:
+        return None
+    rate = held / often
+    return Aim(max(target.value, 0.0) * rate, target.noise * rate * _WITHIN)
+
+
+def unit_of(edges: Wholes, degrees: Wholes) -> float:
+    """Return by how much the sum of products of degrees grows per unit of their correlation."""
+    return len(edges) * float(degrees[edges].var())
 
 
 class _Search:

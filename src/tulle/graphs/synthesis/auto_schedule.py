@@ -3,11 +3,12 @@
 A schedule follows from public facts and from parts released before, and all of them spend
 epsilon. What a part spends never depends on parts released after it:
 
-- the first parts, edges and order, spend the same in all schedules;
+- the first parts, edges, order and a first count of triangles, spend the same in all schedules;
 - ``blocks`` follows when the order shows blocks, all other schedules when it does not;
 - the sounding goes on as long as there is hope for a core: ``plain`` ends after triangles,
   ``heard`` after the number of nodes that could be placed, ``tried`` after noisy degrees, and
-  ``core`` finds one; each part spends the same in all schedules that have it.
+  ``core`` finds one; each part spends the same in all schedules that have it;
+- then come the degrees; what the parts after them spend follows from all of these.
 """
 
 from __future__ import annotations
@@ -16,35 +17,57 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
+import numpy as np
+
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
-from tulle.graphs.synthesis.auto_budget import FIRST, SCHEDULES, later_shares
+from tulle.graphs.isotonic import decreasing
+from tulle.graphs.synthesis.auto_budget import (
+    DEGREES,
+    FIRST,
+    SCHEDULES,
+    Known,
+    degree_budgets,
+    guess_known,
+    last_budgets,
+    rungs_of,
+)
 from tulle.graphs.synthesis.auto_core import (
     Ranks,
     core_size,
+    largest_core,
     pair_noise,
-    shows_among,
     smallest_core,
     telling_degree,
 )
 from tulle.graphs.synthesis.blocks import chance_modularity, find_blocks, square_of
 from tulle.graphs.synthesis.model import Statistics
 
-PARTS = ("edges", "order", "reached", "sequence", "triangles", "closure", "mixing")
+PARTS = (
+    "edges",
+    "order",
+    "triangles",
+    "reached",
+    "sequence",
+    "stars",
+    "closure",
+    "mixing",
+)
+
+FIRST_SMOOTHING = Fraction(1, 4)
+"""What the first count of triangles spends on smoothing, when degrees are not known yet."""
 
 AMPLE = Fraction(3)
-"""From this epsilon on a core takes less of it, and is tried on less hope."""
+"""From this epsilon on a core takes less of it."""
 
 SOUNDING: Mapping[str, Mapping[str, Fraction]] = {
     "scarce": {
-        "triangles": Fraction(8, 100),
         "heard": Fraction(2, 100),
         "ranks": Fraction(7, 100),
         "core": Fraction(45, 100),
         "pairs": Fraction(2, 100),
     },
     "ample": {
-        "triangles": Fraction(6, 100),
         "heard": Fraction(1, 100),
         "ranks": Fraction(5, 100),
         "core": Fraction(35, 100),
@@ -54,15 +77,11 @@ SOUNDING: Mapping[str, Mapping[str, Fraction]] = {
 """What the search for a core spends of epsilon."""
 
 SOUNDED: Mapping[str, tuple[str, ...]] = {
-    "plain": ("triangles",),
-    "heard": ("triangles", "heard"),
-    "tried": ("triangles", "heard", "ranks"),
-    "core": ("triangles", "heard", "ranks", "core", "pairs"),
+    "heard": ("heard",),
+    "tried": ("heard", "ranks"),
+    "core": ("heard", "ranks", "core", "pairs"),
 }
 """Which of these each schedule spends."""
-
-HOPE = {"scarce": 1.0, "ample": 0.3}
-"""How a typical eigenvalue must compare with the noise of a core; the largest are far larger."""
 
 MOST = Fraction(11, 20)
 """So many of the nodes must have enough neighbours to be placed by a core."""
@@ -82,29 +101,67 @@ def grade_of(epsilon: Fraction) -> str:
 
 
 def budgets_of(seen: Statistics, settings: Parameters) -> dict[str, Fraction]:
-    """Return what each part spends, given the parts released before; together exactly epsilon."""
-    return spending(settings, schedule_of(seen, settings), int(seen["edges"]))
+    """Return what each part spends, given the parts released before; together exactly epsilon.
+
+    What the parts after the degrees spend is a guess until these are released.
+    """
+    return spending(settings, schedule_of(seen, settings), known_of(seen, settings))
 
 
-def spending(settings: Parameters, schedule: str, edges: int) -> dict[str, Fraction]:
-    """Return what each part spends in a schedule, when this number of edges was released."""
+def spending(settings: Parameters, schedule: str, known: Known) -> dict[str, Fraction]:
+    """Return what each part spends in a schedule, when so much is known after the degrees."""
     epsilon = rational(settings["epsilon"])
     asked = settings["parts"].split(",")
-    fixed = {name: rational(share) for name, share in settings["shares"].items()}
+    shares = {name: rational(share) for name, share in settings["shares"].items()}
     for name in SOUNDED.get(schedule, ()):
         if name in settings["sounding"]:
-            fixed[name] = rational(settings["sounding"][name])
+            shares[name] = rational(settings["sounding"][name])
+    fixed = {name: epsilon * share for name, share in shares.items()}
     names = tuple(
         name
         for name in SCHEDULES.get(schedule, SCHEDULES["plain"])
-        if name not in fixed and (name in asked or name not in PARTS)
+        if name not in fixed and (name not in PARTS or name in asked)
     )
-    left = 1 - sum(fixed.values(), Fraction(0))
-    later: dict[str, Fraction] = {}
-    if names and left:
-        later = later_shares(names, epsilon * left, int(settings["nodes"]), edges)
-    shares = {**fixed, **{name: share * left for name, share in later.items() if share}}
-    return {name: epsilon * share for name, share in shares.items()}
+    if "triangles" not in asked:
+        names = tuple(name for name in names if name != "recount")
+    left = epsilon - sum(fixed.values(), Fraction(0))
+    if not names or not left:
+        return fixed
+    curve = degree_budgets(names, epsilon, left)
+    left -= sum(curve.values(), Fraction(0))
+    others = tuple(name for name in names if name not in DEGREES)
+    if not left:
+        return {**fixed, **curve}
+    scale = float(2 / max(curve.values(), default=left))
+    return {**fixed, **curve, **last_budgets(others, left, known, scale)}
+
+
+def known_of(seen: Statistics, settings: Parameters) -> Known:
+    """Return what the number of edges, triangles and degrees say, as far as they are released."""
+    nodes, edges = int(settings["nodes"]), int(seen["edges"])
+    known = guess_known(nodes, edges)
+    if "reached" not in seen:
+        return _counted(known, seen, settings)
+    # Enough to divide a budget by: how many nodes reach each degree, summed up.
+    reaching = np.maximum(decreasing(seen["reached"]), 0.0)
+    first, second = (float(max((reaching >= rank).sum(), 1)) for rank in (0.5, 1.5))
+    if "sequence" in seen:
+        first, second = (max(float(one), 1.0) for one in decreasing(seen["sequence"])[:2])
+    # Beyond the largest degree there is noise alone.
+    reaching = reaching[: round(first)]
+    degree = np.arange(1.0, len(reaching) + 1)
+    squares = float(reaching @ (2 * degree - 1))
+    known = known._replace(largest=first, second=second, squares=squares)
+    return _counted(known, seen, settings)
+
+
+def _counted(known: Known, seen: Statistics, settings: Parameters) -> Known:
+    """Return what is known with the first count of triangles, or as many as it may have missed."""
+    if "triangles" not in seen:
+        return known
+    spent = float(budget(settings, seen, "triangles"))
+    missed = rungs_of(known, "triangles").scale(spent, float(FIRST_SMOOTHING))
+    return known._replace(triangles=max(float(seen["triangles"]), missed / 2))
 
 
 def budget(settings: Parameters, seen: Statistics, name: str) -> Fraction:
@@ -112,6 +169,13 @@ def budget(settings: Parameters, seen: Statistics, name: str) -> Fraction:
     if name in FIRST:
         return rational(settings["epsilon"]) * rational(settings["shares"][name])
     return budgets_of(seen, settings)[name]
+
+
+def smoothing_of(settings: Parameters, seen: Statistics, name: str) -> Fraction:
+    """Return what part of its budget a ladder spends on smoothing."""
+    if name == "triangles":
+        return FIRST_SMOOTHING
+    return rungs_of(known_of(seen, settings), name).best_share(budget(settings, seen, name))
 
 
 def schedule_of(seen: Statistics, settings: Parameters) -> str:
@@ -152,9 +216,8 @@ def _most_in_core(seen: Statistics, settings: Parameters) -> int:
         return nodes
     if "triangles" not in seen:
         return 0
-    epsilon = rational(settings["epsilon"])
-    noise = pair_noise(_sounding(settings, "core")) * HOPE[grade_of(epsilon)]
-    return shows_among(nodes, int(seen["edges"]), int(seen["triangles"]), noise)
+    noise = pair_noise(_sounding(settings, "core"))
+    return largest_core(nodes, int(seen["triangles"]), noise)
 
 
 def size_of_core(seen: Statistics, settings: Parameters) -> int:

@@ -30,6 +30,10 @@ _OUTSIDE = 1e-12
 _SPREAD = 1e-2
 """So much of a node is added to each grade of a block, so that none is ruled out for good."""
 
+_SHARPEST = 0.1
+"""Noise of a smaller scale than this counts as so much: a number of neighbours is a whole one, and
+one more of them where none is expected is unlikely, not impossible."""
+
 
 class Table(NamedTuple):
     """Noisy numbers about each node, a row for each."""
@@ -79,7 +83,7 @@ def place_nodes(
     # The columns that show, together, all of a node's degree.
     whole_columns = tables[0].counts.shape[1]
     counts = np.concatenate([table.counts for table in tables], axis=1).astype(np.float64)
-    scales = np.concatenate([table.scales for table in tables])
+    scales = np.maximum(np.concatenate([table.scales for table in tables]), _SHARPEST)
     step = max(-(-len(counts) // _MOST_FITTED), 1)
     grades = np.geomspace(1.0, max(float(first.max(initial=1.0)), 10.0), _GRADES)
     fitted = slice(None, None, step)

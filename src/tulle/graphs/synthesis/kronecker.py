@@ -16,9 +16,9 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.isotonic import sorted_sequence
-from tulle.graphs.queries import Degrees
-from tulle.graphs.synthesis.auto import draw_triangles
+from tulle.graphs.queries import Degrees, triangles
 from tulle.graphs.synthesis.degrees import check_noise, consistent_degrees
+from tulle.graphs.synthesis.ladder_counts import draw_count
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.noise import Random, discrete_laplace
 
@@ -68,10 +68,10 @@ class Kronecker(Model):
     options: ClassVar[tuple[str, ...]] = ("triangles",)
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
-        triangles = options.get("triangles", "yes")
-        if triangles not in ("yes", "no"):
-            raise InputError(f"triangles must be yes or no; got {triangles!r}.")
-        share = TRIANGLES_SHARE if triangles == "yes" else Fraction(0)
+        asked = options.get("triangles", "yes")
+        if asked not in ("yes", "no"):
+            raise InputError(f"triangles must be yes or no; got {asked!r}.")
+        share = TRIANGLES_SHARE if asked == "yes" else Fraction(0)
         check_noise(nodes, terms.epsilon * (1 - share), terms.epsilon)
         return {
             "form": "sequence",
@@ -89,7 +89,7 @@ class Kronecker(Model):
         )
         seen: dict[str, Any] = {"degrees": sequence + noise}
         if epsilon := rational(settings["triangles"]):
-            seen["triangles"] = draw_triangles(graph, epsilon, source)
+            seen["triangles"] = draw_count(triangles(), graph, epsilon, source)
         return seen
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:

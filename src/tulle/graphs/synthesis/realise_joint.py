@@ -63,20 +63,14 @@ def place_edges(
     """
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     local = np.broadcast_to(np.asarray(locality, dtype=np.float64), (len(sizes),)).copy()
-    order = np.empty(0, dtype=np.int64)
+    left, table = np.array(between, dtype=np.int64), empty_set(int(np.triu(between).sum()))
+    kinds, state = lay_out(np.array(room, dtype=np.int64), starts)
     if local.any():
         # Each edge has two ends, and either may look for the other as often as it has room.
         order = random.permutation(np.repeat(np.arange(len(room)), room))
-    placed: Wholes = _place(
-        np.array(between, dtype=np.int64),
-        np.array(room, dtype=np.int64),
-        starts,
-        random.permutation(len(room)),
-        order,
-        local,
-        empty_set(int(np.triu(between).sum())),
-        random,
-    )
+        ring = random.permutation(len(room))
+        _place_near(order, ring, local, left, kinds, state, table, random)
+    placed: Wholes = place_rest(left, state, table, random)
     return placed
 
 
@@ -104,7 +98,7 @@ def _hand_over(
     node: Any, keep: Any, kind: Any, nodes: Any, state: Any, table: Any, random: Any
 ) -> Any:
     """Give one of a node's edges to another of its kind with room; say whether that worked."""
-    room, starts, free, place, count, offsets, filled, lists = state
+    room, starts, free, place, count, offsets, filled, lists, _ = state
     begin = random.integers(0, count[kind])
     for step in range(count[kind]):
         other = free[starts[kind] + (begin + step) % count[kind]]
@@ -177,9 +171,9 @@ def _find_near(
 
 
 @compiled
-def _pick(kind: Any, most: Any, state: Any, random: Any) -> Any:
+def _pick(kind: Any, state: Any, random: Any) -> Any:
     """Return a free node of a kind, those with more room more often; -1 when there is none."""
-    room, starts, free, count = state[0], state[1], state[2], state[4]
+    room, starts, free, count, most = state[0], state[1], state[2], state[4], state[8]
     if count[kind] == 0:
         return -1
     node = -1
@@ -191,11 +185,11 @@ def _pick(kind: Any, most: Any, state: Any, random: Any) -> Any:
 
 
 @compiled
-def _join(
+def join(
     x: Any, y: Any, one: Any, other: Any, nodes: Any, left: Any, state: Any, table: Any
 ) -> None:
     """Join two nodes with room and count the edge off what is left between their kinds."""
-    room, starts, free, place, count, offsets, filled, lists = state
+    room, starts, free, place, count, offsets, filled, lists, _ = state
     add(table, key_of(x, y, nodes))
     lists[offsets[x] + filled[x]] = y
     lists[offsets[y] + filled[y]] = x
@@ -213,18 +207,20 @@ def _join(
 @compiled
 def _place_near(
     order: Any,
+    ring: Any,
     locality: Any,
     left: Any,
     kinds: Any,
-    before: Any,
-    after: Any,
-    nodes: Any,
     state: Any,
     table: Any,
     random: Any,
 ) -> None:
     """Let the nodes of the order, one edge each time they come, join the nearest on the ring."""
-    room = state[0]
+    room, nodes = state[0], len(ring)
+    before, after = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    for spot in range(nodes):
+        after[ring[spot]] = ring[(spot + 1) % nodes]
+        before[ring[(spot + 1) % nodes]] = ring[spot]
     for which in range(len(order)):
         x = order[which]
         one = kinds[x]
@@ -233,7 +229,7 @@ def _place_near(
         y = _find_near(x, one, kinds, left, nodes, before, after, table)
         if y < 0:
             continue
-        _join(x, y, one, kinds[y], nodes, left, state, table)
+        join(x, y, one, kinds[y], nodes, left, state, table)
         if room[x] == 0:
             _take_off(x, before, after)
         if room[y] == 0:
@@ -241,10 +237,8 @@ def _place_near(
 
 
 @compiled
-def _place(
-    left: Any, room: Any, starts: Any, ring: Any, order: Any, locality: Any, table: Any, random: Any
-) -> Any:
-    """Place the near edges, then all others in random order; return the edges."""
+def lay_out(room: Any, starts: Any) -> Any:
+    """Return the kind of each node, and the state in which no edge is placed yet."""
     count_kinds = len(starts) - 1
     nodes = starts[count_kinds]
     free = np.arange(nodes)
@@ -260,15 +254,17 @@ def _place(
             most[kind] = max(most[kind], room[node])
     filled = np.zeros(nodes, dtype=np.int64)
     lists = np.empty(offsets[nodes], dtype=np.int64)
-    state = (room, starts, free, place, count, offsets, filled, lists)
     for node in range(nodes):
         _settle(node, kinds[node], room, starts, free, place, count)
-    if len(order) > 0:
-        before, after = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-        for spot in range(nodes):
-            after[ring[spot]] = ring[(spot + 1) % nodes]
-            before[ring[(spot + 1) % nodes]] = ring[spot]
-        _place_near(order, locality, left, kinds, before, after, nodes, state, table, random)
+    return kinds, (room, starts, free, place, count, offsets, filled, lists, most)
+
+
+@compiled
+def place_rest(left: Any, state: Any, table: Any, random: Any) -> Any:
+    """Place all edges that are left between kinds, in random order; return all edges."""
+    room, starts, _, _, count, offsets, filled, lists, _ = state
+    count_kinds = len(starts) - 1
+    nodes = starts[count_kinds]
     total = 0
     for one in range(count_kinds):
         for other in range(one, count_kinds):
@@ -288,7 +284,7 @@ def _place(
         one, other = pairs[which, 0], pairs[which, 1]
         x, y = -1, -1
         for _ in range(_TRIES):
-            x, y = _pick(one, most, state, random), _pick(other, most, state, random)
+            x, y = _pick(one, state, random), _pick(other, state, random)
             if x >= 0 and y >= 0 and x != y and not holds(table, key_of(x, y, nodes)):
                 break
             y = -1
@@ -304,7 +300,7 @@ def _place(
                 continue
             if room[x] == 0 or holds(table, key_of(x, y, nodes)):
                 continue
-        _join(x, y, one, other, nodes, left, state, table)
+        join(x, y, one, other, nodes, left, state, table)
     edges = np.empty((filled.sum() // 2, 2), dtype=np.int64)
     made = 0
     for node in range(nodes):

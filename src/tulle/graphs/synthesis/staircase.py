@@ -8,7 +8,7 @@ within reach of the noise are looked at.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,29 +22,26 @@ _REACH = 9.0
 """How many scales of noise around the middle line staircases are looked at."""
 
 
-class Curve(NamedTuple):
-    """What is known about each degree, from 0 on."""
-
-    expected: Floats
-    """How many nodes have it, on average."""
-    present: Floats
-    """The chance that some node has it."""
-
-
 def weigh_staircases(
-    reached: Wholes, sequence: Wholes, scales: tuple[float, float], guess: Floats, middle: Floats
-) -> Curve:
-    """Return what two noisy rows say about each degree, from 0 up to the length of the guess.
+    reached: Wholes,
+    sequence: Wholes,
+    scales: tuple[float, float],
+    guess: Floats,
+    middle: Floats,
+    tilt: Floats | None = None,
+) -> Floats:
+    """Return how many nodes have each degree on average, from 0 up to the length of the guess.
 
     ``reached`` is the noisy number of nodes of degree at least 1, 2, ..., ``sequence`` the noisy
     sorted degrees, ``scales`` the scales of their Laplace noise. ``guess`` is about how many
-    nodes have each degree, ``middle`` about how many have at least each degree.
+    nodes have each degree, ``middle`` about how many have at least each degree. ``tilt`` is what
+    else is known: the logarithm of a weight for each node of each degree.
 
     Example:
         >>> reached, sequence = np.array([4, 1, 1]), np.array([3, 1, 1, 1])
         >>> middle = np.array([4.0, 4.0, 1.0, 1.0])
-        >>> curve = weigh_staircases(reached, sequence, (0.1, 0.1), np.ones(4), middle)
-        >>> curve.expected.round(2).tolist()
+        >>> found = weigh_staircases(reached, sequence, (0.1, 0.1), np.ones(4), middle)
+        >>> found.round(2).tolist()
         [0.0, 3.0, 0.0, 1.0]
     """
     nodes = len(sequence)
@@ -55,18 +52,18 @@ def weigh_staircases(
     low, high = np.append(low, 0), np.append(high, 0)
     odds = np.maximum(guess, 1e-3)
     across, down = np.log(odds / (1 + odds)), -np.log1p(odds)
-    chances, at_least = _sweep(
+    at_least = _sweep(
         reached.astype(np.float64),
         sequence.astype(np.float64),
         1 / scales[0],
         1 / scales[1],
-        across,
+        across if tilt is None else across + tilt,
         down,
         low,
         high,
     )
-    at_least = np.append(at_least, 0.0)
-    return Curve(np.maximum(-np.diff(at_least), 0.0), chances)
+    expected: Floats = np.maximum(-np.diff(np.append(at_least, 0.0)), 0.0)
+    return expected
 
 
 @compiled
@@ -90,7 +87,7 @@ def _sweep(
     low: Any,
     high: Any,
 ) -> Any:
-    """Return the chance that each degree is present and the mean number of nodes that reach it.
+    """Return the mean number of nodes that reach each degree.
 
     Forwards, from the largest degree: before[k] is the weight of all ways to arrive at degree k
     with so many nodes placed, after[k] with those of degree k placed too. Backwards: the weight of
@@ -119,12 +116,11 @@ def _sweep(
             carried = _plus(carried, before[base + rank])
             after[base + rank] = carried if rank >= low[degree] else -np.inf
     total = after[starts[0] - low[1] + high[0]]
-    chances = np.empty(degrees)
     at_least = np.zeros(degrees)
     onwards = np.zeros(1)
     for degree in range(degrees):
         base, bottom = starts[degree] - low[degree + 1], low[degree + 1]
-        none, mean = 0.0, 0.0
+        mean = 0.0
         # From here on, after the nodes of this degree are placed.
         ahead = np.full(high[degree] - bottom + 1, -np.inf)
         for rank in range(low[degree], high[degree] + 1):
@@ -132,8 +128,6 @@ def _sweep(
             ahead[rank - bottom] = value
             weight = np.exp(after[base + rank] + value - total)
             mean += rank * weight
-            none += np.exp(before[base + rank] + value - total)
-        chances[degree] = min(max(1.0 - none, 0.0), 1.0)
         at_least[degree] = mean
         if degree == degrees - 1:
             break
@@ -149,4 +143,4 @@ def _sweep(
             onwards[rank - bottom] = (
                 ahead[rank - bottom] + down[degree + 1] - first * abs(rank - reached[degree])
             )
-    return chances, at_least
+    return at_least

@@ -198,6 +198,16 @@ class State(NamedTuple):
             np.zeros(len(marks)),
         )
 
+    @classmethod
+    def none(cls, nodes: int) -> State:
+        """Return the state where no mixing is asked for."""
+        mark, table = np.zeros(2), np.zeros((2, 2))
+        lower = np.zeros(nodes, dtype=np.int64)
+        touched = np.empty(8, dtype=np.int64)
+        return cls(
+            lower, np.zeros(nodes), table, table, table, mark, mark, mark, mark, touched, mark
+        )
+
     def cost(self) -> float:
         """Return the sum of squares of what is off, each in its own standard deviation."""
         cells = float(np.triu(self.weights * self.apart**2).sum())

@@ -1,0 +1,90 @@
+"""Counts that models draw from steep ladders, without buying an interval for them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Parameters
+from tulle.core.source import Source
+from tulle.graphs.data import Graph
+from tulle.graphs.ladder import SMOOTHING_SHARE, draw_ladder, ladder_widths
+from tulle.graphs.queries import GraphQuery
+from tulle.graphs.sensitivity import cap
+from tulle.graphs.settings import public_length
+
+_SHARES = tuple(Fraction(parts, 16) for parts in (1, 2, 3, 4, 6))
+"""What may be spent on smoothing."""
+
+
+def ladder_settings(
+    query: GraphQuery, nodes: int, epsilon: Fraction, share: Fraction = SMOOTHING_SHARE
+) -> Parameters:
+    """Return the settings of the ladder that a count is drawn from."""
+    decay, smoothing = epsilon * (1 - share), epsilon * share
+    # The global bound, from the public length on, must not show through the smoothing.
+    slowest = min(decay, smoothing * (1 / SMOOTHING_SHARE - 1))
+    return {
+        "nodes": nodes,
+        "decay": text(decay),
+        "smoothing": text(smoothing),
+        "length": public_length(query, nodes, slowest),
+    }
+
+
+def draw_count(
+    query: GraphQuery,
+    graph: Graph,
+    epsilon: Fraction,
+    source: Source | None,
+    share: Fraction = SMOOTHING_SHARE,
+) -> int:
+    """Return a count, drawn from a steep ladder; it may come out negative.
+
+    ``share`` is the part of epsilon that is spent on smoothing, any public number below one.
+    """
+    nodes = graph.node_count
+    ladder = ladder_settings(query, nodes, epsilon, share)
+    widths = ladder_widths(query, graph, ladder)
+    noise = draw_ladder(widths.profile, cap(query, nodes), rational(ladder["decay"]), source)
+    return int(query.truth(graph)) + noise
+
+
+_PLACES = 1000
+"""How many rungs are looked at to know how far a draw is from the truth."""
+
+_NEAREST = 0.01
+"""No draw is taken to be nearer than that on average."""
+
+
+class Rungs(NamedTuple):
+    """About how wide the rungs of a ladder are: start + growth·t + bend·t²."""
+
+    start: float
+    growth: float
+    bend: float = 0.0
+
+    def scale(self, epsilon: float, share: float = float(SMOOTHING_SHARE)) -> float:
+        """Return about how far a draw is from the truth, on average."""
+        smoothing, decay = epsilon * share, epsilon * (1 - share)
+        # Far rungs in steps of several; they are as wide as smoothing makes them.
+        step = max(40 / (min(smoothing, decay) * _PLACES), 1.0)
+        places = step * np.arange(_PLACES)
+        widths = np.log(self.start + self.growth * places + self.bend * places**2)
+        faded = np.maximum.accumulate((widths - smoothing * places)[::-1])[::-1]
+        widths = np.exp(np.minimum(faded + smoothing * places, 600.0))
+        chances = 2 * step * np.exp(faded - (decay - smoothing) * places - decay)
+        away = step * (np.cumsum(widths) - widths / 2)
+        return max(float(chances @ away) / (1 + float(chances.sum())), _NEAREST)
+
+    def best_share(self, epsilon: Fraction) -> Fraction:
+        """Return the part of epsilon to spend on smoothing for the least noise.
+
+        Example:
+            >>> Rungs(1000.0, 1.0).best_share(Fraction(1)), Rungs(2.0, 1.0).best_share(Fraction(1))
+            (Fraction(1, 16), Fraction(3, 16))
+        """
+        return min(_SHARES, key=lambda share: self.scale(float(epsilon), float(share)))
