@@ -8,6 +8,7 @@ import pytest
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels import count_triangles
 from tulle.graphs.synthesis.affinity import Frame, balance
+from tulle.graphs.synthesis.auto_fit import aim_of, joint_of
 from tulle.graphs.synthesis.auto_parts import closed_picks
 from tulle.graphs.synthesis.joint_classes import soft_classes, unpack
 from tulle.graphs.synthesis.joint_fit import fit_joint
@@ -119,13 +120,14 @@ def test_the_fit_reaches_what_a_nested_graph_has() -> None:
         Mixing(grid, table, 1.0),
     )
     frame = Frame(degrees, np.zeros(NODES, dtype=np.int64), np.array([[degrees.sum() / 2]]))
-    fitted = fit_nested(frame, targets, afterwards(SeededSource(17)))
+    joint = joint_of(degrees, targets.mixing, afterwards(SeededSource(17)))
+    fitted = fit_nested(frame, joint, targets, 0.8, afterwards(SeededSource(18)))
+    assert fitted is not None
     assert abs(fitted.triangles) < 0.1
     assert abs(fitted.closure) < 0.1
-    assert fitted.reaches(0.8)
     ends = degrees[graph.edges()].astype(float)
     true = float((ends[:, 0] * ends[:, 1]).sum())
-    assert abs(fitted.products / true - 1) < 0.05
+    assert abs(aim_of(joint).value / true - 1) < 0.05
 
 
 def test_the_fit_says_when_cliques_are_beyond_it() -> None:
@@ -133,5 +135,5 @@ def test_the_fit_says_when_cliques_are_beyond_it() -> None:
     degrees = np.full(NODES, 9)
     targets = Targets(Target(60 * 120.0, 1.0), Target(600.0, 1.0), 64, None)
     frame = Frame(degrees, np.zeros(NODES, dtype=np.int64), np.array([[2700.0]]))
-    fitted = fit_nested(frame, targets, afterwards(SeededSource(18)))
-    assert not fitted.reaches(0.95)
+    joint = neutral_joint(degrees, 19)
+    assert fit_nested(frame, joint, targets, 0.95, afterwards(SeededSource(20))) is None

@@ -125,11 +125,11 @@ def gains(known: Known, rest: float, scale: float) -> dict[str, Gain]:
     )
     pairs = max(known.squares / 2 - size, 1.0)
     found = {
-        "recount": Gain(2.4, recount / max(known.triangles, 1.0), 0.003, 0.5),
+        "recount": Gain(4.0, recount / max(known.triangles, 1.0), 0.0005, 0.5),
         # The curve of degrees has a variance too, the nearer the less noise there is.
-        "stars": Gain(1.2, stars / pairs, 0.0005, 0.002 * scale**1.5),
+        "stars": Gain(1.8, stars / pairs, 0.0005, 0.002 * scale**1.5),
         # The noise of a few picks, beside all that are joined.
-        "closure": Gain(1.5, 6 / max(known.clustering() * count, 1.0), 0.03, 1.0),
+        "closure": Gain(1.0, 6 / max(known.clustering() * count, 1.0), 0.03, 1.0),
         # Some dozens of edges' worth, over all classes.
         "mixing": Gain(2.0, 60 / size, 0.002),
         # The noise of one node's neighbours in a block, beside its degree.
@@ -152,7 +152,7 @@ def first_shares(nodes: int, epsilon: Fraction, parts: Iterable[str]) -> dict[st
     """
     spent = min(float(epsilon), 1e6)
     about = {
-        "edges": min(0.09 + 0.01 * spent, 0.14),
+        "edges": min(0.06 + 0.025 * spent, 0.14),
         "order": 0.09 / (1 + spent / 4),
         "triangles": 0.025,
     }
@@ -182,7 +182,7 @@ def degree_budgets(names: Iterable[str], epsilon: Fraction, left: Fraction) -> d
         share = GRAIN
     else:
         spent = float(epsilon)
-        share = round(GRAIN * min(0.36 + 0.12 * spent, 0.5 + 0.05 * spent, 0.75))
+        share = round(GRAIN * min(0.32 + 0.14 * spent, 0.55 + 0.022 * spent, 0.7))
     both = left * Fraction(share, GRAIN)
     if len(curve) == 1:
         return {curve[0]: both}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +14,10 @@ from tulle.graphs.data import Graph
 from tulle.graphs.kernels import count_triangles, triangles_per_node
 from tulle.graphs.synthesis.affinity import Frame, Knobs, draw_affinity, draw_parts
 from tulle.graphs.synthesis.auto_parts import closed_picks
+from tulle.graphs.synthesis.joint_classes import soft_classes
+from tulle.graphs.synthesis.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.nested_fit import fit_nested
-from tulle.graphs.synthesis.steering import steer
+from tulle.graphs.synthesis.steering import Mixing, steer
 from tulle.graphs.synthesis.targets import Target, Targets
 from tulle.graphs.synthesis.tuning import Aim, Aims, tune
 from tulle.noise.afterwards import Random
@@ -23,8 +27,8 @@ Wholes = npt.NDArray[np.int64]
 _LARGE = 400_000
 """From so many edges on, fewer graphs are tried."""
 
-_WORK_PER_EDGE = 10_000
-_MOST_WORK = 2_000_000_000
+_WORK_PER_EDGE = 3_000
+_MOST_WORK = 4_000_000_000
 
 
 NEAR = 1.6
@@ -47,8 +51,10 @@ _RENUMBERED = 4
 _WITHIN = 0.25
 """Swaps need not come nearer than this part of the noise."""
 
-_GUESS = 0.01
-"""How far the correlation of degrees may be off, more or less."""
+_CORRELATED = 0.0025
+"""Nor nearer than this to the correlation of degrees."""
+
+_COARSE = Fraction(4)
 
 STRAIN = 0.02
 """What a standard deviation in the mixing counts beside relative errors."""
@@ -72,11 +78,11 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     Each knob moves one count most: they are searched in turn, by halving, and the best graph
     seen is kept. At last, swaps bring the triangles to their number.
     """
-    nested = fit_nested(frame, targets, random)
-    if nested.reaches(REACHED):
-        targets = targets._replace(mixing=None)
-        products = Aim(nested.products, _WITHIN * _GUESS * unit_of(nested.edges, frame.degrees))
-        return finish(nested.edges, frame, targets, random, products)
+    joint = joint_of(frame.degrees, targets.mixing, random)
+    products = None if targets.mixing is None else aim_of(joint)
+    nested = fit_nested(frame, joint, targets, REACHED, random)
+    if nested is not None:
+        return finish(nested.edges, frame, targets._replace(mixing=None), products, random)
     if (mixing := targets.mixing) is not None:
         one = Frame(frame.degrees, np.zeros_like(frame.blocks), frame.counts[:1, :1] * 0)
         chance = mixing.table(draw_affinity(one, Knobs(closing=0.0), random), frame.degrees)
@@ -86,11 +92,29 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     if (mixing := targets.mixing) is not None:
         attempts = LAST_STEERING * len(edges)
         edges = steer(edges, best.free, frame.degrees, frame.blocks, mixing, attempts, random)
-    return finish(edges, frame, targets, random)
+    return finish(edges, frame, targets, products, random)
+
+
+def joint_of(degrees: Wholes, mixing: Mixing | None, random: Random) -> JointDegrees:
+    """Return the joint degrees that the mixing says; those of chance where it says nothing."""
+    classes = soft_classes(max(len(degrees), 2), _COARSE) if mixing is None else mixing.classes
+    if mixing is None:
+        nothing = np.zeros((classes.count, classes.count))
+        return fit_joint(degrees, nothing, math.inf, classes, random)
+    return fit_joint(degrees, mixing.wanted, mixing.noise, classes, random)
+
+
+def aim_of(joint: JointDegrees) -> Aim:
+    """Return the sum, over edges, of the product of the degrees of both ends."""
+    degree, number = joint.degrees.astype(np.float64), np.triu(joint.edges)
+    ends = joint.degrees * joint.nodes
+    count = max(float(ends.sum()), 1.0)
+    variance = float(ends @ degree**2) / count - (float(ends @ degree) / count) ** 2
+    return Aim(float(degree @ number @ degree), _CORRELATED * variance * count / 2)
 
 
 def finish(
-    edges: Wholes, frame: Frame, targets: Targets, random: Random, products: Aim | None = None
+    edges: Wholes, frame: Frame, targets: Targets, products: Aim | None, random: Random
 ) -> Wholes:
     """Return the edges after swaps that bring all targets about, as nearly as can be."""
     triangles = clustering = None
@@ -126,11 +150,6 @@ def _clustering(
         return None
     rate = held / often
     return Aim(max(target.value, 0.0) * rate, target.noise * rate * _WITHIN)
-
-
-def unit_of(edges: Wholes, degrees: Wholes) -> float:
-    """Return by how much the sum of products of degrees grows per unit of their correlation."""
-    return len(edges) * float(degrees[edges].var())
 
 
 class _Search:

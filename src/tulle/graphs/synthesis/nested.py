@@ -29,9 +29,6 @@ Edges of real networks that close no triangle do not lead just anywhere either. 
 networks of all kinds come out with too little modularity and too short distances.
 """
 
-SPREAD_IN_BLOCKS = 0.2
-"""The same where blocks are known: they hold most circles of circles already."""
-
 _NEAREST = 1024
 """How many places are looked at for the nearest node."""
 
@@ -68,9 +65,8 @@ def draw_nested(kinds: Kinds, pull: Pull, random: Random) -> Wholes:
     order = random.permutation(np.repeat(np.arange(len(room)), room))
     of_node, state = lay_out(room, starts)
     first = np.searchsorted(blocks, np.arange(int(blocks[-1]) + 2))
-    spread = SPREAD if blocks[-1] == 0 else SPREAD_IN_BLOCKS
     own = np.column_stack([first[blocks], first[blocks + 1]])
-    _place_near(order, pull.of(kinds), spread, left, of_node, own, state, table, random)
+    _place_near(order, pull.of(kinds), left, of_node, own, state, table, random)
     placed: Wholes = place_rest(left, state, table, random)
     return placed
 
@@ -93,7 +89,6 @@ def _kind_of_other(row: Any, random: Any) -> Any:
 def _place_near(
     order: Any,
     near: Any,
-    spread: Any,
     left: Any,
     kinds: Any,
     own: Any,
@@ -110,7 +105,7 @@ def _place_near(
         if room[x] == 0:
             continue
         stays = random.random() < near[one]
-        if not stays and random.random() >= spread:
+        if not stays and random.random() >= SPREAD:
             continue
         other = _kind_of_other(left[one, own[one, 0] : own[one, 1]], random)
         if other < 0:

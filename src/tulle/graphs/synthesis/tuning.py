@@ -40,6 +40,9 @@ together. New edges join nodes that are near (0), not far (1), or any (2). And s
 part of all edge ends, must be enough to take away all that is off: each must bring its part.
 """
 
+_FAR = 0.15
+"""When more than this part of the triangles is off, caution cannot save much: the last stage."""
+
 _PERIOD = 60
 """So much work for each edge end is one period.
 
@@ -55,7 +58,7 @@ _LEAST_PERIOD = 50_000
 _HOPELESS = 0.001
 """When a period takes away less than this part of what is off, in the last stage, it ends."""
 
-_LAST = 6
+_LAST = 4
 """The last part of the work, one in so many, is for the triangles."""
 
 _EXACT = 4.0
@@ -310,7 +313,8 @@ def _swap_towards(body: Any, state: Any, score: Any, work: Any, random: Any) -> 
     before = _cost(score, 0, 4)
     gained = np.full(_KINDS, before / len(body.neighbours))
     habit = _Habit(gained, np.full(_KINDS, 1000.0), np.zeros(_KINDS))
-    stage, done, turn, until = 0, 0, 0, period
+    stage = stages if _off(score, 0, 0.0) > _FAR else 0
+    done, turn, until = 0, 0, period
     least = surely = 0.0
     while done < work:
         if turn % _LEARNING == 0:
