@@ -28,6 +28,7 @@ _LARGE = 400_000
 """From so many edges on, fewer graphs are tried."""
 
 _WORK_PER_EDGE = 3_000
+_LEAST_WORK = 200_000_000
 _MOST_WORK = 4_000_000_000
 
 
@@ -125,7 +126,7 @@ def finish(
             edges, frame.degrees, targets.closure, targets.closure_limit, random
         )
     aims = Aims(triangles, clustering, products, targets.mixing)
-    work = min(_WORK_PER_EDGE * len(edges), _MOST_WORK)
+    work = min(max(_WORK_PER_EDGE * len(edges), _LEAST_WORK), _MOST_WORK)
     return tune(edges, frame.blocks, aims, work, random)
 
 

@@ -43,6 +43,9 @@ part of all edge ends, must be enough to take away all that is off: each must br
 _FAR = 0.15
 """When more than this part of the triangles is off, caution cannot save much: the last stage."""
 
+_VERY_FAR = 0.3
+"""And when more than this is, triangles count more than all else."""
+
 _PERIOD = 60
 """So much work for each edge end is one period.
 
@@ -79,8 +82,11 @@ _SLIGHT = 0.02
 _NEAR = 0.002
 """Clustering and correlation are not asked to be nearer than this, relatively."""
 
-_TRIES = 8
-"""Of so many edges of a node, the one in the fewest triangles is taken."""
+_TRIES = (2, 8)
+"""Of so many edges of a node, the one in the fewest triangles is taken; of more when very far off.
+
+Loose edges are the ways between circles: where too many of them go, distances grow.
+"""
 
 _KINDS = 8
 _SELDOM = 0.03
@@ -271,7 +277,7 @@ def _loosest(body: Any, node: Any, tries: Any, random: Any) -> Any:
 
 
 @compiled
-def _propose(body: Any, kind: Any, reach: Any, random: Any) -> Any:
+def _propose(body: Any, kind: Any, reach: Any, tries: Any, random: Any) -> Any:
     """Return the places, at a and at c, of two edges (a, x), (c, y) to become (a, c), (x, y).
 
     Kinds 0 to 3 join a and c, who have a common neighbour, 0 and 1 at the cost of edges in few
@@ -291,7 +297,7 @@ def _propose(body: Any, kind: Any, reach: Any, random: Any) -> Any:
     if end == start:
         return -1, -1
     if kind < 4:
-        tries = _TRIES if kind < 2 else 1
+        tries = tries if kind < 2 else 1
         return _loosest(body, start, tries, random), _loosest(body, end, tries, random)
     third = _step(body, second, random)
     if kind == 6:
@@ -314,6 +320,7 @@ def _swap_towards(body: Any, state: Any, score: Any, work: Any, random: Any) -> 
     gained = np.full(_KINDS, before / len(body.neighbours))
     habit = _Habit(gained, np.full(_KINDS, 1000.0), np.zeros(_KINDS))
     stage = stages if _off(score, 0, 0.0) > _FAR else 0
+    tries = _TRIES[1] if _off(score, 0, 0.0) > _VERY_FAR else _TRIES[0]
     done, turn, until = 0, 0, period
     least = surely = 0.0
     while done < work:
@@ -345,7 +352,7 @@ def _swap_towards(body: Any, state: Any, score: Any, work: Any, random: Any) -> 
             kind += 1
         done += _STEP
         habit.spent[kind] += _STEP
-        ax, cy = _propose(body, kind, reach, random)
+        ax, cy = _propose(body, kind, reach, tries, random)
         if ax < 0:
             continue
         x, y = body.neighbours[ax], body.neighbours[cy]
