@@ -27,7 +27,7 @@ Wholes = npt.NDArray[np.int64]
 _LARGE = 400_000
 """From so many edges on, fewer graphs are tried."""
 
-_WORK_PER_EDGE = 3_000
+_WORK_PER_EDGE = 6_000
 _LEAST_WORK = 200_000_000
 _MOST_WORK = 4_000_000_000
 
