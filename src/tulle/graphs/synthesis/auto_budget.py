@@ -131,7 +131,7 @@ def gains(known: Known, rest: float, scale: float) -> dict[str, Gain]:
         # The noise of a few picks, beside all that are joined.
         "closure": Gain(1.0, 6 / max(known.clustering() * count, 1.0), 0.03, 1.0),
         # Some dozens of edges' worth, over all classes.
-        "mixing": Gain(2.0, 60 / size, 0.002),
+        "mixing": Gain(4.0, 60 / size, 0.002),
         # The noise of one node's neighbours in a block, beside its degree.
         "members": Gain(1.0, 1.4 * count / size, 0.1),
         "pairs": Gain(0.5, 100 / size, 0.01),
@@ -148,7 +148,7 @@ def first_shares(nodes: int, epsilon: Fraction, parts: Iterable[str]) -> dict[st
 
     Example:
         >>> first_shares(4039, Fraction(1), FIRST)
-        {'edges': Fraction(1, 10), 'order': Fraction(9, 125), 'triangles': Fraction(1, 40)}
+        {'edges': Fraction(17, 200), 'order': Fraction(9, 125), 'triangles': Fraction(1, 40)}
     """
     spent = min(float(epsilon), 1e6)
     about = {
@@ -166,14 +166,13 @@ def first_shares(nodes: int, epsilon: Fraction, parts: Iterable[str]) -> dict[st
 def degree_budgets(names: Iterable[str], epsilon: Fraction, left: Fraction) -> dict[str, Fraction]:
     """Return the budgets of the two axes of the degree curve, of what is left of an epsilon.
 
-    Two fifths of it, and up to three quarters where there is so much that the curve is nearly
-    exact: whether a degree occurs at all is worth nothing by halves. With noise of more than about
-    one node, the sorted degrees tell more about the tail; with less, the counts alone show every
-    step.
+    Two fifths of it, and up to three where there is so much that the curve is nearly exact:
+    whether a degree occurs at all is worth nothing by halves. With noise of more than about one
+    node, the sorted degrees tell more about the tail; with less, the counts alone show every step.
 
     Example:
         >>> degree_budgets(SCHEDULES["plain"], Fraction(5), Fraction(4))
-        {'reached': Fraction(3, 1)}
+        {'reached': Fraction(12, 5)}
     """
     curve = [name for name in DEGREES if name in tuple(names)]
     if not curve:
@@ -182,7 +181,7 @@ def degree_budgets(names: Iterable[str], epsilon: Fraction, left: Fraction) -> d
         share = GRAIN
     else:
         spent = float(epsilon)
-        share = round(GRAIN * min(0.32 + 0.14 * spent, 0.55 + 0.022 * spent, 0.7))
+        share = round(GRAIN * min(0.32 + 0.14 * spent, 0.6))
     both = left * Fraction(share, GRAIN)
     if len(curve) == 1:
         return {curve[0]: both}
