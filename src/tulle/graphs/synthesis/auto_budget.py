@@ -129,7 +129,7 @@ def gains(known: Known, rest: float, scale: float) -> dict[str, Gain]:
         # The curve of degrees has a variance too, the nearer the less noise there is.
         "stars": Gain(1.8, stars / pairs, 0.0005, 0.002 * scale**1.5),
         # The noise of a few picks, beside all that are joined.
-        "closure": Gain(1.0, 6 / max(known.clustering() * count, 1.0), 0.03, 1.0),
+        "closure": Gain(1.6, 6 / max(known.clustering() * count, 1.0), 0.03, 1.0),
         # Some dozens of edges' worth, over all classes.
         "mixing": Gain(4.0, 60 / size, 0.002),
         # The noise of one node's neighbours in a block, beside its degree.
