@@ -30,11 +30,10 @@ _LARGE = 400_000
 _WORK_PER_EDGE = 6_000
 _LEAST_WORK = 200_000_000
 _MOST_WORK = 4_000_000_000
-
+"""How long swaps may look for better ones, in looked-at neighbours."""
 
 NEAR = 1.6
 """How strongly other edges stay near, for a clustering of one."""
-
 
 UNLIKE = (0.06, 0.15, 0.4, 1.0, 2.4)
 """How far, as a logarithm, degrees in one group may be apart."""
@@ -49,6 +48,8 @@ REACHED = 0.75
 """Circles within circles must have so much of the triangles and of the clustering by themselves."""
 
 _RENUMBERED = 4
+"""Under how many other numberings picks are counted."""
+
 _WITHIN = 0.25
 """Swaps need not come nearer than this part of the noise."""
 
@@ -56,6 +57,7 @@ _CORRELATED = 0.0025
 """Nor nearer than this to the correlation of degrees."""
 
 _COARSE = Fraction(4)
+"""How far apart classes of degrees are, where no mixing was measured."""
 
 STRAIN = 0.02
 """What a standard deviation in the mixing counts beside relative errors."""
@@ -76,8 +78,8 @@ class Tried(NamedTuple):
 def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     """Return the edges of a graph with this frame that shows the targets as nearly as found.
 
-    Each knob moves one count most: they are searched in turn, by halving, and the best graph
-    seen is kept. At last, swaps bring the triangles to their number.
+    Circles within circles, where they reach the triangles and the clustering; dense groups where
+    they do not. At last, swaps bring all targets about together.
     """
     joint = joint_of(frame.degrees, targets.mixing, random)
     products = None if targets.mixing is None else aim_of(joint)
@@ -154,6 +156,8 @@ def _clustering(
 
 
 class _Search:
+    """Each knob moves one count most: they are searched in turn, and the best graph is kept."""
+
     def __init__(self, frame: Frame, targets: Targets, random: Random) -> None:
         self.frame, self.targets, self.random = frame, targets, random
         self.best: Tried | None = None

@@ -21,8 +21,6 @@ Chosen = npt.NDArray[np.bool_]
 CLOSURE_LIMIT = 2
 """How often one pair of nodes may count as the pick of others; see :func:`closed_picks`."""
 
-CLOSURE_SENSITIVITY = CLOSURE_LIMIT + 2
-
 
 def order_counts(graph: Graph, ranges: int) -> Wholes:
     """Return how many edges join each two ranges of the public order of nodes, upper half.
