@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from tulle.core.ledger import Ledger
 from tulle.core.mechanism import Outcome
 from tulle.core.session import Session
 from tulle.core.store import Store
+from tulle.core.store_file import View
 
 # Newer Pythons warn of every fork in a process with threads; the children here use none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -113,8 +114,8 @@ def test_programs_that_share_nothing_spend_exactly_the_budget(tmp_path: Path) ->
         "import sys\n"
         "from tulle.core.errors import BudgetError\n"
         "from tulle.core.store import Store\n"
-        "def guard(entries):\n"
-        "    if len(entries) >= 20: raise BudgetError\n"
+        "def guard(account):\n"
+        "    if account.totals.debits >= 20: raise BudgetError\n"
         "store, booked = Store(sys.argv[1]), 0\n"
         "for _ in range(8):\n"
         "    try: store.append('debit', 'jar', {}, guard=guard); booked += 1\n"
@@ -182,11 +183,11 @@ def test_a_ledger_that_checks_outside_the_transaction_is_caught(
         account: str,
         body: Mapping[str, Any],
         *,
-        guard: Callable[[Sequence[Entry]], None] | None = None,
-        reuse: Callable[[Sequence[Entry]], Entry | None] | None = None,
+        guard: Callable[[View], None] | None = None,
+        reuse: Callable[[View], Entry | None] | None = None,
     ) -> Entry:
         if guard is not None:
-            guard(self.entries(account))
+            self.read(account, guard)
         return honest(self, kind, account, body, reuse=reuse)
 
     monkeypatch.setattr(Store, "append", append)

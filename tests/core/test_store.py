@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tulle.core.chain import VERSION, Entry, Head, canonical, compute_digest
+from tulle.core.chain import VERSION, Head, canonical, compute_digest
 from tulle.core.errors import BudgetError, InputError, LedgerError
 from tulle.core.store import Store
 from tulle.core.store import verify as verify_file
-from tulle.core.store_file import APPLICATION
+from tulle.core.store_file import APPLICATION, View
 
 NAMES = ("friends", "shop", "genes")
 
@@ -70,7 +70,8 @@ def test_the_chain_is_what_the_documentation_says(store: Store) -> None:
             "debit",
             "genes",
             last.time,
-            '{"epsilon":"0.1","step":5}',
+            '{"epsilon":"0.1","step":5,'
+            '"totals":{"debits":2,"delta":"0","entries":2,"epsilon":"0"}}',
             last.previous,
         ],
         separators=(",", ":"),
@@ -89,31 +90,51 @@ def test_an_empty_ledger_is_sound_and_has_its_own_beginning(tmp_path: Path) -> N
 
 
 def test_guard_sees_only_its_account_and_can_refuse(store: Store) -> None:
-    seen: list[Entry] = []
+    seen: list[tuple[int, int]] = []
 
-    def refuse(entries: object) -> None:
-        seen.extend(entries)  # type: ignore[call-overload]
+    def refuse(account: View) -> None:
+        first = account.first()
+        assert first is not None
+        seen.append((first.number, account.totals.debits))
         raise BudgetError("too much")
 
     before = store.head()
     with pytest.raises(BudgetError, match="too much"):
         store.append("debit", "shop", {}, guard=refuse)
-    assert [entry.number for entry in seen] == [2, 5]
+    assert seen == [(2, 2)]
     assert store.head() == before
     assert store.verify() == []
     store.append("debit", "shop", {})  # the lock is free again
 
 
 def test_reuse_comes_before_guard_and_writes_nothing(store: Store) -> None:
-    def refuse(entries: object) -> None:
+    def refuse(account: View) -> None:
         raise BudgetError("used up")
 
     before = store.head()
-    found = store.append("debit", "shop", {}, guard=refuse, reuse=lambda entries: entries[0])
+    found = store.append("debit", "shop", {}, guard=refuse, reuse=View.first)
     assert found.number == 2
     assert store.head() == before
-    added = store.append("debit", "shop", {}, reuse=lambda entries: None)
+    added = store.append("debit", "shop", {}, reuse=lambda account: None)
     assert added.number == 7
+
+
+def test_answers_are_found_by_account_and_question_and_the_newest_counts(store: Store) -> None:
+    for account in ("shop", "genes"):
+        for key in ("a", "b", "a"):
+            store.append("release", account, {"key": key})
+    assert [
+        store.read(account, lambda view: view.kept(key))  # noqa: B023 - called at once
+        and store.read(account, lambda view: view.kept(key)).number  # noqa: B023
+        for account in ("shop", "genes", "friends")
+        for key in ("a", "b", "c")
+    ] == [9, 8, None, 12, 11, None, None, None, None]
+    assert store.verify() == []
+
+
+def test_an_entry_cannot_bring_its_own_totals(store: Store) -> None:
+    with pytest.raises(InputError, match="totals"):
+        store.append("debit", "shop", {"totals": {"epsilon": "0"}})
 
 
 plain = st.recursive(

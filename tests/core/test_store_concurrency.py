@@ -16,20 +16,22 @@ from typing import Any, NoReturn
 import pytest
 
 from tulle.core import store as module
-from tulle.core import store_file
+from tulle.core import store_file, store_place
 from tulle.core.chain import Entry
 from tulle.core.errors import BudgetError, LedgerError
 from tulle.core.store import Store
 from tulle.core.store import verify as verify_file
+from tulle.core.store_file import View
 
 # Newer Pythons warn of every fork in a process with threads; the children here use none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 
 LIMIT = 20
+SOURCES = (module.__file__, store_file.__file__, store_place.__file__)
 
 
-def allow(entries: Sequence[Entry]) -> None:
-    if len(entries) >= LIMIT:
+def allow(account: View) -> None:
+    if account.totals.debits >= LIMIT:
         raise BudgetError("used up")
 
 
@@ -112,7 +114,7 @@ def test_a_fork_waits_for_the_operation_of_another_thread(tmp_path: Path) -> Non
     store = Store(tmp_path / "study.ledger")
     inside = threading.Event()
 
-    def linger(entries: Sequence[Entry]) -> None:
+    def linger(account: View) -> None:
         inside.set()
         time.sleep(0.2)
 
@@ -133,7 +135,7 @@ def test_a_fork_within_a_guard_does_not_write_twice(tmp_path: Path) -> None:
     store = Store(tmp_path / "study.ledger")
     children: list[int] = []
 
-    def split(entries: Sequence[Entry]) -> None:
+    def split(account: View) -> None:
         children.append(os.fork())
 
     try:
@@ -153,7 +155,7 @@ def kill_at(step: int) -> Any:
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left
-        if frame.f_code.co_filename not in (module.__file__, store_file.__file__):
+        if frame.f_code.co_filename not in SOURCES:
             return None
         if event == "line":
             left -= 1
@@ -225,7 +227,7 @@ def test_the_race_catches_a_store_that_checks_outside_the_transaction(
     honest = Store.append
 
     def append(self: Store, kind: str, account: str, body: Any, *, guard: Any) -> Entry:
-        guard(self.entries(account))
+        self.read(account, guard)
         time.sleep(0.05)  # long enough that the others look at the same entries
         return honest(self, kind, account, body)
 

@@ -10,8 +10,11 @@ from typing import Any
 
 from tulle.core.errors import InputError
 
-VERSION = 1
-"""The version of the file format; it also enters every digest."""
+VERSION = 2
+"""The version of the file format. Version 1, of tulle 0.1, has no running totals."""
+
+DIGEST_VERSION = 1
+"""The version of the rule for digests, which enters every digest."""
 
 GENESIS = "genesis"
 """The kind of entry number 0, which begins the chain and belongs to no account."""
@@ -71,7 +74,14 @@ class Problem:
     what: str
 
     def __str__(self) -> str:
-        return self.what if self.number is None else f"entry {self.number}: {self.what}"
+        what = printable(self.what)
+        return what if self.number is None else f"entry {self.number}: {what}"
+
+
+def printable(text: str) -> str:
+    """Return text that every terminal and file can take: damaged bytes become escapes."""
+    escaped = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in escaped)
 
 
 def canonical(body: Mapping[str, Any]) -> str:
@@ -108,7 +118,7 @@ def compute_digest(
 
     JSON quotes every part, so no two different entries have one encoding.
     """
-    parts = ["tulle ledger", VERSION, number, kind, account, time, body, previous]
+    parts = ["tulle ledger", DIGEST_VERSION, number, kind, account, time, body, previous]
     return hashlib.sha256(_JSON.encode(parts).encode("ascii")).hexdigest()
 
 
@@ -122,6 +132,18 @@ def altered(row: tuple[Any, ...]) -> str | None:
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
-    """Return a row of the file as an entry."""
+    """Return a row of the file as an entry.
+
+    Raises:
+        ValueError: when its body is not the JSON of an object.
+    """
     number, kind, account, time, body, previous, digest = row
-    return Entry(number, kind, account, time, json.loads(body), previous, digest)
+    content = json.loads(body)
+    if not isinstance(content, dict):
+        raise ValueError("the body of an entry is not an object")
+    return Entry(number, kind, account, time, content, previous, digest)
+
+
+def answer_name(account: str, key: str) -> str:
+    """Return the name under which the answer to a question, by its key, is looked up."""
+    return hashlib.sha256(_JSON.encode([account, key]).encode("ascii")).hexdigest()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,11 +18,13 @@ from tulle.core import validate
 from tulle.core.chain import Entry, Head, Problem, canonical
 from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError, InputError, LedgerError
-from tulle.core.exact import Number, rational, round_down, text
+from tulle.core.exact import Number, round_down, text
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.release import Release
 from tulle.core.session import Session
 from tulle.core.store import Store
+from tulle.core.store_file import View, unreadable
+from tulle.core.totals import Totals
 from tulle.core.unit import Unit
 
 
@@ -121,18 +124,28 @@ class Ledger:
         terms = Guarantee(known, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
         account = Account(name, dataset.kind, known, terms, dict(dataset.facts(known)))
 
-        def existing(entries: Sequence[Entry]) -> Entry | None:
-            return next((entry for entry in entries if entry.kind == "open"), None)
-
-        entry = self._store.append("open", name, account.to_json(), reuse=existing)
-        booked = Account.from_entry(entry)
+        entry = self._store.append("open", name, account.to_json(), reuse=View.first)
+        with self._reading():
+            booked = Account.from_entry(entry)
         if booked != account:
             raise LedgerError(_differences(booked, account))
         return Session(self, booked, dataset)
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn whatever entries that are no ledger's make Python raise into a LedgerError."""
+        try:
+            yield
+        except (BudgetError, LedgerError):
+            raise
+        except Exception as error:
+            raise unreadable(self.path, error) from error
+
     def accounts(self) -> list[Account]:
-        """Return all accounts."""
-        return [Account.from_entry(entry) for entry in self._store.entries(kinds=("open",))]
+        """Return all accounts, in the order in which they were opened."""
+        with self._reading():
+            firsts = [self._store.read(name, View.first) for name in self._store.accounts()]
+            return [Account.from_entry(entry) for entry in sorted(firsts, key=lambda e: e.number)]
 
     def account(self, name: str) -> Account:
         """Return one account's terms.
@@ -140,31 +153,41 @@ class Ledger:
         Raises:
             LedgerError: when there is none of that name.
         """
-        for entry in self._store.entries(name, kinds=("open",)):
-            return Account.from_entry(entry)
-        raise LedgerError(_no_account(name, self._store.accounts()))
+        return self._look(name)[0]
+
+    def _look(self, name: str) -> tuple[Account, Totals]:
+        """Return an account's terms and totals."""
+        first, totals = self._store.read(name, lambda view: (view.first(), view.totals))
+        if first is None:
+            raise LedgerError(_no_account(name, self._store.accounts()))
+        with self._reading():
+            return Account.from_entry(first), totals
 
     def debits(self, name: str) -> list[Entry]:
         """Return an account's debits, in order."""
-        return self._store.entries(name, kinds=("debit",))
+        found = self._store.entries(name, kinds=("debit",))
+        with self._reading():
+            for entry in found:
+                Guarantee.from_json(entry.body["guarantee"])
+                str(entry.body["question"])
+        return found
 
     def releases(self, name: str) -> list[Release]:
         """Return the answers that were kept for an account, in order."""
         kept = self._store.entries(name, kinds=("release",))
-        return [Release.from_json(entry.body["release"]) for entry in kept]
+        with self._reading():
+            return [Release.from_json(entry.body["release"]) for entry in kept]
 
     def spent(self, name: str) -> Guarantee | None:
         """Return the composed guarantee of everything booked, or None if nothing was."""
-        booked = [Guarantee.from_json(entry.body["guarantee"]) for entry in self.debits(name)]
-        return Guarantee.compose(booked) if booked else None
+        debits = self.debits(name)
+        with self._reading():
+            booked = [Guarantee.from_json(entry.body["guarantee"]) for entry in debits]
+            return Guarantee.compose(booked) if booked else None
 
     def remaining(self, name: str) -> Budget:
         """Return what is left of an account."""
-        entries = self._store.entries(name)
-        opened = next((entry for entry in entries if entry.kind == "open"), None)
-        if opened is None:
-            raise LedgerError(_no_account(name, self._store.accounts()))
-        return _left(Account.from_entry(opened), entries)
+        return _left(*self._look(name))
 
     def book(
         self,
@@ -188,20 +211,20 @@ class Ledger:
             raise InputError("An account holds epsilon and delta; convert rho to those first.")
         identity = canonical(key)
 
-        def kept(entries: Sequence[Entry]) -> Entry | None:
-            answers = (e for e in reversed(entries) if e.kind == "release")
-            return None if again else next((e for e in answers if e.body["key"] == identity), None)
+        def kept(view: View) -> Entry | None:
+            return None if again else view.kept(identity)
 
-        def afford(entries: Sequence[Entry]) -> None:
-            left = _left(account, entries)
+        def afford(view: View) -> None:
+            left = _left(account, view.totals)
             if price.epsilon is None or price.epsilon > left.epsilon or price.delta > left.delta:
                 raise BudgetError(_overspend(question, name, price, left))
 
         body = {"question": question, "key": identity, "guarantee": price.to_json()}
         entry = self._store.append("debit", name, body, guard=afford, reuse=kept)
-        if entry.kind == "release":
-            return entry.body["debit"], Release.from_json(entry.body["release"])
-        return entry.digest, None
+        if entry.kind != "release":
+            return entry.digest, None
+        with self._reading():
+            return str(entry.body["debit"]), Release.from_json(entry.body["release"])
 
     def keep(self, name: str, debit: str, key: Mapping[str, Any], answer: Release) -> None:
         """Store an answer beside its debit, so that asking again is free."""
@@ -210,15 +233,21 @@ class Ledger:
 
     def description(self, release: Release) -> dict[str, Any]:
         """Return the whole question that a release answers, as it was booked."""
-        for entry in self._store.entries(kinds=("release",)):
-            if entry.body["debit"] == release.debit:
-                found: dict[str, Any] = json.loads(entry.body["key"])["query"]
-                return found
+        kept = self._store.entries(kinds=("release",))
+        with self._reading():
+            for entry in kept:
+                if entry.body["debit"] == release.debit:
+                    found: dict[str, Any] = json.loads(entry.body["key"])["query"]
+                    return found
         return {}
 
     def entries(self) -> list[Entry]:
         """Return every entry of the ledger, in order."""
         return self._store.entries()
+
+    def since(self, head: Head) -> list[Entry]:
+        """Return the entries that were booked after this head, in order."""
+        return self._store.since(head)
 
     def head(self) -> Head:
         """Return the ledger's length and last digest: note it elsewhere to detect an old copy."""
@@ -239,10 +268,13 @@ class Ledger:
         problems = self._store.verify(expected_head=head, expected_digests=digests)
         if problems or not published:
             return problems
-        kept = {entry.body["debit"]: entry for entry in self._store.entries(kinds=("release",))}
-        for item in published:
-            entry = kept.get(item.debit)
-            if entry is not None and canonical(entry.body["release"]) != canonical(item.to_json()):
+        entries = self._store.entries(kinds=("release",))
+        with self._reading():
+            kept = {entry.body["debit"]: entry for entry in entries}
+            for item in published:
+                entry = kept.get(str(item.debit))
+                if entry is None or canonical(entry.body["release"]) == canonical(item.to_json()):
+                    continue
                 what = f"keeps another answer to {item.query} than the release shown"
                 problems.append(Problem(entry.number, what))
         return problems
@@ -270,14 +302,9 @@ class Ledger:
         return f"<table><caption>Ledger <b>{name}</b></caption><tr>{head}</tr>{rows}</table>"
 
 
-def _left(account: Account, entries: Sequence[Entry]) -> Budget:
+def _left(account: Account, totals: Totals) -> Budget:
     epsilon = account.terms.epsilon or Fraction(0)
-    delta = account.terms.delta
-    for entry in entries:
-        if entry.kind == "debit":
-            epsilon -= rational(entry.body["guarantee"]["epsilon"])
-            delta -= rational(entry.body["guarantee"]["delta"])
-    return Budget(epsilon, delta)
+    return Budget(epsilon - totals.epsilon, account.terms.delta - totals.delta)
 
 
 def _overspend(question: str, name: str, price: Guarantee, left: Budget) -> str:

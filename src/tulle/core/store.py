@@ -6,8 +6,13 @@ chain has no secret key: who rewrites the whole file can forge it, and who puts 
 has a sound one. Both are found by comparing with what is outside the file: the :class:`Head`
 that the custodian noted, and the digests that published releases carry.
 
-Every read is checked as far as it goes: a budget is never computed from an entry that does not
-match its digest, nor from fewer entries than were booked.
+Every entry states the running totals of its account (:mod:`tulle.core.totals`). What is left of a
+budget is read off the account's last entry, after checking that it matches its digest and that
+index and note agree that it is the last: the work of a debit does not grow with the history.
+
+A debit takes two transactions: one appends it, a second finds it in the file again and notes it on
+a page of its own as confirmed. So a journal that is put to the wrong file shows: either in the
+file's count of transactions, or because the confirmed entry is gone (:mod:`store_place`).
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,21 +30,27 @@ from typing import Any
 from tulle.core import store_file
 from tulle.core.chain import (
     GENESIS,
+    VERSION,
     Entry,
     Head,
     Problem,
     altered,
+    answer_name,
     canonical,
     compute_digest,
     entry_of,
+    printable,
 )
-from tulle.core.errors import InputError, LedgerError
+from tulle.core.errors import InputError, LedgerError, TulleError
+from tulle.core.store_file import View
+from tulle.core.store_place import Place, cannot, obstacle
+from tulle.core.totals import Totals
 
 # One lock for all stores of the process, held during every operation and across every fork.
 # SQLite keeps a table of the locks that this process holds; a child forked in the middle of
 # another thread's operation would inherit that table and believe that it holds them too.
-# For the same reason no code here opens the ledger file by itself once it is in use: closing any
-# descriptor of a file drops all POSIX locks that the process has on it, SQLite's included.
+# Also, closing any descriptor of a file drops all POSIX locks that the process has on it, SQLite's
+# included: the one descriptor of our own (Place) outlives the connection it is used with.
 _LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -73,9 +84,10 @@ class Store:
             with self._alone():
                 store_file.create(self.path)
         if not os.path.isfile(self.path):
-            raise store_file.cannot(self.path, store_file.obstacle(self.path), "Check the path.")
+            raise cannot(self.path, obstacle(self.path), "Check the path.")
         with self._transaction("BEGIN") as connection:
-            self.identity: str = json.loads(store_file.read_row(connection, 0)[4])["id"]
+            store_file.check_tally(self.path, connection)
+            self.identity = str(json.loads(store_file.read_row(connection, 0)[4])["id"])
 
     def append(
         self,
@@ -83,15 +95,15 @@ class Store:
         account: str,
         body: Mapping[str, Any],
         *,
-        guard: Callable[[Sequence[Entry]], None] | None = None,
-        reuse: Callable[[Sequence[Entry]], Entry | None] | None = None,
+        guard: Callable[[View], None] | None = None,
+        reuse: Callable[[View], Entry | None] | None = None,
     ) -> Entry:
-        """Append one entry and return it when it is on the disk.
+        """Append one entry and return it when it is on the disk; a debit also when confirmed.
 
-        Both callables see all entries of the account, and no other writer can come in between.
-        First ``reuse`` may return an existing entry, which is returned and nothing is written:
-        an answer that is already there costs nothing, even when the budget is used up. Then
-        ``guard`` may raise, and nothing is written. Neither may write to the store.
+        Both callables see the account, and no other writer can come in between. First ``reuse``
+        may return an existing entry, which is returned and nothing is written: an answer that is
+        already there costs nothing, even when the budget is used up. Then ``guard`` may raise,
+        and nothing is written. Neither may write to the store.
 
         Raises:
             InputError: when the body is not plain JSON or a name is not printable text.
@@ -100,40 +112,98 @@ class Store:
         for name in (kind, account):
             if not isinstance(name, str) or not name or not name.isprintable() or kind == GENESIS:
                 raise InputError(f"{name!r} cannot name an account or a kind of entry.")
-        text = canonical(body)
+        if "totals" in body:
+            raise InputError("The totals of an entry are computed; leave them out of its body.")
         process = os.getpid()
         with self._transaction("BEGIN IMMEDIATE") as connection:
-            if guard is not None or reuse is not None:
-                entries = store_file.read_account(self.path, connection, account)
-                found = reuse(entries) if reuse is not None else None
-                if found is not None:
-                    return found
-                if guard is not None:
-                    guard(entries)
-                if os.getpid() != process:
-                    raise store_file.cannot(
+            view = View(self.path, connection, account)
+            found = reuse(view) if reuse is not None else None
+            if found is not None:
+                return found
+            if guard is not None:
+                guard(view)
+            if os.getpid() != process:
+                raise cannot(
+                    self.path, "the process was forked within an operation", "Do not fork there."
+                )
+            if store_file.pragma(connection, "user_version") != VERSION:
+                self._upgrade(connection)
+                view = View(self.path, connection, account)
+            row = _write(connection, kind, account, body, view.totals)
+            self._commit(connection, Head(row[0], row[6]))
+        if kind == "debit":
+            self._confirm(Head(row[0], row[6]))
+        return entry_of(row)
+
+    def _commit(self, connection: sqlite3.Connection, grown: Head) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            connection.close()
+            raise self._uncommitted(error, grown) from error
+        self._seen = grown
+
+    def _confirm(self, booked: Head) -> None:
+        """Find the entry in the file again, and note it as confirmed; only then may noise follow.
+
+        Raises:
+            LedgerError: when that fails; the entry stays booked if it is there.
+        """
+        try:
+            with self._transaction("BEGIN IMMEDIATE") as connection:
+                row = store_file.read_row(connection, booked.count)
+                if row is None or row[6] != booked.digest:
+                    raise store_file.unsound(
                         self.path,
-                        "the process was forked within an operation",
-                        "Do not fork there.",
+                        Problem(booked.count, "was written over by another program just now"),
                     )
-            head = store_file.read_head(connection)
-            now = datetime.now(UTC).isoformat(timespec="microseconds")
-            content = (head.count + 1, kind, account, now, text, head.digest)
-            grown = Head(head.count + 1, compute_digest(*content))
-            connection.execute(store_file.INSERT, (*content, grown.digest))
-            connection.execute("UPDATE head SET count = ?, digest = ?", (grown.count, grown.digest))
-            connection.execute(
-                "INSERT INTO accounts VALUES (?, 1, ?) ON CONFLICT (account)"
-                " DO UPDATE SET count = count + 1, digest = excluded.digest",
-                (account, grown.digest),
-            )
-            try:
+                connection.execute(
+                    "UPDATE witness SET (count, digest) = (SELECT count, digest FROM head)"
+                )
                 connection.execute("COMMIT")
-            except sqlite3.Error as error:
-                connection.close()
-                raise self._uncommitted(error, grown) from error
-            self._seen = grown
-            return entry_of((*content, grown.digest))
+        except LedgerError as error:
+            reason = str(error).replace(" Nothing was spent.", "")
+            raise LedgerError(
+                f"Entry {booked.count} was booked and could not be confirmed. Nothing was drawn "
+                f"or released for it; the entry stays booked. {reason}"
+            ) from error
+
+    def _upgrade(self, connection: sqlite3.Connection) -> None:
+        """Turn a file of version 1 into one of this version: carry all balances forward."""
+        if problems := list(_walk(connection, None, set())):
+            raise store_file.unsound(self.path, problems[0])
+        names = [name for (name,) in connection.execute("SELECT account FROM accounts").fetchall()]
+        balances = {name: View(self.path, connection, name).totals for name in sorted(names)}
+        for statement in store_file.ADDED:
+            connection.execute(statement)
+        connection.execute("INSERT INTO witness SELECT 1, count, digest FROM head")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        for entry in map(entry_of, connection.execute(_ALL).fetchall()):
+            name = _answer(entry.kind, entry.account, entry.body)
+            _note_answer(connection, entry.number, name)
+        for name, totals in balances.items():
+            _write(connection, "balance", name, {}, totals)
+
+    def read(self, account: str, look: Callable[[View], Any]) -> Any:
+        """Return what ``look`` finds in an account, in one transaction.
+
+        Raises:
+            LedgerError: when what it reads was changed or is missing.
+        """
+        with self._transaction("BEGIN") as connection:
+            return look(View(self.path, connection, account))
+
+    def since(self, head: Head) -> list[Entry]:
+        """Return the entries that came after a head of this ledger, in order."""
+        with self._transaction("BEGIN") as connection:
+            later = connection.execute(
+                f"SELECT {store_file.COLUMNS} FROM entries WHERE number > ? ORDER BY number",
+                (head.count,),
+            ).fetchall()
+            for row in later:
+                if fault := altered(row):
+                    raise store_file.unsound(self.path, Problem(row[0], fault))
+            return [entry_of(row) for row in later]
 
     def entries(
         self, account: str | None = None, kinds: Iterable[str] | None = None
@@ -149,10 +219,7 @@ class Store:
             else:
                 if problems := list(_walk(connection, None, set())):
                     raise store_file.unsound(self.path, problems[0])
-                rows = connection.execute(
-                    f"SELECT {store_file.COLUMNS} FROM entries WHERE number > 0 ORDER BY number"
-                )
-                found = [entry_of(row) for row in rows]
+                found = [entry_of(row) for row in connection.execute(_ALL)]
         wanted = None if kinds is None else frozenset(kinds)
         return [entry for entry in found if wanted is None or entry.kind in wanted]
 
@@ -160,7 +227,7 @@ class Store:
         """Return the names of all accounts that have entries, sorted."""
         with self._transaction("BEGIN") as connection:
             rows = connection.execute("SELECT account FROM accounts").fetchall()
-        return sorted(row[0] for row in rows)
+            return sorted(row[0] for row in rows)
 
     def head(self) -> Head:
         """Return the head: noted outside the file, it reveals an old copy put back."""
@@ -186,7 +253,7 @@ class Store:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         if not _LOCK.acquire(timeout=self.timeout):
-            raise store_file.cannot(self.path, "another thread holds it", "Wait and ask again.")
+            raise cannot(self.path, "another thread holds it", "Wait and ask again.")
         try:
             yield
         finally:
@@ -194,23 +261,34 @@ class Store:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """Open, begin, do the cheap checks; leave without a commit and nothing has happened."""
+        """Open, begin, do the cheap checks; leave without a commit and nothing has happened.
+
+        Whatever a damaged file makes SQLite or Python raise becomes a LedgerError here.
+        """
         with self._alone():
             try:
-                with closing(store_file.connect(self.path, self.timeout)) as connection:
-                    connection.execute(begin)
-                    head = store_file.check(self.path, connection)
-                    self._check_seen(connection, head)
-                    yield connection
+                with Place(self.path) as place:
+                    place.check()
+                    with closing(store_file.connect(self.path, self.timeout)) as connection:
+                        connection.execute(begin)
+                        head = store_file.check(self.path, connection)
+                        place.check_names()
+                        place.check_lock(writing=begin != "BEGIN")
+                        self._check_seen(connection, head)
+                        yield connection
+            except TulleError:
+                raise
             except sqlite3.Error as error:
                 raise store_file.explained(self.path, error, self.timeout) from error
+            except Exception as error:
+                raise store_file.unreadable(self.path, error) from error
 
     def _check_seen(self, connection: sqlite3.Connection, head: Head) -> None:
         """Refuse a file that no longer contains what this object has seen in it."""
         if self._seen is not None:
             row = store_file.read_row(connection, self._seen.count)
             if row is None or row[6] != self._seen.digest:
-                raise store_file.cannot(
+                raise cannot(
                     self.path,
                     "it was replaced by an older copy or another ledger while it was in use",
                     "Put the newest copy back.",
@@ -231,10 +309,50 @@ class Store:
         if row is None or row[6] != grown.digest:
             return explained
         return LedgerError(
-            f"The ledger {self.path} booked entry {grown.count} but the disk did not confirm it "
-            f"({error}). Nothing was drawn or released for it; the entry stays booked. Check the "
-            "disk before asking again."
+            printable(
+                f"The ledger {self.path} booked entry {grown.count} but the disk did not confirm "
+                f"it ({error}). Nothing was drawn or released for it; the entry stays booked. "
+                "Check the disk before asking again."
+            )
         )
+
+
+_ALL = f"SELECT {store_file.COLUMNS} FROM entries WHERE number > 0 ORDER BY number"
+
+
+def _write(
+    connection: sqlite3.Connection,
+    kind: str,
+    account: str,
+    body: Mapping[str, Any],
+    before: Totals,
+) -> tuple[Any, ...]:
+    """Write one entry with its totals, and what notes it; return its row."""
+    head = store_file.read_head(connection)
+    totals = before.after(kind, body)
+    text = canonical({**body, "totals": totals.to_json()})
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    content = (head.count + 1, kind, account, now, text, head.digest)
+    row = (*content, compute_digest(*content))
+    connection.execute(store_file.INSERT, row)
+    connection.execute("UPDATE head SET count = ?, digest = ?", (row[0], row[6]))
+    connection.execute(
+        "INSERT INTO accounts VALUES (?, 1, ?) ON CONFLICT (account)"
+        " DO UPDATE SET count = count + 1, digest = excluded.digest",
+        (account, row[6]),
+    )
+    _note_answer(connection, row[0], _answer(kind, account, body))
+    return row
+
+
+def _note_answer(connection: sqlite3.Connection, number: int, name: str | None) -> None:
+    if name is not None:
+        connection.execute("INSERT INTO answers VALUES (?, ?)", (name, number))
+
+
+def _answer(kind: str, account: str, body: Mapping[str, Any]) -> str | None:
+    """Return the name by which an entry is looked up as a kept answer, if it is one."""
+    return answer_name(account, body["key"]) if kind == "release" and "key" in body else None
 
 
 def verify(
@@ -250,23 +368,85 @@ def verify(
     """
     path = Path(os.path.realpath(path))
     problems: list[Problem] = []
-    try:
-        with _LOCK, closing(store_file.connect(path, timeout)) as connection:
-            connection.execute("BEGIN")
-            store_file.check_mark(path, connection)
-            if store_file.has_strange_tables(connection):
-                problems.append(Problem(None, "its tables or triggers are not those of a ledger"))
-            problems.extend(_walk(connection, expected_head, set(expected_digests)))
-            for (line,) in connection.execute("PRAGMA integrity_check(20)"):
-                if line != "ok":
-                    problems.append(Problem(None, f"the file is damaged: {line}"))
-    except sqlite3.Error as error:
-        if store_file.primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN):
-            raise store_file.explained(path, error, timeout) from error
-        problems.append(Problem(None, f"the file is damaged: {error}"))
-    except LedgerError as error:
-        problems.append(Problem(None, str(error)))
+    with _LOCK, Place(path) as place:
+        try:
+            place.check()
+            with closing(store_file.connect(path, timeout)) as connection:
+                connection.execute("BEGIN")
+                store_file.check_mark(path, connection)
+                if store_file.has_strange_tables(connection):
+                    what = "its tables or triggers are not those of a ledger"
+                    problems.append(Problem(None, what))
+                problems.extend(_walk(connection, expected_head, set(expected_digests)))
+                place.check_lock(writing=False)
+                for (line,) in connection.execute("PRAGMA integrity_check(20)"):
+                    if line != "ok":
+                        problems.append(Problem(None, f"the file is damaged: {line}"))
+        except sqlite3.Error as error:
+            if store_file.primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN):
+                raise store_file.explained(path, error, timeout) from error
+            problems.append(Problem(None, f"the file is damaged: {error}"))
+        except LedgerError as error:
+            problems.append(Problem(None, str(error)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the file is damaged
+            problems.append(Problem(None, f"the file is damaged ({type(error).__name__})"))
     return problems
+
+
+class _Audit:
+    """Adds up the accounts and answers of a chain, entry by entry, for comparison."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._version = store_file.pragma(connection, "user_version")
+        self._totals: dict[Any, Totals] = {}
+        self._last: dict[Any, Any] = {}
+        self._answers = 0
+        self._stated = False
+        self.whole = True
+        """Whether all entries could be added up; after a break in the chain nothing adds up."""
+
+    def problem(self, row: tuple[Any, ...]) -> str | None:
+        """Add an entry that matches its digest; say what is wrong with what it states."""
+        number, kind, account, _, _, _, digest = row
+        try:
+            body = entry_of(row).body
+            totals = self._totals.get(account, Totals()).after(kind, body)
+            name = _answer(kind, account, body)
+        except Exception as error:  # noqa: BLE001 - content of any kind that is no entry's
+            return f"cannot be read ({type(error).__name__})"
+        self._totals[account], self._last[account] = totals, digest
+        # Entries of version 1 state no totals; no such entry follows one that does.
+        self._stated |= "totals" in body
+        if self._stated and body.get("totals") != totals.to_json():
+            return "states other totals than the entries up to it add up to"
+        if name is not None and self._version > 1:
+            self._answers += 1
+            found = self._connection.execute(
+                "SELECT 1 FROM answers WHERE key = ? AND number = ?", (name, number)
+            )
+            if found.fetchone() is None:
+                return "is a kept answer that is not noted as one"
+        return None
+
+    def problems(self) -> Iterator[Problem]:
+        """Compare with what the file notes about the accounts and answers."""
+        noted = {
+            account: (count, digest)
+            for account, count, digest in self._connection.execute("SELECT * FROM accounts")
+        }
+        for account in sorted(self._totals.keys() | noted.keys(), key=repr):
+            counted = self._totals.get(account)
+            expected = None if counted is None else (counted.entries, self._last[account])
+            if expected != noted.get(account):
+                what = f"account {account!r} has other entries than are noted for it"
+                yield Problem(None, what)
+        if self._version > 1:
+            (count,) = self._connection.execute("SELECT count(*) FROM answers").fetchone()
+            if count != self._answers:
+                yield Problem(None, "answers are noted that are none")
+            if fault := store_file.taken_back(self._connection):
+                yield Problem(None, fault)
 
 
 def _walk(
@@ -274,7 +454,7 @@ def _walk(
 ) -> Iterator[Problem]:
     """Follow the whole chain and yield every break in it."""
     previous, number = "", 0
-    tallies: dict[Any, tuple[int, Any]] = {}
+    audit = _Audit(connection)
     with closing(
         connection.execute(f"SELECT {store_file.COLUMNS} FROM entries ORDER BY number")
     ) as rows:
@@ -282,17 +462,20 @@ def _walk(
             if row[0] != number:
                 yield Problem(number, f"missing; the next one present is {row[0]}")
                 number, previous = row[0], row[5]
+                audit.whole = False
             if fault := altered(row):
                 yield Problem(number, fault)
+                audit.whole = False
             elif row[5] != previous:
                 yield Problem(number, "does not follow from the entry before it")
+                audit.whole = False
+            elif number and audit.whole and (fault := audit.problem(row)):
+                yield Problem(number, fault)
             if expected_head is not None and number == expected_head.count:
                 if row[6] != expected_head.digest:
                     yield Problem(number, "is not the entry whose digest was noted outside")
                 expected_head = None
-            if number:
-                tallies[row[2]] = (tallies.get(row[2], (0, ""))[0] + 1, row[6])
-            elif row[1] != GENESIS:
+            if not number and row[1] != GENESIS:
                 yield Problem(0, "is not the beginning of a ledger")
             expected.discard(row[6])
             previous = row[6]
@@ -304,13 +487,8 @@ def _walk(
         if heads and heads[0][0] == number - 1:
             what = f"the head names another entry {number - 1} as the last"
         yield Problem(number, what)
-    noted_tallies = {
-        account: (count, digest)
-        for account, count, digest in connection.execute("SELECT * FROM accounts").fetchall()
-    }
-    for account in sorted(tallies.keys() | noted_tallies.keys(), key=repr):
-        if tallies.get(account) != noted_tallies.get(account):
-            yield Problem(None, f"account {account!r} has other entries than are noted for it")
+    if audit.whole:
+        yield from audit.problems()
     if expected_head is not None:
         yield Problem(
             expected_head.count,

@@ -17,18 +17,22 @@ from tulle.core.chain import (
     Head,
     Problem,
     altered,
+    answer_name,
     canonical,
     compute_digest,
     entry_of,
+    printable,
 )
 from tulle.core.errors import LedgerError
+from tulle.core.store_place import DRAFT_SUFFIX, cannot, draft_prefix, obstacle
+from tulle.core.totals import Totals
 
 APPLICATION = 0x74756C6C
 """The mark ("tull") in the file's header that tells a ledger from other SQLite files."""
 
 COLUMNS = "number, kind, account, time, body, previous, digest"
 INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-SCHEMA = (
+FIRST_SCHEMA = (
     # Types are checked here because SQLite would store text in an integer column and back.
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, account TEXT NOT NULL,"
     " time TEXT NOT NULL, body TEXT NOT NULL, previous TEXT NOT NULL, digest TEXT NOT NULL,"
@@ -49,6 +53,20 @@ SCHEMA = (
     " WHEN NEW.number IS NOT (SELECT coalesce(max(number) + 1, 0) FROM entries)"
     " BEGIN SELECT RAISE(ABORT, 'ledger entries can only be appended'); END",
 )
+"""The tables of version 1."""
+
+ADDED = (
+    # Where the kept answer to a question is, by the digest of account and question.
+    "CREATE TABLE answers (key TEXT NOT NULL, number INTEGER NOT NULL,"
+    " PRIMARY KEY (key, number)) WITHOUT ROWID",
+    # The last entry that was confirmed in a transaction of its own. The table has a page of its
+    # own: a journal that takes back entries cannot take back the confirmation as well.
+    "CREATE TABLE witness (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL,"
+    " digest TEXT NOT NULL)",
+)
+"""What version 2 has in addition."""
+
+SCHEMA = FIRST_SCHEMA + ADDED
 
 
 def connect(path: Path, timeout: float) -> sqlite3.Connection:
@@ -64,7 +82,12 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
         # A rollback journal keeps the ledger one file that can be copied when no one writes. A
         # commit happens when the journal is deleted; EXTRA also syncs the folder after that. With
         # FULL a power loss could bring the journal back and take back a debit whose noise is out.
-        connection.execute("PRAGMA journal_mode = DELETE")
+        if pragma(connection, "journal_mode = DELETE") != "delete":
+            raise cannot(
+                path,
+                "another program keeps it in another journal mode",
+                "End the other program, then ask again.",
+            )
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache
     except BaseException:
@@ -84,7 +107,7 @@ def create(path: Path) -> None:
     be deleted. Of two processes that create at once, one's link fails and it uses the other's; a
     rename would replace the other's.
     """
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.draft")
+    draft = path.with_name(f"{draft_prefix(path)}{uuid.uuid4().hex}{DRAFT_SUFFIX}")
     journal = path.with_name(f"{path.name}-journal")
     if os.path.exists(journal) and not os.path.exists(path):
         raise cannot(
@@ -103,7 +126,7 @@ def create(path: Path) -> None:
             except FileExistsError:
                 return
         finally:
-            draft.unlink()
+            draft.unlink(missing_ok=True)  # who opens the ledger meanwhile removes it too
         _sync_folder(path.parent)
     except OSError as error:
         reason = f"it cannot be created ({error.strerror})"
@@ -126,6 +149,7 @@ def _fill(connection: sqlite3.Connection) -> None:
     digest = compute_digest(*row)
     connection.execute(INSERT, (*row, digest))
     connection.execute("INSERT INTO head VALUES (1, 0, ?)", (digest,))
+    connection.execute("INSERT INTO witness VALUES (1, 0, ?)", (digest,))
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
@@ -157,19 +181,20 @@ def read_head(connection: sqlite3.Connection) -> Head:
     return Head(*connection.execute("SELECT count, digest FROM head").fetchall()[0])
 
 
-def check_mark(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse a file of another program or of another version."""
+def check_mark(path: Path, connection: sqlite3.Connection) -> int:
+    """Return the version of the format; refuse a file of another program or a newer version."""
     if pragma(connection, "application_id") != APPLICATION:
         raise cannot(
             path, "it is not a ledger of tulle", "Give the path of a ledger, or of a new file."
         )
     version = pragma(connection, "user_version")
-    if version != VERSION:
+    if version not in (1, VERSION):
         raise cannot(
             path,
             f"its format has version {version}, and this tulle reads version {VERSION}",
             "Use the tulle that wrote it, or a newer one.",
         )
+    return int(version)
 
 
 def has_strange_tables(connection: sqlite3.Connection) -> bool:
@@ -177,25 +202,25 @@ def has_strange_tables(connection: sqlite3.Connection) -> bool:
     statements = connection.execute(
         "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^'"
     ).fetchall()
+    known = FIRST_SCHEMA if pragma(connection, "user_version") == 1 else SCHEMA
     # The log never frees a page. A free list, or room for one, can only come from damage, and
     # SQLite would write the next entry over live pages.
     return bool(
-        sorted(str(sql) for (sql,) in statements) != sorted(SCHEMA)
+        sorted(str(sql) for (sql,) in statements) != sorted(known)
         or pragma(connection, "freelist_count")
         or pragma(connection, "auto_vacuum")
     )
 
 
 def check(path: Path, connection: sqlite3.Connection) -> Head:
-    """Do the cheap checks: format, first and last entry against the head, number of entries."""
-    check_mark(path, connection)
+    """Do the checks that do not grow with the history: format, first and last entry, witness."""
+    version = check_mark(path, connection)
     if has_strange_tables(connection):
         what = "its tables or triggers are not those of a ledger"
         raise unsound(path, Problem(None, what))
     heads = connection.execute("SELECT count, digest FROM head").fetchall()
     last = connection.execute(f"SELECT {COLUMNS} FROM entries ORDER BY number DESC LIMIT 1")
     ends = last.fetchall()
-    (tally,) = connection.execute("SELECT coalesce(sum(count), 0) FROM accounts").fetchone()
     genesis = read_row(connection, 0)
     if len(heads) != 1 or not ends or heads[0] != (ends[0][0], ends[0][6]):
         raise unsound(path, Problem(None, "its last entry is not the one that its head names"))
@@ -203,9 +228,30 @@ def check(path: Path, connection: sqlite3.Connection) -> Head:
         raise unsound(path, Problem(ends[0][0], fault))
     if genesis is None or genesis[1] != GENESIS or altered(genesis):
         raise unsound(path, Problem(0, "is missing or was changed"))
-    if tally != heads[0][0]:
-        raise unsound(path, Problem(None, "its accounts do not add up to its entries"))
+    if version > 1 and (fault := taken_back(connection)):
+        raise unsound(path, Problem(None, fault))
     return Head(*heads[0])
+
+
+def taken_back(connection: sqlite3.Connection) -> str | None:
+    """Say that the last confirmed entry is not there any more, or None."""
+    noted = connection.execute("SELECT count, digest FROM witness").fetchall()
+    if len(noted) == 1:
+        ((count, digest),) = noted
+        found = connection.execute("SELECT digest FROM entries WHERE number = ?", (count,))
+        if found.fetchall() == [(digest,)]:
+            return None
+    return (
+        "the last entry that was confirmed is missing: a journal that does not belong to the "
+        "file as it was took it back"
+    )
+
+
+def check_tally(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a file whose accounts do not add up to its entries."""
+    (tally,) = connection.execute("SELECT coalesce(sum(count), 0) FROM accounts").fetchone()
+    if tally != read_head(connection).count:
+        raise unsound(path, Problem(None, "its accounts do not add up to its entries"))
 
 
 def read_account(path: Path, connection: sqlite3.Connection, account: str) -> list[Entry]:
@@ -221,32 +267,99 @@ def read_account(path: Path, connection: sqlite3.Connection, account: str) -> li
         if fault := altered(row):
             raise unsound(path, Problem(row[0], fault))
     if noted != ([(len({row[0] for row in rows}), rows[-1][6])] if rows else []):
-        what = f"account {account!r} has other entries than are noted for it"
-        raise unsound(path, Problem(None, what))
+        raise unsound(path, _other_entries(account))
     return [entry_of(row) for row in rows]
 
 
-def cannot(path: Path, reason: str, remedy: str) -> LedgerError:
-    """Return the error for a file that cannot be used, with what to do."""
-    return LedgerError(f"The ledger {path} cannot be used: {reason}. Nothing was spent. {remedy}")
+def _other_entries(account: Any) -> Problem:
+    return Problem(None, f"account {account!r} has other entries than are noted for it")
+
+
+class View:
+    """One account within a transaction; what it reads does not grow with the history.
+
+    In a file of version 1, which has no totals, it reads the whole account.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, account: str) -> None:
+        self._path, self._connection, self._account = path, connection, account
+        self._whole: list[Entry] | None = None
+        if pragma(connection, "user_version") == 1:
+            self._whole = read_account(path, connection, account)
+            self.totals = Totals()
+            for entry in self._whole:
+                self.totals = self.totals.after(entry.kind, entry.body)
+        else:
+            self.totals = self._last_totals()
+        if not self.totals.entries:
+            # An account that lost its note would look like a new one.
+            check_tally(path, connection)
+
+    def _last_totals(self) -> Totals:
+        """Return the totals that the last entry states, if index, note and entry agree on it."""
+        last = self._one("ORDER BY number DESC")
+        noted = self._connection.execute(
+            "SELECT count, digest FROM accounts WHERE account = ?", (self._account,)
+        ).fetchall()
+        if last is None and not noted:
+            return Totals()
+        if last is not None:
+            totals = Totals.from_json(last.body["totals"])
+            if noted == [(totals.entries, last.digest)]:
+                return totals
+        raise unsound(self._path, _other_entries(self._account))
+
+    def _one(self, order: str) -> Entry | None:
+        rows = self._connection.execute(
+            f"SELECT {COLUMNS} FROM entries INDEXED BY entries_account"
+            f" WHERE account = ? AND number > 0 {order} LIMIT 1",
+            (self._account,),
+        ).fetchall()
+        return self._checked(rows[0]) if rows else None
+
+    def _checked(self, row: tuple[Any, ...]) -> Entry:
+        if fault := altered(row):
+            raise unsound(self._path, Problem(row[0], fault))
+        return entry_of(row)
+
+    def first(self) -> Entry | None:
+        """Return the account's first entry, which opened it."""
+        return self._one("ORDER BY number")
+
+    def kept(self, key: str) -> Entry | None:
+        """Return the newest kept answer to the question of this key, if there is one."""
+        if self._whole is not None:
+            answers = (e for e in reversed(self._whole) if e.kind == "release")
+            return next((e for e in answers if e.body["key"] == key), None)
+        numbers = self._connection.execute(
+            "SELECT number FROM answers WHERE key = ? ORDER BY number DESC LIMIT 1",
+            (answer_name(self._account, key),),
+        ).fetchall()
+        if not numbers:
+            return None
+        row = read_row(self._connection, numbers[0][0])
+        entry = None if row is None else self._checked(row)
+        if entry is None or (entry.kind, entry.account) != ("release", self._account):
+            raise unsound(self._path, Problem(numbers[0][0], "is not the answer it is noted as"))
+        if entry.body["key"] != key:
+            raise unsound(self._path, Problem(entry.number, "is the answer to another question"))
+        return entry
 
 
 def unsound(path: Path, problem: Problem) -> LedgerError:
     """Return the error for a file that fails its checks."""
     return LedgerError(
-        f"The ledger {path} fails its checks: {problem}. Nothing was spent. Do not go on with it: "
-        "put back the newest sound copy, and compare it with the releases that are out."
+        printable(
+            f"The ledger {path} fails its checks: {problem}. Nothing was spent. Do not go on with "
+            "it: put back the newest sound copy, and compare it with the releases that are out."
+        )
     )
 
 
-def obstacle(path: Path) -> str:
-    """Say in words why a path is no ledger file."""
-    # Functions of os.path: methods of Path raise when a folder may not be entered.
-    if os.path.isdir(path):
-        return "it is a folder"
-    if os.path.exists(path):
-        return "it is not a regular file"
-    return "it does not exist" if os.path.isdir(path.parent) else "its folder does not exist"
+def unreadable(path: Path, error: Exception) -> LedgerError:
+    """Return the error for content that cannot be read as that of a ledger."""
+    what = f"its content cannot be read ({type(error).__name__})"
+    return unsound(path, Problem(None, what))
 
 
 def primary_code(error: sqlite3.Error) -> int:
