@@ -25,7 +25,7 @@ import pytest
 from ledger_toy import Jar, Marbles, Shaker
 
 import tulle.core
-from tulle.core import registry
+from tulle.core import registry, totals
 from tulle.core import session as session_module
 from tulle.core.chain import canonical
 from tulle.core.errors import BudgetError
@@ -89,6 +89,8 @@ class Watched(Source):
 
 def live(path: Path, pipe: int) -> None:
     """Do what a user does: open, ask, ask the same again, ask until all is spent."""
+    totals.rational.cache_clear()  # which lines are run must not depend on what ran before
+    totals.text.cache_clear()
     study = Ledger(path).open("jar", Jar(), unit="participant", epsilon=TOTAL)
     for colour in ASKS:
         answer = study.ask(Marbles(colour), epsilon=PRICE, source=Watched(pipe, colour))

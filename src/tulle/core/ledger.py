@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -124,7 +124,9 @@ class Ledger:
         terms = Guarantee(known, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
         account = Account(name, dataset.kind, known, terms, dict(dataset.facts(known)))
 
-        entry = self._store.append("open", name, account.to_json(), reuse=View.first)
+        entry = self._store.read(name, View.first)
+        if entry is None:
+            entry = self._store.append("open", name, account.to_json(), reuse=View.first)
         with self._reading():
             booked = Account.from_entry(entry)
         if booked != account:
@@ -153,15 +155,15 @@ class Ledger:
         Raises:
             LedgerError: when there is none of that name.
         """
-        return self._look(name)[0]
+        return self._look(name, lambda view: None)[0]
 
-    def _look(self, name: str) -> tuple[Account, Totals]:
-        """Return an account's terms and totals."""
-        first, totals = self._store.read(name, lambda view: (view.first(), view.totals))
+    def _look(self, name: str, also: Callable[[View], Any]) -> tuple[Account, Any]:
+        """Return an account's terms and what else is to be read of it, as they are at once."""
+        first, more = self._store.read(name, lambda view: (view.first(), also(view)))
         if first is None:
             raise LedgerError(_no_account(name, self._store.accounts()))
         with self._reading():
-            return Account.from_entry(first), totals
+            return Account.from_entry(first), more
 
     def debits(self, name: str) -> list[Entry]:
         """Return an account's debits, in order."""
@@ -187,7 +189,7 @@ class Ledger:
 
     def remaining(self, name: str) -> Budget:
         """Return what is left of an account."""
-        return _left(*self._look(name))
+        return _left(*self._look(name, lambda view: view.totals))
 
     def book(
         self,
@@ -206,7 +208,6 @@ class Ledger:
         Raises:
             BudgetError: when the price exceeds what is left.
         """
-        account = self.account(name)
         if price.epsilon is None:
             raise InputError("An account holds epsilon and delta; convert rho to those first.")
         identity = canonical(key)
@@ -214,13 +215,15 @@ class Ledger:
         def kept(view: View) -> Entry | None:
             return None if again else view.kept(identity)
 
+        account, found = self._look(name, kept)
+
         def afford(view: View) -> None:
             left = _left(account, view.totals)
             if price.epsilon is None or price.epsilon > left.epsilon or price.delta > left.delta:
                 raise BudgetError(_overspend(question, name, price, left))
 
         body = {"question": question, "key": identity, "guarantee": price.to_json()}
-        entry = self._store.append("debit", name, body, guard=afford, reuse=kept)
+        entry = found or self._store.append("debit", name, body, guard=afford, reuse=kept)
         if entry.kind != "release":
             return entry.digest, None
         with self._reading():

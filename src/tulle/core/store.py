@@ -271,9 +271,16 @@ class Store:
                     place.check()
                     with closing(store_file.connect(self.path, self.timeout)) as connection:
                         connection.execute(begin)
-                        head = store_file.check(self.path, connection)
+                        # The first read takes the lock under which the size holds.
+                        store_file.check_mark(self.path, connection)
+                        head = store_file.check(self.path, connection, place.size())
+                        writing = begin != "BEGIN"
+                        if writing:
+                            # Of a file that may only be read, SQLite says so at the first change;
+                            # until then it has no lock to be asked for.
+                            connection.execute("UPDATE head SET count = count WHERE 0")
                         place.check_names()
-                        place.check_lock(writing=begin != "BEGIN")
+                        place.check_lock(writing=writing)
                         self._check_seen(connection, head)
                         yield connection
             except TulleError:
@@ -374,6 +381,8 @@ def verify(
             with closing(store_file.connect(path, timeout)) as connection:
                 connection.execute("BEGIN")
                 store_file.check_mark(path, connection)
+                if fault := store_file.wrong_size(connection, place.size()):
+                    problems.append(Problem(None, fault))
                 if store_file.has_strange_tables(connection):
                     what = "its tables or triggers are not those of a ledger"
                     problems.append(Problem(None, what))

@@ -212,9 +212,19 @@ def has_strange_tables(connection: sqlite3.Connection) -> bool:
     )
 
 
-def check(path: Path, connection: sqlite3.Connection) -> Head:
-    """Do the checks that do not grow with the history: format, first and last entry, witness."""
+def wrong_size(connection: sqlite3.Connection, size: int) -> str | None:
+    """Say that a file has another size than its pages make, or None."""
+    # Else a lost page would be noticed by whoever reads it, or never when it is written anew.
+    if size == pragma(connection, "page_count") * pragma(connection, "page_size"):
+        return None
+    return "the file is shorter or longer than its pages"
+
+
+def check(path: Path, connection: sqlite3.Connection, size: int) -> Head:
+    """Do the checks that do not grow with the history: size, format, ends, witness."""
     version = check_mark(path, connection)
+    if fault := wrong_size(connection, size):
+        raise unsound(path, Problem(None, fault))
     if has_strange_tables(connection):
         what = "its tables or triggers are not those of a ledger"
         raise unsound(path, Problem(None, what))

@@ -103,6 +103,10 @@ class Place:
     ) -> None:
         os.close(self._descriptor)
 
+    def size(self) -> int:
+        """Return how many bytes the file has; it does not change under a lock."""
+        return os.fstat(self._descriptor).st_size
+
     def check(self) -> None:
         """Check the names and the journal, before SQLite may follow that journal."""
         self.check_names()
