@@ -96,9 +96,10 @@ def answer(
     else:
         with showing_progress("asking"):
             book, session = purse.open(dataset, asking)
-            before = {entry.digest for entry in book.debits(session.name)}
+            before = book.head()
             release = asking.ask(session, again=again)
-        left, kept = session.remaining, release.debit in before
+            booked = {entry.digest for entry in book.since(before)}
+        left, kept = session.remaining, release.debit not in booked
     if after is not None:
         release = after(release)
     failure = _save(release, out)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tulle.cli.grouping import spread
-from tulle.core.errors import BudgetError, LedgerError, TulleError
+from tulle.core.errors import BudgetError, InterruptedAnswer, LedgerError, TulleError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +29,9 @@ BUDGET_REFUSED = 3
 LEDGER_PROBLEM = 4
 UNEXPECTED = 70
 """What a program ends with, by custom, when the fault is its own."""
+
+INTERRUPTED = 130
+"""What a program ends with, by custom, when it was interrupted from the keyboard."""
 
 EXIT_CODES = """Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 refused by the \
 budget, 4 a ledger problem, 70 a fault of tulle."""
@@ -106,6 +109,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             plain(**given)
         except TulleError as error:
             raise typer.Exit(_failed(type(error).__name__, str(error), error, as_json)) from None
+        except InterruptedAnswer as error:
+            raise typer.Exit(_failed("interrupted", str(error), error, as_json)) from None
         except BrokenPipeError:
             raise  # the reader of a pipe went away: typer ends quietly
         except OSError as error:
@@ -123,11 +128,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _failed(kind: str, message: str, error: Exception, as_json: bool) -> int:
+def _failed(kind: str, message: str, error: BaseException, as_json: bool) -> int:
     if as_json:
         print_json({"error": {"kind": kind, "message": in_options(message)}})
     else:
         _say("error:", "red", message)
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
     if isinstance(error, BudgetError):
         return BUDGET_REFUSED
     if isinstance(error, LedgerError):

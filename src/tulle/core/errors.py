@@ -51,6 +51,16 @@ class MissingExtraError(TulleError, ImportError):
         self.name = library
 
 
+class InterruptedAnswer(KeyboardInterrupt):
+    """An answer was interrupted after it was paid for: the message says what was booked."""
+
+    def __init__(self, account: str, question: str, price: str, left: str) -> None:
+        super().__init__(
+            f"Interrupted after {question} was paid for: {price} is booked on account {account!r} "
+            f"and stays spent, and no answer was kept. {left} is left. Asking again costs again."
+        )
+
+
 class UnkeptAnswerWarning(UserWarning):
     """An answer was paid for and drawn, but the ledger could not store it: save it yourself."""
 

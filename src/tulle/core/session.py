@@ -13,7 +13,13 @@ from tulle.core import registry
 from tulle.core.arithmetic import estimate
 from tulle.core.chain import canonical
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError, QueryError, TulleError, UnkeptAnswerWarning
+from tulle.core.errors import (
+    InputError,
+    InterruptedAnswer,
+    QueryError,
+    TulleError,
+    UnkeptAnswerWarning,
+)
 from tulle.core.exact import Number
 from tulle.core.mechanism import Outcome
 from tulle.core.plan import Plan, make_plan
@@ -172,6 +178,8 @@ class Session:
             BudgetError: when the account does not hold enough; nothing is spent.
             LedgerError: when the ledger cannot be used; nothing is spent.
 
+            InterruptedAnswer: a KeyboardInterrupt after the price was booked; it says so.
+
         Warns:
             UnkeptAnswerWarning: when the answer was paid for but could not be stored.
         """
@@ -182,13 +190,25 @@ class Session:
         debit, stored = self._ledger.book(self.name, str(query), key, plan.guarantee, again=again)
         if stored is not None:
             return stored
-        answer = _draw(plan, self._dataset, source, debit=debit)
         try:
-            self._ledger.keep(self.name, debit, key, answer)
-        except TulleError as error:
-            # The price is paid and the answer drawn: losing it as well would help nobody.
-            warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
+            answer = _draw(plan, self._dataset, source, debit=debit)
+            try:
+                self._ledger.keep(self.name, debit, key, answer)
+            except TulleError as error:
+                # The price is paid and the answer drawn: losing it as well would help nobody.
+                warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
+        except KeyboardInterrupt:
+            raise self._interrupted(query, plan) from None
         return answer
+
+    def _interrupted(self, query: Query, plan: Plan) -> KeyboardInterrupt:
+        """Say what an interrupted answer leaves behind in the ledger."""
+        try:
+            left = str(self.remaining)
+        except TulleError:
+            left = "what the ledger shows"
+        price = str(plan.guarantee).rpartition(", per ")[0] or str(plan.guarantee)
+        return InterruptedAnswer(self.name, str(query), price, left)
 
     def report(self, path: str | Path | None = None, *, questions: Iterable[Query] = ()) -> str:
         """Return the custodian's own page: each kept answer beside its truth. Not private.
