@@ -14,6 +14,7 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.exponent import exp_bounds
 from tulle.noise.shape import Array, Size, by_value, is_array, shape_of
 from tulle.noise.source import resolve
@@ -48,6 +49,7 @@ def bernoulli(
     exact = validate.non_negative(p=p)
     if exact > 1:
         raise InputError(f"p must be at most 1; got {p!r}.")
+    report("coin", p=exact)
     source = resolve(source)
     if size is None:
         return Bits(source).fraction(exact.numerator, exact.denominator)
@@ -107,6 +109,7 @@ def bernoulli_exp(
     denominator = validate.whole(denominator=denominator, at_least=1)
     if denominator > 2**63:
         raise InputError("denominator must be at most 2**63.")
+    report("exponential coin", x=x, denominator=denominator)
     source = resolve(source)
     if is_array(x):
         entries = np.asarray(x)

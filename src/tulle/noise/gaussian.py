@@ -16,6 +16,7 @@ from tulle.core.source import Source
 from tulle.noise import opendp_backend
 from tulle.noise.bernoulli import exponential_coins
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.laplace import laplace_from_bits
 from tulle.noise.laws import FoldedGaussian
 from tulle.noise.shape import Array, Size, fill
@@ -77,6 +78,7 @@ def discrete_gaussian(
         exact = validate.positive(sigma=sigma) ** 2
     else:
         exact = validate.positive(variance=variance)
+    report("gaussian", variance=exact)
     if opendp_backend.active():
         return opendp_backend.gaussian(exact, size, source)
     source = resolve(source)

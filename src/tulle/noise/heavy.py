@@ -13,6 +13,7 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number, round_up, widen_up
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.shape import Array, Size, shape_of
 from tulle.noise.source import resolve
 
@@ -58,6 +59,7 @@ def heavy_tailed(
     """
     exact = validate.positive(scale=scale)
     _check_power(power)
+    report("heavy", scale=exact, power=power)
     bits = Bits(resolve(source))
     if size is None:
         return _draw(exact, power, bits)

@@ -11,6 +11,7 @@ from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise import opendp_backend
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.shape import Array, Size, by_value, fill, is_array
 from tulle.noise.source import resolve
 from tulle.noise.tables import check_scale, geometric_table, laplace_table
@@ -54,6 +55,7 @@ def discrete_laplace(
             scale, "scale", size, lambda s, n: discrete_laplace(scale=s, size=n, source=source)
         )
     exact = validate.positive(scale=scale)
+    report("laplace", scale=exact)
     if opendp_backend.active():
         return opendp_backend.laplace(exact, size, source)
     source = resolve(source)
@@ -102,6 +104,7 @@ def rounded_laplace(
         0
     """
     double = 2 * validate.positive(scale=scale)
+    report("rounded laplace", scale=double / 2)
     source = resolve(source)
 
     def one(bits: Bits) -> int:

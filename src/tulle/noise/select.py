@@ -16,6 +16,7 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number, rational
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.exponent import exp_bounds
 from tulle.noise.shape import Array, Size, shape_of
 from tulle.noise.source import resolve
@@ -69,7 +70,9 @@ def exponential(
 
     Reference: McSherry, Talwar, *Mechanism design via differential privacy*, FOCS 2007.
     """
-    return choose_log_weights(_losses(scores, epsilon, sensitivity), size=size, source=source)
+    losses = _losses(scores, epsilon, sensitivity)
+    report("exponential", epsilon=epsilon, sensitivity=sensitivity)
+    return _choose(Choice(losses, None), size, source)
 
 
 def permute_and_flip(
@@ -98,6 +101,7 @@ def permute_and_flip(
     Reference: McKenna, Sheldon, *Permute-and-Flip*, NeurIPS 2020.
     """
     losses = _losses(scores, epsilon, sensitivity)
+    report("permute and flip", epsilon=epsilon, sensitivity=sensitivity)
     bits = Bits(resolve(source))
     waiting = list(range(len(losses)))
     while True:
@@ -148,7 +152,13 @@ def choose_log_weights(
         >>> choose_log_weights([0, 0], multiplicities=[0, 10**100])
         1
     """
-    choice = Choice(_exact_values(exponents, "exponents"), _whole_numbers(multiplicities))
+    counts = _whole_numbers(multiplicities)
+    choice = Choice(_exact_values(exponents, "exponents"), counts)
+    report("choice", exponents=exponents, multiplicities=counts)
+    return _choose(choice, size, source)
+
+
+def _choose(choice: Choice, size: Size | None, source: Source | None) -> int | Array:
     bits = Bits(resolve(source))
     if size is None:
         return choice.draw(bits)

@@ -11,6 +11,7 @@ from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.shape import Array, Size, shape_of
 from tulle.noise.source import resolve
 
@@ -36,6 +37,7 @@ def uniform_below(
         (0, True)
     """
     bound = validate.whole(bound=bound, at_least=1)
+    report("uniform", bound=bound)
     source = resolve(source)
     if size is None:
         return Bits(source).below(bound)
@@ -71,6 +73,7 @@ def permutation(count: int, source: Source | None = None) -> Array:
         [0, 1, 2, 3]
     """
     count = validate.whole(count=count, at_least=0)
+    report("permutation", count=count)
     source = resolve(source)
     while True:
         keys = np.frombuffer(source.read(8 * count), dtype="<u8")

@@ -16,6 +16,7 @@ from tulle.core import validate
 from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.exponent import exp_bounds
 from tulle.noise.laws import Law
 from tulle.noise.source import resolve
@@ -50,6 +51,7 @@ def response_bits(epsilon: Number, count: int, source: Source | None = None) -> 
     """
     exact = validate.positive(epsilon=epsilon)
     count = validate.whole(count=count, at_least=0)
+    report("response", epsilon=exact)
     source = resolve(source)
     out = np.empty(count, dtype=np.uint8)
     for start in range(0, count, _CHUNK):
@@ -133,6 +135,7 @@ def exchangeable_bits(law: Counts, lines: int, source: Source | None = None) -> 
         >>> exchangeable_bits(TwoLevel(Fraction(1000), 8, 0), 2).sum(axis=1).tolist()
         [0, 0]
     """
+    report("pattern", law=law)
     source = resolve(source)
     return uniform_subsets(draw_law(law, lines, source), law.length, source)
 

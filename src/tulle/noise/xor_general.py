@@ -18,6 +18,7 @@ import numpy as np
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.exponent import exp_bounds
 from tulle.noise.source import resolve
 from tulle.noise.uniform import uniform_below
@@ -172,6 +173,7 @@ class Couplings:
             ...     Fraction(1000), 1).tolist()
             [[0, 0]]
         """
+        report("pattern", law=self, scale=scale)
         source = resolve(source)
         if self.method(scale) == "enumeration":
             places = draw_listed(self, scale, blocks, source)
