@@ -2,14 +2,14 @@
 
 A run is watched (:mod:`tulle.noise.charge`): each draw has to be charged for, each charge becomes
 an event with the parameters that the sampler was really called with, and the events of the run
-must compose to no more than the guarantee says. Which branch a run takes depends on the data and on the
-noise, so many datasets are run, extreme ones among them, at several budgets.
+must compose to no more than the guarantee says. Which branch a run takes depends on the data and on
+the noise, so many datasets are run, extreme ones among them, at several budgets.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -84,34 +84,55 @@ def cost_of(mechanism: Mechanism, case: Case) -> Cost:
     return Cost(tuple(events), epsilon, delta, guarantee)
 
 
-def check_cost(mechanism: Mechanism, cases: Sequence[Case]) -> list[Finding]:
+@dataclass(frozen=True)
+class Watched:
+    """One run that was watched: what it cost, or why that cannot be said."""
+
+    case: Case
+    cost: Cost | None
+    fault: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether every draw was accounted for, and the guarantee covers all of them."""
+        return self.cost is not None and self.cost.kept
+
+
+def watch_runs(mechanism: Mechanism, cases: Iterable[Case]) -> list[Watched]:
+    """Run each case once, and say what it cost."""
+    found = []
+    for case in cases:
+        try:
+            found.append(Watched(case, cost_of(mechanism, case)))
+        except CostError as error:
+            found.append(Watched(case, None, str(error)))
+    return found
+
+
+def check_cost(mechanism: Mechanism, cases: Iterable[Case]) -> list[Finding]:
     """Return, for each question, the most that a run of a mechanism spent."""
-    return merge([_finding(mechanism, case) for case in cases])
+    return merge([_finding(mechanism, run) for run in watch_runs(mechanism, cases)])
 
 
-def _finding(mechanism: Mechanism, case: Case) -> Finding:
-    asked = f"{case.terms.query} per {case.terms.unit.name}"
-    budget = f"epsilon = {display(case.terms.epsilon)}"
-    try:
-        found = cost_of(mechanism, case)
-    except CostError as error:
-        return Finding(mechanism.name, asked, "cost", 1, math.inf, False, str(error), budget)
+def _finding(mechanism: Mechanism, run: Watched) -> Finding:
+    terms = run.case.terms
+    share = math.inf if run.cost is None else run.cost.share
     return Finding(
         mechanism.name,
-        asked,
+        f"{terms.query} per {terms.unit.name}",
         "cost",
         1,
-        found.share,
-        found.kept,
-        f"{found.share:.6f} of the price in {len(found.events)} charges",
-        budget,
+        share,
+        run.good,
+        run.fault or f"{share:.6f} of the price",
+        f"epsilon = {display(terms.epsilon)}",
     )
 
 
-def unspent(mechanism: Mechanism, cases: Sequence[Case]) -> float:
+def unspent(runs: Iterable[Watched]) -> float:
     """Return the largest part of epsilon that a run left unspent, of those that drew anything."""
-    costs = [cost_of(mechanism, case) for case in cases]
-    return max((1 - cost.share for cost in costs if cost.events), default=0.0)
+    costs = [run.cost for run in runs if run.cost is not None and run.cost.events]
+    return max((1 - cost.share for cost in costs), default=0.0)
 
 
 def cases_of(mechanism: Mechanism, size: int = 3) -> Iterator[Case]:

@@ -71,7 +71,7 @@ class Exponential(TopMechanism):
         chosen = []
         for _ in range(count):
             counts = [len(group) for group in left]
-            with charge(ChoiceCharge(settings["sensitivity"], levels.tolist())):
+            with charge(ChoiceCharge(settings["sensitivity"], levels.tolist(), scale)):
                 level = choose_log_weights(exponents, multiplicities=counts, source=source)
                 place = uniform_below(counts[level], source=source)
             chosen.append(left[level].pop(place))

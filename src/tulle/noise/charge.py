@@ -317,12 +317,14 @@ class ExponentialCharge(Charge):
 class ChoiceCharge(Charge):
     """A choice with weights exp(score/scale) on scores that one unit moves by so much each.
 
-    ``scores`` belong to the options of the sampler, in order; the scale is found from the
-    exponents that it was given. Which of equal options is taken is drawn evenly.
+    ``scores`` belong to the options of the sampler, in order. Where there are two or more, the
+    scale is found from the exponents that it was given; where all are equal, the stated one is
+    all there is. Which of equal options is taken is drawn evenly.
     """
 
     sensitivity: Number
     scores: Sequence[int]
+    scale: Fraction
     kinds: ClassVar[tuple[str, ...]] = ("choice", "uniform")
 
     def event(self, draws: Sequence[Draw]) -> Event:
@@ -333,7 +335,7 @@ class ChoiceCharge(Charge):
             abs(rational(after) - rational(before)) / abs(high - low)
             for (low, before), (high, after) in pairwise(pairs)
         ]
-        return BoundedRange(2 * rational(self.sensitivity) * max(slopes, default=Fraction(0)))
+        return BoundedRange(2 * rational(self.sensitivity) * max([*slopes, 1 / self.scale]))
 
 
 @dataclass(frozen=True)
