@@ -96,12 +96,18 @@ def discrete_gaussian(
 
 
 def gaussian_from_bits(variance: Fraction, bits: Bits) -> int:
-    """Draw one discrete Gaussian by rejection from a discrete Laplace (algorithm 3)."""
+    """Draw one discrete Gaussian by rejection from a discrete Laplace (algorithm 3).
+
+    How often it is drawn again says nothing about what is accepted: each try is independent.
+    """
     scale = isqrt(int(variance)) + 1
+    numerator, denominator = variance.numerator, variance.denominator
+    below = 2 * numerator * denominator * scale**2
     while True:
         candidate = laplace_from_bits(Fraction(scale), bits)
-        x = _exponent(candidate, scale, variance)
-        if bits.exponential(x.numerator, x.denominator):
+        # The exponent below, over one denominator: reducing it would take time by its value.
+        distance = abs(candidate) * denominator * scale - numerator
+        if bits.exponential(distance**2, below):
             return candidate
 
 

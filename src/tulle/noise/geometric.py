@@ -37,7 +37,7 @@ def geometric(
     source = resolve(source)
 
     def one(bits: Bits) -> int:
-        return bits.geometric(exact.numerator, exact.denominator)
+        return bits.geometric(exact)
 
     if size is None:
         return one(Bits(source))

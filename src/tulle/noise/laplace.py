@@ -71,10 +71,13 @@ def discrete_laplace(
 
 
 def laplace_from_bits(scale: Fraction, bits: Bits) -> int:
-    """Draw one discrete Laplace: a sign and a magnitude, again while they spell minus zero."""
+    """Draw one discrete Laplace: a sign and a magnitude, again while they spell minus zero.
+
+    How often it is drawn again says nothing about what is accepted: each try is independent.
+    """
     while True:
         negative = bits.bit()
-        magnitude = bits.geometric(scale.numerator, scale.denominator)
+        magnitude = bits.geometric(scale)
         if not negative:
             return magnitude
         if magnitude:
@@ -109,7 +112,7 @@ def rounded_laplace(
 
     def one(bits: Bits) -> int:
         negative = bits.bit()
-        magnitude = bits.geometric(double.numerator, double.denominator)
+        magnitude = bits.geometric(double)
         return ((~magnitude if negative else magnitude) + 1) // 2
 
     if size is None:
