@@ -14,11 +14,11 @@ from scipy.optimize import linprog
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise import SeededSource
+from tulle.noise.exponent import logistic_floor
 from tulle.noise.xor import (
     draw_law,
     exchangeable_bits,
     flip_probability,
-    logistic_floor,
     response_bits,
     uniform_subsets,
 )

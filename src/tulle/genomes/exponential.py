@@ -16,6 +16,7 @@ from tulle.core.source import Source
 from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism
 from tulle.noise import choose_log_weights, uniform_below
+from tulle.noise.charge import ChoiceCharge, charge
 
 
 @registry.register("mechanism", "genotypes", "exponential")
@@ -69,10 +70,11 @@ class Exponential(TopMechanism):
         exponents = [(int(levels[-1]) - int(level)) / scale for level in levels]
         chosen = []
         for _ in range(count):
-            level = choose_log_weights(
-                exponents, multiplicities=[len(group) for group in left], source=source
-            )
-            chosen.append(left[level].pop(uniform_below(len(left[level]), source=source)))
+            counts = [len(group) for group in left]
+            with charge(ChoiceCharge(settings["sensitivity"], levels.tolist(), scale)):
+                level = choose_log_weights(exponents, multiplicities=counts, source=source)
+                place = uniform_below(counts[level], source=source)
+            chosen.append(left[level].pop(place))
         return np.array(chosen, dtype=np.int64)
 
 

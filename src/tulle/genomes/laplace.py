@@ -20,6 +20,7 @@ from tulle.genomes.data import Genotypes
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery, groups_of
 from tulle.genomes.scores import COUNT_SENSITIVITY, Wholes, chi_square_sensitivity
 from tulle.noise import Lattice, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 FINENESS = Fraction(1, 256)
 """Step of the lattice as a share of the sensitivity of one entry."""
@@ -110,10 +111,14 @@ class Laplace(Mechanism):
         assert isinstance(dataset, Genotypes)
         assert isinstance(terms.query, SnpQuery)
         centre = self.centre(terms, settings, dataset)
-        noisy = centre + discrete_laplace(
-            scale=rational(settings["scale"]), size=centre.shape, source=source
-        )
         names = [dataset.snps[place] for place in terms.query.chosen(len(dataset.snps))]
+        # Snapping a real number to the lattice adds up to a step; counts are whole already.
+        moved = rational(settings["sensitivity"]) / rational(settings["step"])
+        moved += "range" in settings
+        with charge(LaplaceCharge(moved * len(names))):
+            noisy = centre + discrete_laplace(
+                scale=rational(settings["scale"]), size=centre.shape, source=source
+            )
         details = {"snps": names}
         if "range" not in settings:
             return Outcome(noisy, _law(settings), details)

@@ -14,6 +14,7 @@ from tulle.core.unit import Unit
 from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import discrete_laplace
+from tulle.noise.charge import NoisyMaxCharge, charge
 
 
 @registry.register("mechanism", "genotypes", "laplace_top")
@@ -54,5 +55,6 @@ class LaplaceTop(TopMechanism):
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None
     ) -> Wholes:
         scale = rational(settings["selection_scale"])
-        noise = discrete_laplace(scale=scale, size=len(scores), source=source)
+        with charge(NoisyMaxCharge(settings["sensitivity"], count)):
+            noise = discrete_laplace(scale=scale, size=len(scores), source=source)
         return largest(scores + noise, count)

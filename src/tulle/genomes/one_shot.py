@@ -12,6 +12,7 @@ from tulle.core.source import Source
 from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import geometric
+from tulle.noise.charge import NoisyMaxCharge, charge
 
 
 @registry.register("mechanism", "genotypes", "one_shot")
@@ -55,4 +56,6 @@ class OneShot(TopMechanism):
         self, scores: Wholes, count: int, settings: Parameters, source: Source | None
     ) -> Wholes:
         scale = rational(settings["selection_scale"])
-        return largest(scores + geometric(scale=scale, size=len(scores), source=source), count)
+        with charge(NoisyMaxCharge(settings["sensitivity"], count)):
+            noise = geometric(scale=scale, size=len(scores), source=source)
+        return largest(scores + noise, count)

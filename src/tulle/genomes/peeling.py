@@ -14,6 +14,7 @@ from tulle.core.source import Source
 from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism
 from tulle.noise import geometric
+from tulle.noise.charge import NoisyMaxCharge, charge
 
 
 @registry.register("mechanism", "genotypes", "peeling")
@@ -59,7 +60,8 @@ class Peeling(TopMechanism):
         left = np.arange(len(scores))
         chosen = []
         for _ in range(count):
-            noise = geometric(scale=scale, size=len(left), source=source)
+            with charge(NoisyMaxCharge(settings["sensitivity"], 1)):
+                noise = geometric(scale=scale, size=len(left), source=source)
             best = int(np.argmax(scores[left] + noise))
             chosen.append(int(left[best]))
             left = np.delete(left, best)

@@ -29,6 +29,7 @@ from tulle.genomes.scores import (
     true_differences,
 )
 from tulle.noise import Lattice, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 SCORE_SHARE = Fraction(1, 2)
 """Part of epsilon that buys the scores of the chosen SNPs, where they are asked for."""
@@ -126,9 +127,10 @@ class TopMechanism(Mechanism):
             "snps": [dataset.snps[place] for place in places],
         }
         if "score_scale" in settings:
-            noise = discrete_laplace(
-                scale=rational(settings["score_scale"]), size=len(places), source=source
-            )
+            with charge(LaplaceCharge(len(places) * int(settings["sensitivity"]))):
+                noise = discrete_laplace(
+                    scale=rational(settings["score_scale"]), size=len(places), source=source
+                )
             lattice = Lattice(rational(settings["step"]))
             noisy = np.asarray(lattice.value(scores[places] + noise))
             value["scores"] = np.maximum(noisy, 0.0).tolist()

@@ -29,6 +29,7 @@ from tulle.graphs.statistics import Clustering
 from tulle.graphs.statistics_counts import TrianglesPerNode, TriplesPerNode
 from tulle.graphs.statistics_profiles import CLOSING_GROWTH
 from tulle.noise import discrete_laplace
+from tulle.noise.charge import BoundCharge, LaplaceCharge, charge
 
 Counts = npt.NDArray[np.int64]
 
@@ -208,7 +209,8 @@ class Bounded(Mechanism):
         bound = draw_bound(query, dataset, settings, source)
         law = law_of(query, settings, bound)
         exact = whole_numbers(query, dataset, settings)
-        noisy = exact + discrete_laplace(scale=law.scale(), size=exact.shape, source=source)
+        with charge(LaplaceCharge(reach_of(query, bound, settings))):
+            noisy = exact + discrete_laplace(scale=law.scale(), size=exact.shape, source=source)
         if _is_share(query):
             return Outcome(np.clip(noisy / law.units, 0.0, 1.0), law, {"range": [0, 1]})
         most = TrianglesPerNode().maximum(int(settings["nodes"]))
@@ -222,7 +224,8 @@ def _is_share(query: Query) -> bool:
 def draw_bound(query: Query, graph: Graph, settings: Parameters, source: Source | None) -> int:
     """Return a private number that is below the graph's spread with probability delta only."""
     rate = rational(settings["epsilon_bound"])
-    noise = discrete_laplace(scale=1 / rate, source=source)
+    with charge(BoundCharge(int(settings["shift"]))):
+        noise = discrete_laplace(scale=1 / rate, source=source)
     drawn = spread_of(query, graph) + noise + int(settings["shift"])
     return min(max(drawn, 1), largest_spread(query, int(settings["nodes"])))
 

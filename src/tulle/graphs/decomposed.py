@@ -23,6 +23,7 @@ from tulle.graphs.bounded import (
     draw_bound,
     largest_spread,
     law_of,
+    reach_of,
     usable_units,
 )
 from tulle.graphs.data import Graph
@@ -32,6 +33,7 @@ from tulle.graphs.settings import node_count
 from tulle.graphs.statistics import AverageClustering, Clustering
 from tulle.graphs.statistics_counts import TrianglesPerNode, TriplesPerNode
 from tulle.noise import SeededSource, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -166,7 +168,8 @@ class Decomposed(Mechanism):
         assert isinstance(dataset, Graph)
         exact = degrees(dataset).astype(np.int64)
         scale = rational(settings["scale"])
-        noisy = exact + discrete_laplace(scale=scale, size=exact.shape, source=source)
+        with charge(LaplaceCharge(settings["sensitivity"])):
+            noisy = exact + discrete_laplace(scale=scale, size=exact.shape, source=source)
         most = TriplesPerNode().maximum(int(settings["nodes"]))
         if not _needs_triangles(terms.query):
             return Outcome(combine_triples(noisy, settings), _law(settings), {"range": [0, most]})
@@ -175,7 +178,8 @@ class Decomposed(Mechanism):
         if rational(settings["epsilon_bound"]) > 0:
             bound = draw_bound(TrianglesPerNode(), dataset, settings, source)
         law = law_of(TrianglesPerNode(), settings, bound)
-        corners = corners + discrete_laplace(scale=law.scale(), size=exact.shape, source=source)
+        with charge(LaplaceCharge(reach_of(TrianglesPerNode(), bound, settings))):
+            corners = corners + discrete_laplace(scale=law.scale(), size=exact.shape, source=source)
         average = replace(terms, query=AverageClustering())
         mean = float(Direct().run(average, settings["average"], dataset, source).value)
         value = combine_clustering(noisy, corners, law.noise().variance(), mean, settings)

@@ -23,6 +23,7 @@ from tulle.graphs.sensitivity import Profile
 from tulle.graphs.settings import SpreadBudget, node_count
 from tulle.graphs.statistics import Statistic
 from tulle.graphs.statistics_profiles import most, position, profile
+from tulle.noise.charge import LadderCharge, charge
 
 UNITS = 2**40
 """How many steps one is divided into, unless the user says otherwise."""
@@ -163,7 +164,8 @@ class Direct(Mechanism):
         units = int(settings["units"])
         found, level = measure_widths(query, dataset, settings)
         largest = most(query, units)
-        noise = draw_ladder(found, largest, rational(settings["decay"]), source)
+        with charge(LadderCharge(rational(settings["smoothing"]))):
+            noise = draw_ladder(found, largest, rational(settings["decay"]), source)
         low, high = query.limits()
         value = min(max((position(query, dataset, units) + noise) / units, low), high)
         private = SpreadBudget.from_settings(settings).draw(level, source)

@@ -19,6 +19,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.queries import DegreeDistribution, Degrees
 from tulle.graphs.settings import graph_query, node_count
 from tulle.noise import SeededSource, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 Counts = npt.NDArray[np.int64]
 
@@ -82,9 +83,10 @@ class Isotonic(Mechanism):
         query = graph_query(terms)
         nodes = int(settings["nodes"])
         sequence = sorted_sequence(query, dataset)
-        noise = discrete_laplace(
-            scale=rational(settings["scale"]), size=sequence.shape, source=source
-        )
+        with charge(LaplaceCharge(settings["sensitivity"])):
+            noise = discrete_laplace(
+                scale=rational(settings["scale"]), size=sequence.shape, source=source
+            )
         most = nodes - 1 if isinstance(query, Degrees) else nodes
         smoothed = np.clip(decreasing(sequence + noise), 0, most)
         if isinstance(query, Degrees):

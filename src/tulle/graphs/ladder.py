@@ -38,6 +38,7 @@ from tulle.graphs.settings import (
     public_length,
 )
 from tulle.noise import choose_log_weights, geometric, uniform_below
+from tulle.noise.charge import LadderCharge, charge
 
 SMOOTHING_SHARE = Fraction(1, 8)
 """Part of epsilon that :class:`Steep` spends on the widths, unless the user says otherwise."""
@@ -85,7 +86,8 @@ class _Ladder(Mechanism):
         nodes = int(settings["nodes"])
         widths = ladder_widths(query, dataset, settings)
         decay = rational(settings["decay"])
-        noise = draw_ladder(widths.profile, cap(query, nodes), decay, source)
+        with charge(LadderCharge(rational(settings["smoothing"]))):
+            noise = draw_ladder(widths.profile, cap(query, nodes), decay, source)
         most = query.maximum(nodes)
         value = min(max(query.truth(dataset) + noise, 0), most)
         private = SpreadBudget.from_settings(settings).draw(widths.spread, source)

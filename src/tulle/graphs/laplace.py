@@ -19,6 +19,7 @@ from tulle.graphs.queries import GraphQuery
 from tulle.graphs.settings import graph_query, node_count
 from tulle.graphs.subgraph_queries import PatternQuery
 from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 
 @registry.register("mechanism", "graph", "laplace")
@@ -82,9 +83,12 @@ class Laplace(Mechanism):
         most = query.maximum(int(settings["nodes"]))
         law = _law(query, settings)
         if query.shape == "vector":
-            noisy = truth + discrete_laplace(scale=scale, size=truth.shape, source=source)
+            with charge(LaplaceCharge(settings["sensitivity"])):
+                noisy = truth + discrete_laplace(scale=scale, size=truth.shape, source=source)
             return Outcome(np.clip(noisy, 0, most), law, {"range": [0, most]})
-        value = min(max(truth + discrete_laplace(scale=scale, source=source), 0), most)
+        with charge(LaplaceCharge(settings["sensitivity"])):
+            noisy = truth + discrete_laplace(scale=scale, source=source)
+        value = min(max(noisy, 0), most)
         return Outcome(value, law, {"range": [0, most]})
 
 

@@ -21,6 +21,7 @@ from tulle.graphs.compiled import compiled
 from tulle.graphs.data import Graph
 from tulle.graphs.queries import DegreeDistribution
 from tulle.noise import SeededSource, discrete_laplace, exponential
+from tulle.noise.charge import ExponentialCharge, LaplaceCharge, charge
 
 Counts = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
@@ -163,13 +164,14 @@ class Projection(Mechanism):
         bounds = candidates(int(settings["largest"]))
         kept = [projected_degrees(dataset, bound) for bound in bounds]
         scores = standing([int(row.sum()) for row in kept], bounds, settings)
-        place = exponential(
-            scores, epsilon=rational(settings["epsilon_bound"]), sensitivity=1, source=source
-        )
+        rate = rational(settings["epsilon_bound"])
+        with charge(ExponentialCharge(1)):
+            place = exponential(scores, epsilon=rate, sensitivity=1, source=source)
         bound = bounds[place]
         exact = at_most(kept[place], bound)
         scale = (bound + 1) / rational(settings["epsilon_answer"])
-        noisy = exact + discrete_laplace(scale=scale, size=exact.shape, source=source)
+        with charge(LaplaceCharge(bound + 1)):
+            noisy = exact + discrete_laplace(scale=scale, size=exact.shape, source=source)
         return Outcome(finish_counts(noisy, int(settings["largest"])), None, {"bound": bound})
 
 

@@ -21,6 +21,7 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.settings import node_count
+from tulle.noise.charge import ResponseCharge, charge, disjoint, part
 from tulle.noise.xor import flip_probability, response_bits
 from tulle.noise.xor_estimate import FlipLaw
 
@@ -202,10 +203,14 @@ class Response(Mechanism):
         packed = np.empty(-(-count // 8), dtype=np.uint8)
         # Piece by piece, so that only one byte for every eight pairs is held at a time.
         cuts = np.searchsorted(present, np.arange(0, count + _CHUNK, _CHUNK))
-        for piece, start in enumerate(range(0, count, _CHUNK)):
-            bits = response_bits(terms.epsilon, min(_CHUNK, count - start), source)
-            bits[present[cuts[piece] : cuts[piece + 1]] - start] ^= 1
-            packed[start // 8 : start // 8 + -(-len(bits) // 8)] = np.packbits(bits)
+        with disjoint():
+            for piece, start in enumerate(range(0, count, _CHUNK)):
+                size = min(_CHUNK, count - start)
+                # The pieces hold separate pairs, so that they cost no more than one of them.
+                with part(str(piece)), charge(ResponseCharge()):
+                    bits = response_bits(terms.epsilon, size, source)
+                bits[present[cuts[piece] : cuts[piece + 1]] - start] ^= 1
+                packed[start // 8 : start // 8 + -(-len(bits) // 8)] = np.packbits(bits)
         return Outcome(Topology(nodes, packed), None)
 
 

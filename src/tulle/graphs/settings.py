@@ -16,6 +16,7 @@ from tulle.core.source import Source
 from tulle.graphs.queries import GraphQuery
 from tulle.graphs.sensitivity import cap, largest_spread
 from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 SPREAD_SHARE = Fraction(1, 10)
 """Part of epsilon that buys the interval, unless the user says otherwise."""
@@ -76,7 +77,8 @@ class SpreadBudget:
         if self.spread == 0:
             return None
         scale = 1 / self.spread
-        return spread + discrete_laplace(scale=scale, source=source), scale
+        with charge(LaplaceCharge(1)):
+            return spread + discrete_laplace(scale=scale, source=source), scale
 
 
 def public_length(query: GraphQuery, nodes: int, decay: Fraction) -> int:

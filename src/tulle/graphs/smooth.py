@@ -35,6 +35,7 @@ from tulle.graphs.settings import (
     public_length,
 )
 from tulle.noise import heavy_tailed, heavy_tailed_quantile, rounded_laplace
+from tulle.noise.charge import Charge, HeavyCharge, SmoothCharge, charge
 
 _ROUNDING = Fraction(1, 10**12)
 """Part of beta that pays for rounding the smooth bound up; see :func:`smooth_bound`."""
@@ -122,6 +123,10 @@ class _Smooth(Mechanism):
     def noise(self, scale: Fraction, source: Source | None) -> int:
         """Draw the noise of that scale, rounded to a whole number."""
 
+    @abstractmethod
+    def charge(self, terms: Terms, settings: Parameters, bound: Fraction) -> Charge:
+        """Return what noise on this smooth bound is charged for."""
+
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)
         budget = SpreadBudget.of(terms.epsilon, options)
@@ -151,7 +156,8 @@ class _Smooth(Mechanism):
         nodes = int(settings["nodes"])
         measured = measure(query, dataset, int(settings["length"]))
         bound = smooth_bound(measured.profile, cap(query, nodes), rational(settings["beta"]))
-        noise = self.noise(bound / rational(settings["alpha"]), source)
+        with charge(self.charge(terms, settings, bound)):
+            noise = self.noise(bound / rational(settings["alpha"]), source)
         most = query.maximum(nodes)
         value = min(max(query.truth(dataset) + noise, 0), most)
         private = SpreadBudget.from_settings(settings).draw(measured.spread, source)
@@ -217,6 +223,9 @@ class Smooth(_Smooth):
         """Draw continuous Laplace noise, rounded exactly to the nearest whole number."""
         return rounded_laplace(scale=scale, source=source)
 
+    def charge(self, terms: Terms, settings: Parameters, bound: Fraction) -> Charge:
+        return SmoothCharge(bound, rational(settings["beta"]), terms.delta)
+
 
 @registry.register("mechanism", "graph", "smooth_pure")
 class SmoothPure(_Smooth):
@@ -256,6 +265,9 @@ class SmoothPure(_Smooth):
     def noise(self, scale: Fraction, source: Source | None) -> int:
         """Draw heavy-tailed noise, rounded exactly to the nearest whole number."""
         return heavy_tailed(scale=scale, power=POWER, source=source)
+
+    def charge(self, terms: Terms, settings: Parameters, bound: Fraction) -> Charge:
+        return HeavyCharge(bound, rational(settings["beta"]), Fraction(SLIDE), Fraction(STRETCH))
 
 
 @dataclass(frozen=True)

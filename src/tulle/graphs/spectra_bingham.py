@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
@@ -32,6 +33,8 @@ from tulle.graphs.spectra import (
 )
 from tulle.noise import discrete_laplace
 from tulle.noise.bingham import ASSUMED_ERROR, bingham, gaussians
+from tulle.noise.charge import Draw, LaplaceCharge, PricedCharge, charge
+from tulle.noise.events import Event, Pure
 
 Wholes = npt.NDArray[np.int64]
 
@@ -164,8 +167,7 @@ class Bingham(Mechanism):
     def strength(self, terms: Terms, nodes: int, k: int) -> Fraction:
         """Return the factor of u'Au: half of a vector's epsilon, less what rounding may cost."""
         each = terms.epsilon * (1 - VALUE_SHARE) / k
-        blur = ASSUMED_ERROR * LEVELS
-        cells, centre = 16 * nodes * blur, 8 * nodes * (math.isqrt(nodes) + 1) * blur
+        cells, centre = rounding_costs(nodes)
         if each <= 2 * cells:
             least = 2 * cells * k / (1 - VALUE_SHARE)
             raise QueryError(
@@ -173,6 +175,20 @@ class Bingham(Mechanism):
                 "nodes: with less, rounding could not be told from the draw."
             )
         return (each - cells) / (2 * (1 + centre))
+
+    def priced(self, settings: Parameters, size: float) -> Callable[[Sequence[Draw]], Event]:
+        """Return the price of a vector drawn by the form of a matrix of this norm."""
+
+        def price(draws: Sequence[Draw]) -> Event:
+            stated = rational(settings["strength"])
+            # Leaving out directions only shrinks the norm, which is strength times that of A.
+            form = float(np.linalg.norm(draws[0].parameters["form"]))
+            used = Fraction(form / size) if size else stated
+            cells, centre = rounding_costs(int(settings["nodes"]))
+            strength = stated if used <= stated * (1 + Fraction(1, 2**40)) else used
+            return Pure(2 * strength * (1 + centre) + cells)
+
+        return price
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         if not isinstance(like, Graph):
@@ -188,20 +204,30 @@ class Bingham(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         strength = float(rational(settings["strength"]))
-        sphere = Deflation(dense_adjacency(dataset) * strength)
+        matrix = dense_adjacency(dataset)
+        size = float(np.linalg.norm(matrix))
+        sphere = Deflation(matrix * strength)
         drawn: list[Wholes] = []
         for place in range(int(settings["k"])):
-            inside = bingham(sphere.form, source)
-            # Dropped coordinates get noise of their own, so that all entries can be rounded.
-            whole = sphere.lift(inside, gaussians(place, source) if place else np.zeros(0))
+            with charge(PricedCharge(self.priced(settings, size), ("bingham", "gaussian"))):
+                inside = bingham(sphere.form, source)
+                # Dropped coordinates get noise of their own: all entries can be rounded.
+                whole = sphere.lift(inside, gaussians(place, source) if place else np.zeros(0))
             drawn.append(np.rint(whole * int(settings["levels"])).astype(np.int64))
             if place + 1 < int(settings["k"]):
                 sphere.leave_out(drawn[-1].astype(np.float64))
         rows = whole_basis(np.column_stack(drawn))
         index = snapped(dataset, rows, settings)
         scale = most_moved(rows, settings) / rational(settings["epsilon_values"])
-        noisy = index + discrete_laplace(scale=scale, size=len(index), source=source)
+        with charge(LaplaceCharge(most_moved(rows, settings))):
+            noisy = index + discrete_laplace(scale=scale, size=len(index), source=source)
         return Outcome(conclude(rows, noisy, settings), None)
+
+
+def rounding_costs(nodes: int) -> tuple[Fraction, Fraction]:
+    """Return what rounding adds to the price of a vector, and the factor that it adds."""
+    blur = ASSUMED_ERROR * LEVELS
+    return 16 * nodes * blur, 8 * nodes * (math.isqrt(nodes) + 1) * blur
 
 
 def dense_adjacency(graph: Graph) -> Floats:

@@ -32,6 +32,7 @@ from tulle.graphs.spectra import (
 )
 from tulle.graphs.spectra_clean import LARGEST_HELD, HeldMatrix, decompose_noisy
 from tulle.noise import discrete_gaussian
+from tulle.noise.charge import GaussianCharge, charge
 
 Wholes = npt.NDArray[np.int64]
 
@@ -105,7 +106,8 @@ class Gauss(Mechanism):
         assert isinstance(dataset, Graph)
         nodes = dataset.node_count
         variance = rational(settings["variance"])
-        noisy: Wholes = discrete_gaussian(variance=variance, size=comb(nodes, 2), source=source)
+        with charge(GaussianCharge(1)):
+            noisy: Wholes = discrete_gaussian(variance=variance, size=comb(nodes, 2), source=source)
         noisy[pair_places(nodes, dataset.edges())] += 1
         return Outcome(conclude(terms, noisy, settings), None)
 

@@ -35,6 +35,7 @@ from tulle.graphs.spectra import (
     typical_sine,
 )
 from tulle.noise import discrete_gaussian, discrete_laplace
+from tulle.noise.charge import GaussianCharge, LaplaceCharge, charge
 
 Wholes = npt.NDArray[np.int64]
 
@@ -249,7 +250,9 @@ class Power(_Iteration):
         return math.sqrt(rational(settings["variance"]))
 
     def draw(self, settings: Parameters, size: tuple[int, int], source: Source | None) -> Wholes:
-        return discrete_gaussian(variance=rational(settings["variance"]), size=size, source=source)
+        variance = rational(settings["variance"])
+        with charge(GaussianCharge(2 * int(settings["levels"]) ** 2)):
+            return discrete_gaussian(variance=variance, size=size, source=source)
 
 
 @registry.register("mechanism", "graph", "power_pure")
@@ -292,4 +295,6 @@ class PowerPure(_Iteration):
         return math.sqrt(0.5) / math.sinh(0.5 / scale) if scale > 1e-3 else 0.0
 
     def draw(self, settings: Parameters, size: tuple[int, int], source: Source | None) -> Wholes:
-        return discrete_laplace(scale=rational(settings["scale"]), size=size, source=source)
+        scale = rational(settings["scale"])
+        with charge(LaplaceCharge(2 * int(settings["levels"]))):
+            return discrete_laplace(scale=scale, size=size, source=source)

@@ -31,6 +31,7 @@ from tulle.graphs.spectra import (
 )
 from tulle.graphs.spectra_clean import LARGEST_HELD, HeldMatrix, NoisyMatrix, decompose_noisy
 from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.xor import flip_probability
 
 Wholes = npt.NDArray[np.int64]
@@ -212,7 +213,8 @@ class SpectralResponse(Mechanism):
         nodes = dataset.node_count
         true = np.bincount(dataset.edges().ravel(), minlength=nodes)
         scale = rational(settings["degree_scale"])
-        degrees = true + discrete_laplace(scale=scale, size=nodes, source=source)
+        with charge(LaplaceCharge(2)):
+            degrees = true + discrete_laplace(scale=scale, size=nodes, source=source)
         core = core_of(degrees, int(settings["core"]))
         part = dataset if len(core) == nodes else induced(dataset, core)
         pairs = replace(terms, epsilon=rational(settings["epsilon_pairs"]))

@@ -20,6 +20,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.settings import node_count
 from tulle.graphs.spectra import LARGEST_DENSE, Eigenvalues, Floats, adjacency, rank_of
 from tulle.noise import Lattice, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 ROUNDING = Fraction(1, 2**16)
 """More than the computed eigenvalues of so many nodes can be off, each.
@@ -90,7 +91,9 @@ class EigenLaplace(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         index = snapped(dataset, settings)
-        noise = discrete_laplace(scale=rational(settings["scale"]), size=len(index), source=source)
+        scale = rational(settings["scale"])
+        with charge(LaplaceCharge(settings["sensitivity"])):
+            noise = discrete_laplace(scale=scale, size=len(index), source=source)
         most = int(settings["nodes"]) - 1
         return Outcome(finish(index + noise, settings), _law(settings), {"range": [-most, most]})
 

@@ -20,6 +20,7 @@ from tulle.graphs.settings import node_count
 from tulle.graphs.spectra import Eigenvalues, rank_of
 from tulle.graphs.spectra_values import ROUNDING, check_size, finish, snapped
 from tulle.noise import Lattice, discrete_gaussian
+from tulle.noise.charge import GaussianCharge, charge
 
 
 @registry.register("mechanism", "graph", "eigen_gauss")
@@ -86,7 +87,8 @@ class EigenGauss(Mechanism):
         assert isinstance(dataset, Graph)
         index = snapped(dataset, settings)
         variance = rational(settings["variance"])
-        noise = discrete_gaussian(variance=variance, size=len(index), source=source)
+        with charge(GaussianCharge(rational(settings["sensitivity"]) ** 2)):
+            noise = discrete_gaussian(variance=variance, size=len(index), source=source)
         most = int(settings["nodes"]) - 1
         return Outcome(finish(index + noise, settings), _law(settings), {"range": [-most, most]})
 

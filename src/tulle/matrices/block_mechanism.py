@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
@@ -25,6 +26,7 @@ from tulle.matrices.blocks import BlockLaw, Frame, cell_bounds, frame_of
 from tulle.matrices.contributions import Contributions
 from tulle.matrices.partition import price, scales
 from tulle.matrices.weights import Weights
+from tulle.noise.charge import WeightedCharge, charge
 
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -137,9 +139,15 @@ class BlockMechanism(Mechanism):
         assert isinstance(dataset, Contributions)
         limits = limits_from(terms, settings)
         noisy = self.clipped(dataset, limits)
-        for block, scale in enumerate(settings["scales"]):
-            where = limits.labels == block
-            noisy[where] += self.draw(rational(scale), int(where.sum()), source)
+
+        def worst(rates: Sequence[Fraction]) -> Fraction:
+            frame = frame_of(weights_query(terms), terms.facts, self.power)
+            return price(*masses(frame, limits, self.squared), rates)
+
+        with charge(WeightedCharge(worst)):
+            for block, scale in enumerate(settings["scales"]):
+                where = limits.labels == block
+                noisy[where] += self.draw(rational(scale), int(where.sum()), source)
         value = np.ldexp(noisy.astype(np.float64), limits.exponent)
         return Outcome(value, self.law(settings))
 

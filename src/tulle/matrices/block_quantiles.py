@@ -21,6 +21,7 @@ from tulle.core.unit import Unit
 from tulle.matrices.block_labels import Plate, read_labels
 from tulle.matrices.contributions import Contributions
 from tulle.noise import exponential
+from tulle.noise.charge import ExponentialCharge, charge
 
 STEEPNESS = 2
 """A candidate is exp of this times as likely as the next larger one, before any data."""
@@ -192,10 +193,13 @@ class BlockQuantiles(Mechanism):
         epsilon, moved = rational(settings["epsilon"]), rational(settings["sensitivity"])
         places = np.arange(len(terms.query.candidates.values)).astype(object)
         later = places * STEEPNESS * loss_scale(settings)
-        chosen = [
-            exponential((row - later).tolist(), epsilon=epsilon, sensitivity=moved, source=source)
-            for row in terms.query.scores(dataset)
-        ]
+        chosen = []
+        for row in terms.query.scores(dataset):
+            scores = (row - later).tolist()
+            with charge(ExponentialCharge(moved)):
+                chosen.append(
+                    exponential(scores, epsilon=epsilon, sensitivity=moved, source=source)
+                )
         return Outcome(terms.query.candidates.values[chosen], None)
 
 

@@ -12,6 +12,7 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.matrices.outcome import XorMechanism, common_settings, shape_of
 from tulle.matrices.queries import Xor
+from tulle.noise.charge import ResponseCharge, charge
 from tulle.noise.xor import flip_probability, response_bits
 
 
@@ -54,5 +55,6 @@ class Cells(XorMechanism):
         self, terms: Terms, settings: Parameters, source: Source | None
     ) -> npt.NDArray[np.uint8]:
         rows, columns = shape_of(terms)
-        drawn: npt.NDArray[np.uint8] = response_bits(terms.epsilon, rows * columns, source)
+        with charge(ResponseCharge()):
+            drawn: npt.NDArray[np.uint8] = response_bits(terms.epsilon, rows * columns, source)
         return drawn.reshape(rows, columns)

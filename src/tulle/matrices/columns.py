@@ -14,6 +14,7 @@ from tulle.core.source import Source
 from tulle.matrices.families import column_law
 from tulle.matrices.outcome import XorMechanism, common_settings, shape_of, xor_query
 from tulle.matrices.queries import Xor
+from tulle.noise.charge import PatternCharge, charge
 from tulle.noise.xor import exchangeable_bits
 from tulle.noise.xor_laws import Coupled
 
@@ -71,4 +72,6 @@ class Columns(XorMechanism):
     ) -> npt.NDArray[np.uint8]:
         rows, columns = shape_of(terms)
         law = Coupled(rational(settings["theta"]), rational(settings["lambda"]), rows)
-        return np.ascontiguousarray(exchangeable_bits(law, columns, source).T)
+        changed = columns if terms.unit.name == "row" else 1
+        with charge(PatternCharge(lambda draw: changed * draw.parameters["law"].price())):
+            return np.ascontiguousarray(exchangeable_bits(law, columns, source).T)

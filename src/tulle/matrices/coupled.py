@@ -17,6 +17,7 @@ from tulle.matrices.families import couplings_for
 from tulle.matrices.outcome import XorMechanism, common_settings, shape_of, xor_query
 from tulle.matrices.queries import Xor
 from tulle.noise import SeededSource
+from tulle.noise.charge import Draw, PatternCharge, charge
 from tulle.noise.xor_general import Couplings
 
 _TRIAL_CELLS = 100_000
@@ -89,7 +90,15 @@ class CoupledNoise(XorMechanism):
     ) -> npt.NDArray[np.uint8]:
         query = xor_query(terms)
         couplings, _ = couplings_for(terms, query.entries, query.size or 0)
-        drawn = couplings.draw(rational(settings["scale"]), int(settings["blocks"]), source)
+
+        def price(draw: Draw) -> Fraction:
+            drawn_from: Couplings = draw.parameters["law"]
+            if terms.unit.name == "cell":
+                return drawn_from.price_of_bit() * draw.exact("scale")
+            return drawn_from.price_of_line(shape_of(terms)[1])[0] * draw.exact("scale")
+
+        with charge(PatternCharge(price)):
+            drawn = couplings.draw(rational(settings["scale"]), int(settings["blocks"]), source)
         return np.ascontiguousarray(drawn.reshape(shape_of(terms)))
 
 

@@ -12,6 +12,7 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.matrices.outcome import XorMechanism, common_settings, shape_of
 from tulle.matrices.queries import Xor
+from tulle.noise.charge import PatternCharge, charge
 from tulle.noise.xor import exchangeable_bits
 from tulle.noise.xor_laws import TwoLevel as Law
 
@@ -58,5 +59,6 @@ class TwoLevel(XorMechanism):
     ) -> npt.NDArray[np.uint8]:
         rows, columns = shape_of(terms)
         law = Law(terms.epsilon, columns, int(settings["cut"]))
-        drawn: npt.NDArray[np.uint8] = exchangeable_bits(law, rows, source)
+        with charge(PatternCharge(lambda draw: draw.parameters["law"].epsilon)):
+            drawn: npt.NDArray[np.uint8] = exchangeable_bits(law, rows, source)
         return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar
 
@@ -94,6 +95,16 @@ class AdaSSP(MomentMechanism):
 
     def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_gaussian(variance=spread, size=count, source=source)
+
+    def worst(
+        self, terms: Terms, settings: Parameters, kinds: Sequence[int], rates: Sequence[Fraction]
+    ) -> Fraction:
+        matrix, vector = squared_moves(frame_for(terms))
+        known = dict(zip(kinds, rates, strict=True))
+        # An entry off the diagonal stands for two.
+        entries = max(known.get(0, Fraction(0)), known.get(1, Fraction(0)) / 2)
+        steps: int = 16 ** int(settings["bits"])
+        return steps * (matrix * entries + vector * known.get(2, Fraction(0)))
 
     def variance(self, spread: Fraction, bits: int) -> float:
         return float(spread / 16**bits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 from typing import ClassVar
@@ -93,6 +94,15 @@ class Functional(MomentMechanism):
 
     def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_laplace(scale=spread, size=count, source=source)
+
+    def worst(
+        self, terms: Terms, settings: Parameters, kinds: Sequence[int], rates: Sequence[Fraction]
+    ) -> Fraction:
+        frame = frame_for(terms)
+        weights = kind_weights(frame)
+        dearest = max(rate / weights[kind] for kind, rate in zip(kinds, rates, strict=True))
+        steps: int = 4 ** int(settings["bits"])
+        return functional_sensitivity(frame) * steps * dearest
 
     def variance(self, spread: Fraction, bits: int) -> float:
         return 2 * float(spread / 4**bits) ** 2

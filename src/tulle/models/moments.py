@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from tulle.models.fitting import Solution, fit_scaled_logistic, in_own_units, so
 from tulle.models.intervals import NOISE_LAW
 from tulle.models.model import describe
 from tulle.models.queries import Regression
+from tulle.noise.charge import WeightedCharge, charge
 
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -99,6 +101,12 @@ class MomentMechanism(Mechanism):
     def variance(self, spread: Fraction, bits: int) -> float:
         """Return the variance of such noise, in units of the scaled data."""
 
+    @abstractmethod
+    def worst(
+        self, terms: Terms, settings: Parameters, kinds: Sequence[int], rates: Sequence[Fraction]
+    ) -> Fraction:
+        """Return the most that one person's moves times the rates of these kinds add up to."""
+
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
@@ -107,9 +115,10 @@ class MomentMechanism(Mechanism):
         centre = self.centre(terms, settings, dataset)
         spreads = self.spreads(terms, settings)
         noisy = np.array(centre, dtype=np.int64)
-        for kind in range(len(spreads.values)):
-            where = spreads.kinds == kind
-            if where.any():
+        kinds = [kind for kind in range(len(spreads.values)) if (spreads.kinds == kind).any()]
+        with charge(WeightedCharge(lambda rates: self.worst(terms, settings, kinds, rates))):
+            for kind in kinds:
+                where = spreads.kinds == kind
                 noisy[where] += self.draw(spreads.values[kind], int(where.sum()), source)
         return self.finish(terms, settings, frame, noisy)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar
 
@@ -24,6 +25,8 @@ from tulle.models.fitting import fit_scaled_logistic, in_own_units, minimise_log
 from tulle.models.model import describe
 from tulle.models.moments import frame_for, predicted, typical_moments
 from tulle.models.queries import Logistic, Regression
+from tulle.noise.charge import Charge, charge, spend
+from tulle.noise.events import Pure
 
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -84,6 +87,14 @@ class Objective(Mechanism):
         """Draw the noise on the minimiser, in steps."""
 
     @abstractmethod
+    def charge_tilt(self, terms: Terms, frame: Frame, step: Fraction) -> Charge:
+        """Return what noise on the slope, drawn in such steps, is charged for."""
+
+    @abstractmethod
+    def charge_output(self, terms: Terms, frame: Frame, apart: Fraction) -> Charge:
+        """Return what noise on minimisers that are so many steps apart is charged for."""
+
+    @abstractmethod
     def deviation(self, spread: float) -> float:
         """Return the standard deviation of noise of this spread."""
 
@@ -116,7 +127,7 @@ class Objective(Mechanism):
         exponent = math.frexp(float(spread))[1] - STEPS
         step = Fraction(2) ** exponent
         tolerance = gap * Fraction(round_up(Fraction(math.sqrt(float(longest)))))
-        root = Fraction(math.sqrt(frame.size)) * (1 + Fraction(1, 2**40))
+        root = _root(frame)
         apart = 2 * (tolerance + root * step / 2) / penalty
         output = self.output_spread(frame, apart, OUTPUT * terms.epsilon, OUTPUT * terms.delta)
         fine = math.frexp(float(output))[1] - 12
@@ -146,9 +157,11 @@ class Objective(Mechanism):
         features, target = whole_rows(frame, dataset, settings["bits"])
         features /= float(1 << settings["bits"])
         exponent = int(settings["exponent"])
-        drawn = self.draw(
-            rational(settings["spread"]) / Fraction(2) ** exponent, frame.size, source
-        )
+        with charge(self.charge_tilt(terms, frame, Fraction(2) ** exponent)):
+            drawn = self.draw(
+                rational(settings["spread"]) / Fraction(2) ** exponent, frame.size, source
+            )
+        spend(Pure(volume(frame, rational(settings["penalty"]))))
         tilt = np.ldexp(drawn.astype(np.float64), exponent)
         found = near_minimum(
             features,
@@ -161,7 +174,9 @@ class Objective(Mechanism):
         with np.errstate(over="ignore"):
             steps = np.rint(np.clip(np.ldexp(found, -fine), -(2.0**62), 2.0**62)).astype(np.int64)
         hidden = rational(settings["output_spread"]) / Fraction(2) ** fine
-        steps += self.draw_output(hidden, frame.size, source)
+        apart = _apart(frame, settings) + _root(frame) * Fraction(2) ** fine
+        with charge(self.charge_output(terms, frame, apart / Fraction(2) ** fine)):
+            steps += self.draw_output(hidden, frame.size, source)
         scaled = np.ldexp(steps.astype(np.float64), fine)
         shown = {"model": describe(frame, terms.facts), "lattice": fine}
         return Outcome(in_own_units(frame, scaled), None, shown)
@@ -221,6 +236,27 @@ def near_minimum(
     # Strictly convex, and far from the limits of floating point: this is not reached. Were it, no
     # uncertified number would leave: this is the minimum without anybody.
     return np.asarray(-tilt / penalty)
+
+
+def volume(frame: Frame, penalty: Fraction) -> Fraction:
+    """Return ln(1 + R/(4L)): what one person changes the determinant by, rounded up."""
+    longest = frame.length_squared + frame.intercept
+    with localcontext() as context:
+        context.prec = 40
+        ratio = 1 + longest / (4 * penalty)
+        found = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+    return Fraction(found) * (1 + Fraction(1, 10**35))
+
+
+def _root(frame: Frame) -> Fraction:
+    return Fraction(math.sqrt(frame.size)) * (1 + Fraction(1, 2**40))
+
+
+def _apart(frame: Frame, settings: Parameters) -> Fraction:
+    """Return how far the minimisers that two neighbours find may be apart."""
+    step = Fraction(2) ** int(settings["exponent"])
+    gradient = rational(settings["tolerance"]) + _root(frame) * step / 2
+    return 2 * gradient / rational(settings["penalty"])
 
 
 def default_gap(frame: Frame) -> Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from statistics import NormalDist
 from typing import ClassVar
@@ -18,6 +19,8 @@ from tulle.core.source import Source
 from tulle.models.design import Frame
 from tulle.models.objective import OUTPUT, STEPS, Objective, persons
 from tulle.noise import discrete_gaussian
+from tulle.noise.charge import Charge, Draw, GaussianCharge, PricedCharge
+from tulle.noise.events import Approximate, Composed, Event
 
 
 @registry.register("mechanism", "table", "objective_gaussian")
@@ -72,8 +75,7 @@ class ObjectiveGaussian(Objective):
         return Fraction(ratio * math.sqrt(float(longest))) * (1 + Fraction(1, 2**30))
 
     def check(self, terms: Terms, frame: Frame) -> None:
-        variation = frame.size * (18 * 4.0 ** -(STEPS - 1) + 4 * math.exp(-72))
-        if (1 + math.exp(min(float(terms.epsilon), 700.0))) * variation > terms.delta * OUTPUT:
+        if self.rounding(terms, frame) > terms.delta * OUTPUT:
             raise QueryError(
                 "delta is too small, or epsilon too large, for Gaussian noise on a lattice; "
                 "mechanism='objective_laplace' needs no delta."
@@ -93,6 +95,27 @@ class ObjectiveGaussian(Objective):
         self, spread: Fraction, count: int, source: Source | None
     ) -> npt.NDArray[np.int64]:
         return discrete_gaussian(sigma=spread, size=count, source=source)
+
+    def charge_tilt(self, terms: Terms, frame: Frame, step: Fraction) -> Charge:
+        def priced(draws: Sequence[Draw]) -> Event:
+            (draw,) = draws
+            deviation = math.sqrt(draw.exact("variance")) * float(step)
+            people, delta = persons(frame), terms.delta * (1 - 2 * OUTPUT)
+            ratio = deviation / math.sqrt(frame.length_squared + frame.intercept)
+            reach = -NormalDist().inv_cdf(float(delta) / (2 * people))
+            epsilon = people * (reach + people / (2 * ratio)) / ratio
+            rounded = Approximate(Fraction(0), Fraction(self.rounding(terms, frame)))
+            return Composed((Approximate(Fraction(epsilon), delta), rounded))
+
+        return PricedCharge(priced, ("gaussian",))
+
+    def charge_output(self, terms: Terms, frame: Frame, apart: Fraction) -> Charge:
+        return GaussianCharge(apart**2, delta=OUTPUT * terms.delta)
+
+    def rounding(self, terms: Terms, frame: Frame) -> float:
+        """Return what drawing whole steps in place of continuous noise adds to delta."""
+        variation = frame.size * (18 * 4.0 ** -(STEPS - 1) + 4 * math.exp(-72))
+        return (1 + math.exp(min(float(terms.epsilon), 700.0))) * variation
 
     def deviation(self, spread: float) -> float:
         return spread

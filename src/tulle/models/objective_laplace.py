@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.mechanism import Terms
 from tulle.core.source import Source
 from tulle.models.design import Frame
 from tulle.models.objective import Objective, persons, row_length
 from tulle.noise import discrete_laplace, rounded_laplace
+from tulle.noise.charge import Charge, LaplaceCharge
 
 
 @registry.register("mechanism", "table", "objective_laplace")
@@ -69,6 +71,13 @@ class ObjectiveLaplace(Objective):
         self, spread: Fraction, count: int, source: Source | None
     ) -> npt.NDArray[np.int64]:
         return discrete_laplace(scale=spread, size=count, source=source)
+
+    def charge_tilt(self, terms: Terms, frame: Frame, step: Fraction) -> Charge:
+        return LaplaceCharge(persons(frame) * row_length(frame) / step)
+
+    def charge_output(self, terms: Terms, frame: Frame, apart: Fraction) -> Charge:
+        root = Fraction(math.sqrt(frame.size)) * (1 + Fraction(1, 2**40))
+        return LaplaceCharge(root * apart)
 
     def deviation(self, spread: float) -> float:
         return math.sqrt(2) * spread

@@ -17,39 +17,8 @@ MAGNITUDE, SIGNED, FOLDED, MIRRORED = 0, 1, 2, 3
 """What the sign bit does to a magnitude m: nothing; ±m without -0; ±m; m or -m-1."""
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def draw_single(
-    words: Array, floors: Array, guide: Array, shift: int, mode: int, out: Array, pending: Array
-) -> tuple[int, int]:
-    """Turn one word per draw into values; return how many were made and how many are pending.
-
-    The low bit of a word is the sign, the others are 31 bits of a uniform real. ``pending`` gets
-    pairs (place in ``out``, place in ``words``) of draws that those bits do not decide.
-    """
-    made = 0
-    waiting = 0
-    for position in range(words.shape[0]):
-        word = words[position]
-        uniform = word >> np.uint32(1)
-        index = np.int64(guide[uniform >> shift])
-        index += floors[index] <= uniform
-        while floors[index] <= uniform:
-            index += 1
-        if index > 0 and floors[index - 1] == uniform:
-            pending[waiting, 0] = made
-            pending[waiting, 1] = position
-            waiting += 1
-        elif mode == SIGNED and index == 0 and word & np.uint32(1):
-            continue
-        negative = np.int64(word & np.uint32(1))
-        if mode == MAGNITUDE:
-            out[made] = index
-        elif mode == MIRRORED:
-            out[made] = index ^ -negative
-        else:
-            out[made] = (index ^ -negative) + negative
-        made += 1
-    return made, waiting
+BLOCK = 64
+"""So many draws are looked up side by side."""
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -57,45 +26,87 @@ def draw_digits(
     words: Array,
     floors: Array,
     starts: Array,
-    guide: Array,
-    guide_starts: Array,
-    shifts: Array,
+    sizes: Array,
     widths: Array,
     mode: int,
     out: Array,
     pending: Array,
 ) -> tuple[int, int]:
-    """Do the same with several digits per draw, the most significant first, one word each."""
+    """Turn words into values, one word for each digit, the most significant first.
+
+    The low bit of the first word is the sign; the other 31 bits of each are those of a uniform
+    real, which is looked up among the digit's thresholds. Return how many values were made and how
+    many are pending: ``pending`` gets pairs (place in ``out``, place in ``words``) of draws that
+    those bits do not decide. The same is done for every word, whatever it is: the search takes as
+    many steps, nothing is skipped, and no jump depends on a word.
+    """
     digits = starts.shape[0]
-    made = 0
-    waiting = 0
-    for position in range(0, words.shape[0] - digits + 1, digits):
-        value = np.int64(0)
-        tied = False
+    count = words.shape[0] // digits
+    made = np.int64(0)
+    waiting = np.int64(0)
+    # A block of draws at a time goes through each step of the search together: one search has to
+    # wait for its memory, many side by side have not.
+    index = np.empty(BLOCK, dtype=np.int64)
+    uniform = np.empty(BLOCK, dtype=np.uint32)
+    value = np.empty(BLOCK, dtype=np.int64)
+    tied = np.empty(BLOCK, dtype=np.int64)
+    for begin in range(0, count, BLOCK):
+        size = min(BLOCK, count - begin)
+        value[:] = 0
+        tied[:] = 0
         for digit in range(digits):
-            uniform = words[position + digit] >> np.uint32(1)
             start = starts[digit]
-            index = start + np.int64(guide[guide_starts[digit] + (uniform >> shifts[digit])])
-            index += floors[index] <= uniform
-            while floors[index] <= uniform:
-                index += 1
-            tied |= index > start and floors[index - 1] == uniform
-            value = (value << widths[digit]) + (index - start)
-        negative = np.int64(words[position] & np.uint32(1))
-        if tied:
+            for lane in range(size):
+                uniform[lane] = words[(begin + lane) * digits + digit] >> np.uint32(1)
+                index[lane] = start
+            half = sizes[digit] >> 1
+            while half:
+                for lane in range(size):
+                    index[lane] += half * np.int64(floors[index[lane] + half - 1] <= uniform[lane])
+                half >>= 1
+            for lane in range(size):
+                place = index[lane]
+                before = floors[place - np.int64(place > start)]
+                tied[lane] |= np.int64(before == uniform[lane])
+                value[lane] = (value[lane] << widths[digit]) + place - start
+        for lane in range(size):
+            position = (begin + lane) * digits
+            negative = np.int64(words[position] & np.uint32(1))
             pending[waiting, 0] = made
             pending[waiting, 1] = position
-            waiting += 1
-        elif mode == SIGNED and value == 0 and negative:
-            continue
-        if mode == MAGNITUDE:
-            out[made] = value
-        elif mode == MIRRORED:
-            out[made] = value ^ -negative
-        else:
-            out[made] = (value ^ -negative) + negative
-        made += 1
-    return made, waiting
+            waiting += tied[lane]
+            if mode == MAGNITUDE:
+                out[made] = value[lane]
+            elif mode == MIRRORED:
+                out[made] = value[lane] ^ -negative
+            else:
+                out[made] = (value[lane] ^ -negative) + negative
+            # Minus zero is left out: the next value takes its place.
+            out_of_law = np.int64(mode == SIGNED) & np.int64(value[lane] == 0) & negative
+            made += 1 - (out_of_law & (1 - tied[lane]))
+    return int(made), int(waiting)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def flip_coins(first: Array, more: Array, threshold: int, rest: int, out: Array) -> tuple[int, int]:
+    """Set ``out`` where a random byte, and where it ties the next word, is below a probability.
+
+    Return how many words of ``more`` were used, and how many of those tied once again; such coins
+    are set to 2. Nothing is skipped: a word is looked at for every byte, and a jump depends on
+    neither.
+    """
+    used = np.int64(0)
+    open_coins = np.int64(0)
+    last = more.shape[0] - 1
+    for place in range(first.shape[0]):
+        byte = np.int64(first[place])
+        word = more[min(used, last)]
+        tied = np.int64(byte == threshold)
+        again = tied & np.int64(word == rest)
+        out[place] = np.int64(byte < threshold) | (tied & np.int64(word < rest)) | (again << 1)
+        used += tied
+        open_coins += again
+    return int(used), int(open_coins)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -105,17 +116,14 @@ def accept_exponential(exponents: Array, words: Array, verdicts: Array) -> int:
     Assumes that ``math.exp`` and the exponent together are right to 2**-40 relative; a correct
     mathematical library is right to about 2**-52. Inside that margin the draw is left open.
     """
-    undecided = 0
+    undecided = np.int64(0)
     for index in range(exponents.shape[0]):
         chance = math.exp(-exponents[index])
         uniform = np.float64(words[index]) * 2.0**-64
         # The absolute part covers the width of the 64-bit cell and underflow of the chance.
         margin = chance * 2.0**-40 + 2.0**-63
-        if uniform < chance - margin:
-            verdicts[index] = 1
-        elif uniform > chance + margin:
-            verdicts[index] = 0
-        else:
-            verdicts[index] = 2
-            undecided += 1
-    return undecided
+        surely = np.int64(uniform < chance - margin)
+        unsure = (1 - surely) & np.int64(uniform <= chance + margin)
+        verdicts[index] = surely | unsure << 1
+        undecided += unsure
+    return int(undecided)

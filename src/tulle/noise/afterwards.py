@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tulle.core.source import Source
+from tulle.noise.charge import post_processing
 from tulle.noise.source import resolve
 
 Random = np.random.Generator
@@ -28,5 +29,6 @@ def afterwards(source: Source | None = None) -> Random:
         ... )
         True
     """
-    seed = int.from_bytes(resolve(source).read(32), "big")
+    with post_processing(source):
+        seed = int.from_bytes(resolve(source).read(32), "big")
     return np.random.Generator(np.random.PCG64(seed))

@@ -14,9 +14,13 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.exponent import exp_bounds
 from tulle.noise.shape import Array, Size, by_value, is_array, shape_of
 from tulle.noise.source import resolve
+
+_FEW_COINS = 2048
+"""Up to so many coins have 128 bits each, and need no compiled code."""
 
 
 @overload
@@ -48,25 +52,66 @@ def bernoulli(
     exact = validate.non_negative(p=p)
     if exact > 1:
         raise InputError(f"p must be at most 1; got {p!r}.")
+    report("coin", p=exact)
     source = resolve(source)
     if size is None:
         return Bits(source).fraction(exact.numerator, exact.denominator)
     shape = shape_of(size)
-    return _coins(exact.numerator, exact.denominator, prod(shape), source).reshape(shape)
+
+    def floor(known: int) -> tuple[int, bool]:
+        quotient, rest = divmod(exact.numerator << known, exact.denominator)
+        return quotient, rest == 0
+
+    return fixed_coins(floor, prod(shape), source).reshape(shape)
 
 
-def _coins(numerator: int, denominator: int, count: int, source: Source) -> Array:
-    """Compare a random byte with the first byte of p; where they tie, go on with the rest of p."""
-    threshold, rest = divmod(numerator << 8, denominator)
-    digits = np.frombuffer(source.read(count), dtype=np.uint8)
-    if threshold > 255:
+def fixed_coins(floor: Callable[[int], tuple[int, bool]], count: int, source: Source) -> Array:
+    """Flip coins of one probability p, in as many steps whatever they show.
+
+    ``floor(n)`` returns the floor of 2**n·p and whether it is exact. Few: 128 bits each. Many: a
+    byte each is compared with the first byte of p, and for those that tie, one in 256, a further
+    word with the next 63 bits of p. Words are read for more ties than there ever are. Coins that
+    tie again, one in 2**71, are settled by themselves.
+    """
+    bits = Bits(source)
+    if count <= _FEW_COINS:
+        return _few_coins(floor, count, bits, source)
+    from tulle.noise import _kernels  # numba is slow to import
+
+    threshold, rest = floor(8)[0], floor(8 + 63)[0] & (1 << 63) - 1
+    first = np.frombuffer(source.read(count), dtype=np.uint8)
+    expected = count / 256
+    spare = int(expected + 12 * expected**0.5) + 32
+    out = np.empty(count, dtype=np.uint8)
+    more = np.empty(0, dtype=np.int64)
+    used, again = 1, 0
+    while used > len(more):  # once: more than twelve deviations beyond what is expected are rare
+        words = np.frombuffer(source.read(8 * spare), dtype="<u8") >> np.uint64(1)
+        more = np.append(more, words.astype(np.int64))
+        used, again = _kernels.flip_coins(first, more, threshold, rest, out)
+    if again and not floor(8 + 63)[1]:
+        known = (threshold << 63) + rest
+        for place in np.flatnonzero(out == 2).tolist():
+            out[place] = bits.less(floor, known, 8 + 63)
+    return np.asarray(out == 1)
+
+
+def _few_coins(
+    floor: Callable[[int], tuple[int, bool]], count: int, bits: Bits, source: Source
+) -> Array:
+    if bits.step == 1:  # a tape is read bit by bit
+        return np.array([bits.less(floor) for _ in range(count)], dtype=np.bool_)
+    whole, exact = floor(128)
+    if whole >> 128:
+        source.read(16 * count)
         return np.ones(count, dtype=np.bool_)
-    out = digits < threshold
-    if rest:
-        ties = np.flatnonzero(digits == threshold)
-        if len(ties):
-            out[ties] = _coins(rest, denominator, len(ties), source)
-    return out
+    words = np.frombuffer(source.read(16 * count), dtype="<u8").reshape(count, 2)
+    high, low = np.uint64(whole >> 64), np.uint64(whole & (1 << 64) - 1)
+    same = words[:, 1] == high
+    out = (words[:, 1] < high) | same & (words[:, 0] < low)
+    for place in [] if exact else np.flatnonzero(same & (words[:, 0] == low)).tolist():
+        out[place] = bits.less(floor, whole, 128)
+    return np.asarray(out)
 
 
 @overload
@@ -107,6 +152,7 @@ def bernoulli_exp(
     denominator = validate.whole(denominator=denominator, at_least=1)
     if denominator > 2**63:
         raise InputError("denominator must be at most 2**63.")
+    report("exponential coin", x=x, denominator=denominator)
     source = resolve(source)
     if is_array(x):
         entries = np.asarray(x)

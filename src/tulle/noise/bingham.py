@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.gaussian import discrete_gaussian
 from tulle.noise.source import resolve
 
@@ -76,6 +77,7 @@ def bingham(form: Any, source: Source | None = None) -> Floats:
         raise InputError(f"form must be a square matrix; its shape is {matrix.shape}.")
     if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T, atol=1e-9):
         raise InputError("form must be symmetric, and hold finite numbers.")
+    report("bingham", form=matrix)
     source = resolve(source)
     size = len(matrix)
     leading, rest, mean, variance = _outline(matrix)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache, partial
+from operator import eq
+
 from tulle.core.source import Source
+from tulle.noise.exponent import exp_bounds, exp_bounds_of, logistic_floor
 from tulle.noise.source import TapeSource, resolve
 
 
@@ -15,12 +21,14 @@ class Bits:
         5
     """
 
-    __slots__ = ("_count", "_source", "_tape", "_value")
+    __slots__ = ("_count", "_source", "_tape", "_value", "step")
 
     def __init__(self, source: Source | None = None) -> None:
         self._source = resolve(source)
         # A tape is read one bit at a time, so that a test sees how many bits decided the outcome.
         self._tape = self._source if isinstance(self._source, TapeSource) else None
+        self.step = 128 if self._tape is None else 1
+        """So many bits are taken for a decision, and again if they do not decide."""
         self._value = 0
         self._count = 0
 
@@ -61,52 +69,96 @@ class Bits:
             if value < bound:
                 return value
 
-    def fraction(self, numerator: int, denominator: int) -> bool:
-        """Return True with probability numerator/denominator, in two bits on average.
+    def less(
+        self, floor: Callable[[int], tuple[int, bool]], uniform: int = 0, known: int = 0
+    ) -> bool:
+        """Tell whether a uniform real is below a probability p.
 
-        A uniform real is compared with the fraction digit by digit, and only until they differ.
-        """
-        if numerator >= denominator:
-            return True
-        while numerator:
-            numerator *= 2
-            digit = numerator >= denominator
-            if digit:
-                numerator -= denominator
-            if self.bit() != digit:
-                return digit
-        return False
-
-    def exponential(self, numerator: int, denominator: int) -> bool:
-        """Return True with probability exp(-numerator/denominator).
-
-        Reference: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*,
-        NeurIPS 2020, algorithm 1.
-        """
-        while numerator > denominator:
-            if not self._exponential_small(1, 1):
-                return False
-            numerator -= denominator
-        return self._exponential_small(numerator, denominator)
-
-    def _exponential_small(self, numerator: int, denominator: int) -> bool:
-        step = 1
-        while self.fraction(numerator, denominator * step):
-            step += 1
-        return step % 2 == 1
-
-    def geometric(self, numerator: int, denominator: int) -> int:
-        """Return k >= 0 with probability proportional to exp(-k * denominator / numerator).
-
-        The scale is numerator/denominator. A geometric variable of scale ``numerator`` has a
-        remainder modulo ``numerator`` and a quotient that are independent; dividing it by
-        ``denominator`` rounds it to the wanted scale (the same reference, algorithm 2).
+        ``floor(n)`` returns the floor of 2**n·p and whether it is exact. The real is compared
+        :attr:`step` bits at a time; beyond the first step, once in 2**128 coins, only if all of
+        them are equal. ``uniform`` holds the first ``known`` bits, if some are known already.
         """
         while True:
-            remainder = self.below(numerator)
-            if self._exponential_small(remainder, numerator):
-                break
-        quotient = 0
-        while self._exponential_small(1, 1):
-            quotient += 1
-        return (remainder + numerator * quotient) // denominator
+            if known:
+                low, exact = floor(known)
+                if uniform != low or exact:
+                    return uniform < low
+            uniform = uniform << self.step | self.take(self.step)
+            known += self.step
+
+    def fraction(self, numerator: int, denominator: int) -> bool:
+        """Return True with probability numerator/denominator, in two bits on average."""
+
+        def floor(known: int) -> tuple[int, bool]:
+            quotient, rest = divmod(numerator << known, denominator)
+            return quotient, rest == 0
+
+        return self.less(floor)
+
+    def exponential(self, numerator: int, denominator: int) -> bool:
+        """Return True with probability exp(-numerator/denominator)."""
+
+        def floor(known: int) -> tuple[int, bool]:
+            low, high = exp_bounds_of(numerator, denominator, known)
+            return low, low == high
+
+        return self.less(floor)
+
+    def geometric(self, scale: Fraction) -> int:
+        """Return k >= 0 with probability proportional to exp(-k / scale).
+
+        *Method.* The binary digits of k are independent: digit i is 1 with probability
+        1 / (1 + exp(2**i / scale)). As many digits are drawn as the scale needs, whatever they
+        come out as; what is left is geometric again, and zero but once in 2**184 draws.
+        """
+        if self._tape is not None:
+            coins = [self.less(partial(coin_floor, x)) for x in coin_exponents(scale)]
+        else:
+            thresholds = coin_thresholds(scale)
+            drawn = self._source.read(16 * len(thresholds))
+            words = [
+                int.from_bytes(drawn[start : start + 16], "little")
+                for start in range(0, len(drawn), 16)
+            ]
+            coins = [word < limit for word, limit in zip(words, thresholds, strict=True)]
+            if any(map(eq, words, thresholds)):
+                coins = [
+                    self.less(partial(coin_floor, x), word, 128)
+                    for word, x in zip(words, coin_exponents(scale), strict=True)
+                ]
+        value = 0
+        for place, coin in enumerate(coins[:-1]):
+            value |= coin << place
+        if coins[-1]:
+            digits = len(coins) - 1
+            value += (1 + self.geometric(scale / 2**digits)) << digits
+        return value
+
+
+REACH = 128
+"""So many scales are in reach of the digits of a geometric variable; beyond are 2**-184 of them."""
+
+
+@lru_cache(maxsize=256)
+def coin_exponents(scale: Fraction) -> tuple[Fraction, ...]:
+    """Return x for each binary digit of a geometric variable, and last for what is left.
+
+    A digit is 1 with probability 1 / (1 + exp(x)); anything is left with probability exp(-x).
+    The last is written as a negative number, to be told apart.
+    """
+    digits = 0
+    while 1 << digits < REACH * scale:
+        digits += 1
+    return (*(2**place / scale for place in range(digits)), -(2**digits) / scale)
+
+
+@lru_cache(maxsize=1024)
+def coin_floor(x: Fraction, bits: int) -> tuple[int, bool]:
+    """Return the floor of 2**bits times the probability of such a coin; it is never exact."""
+    return (logistic_floor(x, bits) if x > 0 else exp_bounds(-x, bits)[0]), False
+
+
+@lru_cache(maxsize=256)
+def coin_thresholds(scale: Fraction) -> tuple[int, ...]:
+    """Return the first 128 bits of the probability of each coin."""
+    return tuple(coin_floor(x, 128)[0] for x in coin_exponents(scale))

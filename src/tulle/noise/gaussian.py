@@ -16,6 +16,7 @@ from tulle.core.source import Source
 from tulle.noise import opendp_backend
 from tulle.noise.bernoulli import exponential_coins
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.laplace import laplace_from_bits
 from tulle.noise.laws import FoldedGaussian
 from tulle.noise.shape import Array, Size, fill
@@ -77,6 +78,7 @@ def discrete_gaussian(
         exact = validate.positive(sigma=sigma) ** 2
     else:
         exact = validate.positive(variance=variance)
+    report("gaussian", variance=exact)
     if opendp_backend.active():
         return opendp_backend.gaussian(exact, size, source)
     source = resolve(source)
@@ -94,12 +96,18 @@ def discrete_gaussian(
 
 
 def gaussian_from_bits(variance: Fraction, bits: Bits) -> int:
-    """Draw one discrete Gaussian by rejection from a discrete Laplace (algorithm 3)."""
+    """Draw one discrete Gaussian by rejection from a discrete Laplace (algorithm 3).
+
+    How often it is drawn again says nothing about what is accepted: each try is independent.
+    """
     scale = isqrt(int(variance)) + 1
+    numerator, denominator = variance.numerator, variance.denominator
+    below = 2 * numerator * denominator * scale**2
     while True:
         candidate = laplace_from_bits(Fraction(scale), bits)
-        x = _exponent(candidate, scale, variance)
-        if bits.exponential(x.numerator, x.denominator):
+        # The exponent below, over one denominator: reducing it would take time by its value.
+        distance = abs(candidate) * denominator * scale - numerator
+        if bits.exponential(distance**2, below):
             return candidate
 
 

@@ -8,6 +8,7 @@ from tulle.core import validate
 from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.shape import Array, Size, fill
 from tulle.noise.source import resolve
 from tulle.noise.tables import check_scale, geometric_table
@@ -32,10 +33,11 @@ def geometric(
         0
     """
     exact = validate.positive(scale=scale)
+    report("geometric", scale=exact)
     source = resolve(source)
 
     def one(bits: Bits) -> int:
-        return bits.geometric(exact.numerator, exact.denominator)
+        return bits.geometric(exact)
 
     if size is None:
         return one(Bits(source))

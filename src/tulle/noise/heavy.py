@@ -13,6 +13,7 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number, round_up, widen_up
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.shape import Array, Size, shape_of
 from tulle.noise.source import resolve
 
@@ -58,6 +59,7 @@ def heavy_tailed(
     """
     exact = validate.positive(scale=scale)
     _check_power(power)
+    report("heavy", scale=exact, power=power)
     bits = Bits(resolve(source))
     if size is None:
         return _draw(exact, power, bits)
@@ -72,18 +74,26 @@ def _check_power(power: object) -> None:
         raise InputError(f"power must be 2 or 4; got {power!r}.")
 
 
-def _draw(scale: Fraction, power: int, bits: Bits, step: int = 16) -> int:
-    """Draw one; ``step`` is how many bits extend u and v at a time."""
+def _draw(scale: Fraction, power: int, bits: Bits, step: int | None = None) -> int:
+    """Draw one; ``step`` is how many bits extend u and v at a time.
+
+    So many that they decide at once, but for one draw in 2**100: both sides of a cell round to one
+    integer unless scale / u² is as large as 2**step.
+    """
+    if step is None:
+        step = 320 + int(scale).bit_length()
     while True:
         magnitude = _magnitude(scale, power, bits, step)
         if magnitude is not None:
-            return -magnitude if magnitude and bits.bit() else magnitude
+            # A sign is drawn for zero as well: else the bits that are taken would tell.
+            return -magnitude if bits.bit() else magnitude
 
 
 def _magnitude(scale: Fraction, power: int, bits: Bits, step: int) -> int | None:
     """Return the rounded scale * v / u for u, v uniform on [0, 1], or None outside the region."""
     u = v = width = 0
     inside = False
+    numerator, denominator = scale.numerator, scale.denominator
     while True:
         u = u << step | bits.take(step)
         v = v << step | bits.take(step)
@@ -95,15 +105,15 @@ def _magnitude(scale: Fraction, power: int, bits: Bits, step: int) -> int | None
             inside = verdict is True
         if inside and u:
             # The ratio lies strictly between v / (u + 1) and (v + 1) / u, but for a null set.
-            low = _round_down_half(scale * Fraction(v, u + 1))
-            high = -_round_down_half(-scale * Fraction(v + 1, u))
+            low = _round_down_half(numerator * v, denominator * (u + 1))
+            high = -_round_down_half(-numerator * (v + 1), denominator * u)
             if low == high:
                 return low
 
 
-def _round_down_half(x: Fraction) -> int:
+def _round_down_half(numerator: int, denominator: int) -> int:
     """Return floor(x + 1/2). With both signs reversed: ceil(x - 1/2), which takes an open end."""
-    return (2 * x.numerator + x.denominator) // (2 * x.denominator)
+    return (2 * numerator + denominator) // (2 * denominator)
 
 
 def _inside(u: int, v: int, width: int, power: int) -> bool | None:

@@ -11,6 +11,7 @@ from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise import opendp_backend
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.shape import Array, Size, by_value, fill, is_array
 from tulle.noise.source import resolve
 from tulle.noise.tables import check_scale, geometric_table, laplace_table
@@ -54,6 +55,7 @@ def discrete_laplace(
             scale, "scale", size, lambda s, n: discrete_laplace(scale=s, size=n, source=source)
         )
     exact = validate.positive(scale=scale)
+    report("laplace", scale=exact)
     if opendp_backend.active():
         return opendp_backend.laplace(exact, size, source)
     source = resolve(source)
@@ -69,10 +71,13 @@ def discrete_laplace(
 
 
 def laplace_from_bits(scale: Fraction, bits: Bits) -> int:
-    """Draw one discrete Laplace: a sign and a magnitude, again while they spell minus zero."""
+    """Draw one discrete Laplace: a sign and a magnitude, again while they spell minus zero.
+
+    How often it is drawn again says nothing about what is accepted: each try is independent.
+    """
     while True:
         negative = bits.bit()
-        magnitude = bits.geometric(scale.numerator, scale.denominator)
+        magnitude = bits.geometric(scale)
         if not negative:
             return magnitude
         if magnitude:
@@ -102,11 +107,12 @@ def rounded_laplace(
         0
     """
     double = 2 * validate.positive(scale=scale)
+    report("rounded laplace", scale=double / 2)
     source = resolve(source)
 
     def one(bits: Bits) -> int:
         negative = bits.bit()
-        magnitude = bits.geometric(double.numerator, double.denominator)
+        magnitude = bits.geometric(double)
         return ((~magnitude if negative else magnitude) + 1) // 2
 
     if size is None:

@@ -40,7 +40,7 @@ class Law(ABC):
         return _floors(self, bits)
 
 
-@lru_cache(maxsize=32)  # a long list of large integers each
+@lru_cache(maxsize=256)  # a long list of large integers each
 def _floors(law: Law, bits: int) -> list[int]:
     guard = 64
     while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
@@ -16,6 +15,7 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number, rational
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
+from tulle.noise.charge import report
 from tulle.noise.exponent import exp_bounds
 from tulle.noise.shape import Array, Size, shape_of
 from tulle.noise.source import resolve
@@ -69,7 +69,9 @@ def exponential(
 
     Reference: McSherry, Talwar, *Mechanism design via differential privacy*, FOCS 2007.
     """
-    return choose_log_weights(_losses(scores, epsilon, sensitivity), size=size, source=source)
+    losses = _losses(scores, epsilon, sensitivity)
+    report("exponential", epsilon=epsilon, sensitivity=sensitivity)
+    return _choose(Choice(losses, None), size, source)
 
 
 def permute_and_flip(
@@ -98,16 +100,20 @@ def permute_and_flip(
     Reference: McKenna, Sheldon, *Permute-and-Flip*, NeurIPS 2020.
     """
     losses = _losses(scores, epsilon, sensitivity)
+    report("permute and flip", epsilon=epsilon, sensitivity=sensitivity)
     bits = Bits(resolve(source))
+    # All coins are flipped and the whole order is drawn, although the first yes decides: when it
+    # comes must not be seen from outside.
+    coins = [bits.exponential(loss.numerator, loss.denominator) for loss in losses]
     waiting = list(range(len(losses)))
-    while True:
-        place = bits.below(len(waiting))
-        index = waiting[place]
-        waiting[place] = waiting[-1]
-        waiting.pop()
-        # The best option always says yes, so that the list cannot run out.
-        if bits.exponential(losses[index].numerator, losses[index].denominator):
-            return index
+    chosen = 0
+    for left in range(len(losses), 0, -1):
+        place = bits.below(left)
+        waiting[place], waiting[left - 1] = waiting[left - 1], waiting[place]
+    # The best option always says yes, so that one is found.
+    for index in waiting:
+        chosen = index if coins[index] else chosen
+    return chosen
 
 
 @overload
@@ -148,7 +154,13 @@ def choose_log_weights(
         >>> choose_log_weights([0, 0], multiplicities=[0, 10**100])
         1
     """
-    choice = Choice(_exact_values(exponents, "exponents"), _whole_numbers(multiplicities))
+    counts = _whole_numbers(multiplicities)
+    choice = Choice(_exact_values(exponents, "exponents"), counts)
+    report("choice", exponents=exponents, multiplicities=counts)
+    return _choose(choice, size, source)
+
+
+def _choose(choice: Choice, size: Size | None, source: Source | None) -> int | Array:
     bits = Bits(resolve(source))
     if size is None:
         return choice.draw(bits)
@@ -177,7 +189,10 @@ class Choice:
         self._levels: dict[int, tuple[list[int], list[int]]] = {}
 
     def draw(self, bits: Bits, step: int = 64) -> int:
-        """Draw an index, taking ``step`` random bits at a time until they decide."""
+        """Draw an index, taking ``step`` random bits at a time until they decide.
+
+        They decide at once, but for one draw in 2**64 / options.
+        """
         uniform = known = 0
         precision = 128
         while True:
@@ -195,7 +210,7 @@ class Choice:
     @staticmethod
     def _decide(uniform: int, known: int, lows: list[int], highs: list[int]) -> int | None:
         """Return the index that every real with these first bits picks, if there is one."""
-        index = bisect_right(highs, uniform * lows[-1] >> known)
+        index = _rank(highs, uniform * lows[-1] >> known)
         if index < len(highs) and (uniform + 1) * highs[-1] <= lows[index] << known:
             return index
         return None
@@ -214,6 +229,16 @@ class Choice:
                 highs.append(count * high)
             self._levels[precision] = list(accumulate(lows)), list(accumulate(highs))
         return self._levels[precision]
+
+
+def _rank(limits: list[int], value: int) -> int:
+    """Return how many sorted limits are at most the value, in as many steps whatever it is."""
+    index, half = 0, 1 << len(limits).bit_length()
+    last = len(limits) - 1
+    while half := half >> 1:
+        place = index + half - 1
+        index += half * (place <= last and limits[min(place, last)] <= value)
+    return index
 
 
 def _losses(scores: Values, epsilon: Number, sensitivity: Number) -> list[Fraction]:

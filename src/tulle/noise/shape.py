@@ -42,6 +42,24 @@ def fill(
     return np.array([one(bits) for _ in range(count)], dtype=np.int64).reshape(shape)
 
 
+def ranks(limits: Array, values: Array) -> Array:
+    """Return for each value how many sorted limits are at most it.
+
+    As ``np.searchsorted(limits, values, side="right")``, in as many steps whatever the values.
+
+    Example:
+        >>> ranks(np.array([2, 5]), np.array([1, 2, 7])).tolist()
+        [0, 1, 2]
+    """
+    found = np.zeros(len(values), dtype=np.int64)
+    last = len(limits) - 1
+    half = 1 << len(limits).bit_length()
+    while half := half >> 1:
+        place = found + (half - 1)
+        found += half * ((place <= last) & (limits[np.minimum(place, last)] <= values))
+    return found
+
+
 def by_value(values: Any, name: str, size: Size | None, draw: Callable[[Any, int], Array]) -> Array:
     """Return one draw per entry of an array of parameters, grouped by equal parameters."""
     entries = np.asarray(values)

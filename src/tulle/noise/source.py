@@ -11,6 +11,7 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.errors import InputError, TulleError
 from tulle.core.source import Source
+from tulle.noise.charge import watched
 
 
 class TapeExhausted(TulleError):  # noqa: N818 - it names what happened, and only tests see it
@@ -118,7 +119,7 @@ def resolve(source: Source | None) -> Source:
         InputError: when it is neither.
     """
     if source is None:
-        return _SYSTEM
+        return watched(_SYSTEM)
     if not isinstance(source, Source):
         raise InputError(f"source must be a Source or None; got {type(source).__name__}.")
-    return source
+    return watched(source)

@@ -1,8 +1,11 @@
 """Threshold tables: exact bulk sampling from 31 bits per digit, more only where those tie.
 
 A uniform real U picks the smallest k with U < P(X <= k). Given only the first 31 bits of U, the
-answer is certain unless those bits equal the first 31 bits of some threshold. Then, and only then
-(about once in a million draws), more bits of both are taken. No float is involved, no rounding.
+answer is certain unless those bits equal the first 31 bits of some threshold. Then (about once in
+a million draws) more bits of both are taken. No float is involved, no rounding.
+
+How long a draw takes does not depend on its value: the search has a fixed number of steps, and the
+rare ties are settled among a fixed number of made-up ones.
 
 The base-b digits of a geometric variable are independent, and each is a truncated geometric: one
 small table per digit serves any scale.
@@ -36,6 +39,14 @@ _REACH = Fraction(43, 2)
 """-ln(2**-31) = 21.49: so many scales are in reach of 31 bits."""
 
 _CHUNK_WORDS = 1 << 16
+
+_SETTLED = 8
+"""So many ties are settled for each chunk, true or made up. More than that many true ones come once
+in 10^11 chunks: there are a quarter of one on average where tables are longest."""
+
+_MORE = 33
+"""So many bits are added to those that tie: together they tie once in 2^50 draws."""
+
 _MODES: dict[Mode, int] = {"magnitude": 0, "signed": 1, "folded": 2, "mirrored": 3}
 
 
@@ -44,91 +55,92 @@ class Table:
     """How to draw from digits with the given laws, the most significant first.
 
     ``widths[i]`` is how many bits digit i has; the first has no limit. The arrays are the laws'
-    31-bit thresholds, one after the other, and where to start looking for the leading bits.
+    31-bit thresholds, one after the other, each filled up to a power of two.
     """
 
     laws: tuple[Law, ...]
     widths: tuple[int, ...]
     floors: Array
     starts: Array
-    guide: Array
-    guide_starts: Array
-    shifts: Array
+    sizes: Array
 
     @classmethod
     def of(cls, laws: tuple[Law, ...], widths: tuple[int, ...]) -> Table:
-        """Compute the thresholds and guides of these laws."""
-        floors: list[Array] = []
-        guides: list[Array] = []
-        starts, guide_starts, shifts = [], [], []
+        """Compute the thresholds of these laws."""
+        columns = []
         for law in laws:
-            column = np.array([*law.floors(WORD_BITS), 1 << WORD_BITS], dtype=np.uint32)
-            width = min(14, max(6, len(column).bit_length()))
-            shift = WORD_BITS - width
-            cells = np.arange(1 << width, dtype=np.uint32) << np.uint32(shift)
-            starts.append(sum(len(part) for part in floors))
-            guide_starts.append(sum(len(part) for part in guides))
-            floors.append(column)
-            guides.append(np.searchsorted(column, cells, side="right").astype(np.uint16))
-            shifts.append(shift)
-        return cls(
-            laws,
-            widths,
-            np.concatenate(floors),
-            np.array(starts, dtype=np.int64),
-            np.concatenate(guides),
-            np.array(guide_starts, dtype=np.int64),
-            np.array(shifts, dtype=np.uint32),
-        )
+            found = law.floors(WORD_BITS)
+            size = 1 << len(found).bit_length()
+            columns.append(np.full(size, 1 << WORD_BITS, dtype=np.uint32))
+            columns[-1][: len(found)] = found
+        sizes = np.array([len(column) for column in columns], dtype=np.int64)
+        starts = np.cumsum(sizes) - sizes
+        for law in laws:
+            law.floors(WORD_BITS + _MORE)  # computed now, and not when the first tie shows
+        return cls(laws, widths, np.concatenate(columns), starts, sizes)
 
     def draw(self, count: int, mode: Mode, source: Source) -> Array:
-        """Return ``count`` independent draws as an int64 array."""
+        """Return ``count`` independent draws as an int64 array.
+
+        The work is the same whatever is drawn: batches of fixed size, a fixed number of steps for
+        each draw, and for every batch as many settled ties as there hardly ever are. A draw of
+        minus zero is left out and others are made in its place; how many are left out says nothing
+        about those that stay.
+        """
         from tulle.noise import _kernels  # numba is slow to import
 
         digits = len(self.laws)
         out = np.empty(count, dtype=np.int64)
-        pending = np.empty((min(count, _CHUNK_WORDS), 2), dtype=np.int64)
+        pending = np.empty((min(count, _CHUNK_WORDS) + 1, 2), dtype=np.int64)
         widths = np.array(self.widths, dtype=np.int64)
-        code = _MODES[mode]
         done = 0
         while done < count:
             batch = min(count - done, _CHUNK_WORDS // digits)
             raw = source.read(4 * digits * batch)
             words = np.frombuffer(raw, dtype="<u4").astype(np.uint32, copy=False)
             part = out[done : done + batch]
-            if digits == 1:
-                made, waiting = _kernels.draw_single(
-                    words, self.floors, self.guide, self.shifts[0], code, part, pending
-                )
-            else:
-                made, waiting = _kernels.draw_digits(
-                    words,
-                    self.floors,
-                    self.starts,
-                    self.guide,
-                    self.guide_starts,
-                    self.shifts,
-                    widths,
-                    code,
-                    part,
-                    pending,
-                )
-            for place, position in pending[:waiting].tolist():
-                given = words[position : position + digits].tolist()
-                part[place] = self._settle(given, mode, Bits(source))
+            made, waiting = _kernels.draw_digits(
+                words, self.floors, self.starts, self.sizes, widths, _MODES[mode], part, pending
+            )
+            self._settle_all(pending[:waiting].tolist(), words, part, mode, source)
             done += made
         return out
 
-    def _settle(self, words: list[int], mode: Mode, bits: Bits) -> int:
-        """Finish a draw that its words leave open; if it is rejected, draw afresh."""
+    def _settle_all(
+        self, ties: list[list[int]], words: Array, part: Array, mode: Mode, source: Source
+    ) -> None:
+        """Finish the draws that their words leave open, and made-up ones up to a fixed number."""
+        bits = Bits(source)
+        digits = len(self.laws)
+        open_draws = [(place, words[at : at + digits].tolist()) for place, at in ties]
+        if bits.step == 1:  # a tape holds bits for true ties only
+            for place, given in open_draws:
+                part[place] = self._settle(given, WORD_BITS, mode, bits)
+            return
+        missing = max(_SETTLED - len(ties), 0)
+        settled = []
+        for _, given in [*open_draws, *[(0, [0] * digits)] * missing]:
+            # More bits for all digits, although one tied: it is not to be seen which.
+            more = [word >> 1 << _MORE | bits.take(_MORE) for word in given]
+            more[0] = more[0] << 1 | given[0] & 1
+            more[1:] = [word << 1 for word in more[1:]]
+            settled.append(self._settle(more, WORD_BITS + _MORE, mode, bits))
+        for (place, _), value in zip(open_draws, settled, strict=False):
+            part[place] = value
+
+    def _settle(self, words: list[int], known: int, mode: Mode, bits: Bits) -> int:
+        """Finish a draw from so many bits for each digit, and the sign in the last place.
+
+        If it is rejected, draw afresh.
+        """
         while True:
             value = 0
             for law, width, word in zip(self.laws, self.widths, words, strict=True):
-                value = (value << width) + settle(law, word >> 1, WORD_BITS, bits)
+                value = (value << width) + settle(law, word >> 1, known, bits)
             negative = words[0] & 1
             if not (mode == "signed" and negative and value == 0):
                 break
-            words = [bits.take(32) for _ in words]
+            words = [bits.take(known + 1) for _ in words]
         if mode == "magnitude" or not negative:
             return value
         return ~value if mode == "mirrored" else -value

@@ -6,8 +6,6 @@ and the pieces they are made of. No float takes part in a decision.
 
 from __future__ import annotations
 
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,12 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.exact import Number
 from tulle.core.source import Source
+from tulle.noise.bernoulli import fixed_coins
 from tulle.noise.bits import Bits
-from tulle.noise.exponent import exp_bounds
+from tulle.noise.charge import report
+from tulle.noise.exponent import logistic_floor
 from tulle.noise.laws import Law
+from tulle.noise.shape import ranks
 from tulle.noise.source import resolve
 from tulle.noise.tables import settle
 from tulle.noise.xor_laws import Counts
@@ -36,8 +37,8 @@ def response_bits(epsilon: Number, count: int, source: Source | None = None) -> 
     *Guarantee.* A bit XORed with one is epsilon-private: it is kept exp(epsilon) times as often
     as it is flipped.
 
-    *Method.* Random bytes are compared with the binary digits of the probability, byte by byte
-    and only until they differ; the digits come from certified bounds of exp.
+    *Method.* Random bytes, and more bits where those tie, are compared with the binary digits of
+    the probability; the digits come from certified bounds of exp.
 
     Raises:
         InputError: when epsilon is not above zero or the count is not a whole number.
@@ -50,11 +51,12 @@ def response_bits(epsilon: Number, count: int, source: Source | None = None) -> 
     """
     exact = validate.positive(epsilon=epsilon)
     count = validate.whole(count=count, at_least=0)
+    report("response", epsilon=exact)
     source = resolve(source)
     out = np.empty(count, dtype=np.uint8)
     for start in range(0, count, _CHUNK):
         part = out[start : start + _CHUNK]
-        part[:] = _below_logistic(exact, len(part), 1, source)
+        part[:] = fixed_coins(lambda n: (logistic_floor(exact, n), False), len(part), source)
     return out
 
 
@@ -69,43 +71,6 @@ def flip_probability(epsilon: Number) -> float:
     return logistic_floor(exact, 128) / 2.0**128
 
 
-def _below_logistic(x: Fraction, count: int, digit: int, source: Source) -> Array:
-    """Compare random bytes with digit ``digit`` of 1 / (1 + e^x); where they tie, with the next."""
-    threshold = logistic_floor(x, 8 * digit) & 255
-    randoms = np.frombuffer(source.read(count), dtype=np.uint8)
-    out = randoms < threshold
-    ties = np.flatnonzero(randoms == threshold)
-    if len(ties):
-        out[ties] = _below_logistic(x, len(ties), digit + 1, source)
-    return out
-
-
-@lru_cache(maxsize=1024)
-def logistic_floor(x: Fraction, bits: int) -> int:
-    """Return floor(2**bits / (1 + exp(x))), certainly.
-
-    Unless x = 0 the value is irrational, so that finer bounds always decide.
-
-    Example:
-        >>> logistic_floor(Fraction(0), 8), logistic_floor(Fraction(1), 8)
-        (128, 68)
-    """
-    if x == 0:
-        return 1 << bits - 1
-    guard = 64
-    while True:
-        width = bits + guard
-        low, high = exp_bounds(abs(x), width)
-        one = 1 << width
-        if x > 0:
-            least, most = (low << bits) // (one + low), (high << bits) // (one + high)
-        else:
-            least, most = (one << bits) // (one + high), (one << bits) // (one + low)
-        if least == most:
-            return least
-        guard *= 2
-
-
 def draw_law(law: Law, count: int, source: Source | None = None) -> Array:
     """Draw from a law on finitely many whole numbers, in bulk and exactly.
 
@@ -115,7 +80,7 @@ def draw_law(law: Law, count: int, source: Source | None = None) -> Array:
     source = resolve(source)
     floors = np.array(law.floors(_WORD_BITS), dtype=np.uint64)
     words = np.frombuffer(source.read(8 * count), dtype="<u8") >> np.uint64(64 - _WORD_BITS)
-    drawn = np.searchsorted(floors, words, side="right")
+    drawn = ranks(floors, words)
     ties = np.flatnonzero(floors[np.maximum(drawn, 1) - 1] == words)
     bits = Bits(source)
     for place in ties[drawn[ties] > 0].tolist():
@@ -133,6 +98,7 @@ def exchangeable_bits(law: Counts, lines: int, source: Source | None = None) -> 
         >>> exchangeable_bits(TwoLevel(Fraction(1000), 8, 0), 2).sum(axis=1).tolist()
         [0, 0]
     """
+    report("pattern", law=law)
     source = resolve(source)
     return uniform_subsets(draw_law(law, lines, source), law.length, source)
 
@@ -140,30 +106,41 @@ def exchangeable_bits(law: Counts, lines: int, source: Source | None = None) -> 
 def uniform_subsets(sizes: Array, length: int, source: Source | None = None) -> Array:
     """Draw, for each size, a uniformly random set of that many of ``length`` places, as bits.
 
-    *Method.* Coins of about the right chance set some places; then random places are set or
-    cleared until the number is right. Both steps treat all places alike, so given the size every
-    set is equally likely; and hardly more than one random byte is spent on a place.
+    *Method.* From left to right a place is taken with probability (still wanted) / (places left).
+    Lines in which a word would favour some numbers are drawn again; which lines these are says
+    nothing about those that stay. The work is the same whatever the sizes are.
+
+    Reference: Fan, Muller, Rezucha, *Development of sampling plans by using sequential selection
+    techniques*, Journal of the American Statistical Association 1962; Lemire, *Fast random integer
+    generation in an interval*, ACM Transactions on Modeling and Computer Simulation 2019.
     """
     from tulle.noise import xor_kernels  # numba is slow to import
 
     source = resolve(source)
     want = np.ascontiguousarray(sizes, dtype=np.int64)
-    out = np.empty((len(want), length), dtype=np.uint8)
-    have = np.empty(len(want), dtype=np.int64)
-    thresholds = (512 * want + length) // (2 * length)
-    limit = (1 << 32) // length * length
+    out = np.zeros((len(want), length), dtype=np.uint8)
+    if not length:
+        return out
+    width, bits = _word_for(length)
+    limits = np.array([0, *((1 << bits) % left for left in range(1, length + 1))], dtype=np.int64)
     step = max(1, _CHUNK // length)
-    for start in range(0, len(want), step):
-        part = slice(start, min(start + step, len(want)))
-        lines = part.stop - part.start
-        raw = np.frombuffer(source.read(lines * length), dtype=np.uint8)
-        view = out[part]
-        xor_kernels.throw(raw.reshape(lines, length), thresholds[part], view, have[part])
-        line = 0
-        while line < lines:
-            missing = int(np.abs(have[part] - want[part]).sum())
-            if missing == 0:
-                break
-            words = np.frombuffer(source.read(4 * min(2 * missing + 64, 1 << 16)), dtype="<u4")
-            line = xor_kernels.correct(view, have[part], want[part], line, words, limit)
+    waiting = np.arange(len(want))
+    while len(waiting):
+        lines, waiting = waiting[:step], waiting[step:]
+        raw = np.frombuffer(source.read(width * len(lines) * length), dtype=f"<u{width}")
+        words = (raw >> np.array(8 * width - bits, dtype=raw.dtype)).reshape(len(lines), length)
+        drawn = np.empty((len(lines), length), dtype=np.uint8)
+        good = xor_kernels.choose_places(words, bits, limits, want[lines], drawn)
+        out[lines] = drawn
+        if good < len(lines):
+            waiting = np.append(waiting, lines[drawn[:, 0] > 1])
     return out
+
+
+def _word_for(length: int) -> tuple[int, int]:
+    """Return bytes read for a place and bits used of them: few lines are to be drawn again."""
+    if length <= 64:
+        return 2, 16
+    if length <= 8192:
+        return 4, 32
+    return 8, 62 - length.bit_length()

@@ -18,10 +18,11 @@ import numpy as np
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
-from tulle.noise.exponent import exp_bounds
+from tulle.noise.charge import report
+from tulle.noise.exponent import exp_bounds, logistic_floor
+from tulle.noise.shape import ranks
 from tulle.noise.source import resolve
 from tulle.noise.uniform import uniform_below
-from tulle.noise.xor import logistic_floor
 
 Array = np.ndarray[Any, Any]
 Method = Literal["enumeration", "coupling from the past"]
@@ -172,6 +173,7 @@ class Couplings:
             ...     Fraction(1000), 1).tolist()
             [[0, 0]]
         """
+        report("pattern", law=self, scale=scale)
         source = resolve(source)
         if self.method(scale) == "enumeration":
             places = draw_listed(self, scale, blocks, source)
@@ -223,7 +225,7 @@ def draw_listed(couplings: Couplings, scale: Fraction, count: int, source: Sourc
     done = 0
     while done < count:
         batch = count - done
-        chosen = np.searchsorted(ends, uniform_below(int(ends[-1]), batch, source), side="right")
+        chosen = ranks(ends, uniform_below(int(ends[-1]), batch, source))
         words = np.frombuffer(source.read(8 * batch), dtype="<u8")
         share = approximate[chosen] * _UNIT / proposals[chosen]
         uniform = words * 2.0**-64

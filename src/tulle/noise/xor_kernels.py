@@ -12,44 +12,31 @@ Array = np.ndarray[Any, Any]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def throw(randoms: Array, thresholds: Array, out: Array, have: Array) -> None:
-    """Set each cell of line i where its random byte is below the line's threshold; count them."""
-    for line in range(out.shape[0]):
-        threshold = thresholds[line]
-        count = np.int64(0)
-        for place in range(out.shape[1]):
-            hit = np.uint8(np.int64(randoms[line, place]) < threshold)
-            out[line, place] = hit
-            count += np.int64(hit)
-        have[line] = count
+def choose_places(words: Array, bits: int, limits: Array, want: Array, out: Array) -> int:
+    """Choose as many places of each line as wanted, one word for each place; count the good lines.
 
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def correct(out: Array, have: Array, want: Array, first: int, words: Array, limit: int) -> int:
-    """Turn random cells until each line has as many as wanted; return the first open line.
-
-    A cell of the wrong kind is tried again: given the set, the cell turned is uniform among those
-    of its kind. ``limit`` is the number of 32-bit words that fall evenly on the cells.
+    From left to right a place is chosen with probability (still wanted) / (places left): the
+    product of a word and the places left, over 2**bits, is a number below the latter, and each
+    such number is equally likely once products that leave less than ``limits`` are thrown away. A
+    line with such a product is not good and is marked by 2 in its first place. Nothing is skipped,
+    and no jump depends on a word.
     """
     length = out.shape[1]
-    used = 0
-    for line in range(first, out.shape[0]):
-        while have[line] != want[line]:
-            if used == words.shape[0]:
-                return line
-            word = np.int64(words[used])
-            used += 1
-            if word >= limit:
-                continue
-            place = word % length
-            if have[line] < want[line]:
-                if out[line, place] == 0:
-                    out[line, place] = 1
-                    have[line] += 1
-            elif out[line, place] == 1:
-                out[line, place] = 0
-                have[line] -= 1
-    return int(out.shape[0])
+    good = np.int64(0)
+    mask = (np.int64(1) << bits) - 1
+    for line in range(out.shape[0]):
+        wanted = want[line]
+        bad = np.int64(0)
+        for place in range(length):
+            left = length - place
+            product = np.int64(words[line, place]) * left
+            bad |= np.int64((product & mask) < limits[left])
+            hit = np.int64((product >> bits) < wanted)
+            out[line, place] = hit
+            wanted -= hit
+        out[line, 0] |= bad << 1
+        good += 1 - bad
+    return int(good)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.recursive import Choice
 from tulle.relations.relation import Relation
 from tulle.relations.truncation import least_level, within_reach
@@ -132,12 +133,15 @@ def release_owned(
         tau/answer (with what rounding and snapping add). The two compose. See the module's text.
     """
     level = least_level(owned, chosen.thresholds)
-    level += discrete_laplace(scale=1 / chosen.select, source=source)
+    with charge(LaplaceCharge(1)):
+        level += discrete_laplace(scale=1 / chosen.select, source=source)
     tau = chosen.threshold(max(level, 0))
     noise = NoiseOnGroups.at(tau, owned.groups, chosen.answer)
     scale = noise.scale / noise.lattice.step
     values = np.empty(owned.groups)
-    for group, value in enumerate(owned.clipped(tau).tolist()):
-        point = noise.lattice.snap(value) + discrete_laplace(scale=scale, source=source)
-        values[group] = noise.lattice.value(point) + owned.fixed[group]
+    moved = Fraction(tau) * (1 + _SUMMED) / noise.lattice.step + owned.groups
+    with charge(LaplaceCharge(moved, calls=owned.groups)):
+        for group, value in enumerate(owned.clipped(tau).tolist()):
+            point = noise.lattice.snap(value) + discrete_laplace(scale=scale, source=source)
+            values[group] = noise.lattice.value(point) + owned.fixed[group]
     return values, tau, noise

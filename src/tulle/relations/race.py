@@ -15,6 +15,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.noise import Lattice, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.laws import TruncationLaw
 from tulle.relations.queries import Total
 from tulle.relations.recursive import TruncationMechanism
@@ -117,11 +118,13 @@ class Lane:
         sensitivity = Fraction(self.tau) * (1 + Fraction(GAP) * Fraction(101, 100))
         self.lattice = Lattice.for_scale(sensitivity)
         self.scale = (sensitivity + self.lattice.step) / share
+        self.moved = sensitivity / self.lattice.step + 1
         self.penalty = float(self.scale) * math.log(count / FAILURE)
 
     def draw(self, source: Source | None) -> int:
         """Draw the noise, in steps of the lattice."""
-        return discrete_laplace(scale=self.scale / self.lattice.step, source=source)
+        with charge(LaplaceCharge(self.moved)):
+            return discrete_laplace(scale=self.scale / self.lattice.step, source=source)
 
 
 def run_race(

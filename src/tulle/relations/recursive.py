@@ -16,6 +16,7 @@ from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.noise import Lattice, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.laws import TruncationLaw
 from tulle.relations.queries import Total
 from tulle.relations.relation import Relation
@@ -196,11 +197,14 @@ class Recursive(TruncationMechanism):
         thresholds = []
         for sign, truncation in parts:
             level = least_level(truncation, chosen.thresholds)
-            level += discrete_laplace(scale=1 / chosen.select, source=source)
+            with charge(LaplaceCharge(1)):
+                level += discrete_laplace(scale=1 / chosen.select, source=source)
             tau = chosen.threshold(max(level, 0))
             noise = chosen.noise(tau)
             point = noise.lattice.snap(truncation.value(tau, GAP * tau))
-            point += discrete_laplace(scale=noise.scale / noise.lattice.step, source=source)
+            step = noise.lattice.step
+            with charge(LaplaceCharge(value_moves(tau) / step + 1)):
+                point += discrete_laplace(scale=noise.scale / step, source=source)
             value += sign * noise.lattice.value(point)
             scale, slack = scale + noise.scale, slack + noise.slack
             thresholds.append(tau)
@@ -210,6 +214,11 @@ class Recursive(TruncationMechanism):
         # The difference of two numbers that may each fall short is bounded on neither side.
         law = None if self.signed(query) else TruncationLaw(scale, slack + 0.5)
         return Outcome(answer, law, {"thresholds": thresholds})
+
+
+def value_moves(tau: float) -> Fraction:
+    """Return the most that one participant moves the certified middle at this threshold."""
+    return Fraction(tau) * (1 + Fraction(GAP) * Fraction(101, 100))
 
 
 @dataclass(frozen=True)
@@ -250,8 +259,7 @@ class Choice:
         The middle of a bracket of width gap is within half a gap of the value, so it moves by at
         most tau + gap; a hundredth of the gap more covers the rounding of the middle itself.
         """
-        exact = Fraction(tau)
-        sensitivity = exact * (1 + Fraction(GAP) * Fraction(101, 100))
+        sensitivity = value_moves(tau)
         lattice = Lattice.for_scale(sensitivity)
         scale = (sensitivity + lattice.step) / self.answer
         return NoiseOnValue(scale, lattice, float(lattice.step) + GAP * tau)

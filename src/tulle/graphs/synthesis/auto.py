@@ -54,6 +54,7 @@ from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.graphs.synthesis.steering import Mixing
 from tulle.graphs.synthesis.targets import Target, Targets
 from tulle.noise import Random, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 Wholes = npt.NDArray[np.int64]
 
@@ -174,11 +175,9 @@ class Auto(Model):
 
         def noisy(name: str, truth: Any, sensitivity: int | Fraction) -> None:
             scale = sensitivity / budget(settings, seen, name)
-            if isinstance(truth, int):
-                seen[name] = truth + discrete_laplace(scale=scale, source=source)
-            else:
-                noise = discrete_laplace(scale=scale, size=truth.shape, source=source)
-                seen[name] = truth + noise
+            size = None if isinstance(truth, int) else truth.shape
+            with charge(LaplaceCharge(sensitivity)):
+                seen[name] = truth + discrete_laplace(scale=scale, size=size, source=source)
 
         def climb(name: str) -> None:
             spent, smoothing = budget(settings, seen, name), smoothing_of(settings, seen, name)

@@ -26,6 +26,7 @@ from tulle.graphs.spectra_response import FlippedMatrix, core_of, entry_noise, i
 from tulle.graphs.synthesis.auto_parts import Chosen, side_counts
 from tulle.graphs.synthesis.block_mixture import Placed, Table, expected_degrees, place_nodes
 from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge, disjoint, part
 from tulle.noise.xor import flip_probability
 
 Wholes = npt.NDArray[np.int64]
@@ -139,6 +140,13 @@ def measure_core(
         up to it. Outside, one table counts it from both ends, at noise of 2 / epsilon. Each edge
         is in one of the three only, so that together they cost epsilon, not three times that.
     """
+    with disjoint():
+        return _measure_parts(terms, graph, ranks, size, epsilon, source)
+
+
+def _measure_parts(
+    terms: Terms, graph: Graph, ranks: Ranks, size: int, epsilon: Fraction, source: Source | None
+) -> Placed:
     inside = np.zeros(graph.node_count, dtype=np.bool_)
     core = core_of(ranks.degrees, size)
     inside[core] = True
@@ -146,11 +154,15 @@ def measure_core(
 
     def noisy(rows: Chosen, columns: Chosen, labels: Wholes, kinds: int, scale: Fraction) -> Table:
         counts = side_counts(graph, labels, kinds, rows, columns)
-        noise = discrete_laplace(scale=scale, size=counts.shape, source=source)
+        # An edge between two nodes of one side is counted from both of its ends.
+        both = rows is columns
+        with part("outside" if both else "across"), charge(LaplaceCharge(2 if both else 1)):
+            noise = discrete_laplace(scale=scale, size=counts.shape, source=source)
         return Table((counts + noise).astype(np.float64), np.full(kinds, float(scale)))
 
     flipped = replace(terms, epsilon=epsilon)
-    drawn = Response().run(flipped, {}, induced(graph, core), source).value
+    with part("within"):
+        drawn = Response().run(flipped, {}, induced(graph, core), source).value
     matrix = FlippedMatrix(drawn, flip_probability(epsilon))
     known = core_communities(matrix, ranks.degrees[core])
     kinds = int(known.max(initial=-1)) + 2

@@ -25,6 +25,7 @@ from tulle.graphs.synthesis.joint import joint_degrees_of, joint_settings, measu
 from tulle.graphs.synthesis.joint_classes import SoftClasses, soft_classes
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.noise import Random
+from tulle.noise.charge import LadderCharge, charge
 
 SHARES = {
     "degree_share": Fraction(9, 20),
@@ -117,13 +118,16 @@ class TwoFiveK(Model):
     ) -> Statistics:
         found = measure_joint(settings, graph, source)
         decay = rational(settings["decay"])
-        drawn = draw_ladder(
-            triangle_widths(settings, graph), cap(Triangles(), graph.node_count), decay, source
-        )
+        widths, most = triangle_widths(settings, graph), cap(Triangles(), graph.node_count)
+        with charge(LadderCharge(rational(settings["smoothing"]))):
+            drawn = draw_ladder(widths, most, decay, source)
         widths, most = class_widths(settings, graph)
         centres = class_triangles(settings, graph)
         decay = rational(settings["class_decay"])
-        noisy = [count + draw_ladder(widths, most, decay, source) for count in centres.tolist()]
+        noisy = []
+        for count in centres.tolist():
+            with charge(LadderCharge(rational(settings["class_smoothing"]))):
+                noisy.append(count + draw_ladder(widths, most, decay, source))
         return {
             **found,
             "triangles": Triangles().truth(graph) + drawn,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from tulle.graphs.synthesis.degrees import check_noise
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.noise import Random, SeededSource, discrete_laplace
 from tulle.noise.afterwards import afterwards
+from tulle.noise.charge import LaplaceCharge, charge, disjoint, part
 
 Wholes = npt.NDArray[np.int64]
 
@@ -86,28 +88,32 @@ class Communities(Model):
     ) -> Statistics:
         seen: dict[str, Any] = {}
 
-        def noisy(name: str, truth: Wholes, scale: Any) -> None:
-            noise = discrete_laplace(scale=scale, size=truth.shape, source=source)
+        def noisy(name: str, truth: Wholes, sensitivity: int, epsilon: Fraction) -> None:
+            with charge(LaplaceCharge(sensitivity)):
+                noise = discrete_laplace(
+                    scale=sensitivity / epsilon, size=truth.shape, source=source
+                )
             seen[name] = truth + noise
 
         groups = int(settings["groups"])
         if groups > 1:
             labels = group_of(settings)
-            noisy(
-                "groups",
-                pair_counts(graph, labels, groups),
-                1 / rational(settings["groups_epsilon"]),
-            )
+            spent = rational(settings["groups_epsilon"])
+            noisy("groups", pair_counts(graph, labels, groups), 1, spent)
             start = start_of(seen, settings)
             counts = member_counts(graph, start, int(start.max()) + 1)
-            noisy("members", counts, 2 / rational(settings["members"]))
+            noisy("members", counts, 2, rational(settings["members"]))
         labels = communities_of(seen, settings)
         inner = rational(settings["inner"])
-        noisy("inner", inner_degrees(graph, labels), 2 / inner)
         kinds = int(labels.max()) + 1
-        if kinds > 1:
-            outer = pair_counts(graph, labels, kinds)[_off_diagonal(kinds)]
-            noisy("between", outer, 1 / inner)
+        # An edge is within a community or between two, so that both have all of this budget.
+        with disjoint():
+            with part("inner"):
+                noisy("inner", inner_degrees(graph, labels), 2, inner)
+            if kinds > 1:
+                outer = pair_counts(graph, labels, kinds)[_off_diagonal(kinds)]
+                with part("between"):
+                    noisy("between", outer, 1, inner)
         return seen
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:

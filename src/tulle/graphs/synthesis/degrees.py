@@ -21,6 +21,7 @@ from tulle.graphs.queries import DegreeDistribution, Degrees
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.graphs.synthesis.realise import realise_degrees
 from tulle.noise import Random, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 Wholes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -78,9 +79,10 @@ class OneK(Model):
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
     ) -> Statistics:
         sequence = sorted_sequence(FORMS[settings["form"]], graph)
-        noise = discrete_laplace(
-            scale=rational(settings["scale"]), size=sequence.shape, source=source
-        )
+        with charge(LaplaceCharge(settings["sensitivity"])):
+            noise = discrete_laplace(
+                scale=rational(settings["scale"]), size=sequence.shape, source=source
+            )
         return {"degrees": sequence + noise}
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:

@@ -21,6 +21,7 @@ from tulle.graphs.synthesis.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.graphs.synthesis.realise_joint import place_edges
 from tulle.noise import Lattice, Random, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 RATIO = Fraction(4)
 """How far apart the grid points of the joint degrees are, unless the user says otherwise."""
@@ -114,14 +115,12 @@ def measure_joint(settings: Parameters, graph: Graph, source: Source | None) -> 
     """Return noisy counts of nodes by degree and noisy joint degrees, in lattice steps."""
     counts = sorted_sequence(DegreeDistribution(), graph)
     cells = classes_of(settings).measure(graph, rational(settings["step"]))
-    return {
-        "degrees": counts
-        + discrete_laplace(scale=rational(settings["scale"]), size=counts.shape, source=source),
-        "joint": cells
-        + discrete_laplace(
-            scale=rational(settings["joint_scale"]), size=cells.shape, source=source
-        ),
-    }
+    scale, joint_scale = rational(settings["scale"]), rational(settings["joint_scale"])
+    with charge(LaplaceCharge(2)):
+        noisy = counts + discrete_laplace(scale=scale, size=counts.shape, source=source)
+    with charge(LaplaceCharge(settings["joint_sensitivity"])):
+        joint = cells + discrete_laplace(scale=joint_scale, size=cells.shape, source=source)
+    return {"degrees": noisy, "joint": joint}
 
 
 def classes_of(settings: Parameters) -> SoftClasses:

@@ -23,6 +23,7 @@ from tulle.graphs.smooth import smooth_bound
 from tulle.graphs.synthesis.joint_classes import soft_classes
 from tulle.graphs.synthesis.joint_query import JointDegreeQuery, SoftJointDegreeQuery
 from tulle.noise import Lattice, discrete_laplace, rounded_laplace
+from tulle.noise.charge import LaplaceCharge, SmoothVectorCharge, charge
 
 STEP = Fraction(1, 1024)
 """The lattice of soft classes, in edges."""
@@ -80,7 +81,9 @@ class JointLaplace(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         truth = terms.query.truth(dataset)
-        noise = discrete_laplace(scale=rational(settings["scale"]), size=len(truth), source=source)
+        scale = rational(settings["scale"])
+        with charge(LaplaceCharge(settings["sensitivity"])):
+            noise = discrete_laplace(scale=scale, size=len(truth), source=source)
         return Outcome(np.maximum(truth + noise, 0), _law(settings), {"range": [0, float("inf")]})
 
 
@@ -153,8 +156,10 @@ class JointSmooth(Mechanism):
         assert isinstance(dataset, Graph)
         assert isinstance(terms.query, JointDegreeQuery)
         truth = terms.query.truth(dataset)
-        scale = joint_bound(terms.query, settings, dataset) / rational(settings["alpha"])
-        noise = rounded_laplace(scale=scale, size=len(truth), source=source)
+        bound, beta = joint_bound(terms.query, settings, dataset), rational(settings["beta"])
+        scale = bound / rational(settings["alpha"])
+        with charge(SmoothVectorCharge(bound, beta, terms.delta, len(truth))):
+            noise = rounded_laplace(scale=scale, size=len(truth), source=source)
         return Outcome(np.maximum(truth + noise, 0), None)
 
 
@@ -269,7 +274,9 @@ class JointSoft(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         cells = soft_cells(terms.query, settings, dataset)
-        noise = discrete_laplace(scale=rational(settings["scale"]), size=len(cells), source=source)
+        scale = rational(settings["scale"])
+        with charge(LaplaceCharge(settings["sensitivity"])):
+            noise = discrete_laplace(scale=scale, size=len(cells), source=source)
         value = Lattice(rational(settings["step"])).value(cells + noise)
         return Outcome(value, _law(settings))
 

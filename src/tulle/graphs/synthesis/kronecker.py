@@ -21,6 +21,7 @@ from tulle.graphs.synthesis.degrees import check_noise, consistent_degrees
 from tulle.graphs.synthesis.ladder_counts import draw_count
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.noise import Random, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,9 +85,10 @@ class Kronecker(Model):
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
     ) -> Statistics:
         sequence = sorted_sequence(Degrees(), graph)
-        noise = discrete_laplace(
-            scale=rational(settings["scale"]), size=sequence.shape, source=source
-        )
+        with charge(LaplaceCharge(settings["sensitivity"])):
+            noise = discrete_laplace(
+                scale=rational(settings["scale"]), size=sequence.shape, source=source
+            )
         seen: dict[str, Any] = {"degrees": sequence + noise}
         if epsilon := rational(settings["triangles"]):
             seen["triangles"] = draw_count(triangles(), graph, epsilon, source)

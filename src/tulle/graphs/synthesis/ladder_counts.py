@@ -15,6 +15,7 @@ from tulle.graphs.ladder import SMOOTHING_SHARE, draw_ladder, ladder_widths
 from tulle.graphs.queries import GraphQuery
 from tulle.graphs.sensitivity import cap
 from tulle.graphs.settings import public_length
+from tulle.noise.charge import LadderCharge, charge
 
 _SHARES = tuple(Fraction(parts, 16) for parts in (1, 2, 3, 4, 6))
 """What may be spent on smoothing."""
@@ -49,7 +50,8 @@ def draw_count(
     nodes = graph.node_count
     ladder = ladder_settings(query, nodes, epsilon, share)
     widths = ladder_widths(query, graph, ladder)
-    noise = draw_ladder(widths.profile, cap(query, nodes), rational(ladder["decay"]), source)
+    with charge(LadderCharge(rational(ladder["smoothing"]))):
+        noise = draw_ladder(widths.profile, cap(query, nodes), rational(ladder["decay"]), source)
     return int(query.truth(graph)) + noise
 
 

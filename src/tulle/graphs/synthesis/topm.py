@@ -19,6 +19,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.response import pair_places, pairs_of
 from tulle.graphs.synthesis.model import Edges, Model, Statistics
 from tulle.noise import Random, bernoulli, discrete_laplace, geometric
+from tulle.noise.charge import KeptCharge, LaplaceCharge, charge
 from tulle.noise.exponent import exp_bounds
 
 Wholes = npt.NDArray[np.int64]
@@ -101,13 +102,15 @@ class TopM(Model):
     ) -> Statistics:
         seen: dict[str, Any] = {}
         if "edges" not in settings:
-            noise = discrete_laplace(scale=1 / rational(settings["count"]), source=source)
+            with charge(LaplaceCharge(1)):
+                noise = discrete_laplace(scale=1 / rational(settings["count"]), source=source)
             seen["edges"] = graph.edge_count + noise
         rates = self.rates(settings, int(seen["edges"] if "edges" in seen else settings["edges"]))
         pairs = comb(graph.node_count, 2)
         true = np.sort(pair_places(graph.node_count, graph.edges()))
-        invented = invented_places(pairs, rates.skip, source)
-        kept = true[bernoulli(rates.keep, size=len(true), source=source)]
+        with charge(KeptCharge()):
+            invented = invented_places(pairs, rates.skip, source)
+            kept = true[bernoulli(rates.keep, size=len(true), source=source)]
         # Where there is an edge, its own coin decides.
         seen["chosen"] = np.sort(np.append(np.setdiff1d(invented, true), kept))
         return seen

@@ -1,0 +1,533 @@
+"""What each draw is charged for: stated where it is drawn, checked while an audit watches.
+
+A mechanism says beside each draw what one unit can move there. Nobody listens in ordinary use, and
+saying it costs next to nothing. Under :func:`watch` every sampler reports the parameters that it
+was really called with, a charge turns those and the stated sensitivity into an event, and a draw
+outside of all charges is an error. So the price of a run is recomputed from what was drawn, in
+whatever branch it took. Ordinary random numbers for post-processing (:mod:`tulle.noise.afterwards`)
+are free, but a function that draws them may not hold a dataset.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+from tulle.core.dataset import Dataset
+from tulle.core.errors import TulleError
+from tulle.core.exact import Number, rational
+from tulle.core.guarantee import epsilon_of_rho
+from tulle.core.source import Source
+from tulle.noise.events import (
+    Approximate,
+    BoundedRange,
+    Composed,
+    Disjoint,
+    Event,
+    Gaussian,
+    Laplace,
+    Pure,
+    RandomizedResponse,
+)
+
+
+class CostError(TulleError):
+    """Something was drawn that no charge accounts for. Only audits see it."""
+
+
+class Draw(NamedTuple):
+    """One call of a sampler, with the parameters that it was called with."""
+
+    kind: str
+    parameters: dict[str, Any]
+
+    def exact(self, name: str) -> Fraction:
+        """Return a parameter as the exact number that it is."""
+        return rational(self.parameters[name])
+
+
+class Charge(ABC):
+    """What a mechanism states about the draws that it makes under this charge."""
+
+    kinds: ClassVar[tuple[str, ...]]
+    """The samplers that may be called."""
+
+    @abstractmethod
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return what these draws cost, from the parameters that they were made with."""
+
+
+class _Watch:
+    """The events of one run, as they come."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.draws: list[Draw] | None = None
+        """The draws under the open charge, or None when none is open."""
+        self.zones: dict[str, list[Event]] | None = None
+        self.free = False
+        self.finished = False
+
+    def report(self, draw: Draw) -> None:
+        if self.draws is None:
+            raise CostError(f"A draw by {draw.kind} is outside of every charge.")
+        self.draws.append(draw)
+
+    def check_read(self) -> None:
+        if self.draws is None and not self.free:
+            raise CostError("Random bits were taken outside of every charge.")
+
+    def record(self, event: Event) -> None:
+        if self.finished:
+            raise CostError("Data was looked at after post-processing had begun.")
+        self.events.append(event)
+
+    @contextmanager
+    def charging(self, charge: Charge) -> Iterator[None]:
+        if self.draws is not None:
+            raise CostError("A charge was opened inside another.")
+        self.draws = []
+        try:
+            yield
+            drawn = self.draws
+        finally:
+            self.draws = None
+        for draw in drawn:
+            if draw.kind not in charge.kinds:
+                raise CostError(f"{type(charge).__name__} does not account for {draw.kind}.")
+        if not drawn:
+            raise CostError(f"{type(charge).__name__} was opened, and nothing was drawn.")
+        self.record(charge.event(drawn))
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        kept, zones, self.zones = self.events, self.zones, {}
+        self.events = []
+        try:
+            yield
+            if self.events:
+                raise CostError("A draw is in none of the separate parts.")
+            parts = tuple(Composed(tuple(events)) for events in self.zones.values())
+        finally:
+            self.events, self.zones = kept, zones
+        if parts:
+            self.record(Disjoint(parts))
+
+    @contextmanager
+    def inside(self, name: str) -> Iterator[None]:
+        if self.zones is None:
+            raise CostError("A part of the data was named outside of disjoint().")
+        kept, self.events = self.events, self.zones.setdefault(name, [])
+        try:
+            yield
+        finally:
+            self.events = kept
+
+
+_WATCH: ContextVar[_Watch | None] = ContextVar("tulle_noise_watch", default=None)
+_NOTHING: AbstractContextManager[None] = nullcontext()
+
+
+@contextmanager
+def watch() -> Iterator[list[Event]]:
+    """Record the events of all draws inside a ``with`` block; raise for a draw without a charge.
+
+    Example:
+        >>> from tulle.noise import discrete_laplace
+        >>> with watch() as events, charge(LaplaceCharge(2)):
+        ...     _ = discrete_laplace(scale=4)
+        >>> events
+        [Laplace(epsilon=Fraction(1, 2))]
+    """
+    found = _Watch()
+    token = _WATCH.set(found)
+    try:
+        yield found.events
+    finally:
+        _WATCH.reset(token)
+
+
+def charge(what: Charge) -> AbstractContextManager[None]:
+    """Say what the draws inside a ``with`` block are charged for."""
+    found = _WATCH.get()
+    return _NOTHING if found is None else found.charging(what)
+
+
+def spend(event: Event) -> None:
+    """Say what was spent beside all draws, such as a probability of failure."""
+    found = _WATCH.get()
+    if found is not None:
+        found.record(event)
+
+
+def disjoint() -> AbstractContextManager[None]:
+    """Say that what is charged inside concerns separate parts of the data; see :func:`part`."""
+    found = _WATCH.get()
+    return _NOTHING if found is None else found.apart()
+
+
+def part(name: str) -> AbstractContextManager[None]:
+    """Say which of the separate parts of the data the charges inside are about."""
+    found = _WATCH.get()
+    return _NOTHING if found is None else found.inside(name)
+
+
+def report(kind: str, **parameters: Any) -> None:
+    """Tell whoever watches that a sampler was called. Samplers do this, nobody else."""
+    found = _WATCH.get()
+    if found is not None:
+        found.report(Draw(kind, parameters))
+
+
+class _Watched(Source):
+    """A source that gives no bits outside of a charge."""
+
+    def __init__(self, source: Source, found: _Watch) -> None:
+        self._source = source
+        self._found = found
+
+    def read(self, count: int) -> bytes:
+        """Return bytes of the source, if a charge is open."""
+        self._found.check_read()
+        return self._source.read(count)
+
+
+def watched(source: Source) -> Source:
+    """Return the source, or while somebody watches one that demands a charge."""
+    found = _WATCH.get()
+    if found is None or isinstance(source, _Watched):
+        return source
+    return _Watched(source, found)
+
+
+@contextmanager
+def post_processing(source: Source | None) -> Iterator[None]:
+    """Allow bits for post-processing; while somebody watches, check who asks for them."""
+    found = _WATCH.get()
+    if found is None:
+        yield
+        return
+    if found.draws is not None:
+        raise CostError("Ordinary random numbers were asked for inside a charge.")
+    # The frames in between are those of this function, its context manager and afterwards().
+    asking = sys._getframe(3)
+    held = [name for name, value in asking.f_locals.items() if isinstance(value, Dataset)]
+    if held:
+        raise CostError(
+            f"{asking.f_code.co_qualname} draws ordinary random numbers and holds a dataset."
+        )
+    # A generator with a public seed is no randomness: data may still be looked at after it.
+    found.finished |= source is None or source.secure or isinstance(source, _Watched)
+    found.free = True
+    try:
+        yield
+    finally:
+        found.free = False
+
+
+# --- charges ----------------------------------------------------------------------------------
+
+
+def _only(draws: Sequence[Draw], calls: int, what: str) -> Sequence[Draw]:
+    if len(draws) != calls:
+        raise CostError(f"{what} accounts for {calls} draws; {len(draws)} were made.")
+    return draws
+
+
+@dataclass(frozen=True)
+class LaplaceCharge(Charge):
+    """Laplace noise on numbers that one unit moves by so much in L1, all of them together.
+
+    ``calls`` is in how many calls the noise on these numbers is drawn.
+    """
+
+    sensitivity: Number
+    calls: int = 1
+    kinds: ClassVar[tuple[str, ...]] = ("laplace", "rounded laplace")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the sensitivity over the least scale."""
+        scale = min(draw.exact("scale") for draw in _only(draws, self.calls, type(self).__name__))
+        return Laplace(rational(self.sensitivity) / scale)
+
+
+@dataclass(frozen=True)
+class GaussianCharge(Charge):
+    """Gaussian noise on numbers that one unit moves by so much in L2, squared.
+
+    With a ``delta`` the noise is priced by itself at that delta, else together with other noise.
+    """
+
+    squared: Number
+    delta: Fraction | None = None
+    kinds: ClassVar[tuple[str, ...]] = ("gaussian",)
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return rho = squared sensitivity / (2·variance)."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        rho = rational(self.squared) / (2 * draw.exact("variance"))
+        if self.delta is None:
+            return Gaussian(rho)
+        return Approximate(epsilon_of_rho(rho, self.delta), self.delta)
+
+
+@dataclass(frozen=True)
+class WeightedCharge(Charge):
+    """Noise of a scale of its own on each of several groups of numbers, one call for each.
+
+    ``worst`` returns the most that the sum over groups of move·rate can be, where the move is L1
+    (Laplace, rate 1/scale) or squared L2 (Gaussian, rate 1/variance).
+    """
+
+    worst: Callable[[Sequence[Fraction]], Fraction]
+    kinds: ClassVar[tuple[str, ...]] = ("laplace", "gaussian")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the worst sum at the rates that were drawn."""
+        if len({draw.kind for draw in draws}) != 1:
+            raise CostError("Groups of numbers have noise of different kinds.")
+        gauss = draws[0].kind == "gaussian"
+        rates = [1 / draw.exact("variance" if gauss else "scale") for draw in draws]
+        return Gaussian(self.worst(rates) / 2) if gauss else Laplace(self.worst(rates))
+
+
+@dataclass(frozen=True)
+class ExponentialCharge(Charge):
+    """The exponential mechanism on scores that one unit moves by so much each."""
+
+    sensitivity: Number
+    kinds: ClassVar[tuple[str, ...]] = ("exponential", "permute and flip")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return twice the sensitivity times the factor of scores."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        factor = draw.exact("epsilon") / draw.exact("sensitivity")
+        return BoundedRange(factor * rational(self.sensitivity))
+
+
+@dataclass(frozen=True)
+class ChoiceCharge(Charge):
+    """A choice with weights exp(score/scale) on scores that one unit moves by so much each.
+
+    ``scores`` belong to the options of the sampler, in order. Where there are two or more, the
+    scale is found from the exponents that it was given; where all are equal, the stated one is
+    all there is. Which of equal options is taken is drawn evenly.
+    """
+
+    sensitivity: Number
+    scores: Sequence[int]
+    scale: Fraction
+    kinds: ClassVar[tuple[str, ...]] = ("choice", "uniform")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return twice the sensitivity times the steepest slope of exponents over scores."""
+        (draw,) = (draw for draw in draws if draw.kind == "choice")
+        pairs = list(zip(self.scores, draw.parameters["exponents"], strict=True))
+        slopes = [
+            abs(rational(after) - rational(before)) / abs(high - low)
+            for (low, before), (high, after) in pairwise(pairs)
+        ]
+        return BoundedRange(2 * rational(self.sensitivity) * max([*slopes, 1 / self.scale]))
+
+
+@dataclass(frozen=True)
+class NoisyMaxCharge(Charge):
+    """The largest ``chosen`` of many scores with noise, each moved by so much by one unit."""
+
+    sensitivity: Number
+    chosen: int
+    kinds: ClassVar[tuple[str, ...]] = ("laplace", "geometric")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return what a threshold that moves by twice the sensitivity costs, for each chosen."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        return Pure(2 * self.chosen * rational(self.sensitivity) / draw.exact("scale"))
+
+
+@dataclass(frozen=True)
+class LadderCharge(Charge):
+    """A ladder: weights exp(-decay·rung) on rungs whose widths grow by at most exp(smoothing).
+
+    With a smoothing of zero widths may do what they like, and the sum of weights pays for it.
+    """
+
+    smoothing: Fraction
+    kinds: ClassVar[tuple[str, ...]] = ("choice", "geometric", "uniform")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the decay that was drawn with, and what the sum of weights costs."""
+        first, rest = draws[:2]
+        exponents = [rational(exponent) for exponent in first.parameters["exponents"]]
+        steps = [after - before for before, after in pairwise(exponents)]
+        decay = max([*steps, 1 / rest.exact("scale")])
+        if not self.smoothing:
+            return Pure(2 * decay)
+        counts = list(first.parameters["multiplicities"])
+        widths, whole = [], 0
+        for step in counts:
+            whole += step
+            widths.append(whole)
+        with localcontext() as context:
+            context.prec = 40
+            most = Fraction(_decimal(self.smoothing).exp()) * (1 + Fraction(1, 10**25))
+        if any(b > a * most for a, b in pairwise(widths[1:])):
+            raise CostError("The widths of a ladder grow faster than its smoothing says.")
+        return Pure(decay + self.smoothing)
+
+
+@dataclass(frozen=True)
+class SmoothCharge(Charge):
+    """Laplace noise on a beta-smooth bound of what one unit moves on this dataset.
+
+    The log-ratio exceeds epsilon with probability delta only (see ``graphs/smooth.py``):
+    epsilon = alpha - beta + ln(1/delta)·(exp(beta) - 1), and at least alpha + beta.
+    """
+
+    bound: Fraction
+    beta: Fraction
+    delta: Fraction
+    kinds: ClassVar[tuple[str, ...]] = ("rounded laplace",)
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the epsilon of the scale that was drawn with."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        alpha = self.bound / draw.exact("scale")
+        with localcontext() as context:
+            context.prec = 60
+            growth = _decimal(self.beta).exp() - 1
+            stretched = Fraction(growth * -_decimal(self.delta).ln())
+        return Approximate(max(alpha - self.beta + stretched, alpha + self.beta), self.delta)
+
+
+@dataclass(frozen=True)
+class SmoothVectorCharge(Charge):
+    """The same for several numbers: epsilon = alpha + 2·beta·(count + ln(2/delta))."""
+
+    bound: Fraction
+    beta: Fraction
+    delta: Fraction
+    count: int
+    kinds: ClassVar[tuple[str, ...]] = ("rounded laplace",)
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the epsilon of the scale that was drawn with."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        alpha = self.bound / draw.exact("scale")
+        with localcontext() as context:
+            context.prec = 60
+            logarithm = Fraction((2 / _decimal(self.delta)).ln())
+        return Approximate(alpha + 2 * self.beta * (self.count + logarithm), self.delta)
+
+
+@dataclass(frozen=True)
+class HeavyCharge(Charge):
+    """Noise of polynomial tails on a beta-smooth bound: slide·alpha + stretch·beta."""
+
+    bound: Fraction
+    beta: Fraction
+    slide: Fraction
+    stretch: Fraction
+    kinds: ClassVar[tuple[str, ...]] = ("heavy",)
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the epsilon of the scale that was drawn with."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        return Pure(self.slide * self.bound / draw.exact("scale") + self.stretch * self.beta)
+
+
+@dataclass(frozen=True)
+class BoundCharge(Charge):
+    """Laplace noise on a number that one unit moves by one, raised by ``shift``.
+
+    What follows relies on the result not being below the number: that fails with the
+    probability that noise is below -shift, which is part of delta.
+    """
+
+    shift: int
+    kinds: ClassVar[tuple[str, ...]] = ("laplace",)
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the noise, and the probability q^(shift + 1)/(1 + q) with q = exp(-1/scale)."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        rate = 1 / draw.exact("scale")
+        with localcontext() as context:
+            context.prec = 60
+            q = (-_decimal(rate)).exp()
+            missed = Fraction((-_decimal(rate * (self.shift + 1))).exp() / (1 + q))
+        return Composed((Laplace(rate), Approximate(Fraction(0), missed)))
+
+
+@dataclass(frozen=True)
+class ResponseCharge(Charge):
+    """Coins that flip bits, of which one unit is so many."""
+
+    bits: int = 1
+    kinds: ClassVar[tuple[str, ...]] = ("response",)
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the log-odds of a coin times the bits."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        return RandomizedResponse(self.bits * draw.exact("epsilon"))
+
+
+@dataclass(frozen=True)
+class KeptCharge(Charge):
+    """Each thing that is there is kept by one coin; each that is not is invented by gaps."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("geometric", "coin")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the larger log-ratio: kept to invented, and left out to lost."""
+        skips = {draw.exact("scale") for draw in draws if draw.kind == "geometric"}
+        keeps = [draw.exact("p") for draw in draws if draw.kind == "coin"]
+        if len(skips) != 1 or len(keeps) != 1:
+            raise CostError("Coins for things kept and invented must have one chance each.")
+        with localcontext() as context:
+            context.prec = 60
+            context.rounding = ROUND_CEILING
+            keep, absent = _decimal(keeps[0]), (-1 / _decimal(skips.pop())).exp()
+            ratios = [absent / (1 - keep), *([keep / (1 - absent)] if keep else [])]
+            found = [Fraction(ratio.ln()) for ratio in ratios]
+        return RandomizedResponse(max(*found, Fraction(0)))
+
+
+@dataclass(frozen=True)
+class PatternCharge(Charge):
+    """A pattern of flips with couplings; ``price`` returns what one unit costs, from the law."""
+
+    price: Callable[[Draw], Fraction]
+    kinds: ClassVar[tuple[str, ...]] = ("pattern", "uniform")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the price of the pattern that was drawn."""
+        (draw,) = (draw for draw in draws if draw.kind == "pattern")
+        return RandomizedResponse(self.price(draw))
+
+
+@dataclass(frozen=True)
+class PricedCharge(Charge):
+    """Draws with a proof of their own; ``priced`` returns the event, from what was drawn."""
+
+    priced: Callable[[Sequence[Draw]], Event]
+    allowed: tuple[str, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The samplers that may be called."""
+        return self.allowed
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return what the proof says."""
+        return self.priced(draws)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
