@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -214,9 +214,11 @@ class Network:
         )
 
 
-def read_like(path: Path | None) -> Graph | None:
-    """Read the public stand-in, if one was named."""
-    return None if path is None else Network(path).read()
+def read_like(path: Path | None, network: Network) -> Graph | None:
+    """Read the public stand-in, if one was named, in the way that the network is read."""
+    if path is None:
+        return None
+    return replace(network, path=path, nodes=None, format=None).read()
 
 
 def parse_question(text: str) -> Query:

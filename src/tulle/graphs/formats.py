@@ -52,7 +52,7 @@ def read_parquet(
             f"{file}: with nodes={nodes} both columns must hold whole numbers from 0 to nodes - 1."
         )
     else:
-        pairs = number_names(*(_labels(end) for end in ends), nodes)
+        pairs = number_names(_labels(ends[0]), _labels(ends[1]), nodes)
     return Graph._build(pairs)
 
 
@@ -69,7 +69,7 @@ def _is_text(kind: Any) -> bool:
 
     if types.is_dictionary(kind):
         return _is_text(kind.value_type)
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _labels(column: Any) -> list[Any]:

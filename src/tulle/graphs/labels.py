@@ -60,7 +60,7 @@ def canonical(label: Any) -> Any:
         return label
     raise InputError(
         "A node's label must be a number, text, bytes, a date, a UUID or a tuple of these: other "
-        "things have no order of their own, or cannot be hashed. Rename the nodes first."
+        "things have no order of their own, or are not hashable. Rename the nodes first."
     )
 
 

@@ -193,7 +193,7 @@ def _kind_of(values: Any) -> str:
 
         number = types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow)
         return "number" if number else "truth value" if types.is_boolean(arrow) else "text"
-    dtype = getattr(values, "dtype", None)
+    dtype: Any = getattr(values, "dtype", None)
     if hasattr(dtype, "is_numeric"):  # polars
         return (
             "number" if dtype.is_numeric() else "truth value" if str(dtype) == "Boolean" else "text"
