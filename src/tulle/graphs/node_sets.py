@@ -34,7 +34,7 @@ def declared_nodes(nodes: Any, *, from_file: bool = False) -> Declared:
         return None
     if isinstance(nodes, str | PathLike):
         return ordered(read_names(Path(nodes)))
-    if isinstance(nodes, bool | float) or not hasattr(nodes, "__iter__"):
+    if not hasattr(nodes, "__iter__") and not hasattr(nodes, "column_names"):
         return check_count(nodes)
     names = first_column(nodes)
     if from_file:
