@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow
 import pytest
 from cli_helpers import SECRET, Ran, Run
+from pyarrow import parquet
 from typer.testing import CliRunner
 
 from tulle.cli.main import app
@@ -36,7 +38,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 def friends(tmp_path: Path) -> Path:
     """A ring of thirty with chords, under labels that must stay inside."""
     pairs = [(i, (i + step) % 30) for i in range(30) for step in (1, 2, 5)]
-    lines = [f"{SECRET}-{a},{SECRET}-{b}" for a, b in pairs]
-    file = tmp_path / "friends.csv"
-    file.write_text("\n".join(lines) + "\n")
+    ends = zip(*((f"{SECRET}-{a}", f"{SECRET}-{b}") for a, b in pairs), strict=True)
+    file = tmp_path / "friends.parquet"  # names without the question whether there is a header
+    parquet.write_table(pyarrow.table(dict(zip(("ego", "alter"), ends, strict=True))), file)
     return file

@@ -21,8 +21,35 @@ def test_synth_writes_the_graph_and_its_release(run: Run, friends: Path, tmp_pat
     release = Release.load(tmp_path / "made.csv.release.json")
     made = Graph.read(tmp_path / "made.csv")
     assert made.edge_count == release.value.edge_count
-    assert all(SECRET in str(name) for name in made.labels)
+    assert all(isinstance(name, int) for name in made.labels.tolist())
     assert regenerate(release).node_count == 30
+
+
+@pytest.mark.parametrize("model", ["topm", "response", "communities"])
+def test_names_are_given_when_they_are_asked_for(
+    run: Run, friends: Path, tmp_path: Path, model: str
+) -> None:
+    asked = ("synth", friends, "--unit", "edge", "--epsilon", "20", "--model", model)
+    assert run(*asked, "--names", "--out", "made.csv", "--no-ledger").code == 0
+    release = Release.load(tmp_path / "made.csv.release.json")
+    assert sorted(release.value.labels) == sorted(Graph.read(friends).labels)
+    made = Graph.read(tmp_path / "made.csv", header=True, nodes=release.value.labels)
+    assert made.edge_count == release.value.edge_count
+    assert all(SECRET in name for name in made.labels)
+    assert regenerate(release).labels.tolist() == release.value.labels.tolist()
+    assert run(*asked, "--out", "plain.csv", "--no-ledger").code == 0
+    assert SECRET not in (tmp_path / "plain.csv").read_text()
+    assert SECRET not in (tmp_path / "plain.csv.release.json").read_text()
+
+
+@pytest.mark.parametrize("model", ["auto", "1k", "2k", "2.5k", "kronecker"])
+def test_names_are_refused_where_nobody_is_known(run: Run, friends: Path, model: str) -> None:
+    ran = run("synth", friends, "--unit", "edge", "--epsilon", "20", "--model", model, "--names",
+              "--out", "made.csv", "--ledger", "s.ledger", "--budget", "20")  # fmt: skip
+    assert ran.code == 2
+    assert "does not know who is who" in ran.err
+    assert not Path("made.csv").exists()
+    assert not Path("s.ledger").exists()
 
 
 def test_synth_is_booked_and_asked_before_is_free(run: Run, friends: Path) -> None:
@@ -110,12 +137,12 @@ def test_synth_says_what_would_do(
     assert not Path("made.mtx").exists()
 
 
-def test_an_empty_edge_list_needs_its_nodes(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "empty.csv").write_text("")
+@pytest.mark.parametrize("content", ["", "# nobody\n", "ego,alter\n"])
+def test_an_empty_edge_list_is_a_network_of_nobody(run: Run, tmp_path: Path, content: str) -> None:
+    (tmp_path / "empty.csv").write_text(content)
     asked = ("synth", "empty.csv", "--unit", "edge", "--epsilon", "1", "--no-ledger")
-    ran = run(*asked, "--out", "made.mtx")
-    assert ran.code == 2
-    assert "--nodes" in ran.err
+    assert run(*asked, "--out", "made.mtx").code == 0
+    assert Graph.read("made.mtx").node_count == 0
     assert run(*asked, "--nodes", "5", "--out", "made.mtx").code == 0
     assert Graph.read("made.mtx").node_count == 5
 
@@ -133,8 +160,8 @@ def test_compare_prints_a_table(run: Run, friends: Path) -> None:
     assert 0 <= found["communities"]["score"] <= 1
 
 
-@pytest.mark.parametrize("other", ["a,b\n", "0,1\n"])
+@pytest.mark.parametrize("other", ["a,b\nc,a\n", "90,1\n2,1\n"])
 def test_compare_copes_with_other_names(run: Run, friends: Path, other: str) -> None:
     Path("other.csv").write_text(other)
-    rows = run("compare", friends, "other.csv", "--json").json()["rows"]
-    assert next(r for r in rows if r["question"] == "nodes")["made"] == 2
+    rows = run("compare", friends, "other.csv", "--no-made-header", "--json").json()["rows"]
+    assert next(r for r in rows if r["question"] == "nodes")["made"] == 3

@@ -24,6 +24,6 @@ def ask(
     purse = booking.purse(network.path.name)
     answering.check_out(out)
     graph = network.read()
-    asking = manner.asking(query, price, options.read_like(like))
+    asking = manner.asking(query, price, options.read_like(like, network))
     public = network.public(price)
     answering.answer(graph, asking, purse, public, again=booking.again, out=out, as_json=as_json)

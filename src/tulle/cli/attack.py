@@ -152,6 +152,7 @@ def count(
     ],
     prior: Annotated[str, typer.Option("--prior", help="How likely the edge is.")] = "0.5",
     nodes: options.Nodes = None,
+    header: options.Header = None,
     as_json: options.Json = False,
 ) -> None:
     """Infer one edge from a released count, knowing all others."""
@@ -159,7 +160,7 @@ def count(
     from tulle.cli import adversary
     from tulle.core.release import Release
 
-    graph = options.Network(known, nodes).read()
+    graph = options.Network(known, nodes, header=header).read()
     chosen = adversary.read_pair(pair)
     found = count_inference(Release.load(release), pair=chosen, known=graph, prior=prior)
     _show(found, as_json)

@@ -44,7 +44,7 @@ _PATIENCE = 0.5
 
 _KEYWORD = re.compile(
     r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
-    r"|ranges|groups|tables|threshold)="
+    r"|ranges|groups|tables|threshold|delimiter|header)="
     r"([^\s.,;:)])?"
 )
 
@@ -74,6 +74,7 @@ def print_json(data: Any) -> None:
 
 def in_options(message: str) -> str:
     """Say ``--like`` where the library, which speaks to Python, says ``like=``."""
+    message = message.replace("header=True", "--header").replace("header=False", "--no-header")
     return _KEYWORD.sub(
         lambda found: f"--{found[1]}" + (f" {found[2]}" if found[2] else ""), message
     )

@@ -17,6 +17,13 @@ Made = Annotated[
     Path,
     typer.Argument(metavar="SYNTHETIC", help="The synthetic graph.", show_default=False),
 ]
+MadeHeader = Annotated[
+    bool | None,
+    typer.Option(
+        "--made-header/--no-made-header",
+        help="Whether the first row of the synthetic graph's file names its columns.",
+    ),
+]
 Picture = Annotated[
     Path | None, typer.Option("--figure", help="Draw degrees, clustering, distances, spectrum.")
 ]
@@ -27,6 +34,7 @@ def compare(
     network: options.Network,
     synthetic: Made,
     figure: Picture = None,
+    made_header: MadeHeader = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare a synthetic graph with the true one. What it prints is as private as the truth."""
@@ -34,7 +42,9 @@ def compare(
     from tulle.metrics.comparison import compare as measure
 
     truth = network.read()
-    made = options.Network(synthetic, network.nodes).read()
+    # A synthetic graph has numbers for nodes, or the same names: a list of names would cut it.
+    nodes = network.nodes if isinstance(network.declared(), int) else None
+    made = options.Network(synthetic, nodes, header=made_header).read()
     found = measure(truth, aligned(made, truth))
     if figure is not None:
         found.figure(figure)
@@ -56,9 +66,10 @@ def compare(
 
 
 def aligned(made: Graph, truth: Graph) -> Graph:
-    """Return a graph with the numbering of the true one, where all its names occur there.
+    """Return a graph with the numbering of the true one, where it can be matched.
 
-    An edge list holds no nodes without edges; matched by name, they are there again.
+    Synthetic graphs number their nodes by the true order, unless names were asked for. An edge
+    list holds no nodes without edges; once matched, they are there again.
     """
     import numpy as np
 
@@ -66,6 +77,8 @@ def aligned(made: Graph, truth: Graph) -> Graph:
 
     place = {name: number for number, name in enumerate(truth.labels.tolist())}
     names = made.labels.tolist()
+    if all(type(name) is int and name < truth.node_count for name in names):
+        return Graph.from_edges(made.labels[made.edges()], nodes=truth.node_count)
     if any(name not in place for name in names):
         return made
     numbers = np.array([place[name] for name in names], dtype=np.int64)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tulle.cli.asking import Asking
-from tulle.cli.common import progress
+from tulle.cli.common import progress, warn
 from tulle.core.errors import InputError, UnitError
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tulle.graphs.data import Graph
 
 _READING = "Reading the network"
+
+_DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " ", "\\t": "\t"}
 
 GRAPH_UNITS = ("edge", "node")
 """Who can be protected in a network."""
@@ -64,10 +66,12 @@ Like = Annotated[
     typer.Option("--like", help="A similar network that is public: errors are predicted on it."),
 ]
 Nodes = Annotated[
-    int | None,
+    str | None,
     typer.Option(
         "--nodes",
-        help="The public number of nodes, if some have no edges; ids are then 0 to N-1.",
+        metavar="N|FILE",
+        help="Who is in the network, edges or not: a number N for the ids 0 to N-1, or a file of "
+        "names (.txt: one per line; .csv, .tsv, .parquet: the first column, under a header).",
         rich_help_panel=_READING,
     ),
 ]
@@ -77,6 +81,22 @@ Columns = Annotated[
         "--columns",
         metavar="A,B",
         help="The two columns of an edge list, by name or from 0.",
+        rich_help_panel=_READING,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row names the columns; to be said where ids are not numbers.",
+        rich_help_panel=_READING,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        help="What separates the columns: comma, semicolon, tab, space or a character.",
         rich_help_panel=_READING,
     ),
 ]
@@ -149,6 +169,8 @@ class Network:
     path: Edges
     nodes: Nodes = None
     columns: Columns = None
+    header: Header = None
+    delimiter: Delimiter = None
     ignore: Ignore = None
     format: Format = None
 
@@ -157,30 +179,46 @@ class Network:
         from tulle.graphs.data import Graph
 
         with progress() as report:
-            return Graph.read(
+            graph = Graph.read(
                 self.path,
                 format=self.format,
-                nodes=self.nodes,
+                nodes=self.declared(),
                 columns=_columns(self.columns),
+                header=self.header,
+                delimiter=_DELIMITERS.get(self.delimiter or "", self.delimiter),
                 ignore=tuple(self.ignore or ()),
                 progress=report,
             )
+        if graph.dropped.outside:
+            # For the custodian at the console alone: no plan, release or error says it.
+            warn(f"{graph.dropped.outside:,} edges of nodes that --nodes lacks were left out.")
+        return graph
+
+    def declared(self) -> int | str | None:
+        """Return the declared nodes: a number, or the name of a file."""
+        given = self.nodes
+        number = given is not None and given.lstrip("-").isascii() and given.lstrip("-").isdigit()
+        return int(given) if given is not None and number else given
 
     def public(self, price: Price) -> str:
         """Say what everybody may know about the network under the unit."""
         if price.unit.name != "edge":
             return "Public: nothing about the network."
-        if self.nodes is not None:
-            return f"Public: that there are {self.nodes:,} nodes, as declared with --nodes."
+        if isinstance(nodes := self.declared(), int):
+            return f"Public: that there are {nodes:,} nodes, as declared with --nodes."
+        if nodes is not None:
+            return "Public: the set of nodes, as declared with --nodes."
         return (
             "Public: the set of nodes, read off the file. If whether somebody has an edge at all "
             "must be hidden, declare it with --nodes."
         )
 
 
-def read_like(path: Path | None) -> Graph | None:
-    """Read the public stand-in, if one was named."""
-    return None if path is None else Network(path).read()
+def read_like(path: Path | None, network: Network) -> Graph | None:
+    """Read the public stand-in, if one was named, in the way that the network is read."""
+    if path is None:
+        return None
+    return replace(network, path=path, nodes=None, format=None).read()
 
 
 def parse_question(text: str) -> Query:

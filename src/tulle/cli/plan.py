@@ -33,7 +33,7 @@ def plan(
     """Show the mechanisms for a question, their price and predicted error. Spends nothing."""
     price = manner.price(unit, epsilon)
     query = options.parse_question(question)
-    graph, public = network.read(), options.read_like(like)
+    graph, public = network.read(), options.read_like(like, network)
     present(graph, manner.asking(query, price, public), network.public(price), as_json=as_json)
 
 

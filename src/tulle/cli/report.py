@@ -36,6 +36,7 @@ def report(
         ),
     ] = None,
     nodes: options.Nodes = None,
+    header: options.Header = None,
     as_json: options.Json = False,
 ) -> None:
     """Write one self-contained page with all releases of an account; no truth, unless --truth."""
@@ -53,7 +54,7 @@ def report(
     if truth is None:
         page = outside_report(releases, title=f"Released: {chosen}")
     else:
-        page = _inside(book, chosen, _read(truth, nodes))
+        page = _inside(book, chosen, _read(truth, nodes, header))
     out.write_text(page, encoding="utf-8")
     if truth is not None:
         warn(INSIDE)
@@ -63,12 +64,12 @@ def report(
     printer().print(f"{len(releases)} releases of {chosen!r} are reported in {out}.")
 
 
-def _read(path: Path, nodes: int | None) -> Dataset:
+def _read(path: Path, nodes: str | None, header: bool | None) -> Dataset:
     if path.suffix == ".toml":
         from tulle.sql.data import Database
 
         return Database.from_toml(path)
-    return options.Network(path, nodes).read()
+    return options.Network(path, nodes, header=header).read()
 
 
 def _inside(book: Ledger, account: str, dataset: Dataset) -> str:

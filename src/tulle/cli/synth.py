@@ -14,13 +14,19 @@ from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
     from tulle.core.release import Release
-    from tulle.graphs.data import Graph
 
 ModelName = Annotated[
     str,
     typer.Option(
         "--model",
         help="auto, 1k, 2k, 2.5k, kronecker, topm, response or communities.",
+    ),
+]
+Names = Annotated[
+    bool,
+    typer.Option(
+        "--names",
+        help="Give nodes the names of the file: with topm, response or communities only.",
     ),
 ]
 ModelOptions = Annotated[
@@ -48,13 +54,15 @@ def synth(
     model: ModelName = "auto",
     option: ModelOptions = None,
     delta: options.Delta = "0",
+    names: Names = False,
     as_json: options.Json = False,
 ) -> None:
-    """Make a synthetic graph and book its price. The nodes keep the names of the file."""
+    """Make a synthetic graph and book its price. Its nodes have numbers, unless --names is said."""
     from tulle.graphs.synthesis.query import synthetic
 
     price = options.Price.of(unit, epsilon, delta, options.GRAPH_UNITS)
-    query = synthetic(model, **options.parse_options(option))
+    asked = options.parse_options(option) | ({"names": True} if names else {})
+    query = synthetic(model, **asked)
     purse = booking.purse(network.path.name)
     _check_ending(out)
     beside = out.with_name(out.name + ".release.json")
@@ -63,7 +71,7 @@ def synth(
     graph = network.read()
 
     def write(release: Release) -> Release:
-        named(release.value, graph).write(out)
+        release.value.write(out)
         return release
 
     asking = Asking(query, price, None, None, {})
@@ -77,11 +85,6 @@ def synth(
         as_json=as_json,
         after=write,
     )
-
-
-def named(made: Graph, like: Graph) -> Graph:
-    """Return a synthetic graph with the nodes' names, which are public per edge."""
-    return type(made).from_edges(made.edges(), labels=like.labels.tolist())
 
 
 def _check_ending(out: Path) -> None:

@@ -30,6 +30,17 @@ class Dataset(ABC):
     def facts(self, unit: Unit) -> Facts:
         """Return what is public under ``unit``; equal on all neighbours, by construction."""
 
+    def public(self, unit: Unit) -> Any:
+        """Return what a question may look at when it objects: by default the dataset itself.
+
+        Kinds of data whose facts differ between units return what is public under this one.
+        """
+        return self
+
+    def assumptions(self, unit: Unit) -> tuple[str, ...]:
+        """Return in words what every guarantee about this data rests on."""
+        return ()
+
     @abstractmethod
     def neighbours(self, unit: Unit) -> Iterator[Dataset]:
         """Yield all neighbours under ``unit``. For small datasets: the audit needs them all."""

@@ -84,6 +84,10 @@ class Guarantee:
         """Return the same parameters marked as not holding: the noise can be replayed."""
         return replace(self, holds=False)
 
+    def assuming(self, assumptions: Iterable[str]) -> Guarantee:
+        """Return the same guarantee with further assumptions."""
+        return replace(self, assumptions=tuple(dict.fromkeys((*self.assumptions, *assumptions))))
+
     def to_concentrated(self) -> Guarantee:
         """Convert pure epsilon to rho = epsilon² / 2 (Bun & Steinke 2016, proposition 1.4)."""
         if self.rho is not None:
@@ -182,6 +186,8 @@ class Guarantee:
             price = f"epsilon = {display(self.epsilon)}, delta = {display(self.delta)}"
         else:
             price = f"epsilon = {display(self.epsilon)}, pure"
+        if self.assumptions:
+            who += f"; assuming that {'; '.join(self.assumptions)}"
         if not self.holds:
             return f"no guarantee ({REPLAYABLE}); it would be {price}, {who}"
         return f"{price}, {who}"

@@ -29,6 +29,8 @@ class Terms:
     epsilon: Fraction
     delta: Fraction
     facts: Facts
+    assumptions: tuple[str, ...] = ()
+    """What every guarantee about the data rests on, in words."""
 
 
 @dataclass(frozen=True)

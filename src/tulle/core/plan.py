@@ -33,6 +33,7 @@ def make_plan(
     *,
     kind: str,
     facts: Facts,
+    assumptions: tuple[str, ...] = (),
     unit: Unit,
     epsilon: Number,
     delta: Number = 0,
@@ -41,6 +42,8 @@ def make_plan(
     options: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Plan a question from public facts, and from ``like``, a dataset that is declared public.
+
+    ``assumptions`` are what every guarantee about the data rests on, in words.
 
     Raises:
         QueryError: when no mechanism answers the question under the unit and guarantee.
@@ -61,7 +64,7 @@ def make_plan(
         like, described = _stand_in(kind, unit, facts)
     else:
         described = GIVEN
-    terms = Terms(query, unit, epsilon, delta, facts)
+    terms = Terms(query, unit, epsilon, delta, facts, tuple(assumptions))
     if isinstance(query, Expression):
         return _plan_expression(query, terms, mechanism, like, described, options or {})
     return _plan_leaf(terms, kind, mechanism, like, described, options or {})
@@ -132,7 +135,7 @@ def _plan_leaf(
                 name,
                 item.title,
                 settings,
-                item.guarantee(terms, settings),
+                item.guarantee(terms, settings).assuming(terms.assumptions),
                 item.predict(terms, settings, like),
             )
         )

@@ -93,12 +93,13 @@ def plan_for(
             f"{type(dataset).__name__}."
         )
     known = dataset.check_unit(unit)
-    if isinstance(query, Query) and (reason := query.objection(dataset)) is not None:
+    if isinstance(query, Query) and (reason := query.objection(dataset.public(known))) is not None:
         raise QueryError(reason)
     return make_plan(
         query,
         kind=dataset.kind,
         facts=dataset.facts(known),
+        assumptions=dataset.assumptions(known),
         unit=known,
         epsilon=epsilon,
         delta=delta,

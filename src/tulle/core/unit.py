@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 Relation = Literal["add-remove", "replace"]
 
 
+_EXISTING: dict[str, tuple[Relation, str]] = {
+    "edge": ("add-remove", "any one edge; the set of nodes is public"),
+    "node": ("add-remove", "any one node together with all its edges"),
+    "row": ("replace", "all values in any one row"),
+    "cell": ("replace", "any one value of the matrix"),
+    "participant": ("add-remove", "any one participant with all their records"),
+    "client": ("replace", "everything any one client reports"),
+}
+
+
 @dataclass(frozen=True)
 class Unit:
     """The thing whose presence a release hides.
@@ -29,6 +39,13 @@ class Unit:
     name: str
     relation: Relation
     meaning: str
+
+    def __post_init__(self) -> None:
+        if _EXISTING.get(self.name) != (self.relation, self.meaning):
+            raise UnitError(
+                f"There is no unit {self.name!r} with this relation and meaning: mechanisms are "
+                f"proved for those that exist. Name one of: {', '.join(_EXISTING)}."
+            )
 
     @classmethod
     def of(cls, unit: str | Unit) -> Unit:
@@ -56,13 +73,5 @@ class Unit:
 
 
 UNITS: dict[str, Unit] = {
-    unit.name: unit
-    for unit in (
-        Unit("edge", "add-remove", "any one edge; the set of nodes is public"),
-        Unit("node", "add-remove", "any one node together with all its edges"),
-        Unit("row", "replace", "all values in any one row"),
-        Unit("cell", "replace", "any one value of the matrix"),
-        Unit("participant", "add-remove", "any one participant with all their records"),
-        Unit("client", "replace", "everything any one client reports"),
-    )
+    name: Unit(name, relation, meaning) for name, (relation, meaning) in _EXISTING.items()
 }

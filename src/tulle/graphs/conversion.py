@@ -10,7 +10,9 @@ import numpy as np
 
 from tulle.core.errors import InputError, MissingExtraError
 from tulle.graphs.data import Graph
-from tulle.graphs.pairs import FactorisedPairs
+from tulle.graphs.labels import canonical
+from tulle.graphs.node_sets import declared_nodes
+from tulle.graphs.pairs import FactorisedPairs, number_places
 
 IGNORABLE = ("direction", "weights")
 
@@ -49,7 +51,7 @@ def _load(library: str) -> Any:
         raise MissingExtraError(library, "interop", "This conversion") from None
 
 
-def from_networkx(graph: Any, ignore: Iterable[str]) -> Graph:
+def from_networkx(graph: Any, ignore: Iterable[str], nodes: Any = None) -> Graph:
     """Build a Graph from a networkx graph."""
     words = check_ignore(ignore)
     if not hasattr(graph, "is_directed") or not hasattr(graph, "is_multigraph"):
@@ -66,14 +68,15 @@ def from_networkx(graph: Any, ignore: Iterable[str]) -> Graph:
     ends = np.fromiter(
         (place[end] for pair in graph.edges() for end in pair), dtype=np.int64
     ).reshape(-1, 2)
-    labels = None
-    if names != list(range(len(names))):
-        labels = np.empty(len(names), dtype=object)
-        labels[:] = names
-    return Graph._build(FactorisedPairs(len(names), ends[:, 0], ends[:, 1]), labels)
+    return Graph._build(number_places(names, ends, _declared(nodes)))
 
 
-def from_igraph(graph: Any, ignore: Iterable[str]) -> Graph:
+def _declared(nodes: Any) -> list[Any] | None:
+    known = declared_nodes(nodes)
+    return list(range(known)) if isinstance(known, int) else known
+
+
+def from_igraph(graph: Any, ignore: Iterable[str], nodes: Any = None) -> Graph:
     """Build a Graph from an igraph graph."""
     words = check_ignore(ignore)
     if not hasattr(graph, "get_edgelist") or not hasattr(graph, "vcount"):
@@ -87,12 +90,12 @@ def from_igraph(graph: Any, ignore: Iterable[str]) -> Graph:
             raise refuse_weights("The igraph graph", "has parallel edges")
     ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     count = graph.vcount()
-    if "name" not in graph.vs.attributes():
-        return Graph._build(FactorisedPairs(count, ends[:, 0], ends[:, 1]))
-    names = graph.vs["name"]
-    labels = np.empty(count, dtype=object)
-    labels[:] = names
-    return Graph._build(FactorisedPairs(count, ends[:, 0], ends[:, 1]), labels)
+    names = list(range(count))
+    if "name" in graph.vs.attributes():
+        names = graph.vs["name"]
+        if len({canonical(name) for name in names}) != count:
+            raise InputError("Two vertices of the igraph graph have the same name; rename one.")
+    return Graph._build(number_places(names, ends, _declared(nodes)))
 
 
 def from_scipy(matrix: Any, ignore: Iterable[str], what: str = "The matrix") -> Graph:
@@ -124,7 +127,7 @@ def from_scipy(matrix: Any, ignore: Iterable[str], what: str = "The matrix") -> 
         backward = np.sort(columns * count + rows)
         if not np.array_equal(forward, backward):
             raise refuse_direction(f"{what} is not symmetric, so it")
-    return Graph._build(FactorisedPairs(count, rows, columns), mirrored=True)
+    return Graph._build(FactorisedPairs(count, rows, columns, declared=True), mirrored=True)
 
 
 def to_networkx(graph: Graph) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
-from tulle.core.dataset import Dataset, Facts
+from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.unit import Unit
+from tulle.graphs.facts import EdgeFacts, NodeFacts
+from tulle.graphs.labels import canonical
+from tulle.graphs.node_sets import check_count, declared_nodes
 from tulle.graphs.pairs import FactorisedPairs, factorise
 
 if TYPE_CHECKING:
@@ -28,20 +31,34 @@ Offsets = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
 Progress = Callable[[float, str], None]
 
-LARGEST_NODE_COUNT = 2**31 - 1
 LARGEST_NODE_NEIGHBOURHOOD = 8
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """What was left out because a simple graph cannot hold it. For the custodian.
+    """What was left out because the graph cannot hold it. For the custodian.
 
     ``loops`` counts pairs of a node with itself; ``duplicates`` counts repetitions of an edge,
-    in either order, beyond the first.
+    in either order, beyond the first; ``outside`` counts pairs with an end that is not among the
+    declared nodes.
     """
 
     loops: int = 0
     duplicates: int = 0
+    outside: int = 0
+
+
+READ_OFF = {
+    "edge": (
+        "who has an edge at all is public, since the set of nodes was read off the edges and not "
+        "declared"
+    ),
+    "node": (
+        "whoever is joined to the protected node has other edges too, since the set of nodes was "
+        "read off the edges and not declared"
+    ),
+}
+"""What is assumed, by unit, when the set of nodes was not declared."""
 
 
 class Graph(Dataset):
@@ -69,6 +86,7 @@ class Graph(Dataset):
     _indices: Indices
     _labels: npt.NDArray[Any] | None
     _dropped: Dropped
+    _declared: bool
 
     def __init__(self) -> None:
         raise InputError(
@@ -83,18 +101,20 @@ class Graph(Dataset):
         cls,
         edges: Any,
         *,
-        nodes: int | None = None,
+        nodes: Any = None,
         labels: Sequence[Any] | None = None,
     ) -> Graph:
         """Build a graph from pairs of nodes.
 
-        ``edges`` is an array with two columns or a list of pairs. Without ``nodes`` the nodes are
-        the labels that occur, numbered in sorted order (in order of appearance when they cannot
-        be sorted); any hashable label will do. With ``nodes=n`` the pairs hold whole numbers from
-        0 to n - 1, and nodes without edges exist. ``labels`` names the nodes 0 to n - 1.
+        ``edges`` is an array with two columns or a list of pairs. Labels are numbers, text, bytes,
+        dates, UUIDs or tuples of these, and nodes are numbered in their order: numbers first,
+        then text, and so on, each ascending. With ``nodes=n`` the pairs hold whole numbers from 0
+        to n - 1, and ``labels`` may name these nodes. With other ``nodes`` (labels, a table whose
+        first column has them, or a file; see :func:`tulle.graphs.reading.read`) these are the
+        nodes, and pairs with an end elsewhere are left out and counted.
 
-        Under edge privacy the set of nodes is public. When it has to include nodes without edges,
-        say so with ``nodes``: otherwise the set of nodes is read off the edges.
+        Without ``nodes`` they are read off the edges: somebody whose only edge goes away goes
+        with it, and every guarantee says that this is assumed not to matter.
 
         Loops and repeated edges are dropped and counted in :attr:`dropped`.
 
@@ -105,30 +125,27 @@ class Graph(Dataset):
             >>> Graph.from_edges([(0, 1), (1, 2)], nodes=4).node_count
             4
         """
-        names = None
-        if labels is not None:
-            names = _label_array(labels)
-            if nodes is None:
-                nodes = len(names)
-        if nodes is not None:
-            nodes = _check_node_count(nodes)
-            if names is not None and len(names) != nodes:
-                raise InputError(
-                    f"labels has {len(names)} names for nodes={nodes}. Pass one name per node."
-                )
-        pairs = factorise(edges, nodes)
-        return cls._build(pairs, names if names is not None else pairs.labels)
+        known = declared_nodes(nodes)
+        if labels is None:
+            return cls._build(factorise(edges, known))
+        names = _label_array(labels)
+        if known is None:
+            known = len(names)
+        if known != len(names):
+            raise InputError(
+                f"labels has {len(names)} names for nodes={nodes}. Pass one name per node."
+            )
+        return cls._build(replace(factorise(edges, known), labels=names))
 
     @classmethod
     def _build(
         cls,
         pairs: FactorisedPairs,
-        labels: npt.NDArray[Any] | None = None,
         *,
         mirrored: bool = False,
     ) -> Graph:
         """Sort checked pairs into CSR; ``mirrored`` says that both orders are meant as one."""
-        count = _check_node_count(pairs.nodes)
+        count = check_count(pairs.nodes)
         low = np.minimum(pairs.first, pairs.second)
         high = np.maximum(pairs.first, pairs.second)
         proper = low != high
@@ -145,7 +162,10 @@ class Graph(Dataset):
             keys = keys[fresh]
         duplicates = 0 if mirrored else len(low) - len(keys)
         low, high = np.divmod(keys, max(count, 1))
-        return cls._from_sorted(count, low, high, labels, Dropped(loops, duplicates))
+        dropped = Dropped(loops, duplicates, pairs.outside)
+        graph = cls._from_sorted(count, low, high, pairs.labels, dropped)
+        graph._declared = pairs.declared
+        return graph
 
     @classmethod
     def _from_sorted(
@@ -168,6 +188,7 @@ class Graph(Dataset):
         indices.flags.writeable = False
         graph._indptr, graph._indices = indptr, indices
         graph._labels, graph._dropped = labels, dropped or Dropped()
+        graph._declared = True
         return graph
 
     @classmethod
@@ -176,8 +197,10 @@ class Graph(Dataset):
         path: str | PathLike[str],
         *,
         format: str | None = None,
-        nodes: int | None = None,
+        nodes: Any = None,
         columns: Sequence[int | str] | None = None,
+        header: bool | None = None,
+        delimiter: str | None = None,
         ignore: Iterable[str] = (),
         progress: Progress | None = None,
     ) -> Graph:
@@ -185,12 +208,23 @@ class Graph(Dataset):
         from tulle.graphs.reading import read
 
         return read(
-            path, format=format, nodes=nodes, columns=columns, ignore=ignore, progress=progress
+            path,
+            format=format,
+            nodes=nodes,
+            columns=columns,
+            header=header,
+            delimiter=delimiter,
+            ignore=ignore,
+            progress=progress,
         )
 
     @classmethod
-    def from_networkx(cls, graph: networkx.Graph, *, ignore: Iterable[str] = ()) -> Graph:
-        """Build from a networkx graph; its nodes become the labels.
+    def from_networkx(
+        cls, graph: networkx.Graph, *, ignore: Iterable[str] = (), nodes: Any = None
+    ) -> Graph:
+        """Build from a networkx graph; its nodes become the labels, in the order of labels.
+
+        ``nodes`` declares who is in the network, as in :meth:`from_edges`.
 
         Raises:
             InputError: when it is directed and ``ignore`` lacks "direction", or when it has
@@ -198,11 +232,16 @@ class Graph(Dataset):
         """
         from tulle.graphs.conversion import from_networkx
 
-        return from_networkx(graph, ignore)
+        return from_networkx(graph, ignore, nodes)
 
     @classmethod
-    def from_igraph(cls, graph: igraph.Graph, *, ignore: Iterable[str] = ()) -> Graph:
+    def from_igraph(
+        cls, graph: igraph.Graph, *, ignore: Iterable[str] = (), nodes: Any = None
+    ) -> Graph:
         """Build from an igraph graph; the vertex attribute ``name`` becomes the labels.
+
+        Nodes are in the order of labels. ``nodes`` declares who is in the network, as in
+        :meth:`from_edges`.
 
         Raises:
             InputError: when it is directed and ``ignore`` lacks "direction", or when it has
@@ -210,7 +249,7 @@ class Graph(Dataset):
         """
         from tulle.graphs.conversion import from_igraph
 
-        return from_igraph(graph, ignore)
+        return from_igraph(graph, ignore, nodes)
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray, *, ignore: Iterable[str] = ()) -> Graph:
@@ -264,16 +303,22 @@ class Graph(Dataset):
     def with_attributes(
         self,
         *,
-        nodes: Mapping[str, Any] | None = None,
+        nodes: Any = None,
         edges: Mapping[str, Any] | None = None,
+        kinds: Mapping[str, str] | None = None,
     ) -> AttributedGraph:
         """Return the same graph with columns of attributes, for conditions on subgraphs.
 
-        One value per node by number, or per edge in the order of ``edges()``: numbers, truth
-        values or text. The names of the columns are public.
+        Columns by name hold one value per node, in the order of :attr:`labels`, or per edge, in
+        the order of :meth:`edges`. ``nodes`` may also be a table or a file (.csv, .tsv, .parquet)
+        whose first column has the labels, in any order.
+
+        Names and kinds of columns are public, so a kind never follows from the values: it is
+        declared with ``kinds`` ("number", "text" or "truth value"), or it is that of a typed
+        array or column; anything else is text. Values that do not fit are missing.
 
         Raises:
-            InputError: when a column has another length or holds values of several kinds.
+            InputError: when a column has another length or a value that no column can hold.
 
         Example:
             >>> from tulle.graphs.subgraph_queries import subgraphs
@@ -284,7 +329,7 @@ class Graph(Dataset):
         """
         from tulle.graphs.subgraph_attributes import AttributedGraph
 
-        return AttributedGraph.of(self, nodes=nodes, edges=edges)
+        return AttributedGraph.of(self, nodes=nodes, edges=edges, kinds=kinds)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the records to a file; see :func:`tulle.graphs.writing.write`. Custodian side."""
@@ -322,10 +367,24 @@ class Graph(Dataset):
 
     # --- what privacy needs -----------------------------------------------------------------
 
-    def facts(self, unit: str | Unit) -> Facts:
-        """Return what is public: the number of nodes under edge privacy, nothing under node's."""
+    def facts(self, unit: str | Unit) -> EdgeFacts | NodeFacts:
+        """Return what is public: the set of nodes under edge privacy, nothing under node's."""
         if self.check_unit(unit).name == "edge":
-            return {"nodes": self.node_count}
+            return EdgeFacts(self.node_count, self._labels, self._kinds())
+        return NodeFacts(self._kinds())
+
+    def public(self, unit: str | Unit) -> EdgeFacts | NodeFacts:
+        """Return the public side of the graph, by the unit: all that a question may object to."""
+        return self.facts(unit)
+
+    def assumptions(self, unit: str | Unit) -> tuple[str, ...]:
+        """Return what guarantees rest on when the nodes were read off the edges."""
+        if self._declared:
+            return ()
+        return (READ_OFF[self.check_unit(unit).name],)
+
+    def _kinds(self) -> dict[str, dict[str, str]]:
+        """Return the kinds of attributes, by owner and name: the public schema."""
         return {}
 
     def neighbours(self, unit: str | Unit) -> Iterator[Graph]:
@@ -350,17 +409,32 @@ class Graph(Dataset):
     def _edge_neighbours(self) -> Iterator[Graph]:
         present = {(int(u), int(v)) for u, v in self.edges()}
         for pair in combinations(range(self.node_count), 2):
-            yield _from_pairs(self.node_count, present ^ {pair})
+            yield self._neighbour(self.node_count, present ^ {pair}, self._labels)
 
     def _node_neighbours(self) -> Iterator[Graph]:
-        count = self.node_count
+        count, labels = self.node_count, self._labels
         present = {(int(u), int(v)) for u, v in self.edges()}
         for gone in range(count):
             kept = {(u - (u > gone), v - (v > gone)) for u, v in present if gone not in (u, v)}
-            yield _from_pairs(count - 1, kept)
+            left = None if labels is None else np.delete(labels, gone)
+            yield self._neighbour(count - 1, kept, left)
+        more = None
+        if labels is not None:
+            more = np.empty(count + 1, dtype=object)
+            more[:] = [*labels.tolist(), (_NEWCOMER,)]
         for subset in range(2**count):
             joined = {(u, count) for u in range(count) if subset >> u & 1}
-            yield _from_pairs(count + 1, present | joined)
+            yield self._neighbour(count + 1, present | joined, more)
+
+    def _neighbour(
+        self, count: int, pairs: set[tuple[int, int]], labels: npt.NDArray[Any] | None
+    ) -> Graph:
+        graph = _from_pairs(count, pairs)
+        graph._labels, graph._declared = labels, self._declared
+        return graph
+
+
+_NEWCOMER = "somebody new"
 
 
 def all_graphs(nodes: int) -> Iterator[Graph]:
@@ -390,20 +464,9 @@ def _from_pairs(count: int, pairs: set[tuple[int, int]]) -> Graph:
     return Graph._from_sorted(count, ordered[:, 0], ordered[:, 1])
 
 
-def _check_node_count(nodes: int) -> int:
-    count = validate.whole(at_least=0, nodes=nodes)
-    if count > LARGEST_NODE_COUNT:
-        raise InputError(f"nodes must be at most {LARGEST_NODE_COUNT}; got {nodes!r}.")
-    return count
-
-
 def _label_array(labels: Sequence[Any]) -> npt.NDArray[Any]:
-    values = list(labels)
-    try:
-        distinct = len(set(values))
-    except TypeError:
-        raise InputError("labels must be hashable, for example strings or numbers.") from None
-    if distinct != len(values):
+    values = [canonical(label) for label in labels]
+    if len(set(values)) != len(values):
         raise InputError("labels must be distinct; at least one occurs twice.")
     names = np.empty(len(values), dtype=object)
     names[:] = values

@@ -1,4 +1,8 @@
-"""Parsing edge lists in text files."""
+"""Parsing edge lists in text files.
+
+Each line is read by itself: which delimiter it has, whether it is a comment, who its two nodes
+are. Only the first line with data may be something else, a header; see :meth:`EdgeList.header`.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,15 @@ import numpy as np
 
 from tulle.core.errors import InputError
 from tulle.graphs.data import Progress
+from tulle.graphs.labels import from_text
+from tulle.graphs.node_sets import Declared
 from tulle.graphs.pairs import FactorisedPairs, number_ids, number_names
 
 _PIECE = 1 << 24
 _COMMENTS = ("#", "%", "//")
-_HEADER_WORDS = re.compile(
-    r"(from|to|source|src|target|dst|dest|destination|start|end|head|tail)(_?(node|user|id|node_?id))?"
-    r"|(node|vertex|id|user|person|friend|member)_?[12ab]"
-    r"|node|user|person|friend|neighbou?r|follower|followee"
-)
 _QUOTED = re.compile(r'"[^"]*"')
-_WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,999}")
+_DIGITS = re.compile(r"[0-9]+")
 _NOT_WHOLE = re.compile(r"-[0-9]+|[+-]?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?")
 _NUMERIC = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
@@ -33,49 +35,71 @@ class EdgeList:
         self,
         file: Path,
         data: bytes,
-        nodes: int | None,
+        *,
+        nodes: Declared,
         columns: tuple[int | str, int | str] | None,
+        header: bool | None,
+        delimiter: str | None,
         ignore: frozenset[str],
         report: Progress,
     ) -> None:
         self.file, self.data, self.nodes, self.report = file, data, nodes, report
-        self.ignore, self.columns = ignore, columns
+        self.columns, self.stated, self.delimiter = columns, header, delimiter
+        if columns is not None and isinstance(columns[0], str):
+            if header is False:
+                raise InputError(
+                    "columns= has names, which stand in a header, and header=False says that "
+                    "there is none. Pass column numbers, from 0."
+                )
+            self.stated = True
+        self.more = columns is not None or "weights" in ignore
+        self.names: list[str] | None = None
 
     def pairs(self) -> FactorisedPairs:
         """Return the node numbers of all pairs, with labels if the ids are not 0 to n - 1."""
-        head = self._head()
-        if not head:
-            if self.nodes is None:
-                raise InputError(
-                    f"{self.file} holds no edges. If that is right, say how many nodes there are "
-                    "with nodes=; otherwise check the file."
-                )
-            empty = np.empty(0, dtype=np.int64)
-            return FactorisedPairs(self.nodes, empty, empty)
-        delimiter = _sniff(head[0][2])
-        header = self._is_header(head, delimiter)
-        begin, skipped = (head[0][1], head[0][0]) if header else (0, 0)
-        first, second = self._places(head[0][2], delimiter, header)
-        more = self.columns is not None or "weights" in self.ignore
-        if (first, second) in ((0, 1), (1, 0)):
-            found = self._parse_numbers(begin, delimiter, more)
+        begin, skipped, places = self.header()
+        if places in ((0, 1), (1, 0)):
+            found = self._parse_numbers(begin)
             if found is not None:
                 return found
-        return self._parse_labels(begin, skipped, delimiter, (first, second), more)
+        return self._parse_labels(begin, skipped, places)
 
-    def _head(self) -> list[tuple[int, int, str]]:
-        """Return the first three lines with data as (line number, where it ends, text)."""
-        head: list[tuple[int, int, str]] = []
+    def header(self) -> tuple[int, int, tuple[int, int]]:
+        """Return where the data begins, how many lines are before it, and the two columns.
+
+        Whether the first line with data is a header is said by ``header``. Where it is not said,
+        all ids must be digits, and a first line in which neither id is a number is a header. A
+        file with other ids is refused in the same words whatever it holds
+        (:meth:`_ask_for_header`): a guess would hang on single edges.
+        """
+        line = self._first_line()
+        if line is None:
+            return 0, 0, self._places([])
+        number, end, text = line
+        fields = self._fields(text, number)
+        places = self._places(fields if self.stated else [])
+        headed = self.stated
+        if headed is None:
+            if len(fields) <= max(places):
+                raise self._too_few(number, len(fields))
+            headed = not any(_NUMERIC.fullmatch(fields[place]) for place in places)
+        if not headed:
+            return 0, 0, places
+        self.names = fields
+        return end, number, places
+
+    def _first_line(self) -> tuple[int, int, str] | None:
+        """Return the first line with data as (line number, where it ends, text)."""
         place, number = 0, 0
-        while place < len(self.data) and len(head) < 3:
+        while place < len(self.data):
             end = self.data.find(b"\n", place)
             end = len(self.data) if end < 0 else end + 1
             number += 1
             text = self._decode(self.data[place:end], number).strip()
             if text and not text.startswith(_COMMENTS):
-                head.append((number, end, text))
+                return number, end, text
             place = end
-        return head
+        return None
 
     def _decode(self, line: bytes, number: int) -> str:
         try:
@@ -83,28 +107,12 @@ class EdgeList:
         except UnicodeDecodeError:
             raise self._error(number, "not UTF-8; save the file as UTF-8") from None
 
-    def _is_header(self, head: list[tuple[int, int, str]], delimiter: str) -> bool:
-        if self.columns is not None and isinstance(self.columns[0], str):
-            return True
-        names = _split(head[0][2], delimiter)
-        if any(_NUMERIC.fullmatch(name) for name in names):
-            return False
-        if all(_HEADER_WORDS.fullmatch(name.casefold()) for name in names[:2]):
-            return True
-        rest = [text for _, _, text in head[1:]]
-        if not rest:
-            return False
-        if all(_NUMERIC.fullmatch(field) for text in rest for field in _split(text, delimiter)[:2]):
-            return True
-        return head[0][2].startswith('"') and not any('"' in text for text in rest)
-
-    def _places(self, line: str, delimiter: str, header: bool) -> tuple[int, int]:
+    def _places(self, names: list[str]) -> tuple[int, int]:
         if self.columns is None:
             return 0, 1
         first, second = self.columns
         if isinstance(first, int) and isinstance(second, int):
             return first, second
-        names = _split(line, delimiter)
         for name in (first, second):
             if names.count(str(name)) != 1:
                 raise InputError(
@@ -113,18 +121,19 @@ class EdgeList:
                 )
         return names.index(str(first)), names.index(str(second))
 
-    def _parse_numbers(self, begin: int, delimiter: str, more: bool) -> FactorisedPairs | None:
+    def _parse_numbers(self, begin: int) -> FactorisedPairs | None:
         """Parse whole numbers with the compiled parser; None when there is something else."""
-        from tulle.graphs.parsing import DONE, NOT_WHOLE, TOO_FEW, parse_pairs
+        from tulle.graphs.parsing import ANY, DONE, NOT_WHOLE, TOO_FEW, parse_pairs
 
         text = np.frombuffer(self.data, dtype=np.uint8)
         rows = self.data.count(b"\n", begin) + 1
         pairs = np.empty((rows, 2), dtype=np.int64)
-        filled, place, code = 0, begin, ord(delimiter)
+        filled, place = 0, begin
+        code = ANY if self.delimiter is None else ord(self.delimiter)
         while place < len(text):
             stop = self.data.find(b"\n", min(place + _PIECE, len(text)))
             stop = len(text) if stop < 0 else stop + 1
-            filled, verdict, where = parse_pairs(text, place, stop, code, more, pairs, filled)
+            filled, verdict, where = parse_pairs(text, place, stop, code, self.more, pairs, filled)
             if verdict == NOT_WHOLE:
                 return None
             if verdict != DONE:
@@ -133,24 +142,21 @@ class EdgeList:
             place = stop
             self.report(0.4 + 0.4 * place / len(text), "parsing")
         pairs = pairs[:filled]
-        if self.nodes is not None and filled and int(pairs.max()) >= self.nodes:
+        if isinstance(self.nodes, int) and filled and int(pairs.max()) >= self.nodes:
             raise self._outside(int(np.argmax((pairs >= self.nodes).any(axis=1))), begin)
-        return number_ids(pairs[:, 0], pairs[:, 1], self.nodes)
+        return number_ids(pairs, self.nodes)
 
-    def _parse_labels(
-        self, begin: int, skipped: int, delimiter: str, places: tuple[int, int], more: bool
-    ) -> FactorisedPairs:
+    def _parse_labels(self, begin: int, skipped: int, places: tuple[int, int]) -> FactorisedPairs:
         first, second = places
         least = max(places) + 1
         one: list[str] = []
         two: list[str] = []
-        all_whole = True
-        for number, fields in self._records(begin, skipped, delimiter):
+        for number, fields in self._records(begin, skipped):
             if len(fields) < least:
                 raise self._too_few(number, len(fields))
-            if len(fields) > 2 and not more:
+            if len(fields) > 2 and not self.more:
                 raise self._too_many(number)
-            u, v = fields[first].strip(), fields[second].strip()
+            u, v = fields[first], fields[second]
             if not u or not v:
                 raise self._error(number, "a node is missing (empty field)")
             if not (_WHOLE.fullmatch(u) and _WHOLE.fullmatch(v)):
@@ -160,23 +166,26 @@ class EdgeList:
                         "a number that is negative or has a fraction; nodes are whole numbers "
                         "from 0, or names",
                     )
-                all_whole = False
-                if self.nodes is not None:
+                if isinstance(self.nodes, int):
                     raise InputError(
                         f"{self.file}, line {number}: with nodes={self.nodes} every id must be a "
                         "whole number from 0 to nodes - 1. Leave nodes out to read labels."
                     )
-            elif self.nodes is not None and max(int(u), int(v)) >= self.nodes:
+                if self.stated is None and not (_DIGITS.fullmatch(u) and _DIGITS.fullmatch(v)):
+                    raise self._ask_for_header()
+            elif isinstance(self.nodes, int) and max(int(u), int(v)) >= self.nodes:
                 raise self._outside_line(number)
             one.append(u)
             two.append(v)
-        if all_whole:
-            return number_ids(
-                np.array(one, dtype=np.int64), np.array(two, dtype=np.int64), self.nodes
-            )
-        return number_names(one, two)
+        if isinstance(self.nodes, int):
+            ends = np.array([one, two], dtype=np.int64).T.reshape(-1, 2)
+            return number_ids(ends, self.nodes)
+        labels = {token: from_text(token) for token in {*one, *two}}
+        return number_names(
+            [labels[token] for token in one], [labels[token] for token in two], self.nodes
+        )
 
-    def _records(self, begin: int, skipped: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    def _records(self, begin: int, skipped: int) -> Iterator[tuple[int, list[str]]]:
         """Yield (line number, fields) of each line with data."""
         try:
             text = self.data[begin:].decode("utf-8")
@@ -190,13 +199,21 @@ class EdgeList:
                 self.report(0.4 + 0.4 * index / len(lines), "parsing")
             if stripped and not stripped.startswith(_COMMENTS):
                 number = skipped + index + 1
-                if stripped.count('"') % 2:
-                    raise self._error(number, "a quote is opened and not closed on the same line")
-                try:
-                    fields = _split(stripped, delimiter)
-                except csv.Error:
-                    raise self._error(number, "the quoted fields cannot be told apart") from None
-                yield number, fields
+                yield number, self._fields(stripped, number)
+
+    def _fields(self, line: str, number: int) -> list[str]:
+        if line.count('"') % 2:
+            raise self._error(number, "a quote is opened and not closed on the same line")
+        try:
+            return split(line, self.delimiter or _delimiter_of(line))
+        except csv.Error:
+            raise self._error(number, "the quoted fields cannot be told apart") from None
+
+    def _ask_for_header(self) -> InputError:
+        return InputError(
+            f"{self.file}: not all ids are numbers, so the first row may be a header or a link. "
+            "Say which it is: header=True or header=False."
+        )
 
     def _error(self, line: int, reason: str) -> InputError:
         return InputError(f"{self.file}, line {line}: {reason}.")
@@ -204,8 +221,8 @@ class EdgeList:
     def _too_few(self, line: int, fields: int = 1) -> InputError:
         what = "one field only" if fields == 1 else f"only {fields} fields"
         return InputError(
-            f"{self.file}, line {line}: {what}; each line needs two nodes, separated as on the "
-            "first line."
+            f"{self.file}, line {line}: {what}; each line needs two nodes, separated by a tab, a "
+            "semicolon, a comma or white space. Another delimiter is said with delimiter=."
         )
 
     def _too_many(self, line: int) -> InputError:
@@ -215,7 +232,7 @@ class EdgeList:
         )
 
     def _outside(self, row: int, begin: int) -> InputError:
-        for count, (number, _) in enumerate(self._records(0, 0, " ")):
+        for count, (number, _) in enumerate(self._records(0, 0)):
             if count == row + (begin > 0):
                 return self._outside_line(number)
         raise AssertionError("a row has a line")
@@ -227,7 +244,8 @@ class EdgeList:
         )
 
 
-def _sniff(line: str) -> str:
+def _delimiter_of(line: str) -> str:
+    """Return the delimiter of one line, by that line alone."""
     bare = _QUOTED.sub("", line)
     for delimiter in ("\t", ";", ","):
         if delimiter in bare:
@@ -235,7 +253,8 @@ def _sniff(line: str) -> str:
     return " "
 
 
-def _split(line: str, delimiter: str) -> list[str]:
+def split(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a line; a space stands for any run of white space."""
     if '"' not in line:
         fields = line.split() if delimiter == " " else line.split(delimiter)
         return [field.strip() for field in fields]

@@ -13,14 +13,14 @@ import numpy as np
 from tulle.core.errors import InputError
 from tulle.graphs.conversion import from_scipy, refuse_direction, refuse_weights
 from tulle.graphs.data import Graph
-from tulle.graphs.pairs import FactorisedPairs, factorise, number_names
-
-_CANONICAL = re.compile(r"0|[1-9][0-9]{0,17}")
+from tulle.graphs.labels import from_text
+from tulle.graphs.node_sets import Declared
+from tulle.graphs.pairs import factorise, number_names, number_places
 
 
 def read_parquet(
     file: Path,
-    nodes: int | None,
+    nodes: Declared,
     columns: tuple[int | str, int | str] | None,
     ignore: frozenset[str],
 ) -> Graph:
@@ -39,17 +39,43 @@ def read_parquet(
     for place, end in zip(picked, ends, strict=True):
         if end.null_count:
             raise InputError(f"{file}: column {names[place]!r} has missing nodes; drop those rows.")
-    if all(pyarrow.types.is_integer(end.type) for end in ends):
+    for place, end in zip(picked, ends, strict=True):
+        if not _names_nodes(end.type):
+            raise InputError(
+                f"{file}: column {names[place]!r} is of type {end.type}; nodes are whole numbers "
+                "or text."
+            )
+    if all(not _is_text(end.type) for end in ends):
         pairs = factorise(np.column_stack([end.to_numpy() for end in ends]), nodes)
-    elif nodes is not None:
+    elif isinstance(nodes, int):
         raise InputError(
             f"{file}: with nodes={nodes} both columns must hold whole numbers from 0 to nodes - 1."
         )
-    elif any(pyarrow.types.is_floating(end.type) for end in ends):
-        pairs = factorise(np.column_stack([end.to_numpy() for end in ends]), None)
     else:
-        pairs = number_names(ends[0].to_pylist(), ends[1].to_pylist())
-    return Graph._build(pairs, pairs.labels)
+        pairs = number_names(_labels(ends[0]), _labels(ends[1]), nodes)
+    return Graph._build(pairs)
+
+
+def _names_nodes(kind: Any) -> bool:
+    """Say by the type of a column alone whether it can name nodes."""
+    import pyarrow
+
+    number = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
+    return number or _is_text(kind) or pyarrow.types.is_null(kind)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _labels(column: Any) -> list[Any]:
+    """Return a column's labels; text is read as in an edge list."""
+    values = column.to_pylist()
+    return [from_text(value) if isinstance(value, str) else value for value in values]
 
 
 def _pick_columns(
@@ -76,7 +102,7 @@ def _pick_columns(
     return places[0], places[1]
 
 
-def read_matrix_market(file: Path, data: bytes, nodes: int | None, ignore: frozenset[str]) -> Graph:
+def read_matrix_market(file: Path, data: bytes, nodes: Declared, ignore: frozenset[str]) -> Graph:
     """Read a MatrixMarket file as an adjacency matrix."""
     import scipy.io
 
@@ -99,18 +125,22 @@ def read_matrix_market(file: Path, data: bytes, nodes: int | None, ignore: froze
     return graph
 
 
-def _check_declared(file: Path, graph: Graph, nodes: int | None) -> None:
+def _check_declared(file: Path, graph: Graph, nodes: Declared) -> None:
+    if isinstance(nodes, list):
+        raise InputError(f"{file} numbers its nodes and has no names; leave nodes out.")
     if nodes is not None and graph.node_count != nodes:
         raise InputError(
             f"{file} states its own nodes, and not nodes={nodes} of them; leave nodes out."
         )
 
 
-def read_graphml(file: Path, data: bytes, nodes: int | None, ignore: frozenset[str]) -> Graph:
+def read_graphml(file: Path, data: bytes, nodes: Declared, ignore: frozenset[str]) -> Graph:
     """Read a GraphML file with one graph."""
     reader = _GraphMLReader(file, ignore)
     reader.parse(data)
-    graph = reader.graph()
+    if isinstance(nodes, list):
+        return reader.graph(nodes)
+    graph = reader.graph(None)
     _check_declared(file, graph, nodes)
     return graph
 
@@ -149,21 +179,15 @@ class _GraphMLReader:
         if self.graphs == 0:
             raise self._error("there is no graph element")
 
-    def graph(self) -> Graph:
-        names = list(self.nodes)
+    def graph(self, nodes: list[Any] | None) -> Graph:
         ends = []
         for side in (self.sources, self.targets):
             missing = sum(name not in self.nodes for name in side)
             if missing:
                 raise InputError(f"{self.file}: {missing} edges name a node that is not declared.")
             ends.append(np.array([self.nodes[name] for name in side], dtype=np.int64))
-        labels: Any = np.empty(len(names), dtype=object)
-        labels[:] = names
-        if all(_CANONICAL.fullmatch(name) for name in names):
-            labels = np.array([int(name) for name in names], dtype=np.int64)
-            if np.array_equal(labels, np.arange(len(names))):
-                labels = None
-        return Graph._build(FactorisedPairs(len(names), ends[0], ends[1]), labels)
+        labels = [from_text(name) for name in self.nodes]
+        return Graph._build(number_places(labels, np.column_stack(ends), nodes))
 
     def _error(self, reason: str) -> InputError:
         return InputError(f"{self.file}, line {self.parser.CurrentLineNumber}: {reason}.")

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError
+from tulle.graphs.labels import as_array, canonical, ordered
+from tulle.graphs.node_sets import Declared
 
 Numbers = npt.NDArray[np.int64]
 
@@ -18,19 +20,25 @@ _LARGEST_EXACT_FLOAT = 2**53
 
 @dataclass(frozen=True, repr=False)
 class FactorisedPairs:
-    """Node numbers of both ends of each pair, the number of nodes, and the labels if any."""
+    """Node numbers of both ends of each pair, the number of nodes, and the labels if any.
+
+    ``outside`` counts the pairs that were dropped because an end is not among the declared nodes.
+    ``declared`` says whether the nodes were declared, and not read off the pairs.
+    """
 
     nodes: int
     first: Numbers
     second: Numbers
     labels: npt.NDArray[Any] | None = None
+    outside: int = 0
+    declared: bool = False
 
 
-def factorise(edges: Any, nodes: int | None) -> FactorisedPairs:
+def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
     """Return checked node numbers for pairs given as an array or a list.
 
-    With ``nodes`` the pairs must hold whole numbers below it; without, labels are numbered in
-    sorted order.
+    With a number for ``nodes`` the pairs must hold whole numbers below it. Otherwise the nodes
+    are labels in their one order: those declared, or those that occur.
 
     Raises:
         InputError: when the pairs are not usable; it names a row, never a value.
@@ -48,8 +56,11 @@ def factorise(edges: Any, nodes: int | None) -> FactorisedPairs:
         table = np.empty((0, 2), dtype=np.int64)
     if table.ndim != 2 or table.shape[1] != 2:
         raise InputError(_shape_advice(table.shape))
+    if table.dtype.kind in "bfu" and isinstance(edges, list) and not isinstance(nodes, int):
+        # numpy looked at all labels at once: each is judged by itself.
+        table = _object_table(edges)
     if table.dtype.kind in "iuf":
-        return _number_integers(_whole_numbers(table), nodes)
+        return number_ids(_whole_numbers(table), nodes)
     if table.dtype.kind == "b":
         raise InputError(
             "The pairs hold true/false values, not nodes. An adjacency matrix goes through "
@@ -60,35 +71,66 @@ def factorise(edges: Any, nodes: int | None) -> FactorisedPairs:
     if table.dtype.kind in "US" and isinstance(edges, list):
         # numpy turned everything into strings, which would merge 1 and "1".
         table = _object_table(edges)
-    if nodes is not None:
+    if isinstance(nodes, int):
         raise InputError(
             f"With nodes={nodes} the pairs must hold whole numbers from 0 to nodes - 1; got other "
             "labels. Leave nodes out to have labels numbered, or number them yourself."
         )
-    return _number_labels(table)
+    return _number_labels(table, nodes)
 
 
-def number_ids(first: Numbers, second: Numbers, nodes: int | None) -> FactorisedPairs:
-    """Return checked node numbers for whole-number ids that were parsed from a file."""
-    return _number_integers(np.stack([first, second], axis=1), nodes)
+def number_ids(table: Numbers, nodes: Declared) -> FactorisedPairs:
+    """Return checked node numbers for pairs of whole-number ids."""
+    if len(table) and int(table.min()) < 0:
+        row = int(np.argmax((table < 0).any(axis=1)))
+        raise InputError(f"Row {row} of edges holds a negative id; ids start at 0.")
+    if not isinstance(nodes, list):
+        return _number_integers(table, nodes)
+    small = [
+        (label, place)
+        for place, label in enumerate(nodes)
+        if type(label) is int and -(2**63) <= label < 2**63
+    ]
+    known = np.array([label for label, _ in small], dtype=np.int64)
+    places = np.array([place for _, place in small], dtype=np.int64)
+    if not len(known):
+        return _within(np.full(table.shape, -1, dtype=np.int64), nodes)
+    found = np.minimum(np.searchsorted(known, table), len(known) - 1)
+    return _within(np.where(known[found] == table, places[found], -1), nodes)
 
 
-def number_names(first: list[Any], second: list[Any]) -> FactorisedPairs:
-    """Return node numbers for labels, sorted where they can be sorted."""
-    names = dict.fromkeys(first)
-    names.update(dict.fromkeys(second))
-    try:
-        ordered = sorted(names)
-    except TypeError:
-        ordered = list(names)  # labels of mixed types keep the order in which they appear
-    place = {name: number for number, name in enumerate(ordered)}
-    labels = np.empty(len(ordered), dtype=object)
-    labels[:] = ordered
+def number_names(first: list[Any], second: list[Any], nodes: list[Any] | None) -> FactorisedPairs:
+    """Return node numbers for pairs of labels."""
+    codes: dict[Any, int] = {}
+    ends = np.empty((len(first), 2), dtype=np.int64)
+    for column, names in enumerate((first, second)):
+        ends[:, column] = np.fromiter(
+            (codes.setdefault(name, len(codes)) for name in names), dtype=np.int64, count=len(names)
+        )
+    return number_places(list(codes), ends, nodes)
+
+
+def number_places(labels: list[Any], ends: Numbers, nodes: list[Any] | None) -> FactorisedPairs:
+    """Return node numbers for pairs of places in a list of labels, in whatever order it is.
+
+    The nodes are those declared, or all in the list. Labels that are the same, such as 1 and 1.0,
+    are one node.
+    """
+    names = [canonical(label) for label in labels]
+    universe = ordered(names) if nodes is None else nodes
+    place = {name: number for number, name in enumerate(universe)}
+    places = np.fromiter((place.get(name, -1) for name in names), np.int64, count=len(names))
+    return _within(places[ends], universe, declared=nodes is not None)
+
+
+def _within(ends: Numbers, nodes: list[Any], *, declared: bool = True) -> FactorisedPairs:
+    """Return the pairs whose ends are both among the nodes; -1 stands for one that is not."""
+    inside = (ends >= 0).all(axis=1)
+    outside = len(ends) - int(np.count_nonzero(inside))
+    if outside:
+        ends = ends[inside]
     return FactorisedPairs(
-        len(ordered),
-        np.fromiter((place[name] for name in first), dtype=np.int64, count=len(first)),
-        np.fromiter((place[name] for name in second), dtype=np.int64, count=len(second)),
-        labels,
+        len(nodes), ends[:, 0], ends[:, 1], as_array(nodes), outside, declared=declared
     )
 
 
@@ -152,10 +194,9 @@ def _whole_numbers(table: npt.NDArray[Any]) -> Numbers:
 
 def _number_integers(table: Numbers, nodes: int | None) -> FactorisedPairs:
     if len(table) == 0:
-        return FactorisedPairs(nodes or 0, table[:, 0], table[:, 1])
-    if int(table.min()) < 0:
-        row = int(np.argmax((table < 0).any(axis=1)))
-        raise InputError(f"Row {row} of edges holds a negative id; ids start at 0.")
+        return FactorisedPairs(
+            nodes or 0, table[:, 0], table[:, 1], declared=isinstance(nodes, int)
+        )
     largest = int(table.max())
     if nodes is not None:
         if largest >= nodes:
@@ -163,7 +204,7 @@ def _number_integers(table: Numbers, nodes: int | None) -> FactorisedPairs:
             raise InputError(
                 f"Row {row} of edges holds an id outside 0 to nodes - 1 (nodes={nodes})."
             )
-        return FactorisedPairs(nodes, table[:, 0], table[:, 1])
+        return FactorisedPairs(nodes, table[:, 0], table[:, 1], declared=True)
     if largest < 4 * table.size + 1000:
         # Dense ids: a table of places is faster than sorting.
         present = np.zeros(largest + 1, dtype=bool)
@@ -178,27 +219,22 @@ def _number_integers(table: Numbers, nodes: int | None) -> FactorisedPairs:
     return FactorisedPairs(len(labels), places[:, 0], places[:, 1], labels)
 
 
-def _number_labels(table: npt.NDArray[Any]) -> FactorisedPairs:
+def _number_labels(table: npt.NDArray[Any], nodes: list[Any] | None) -> FactorisedPairs:
     values = table.tolist()
+    for row, (first, second) in enumerate(values):
+        _check_label(first, row)
+        _check_label(second, row)
     try:
-        whole = all(_is_whole(first) and _is_whole(second) for first, second in values)
-        for row, (first, second) in enumerate(values):
-            _check_label(first, row)
-            _check_label(second, row)
-        if whole and values:
-            return _number_integers(np.array(values, dtype=np.int64), None)
-        return number_names([row[0] for row in values], [row[1] for row in values])
+        return number_names([row[0] for row in values], [row[1] for row in values], nodes)
     except TypeError:
         raise InputError("Labels must be hashable, for example strings or numbers.") from None
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-
-
 def _check_label(value: Any, row: int) -> None:
-    if value is None or value != value:
+    if value is None or (isinstance(value, float) and value != value):
         raise InputError(f"Row {row} of edges has a missing node; drop it.")
+    if isinstance(value, int | float) and value < 0:
+        raise InputError(f"Row {row} of edges holds a negative id; ids start at 0.")
     if isinstance(value, float) and not value.is_integer():
         raise InputError(
             f"Row {row} of edges holds a number with a fractional part; nodes are whole numbers."

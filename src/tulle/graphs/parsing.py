@@ -18,9 +18,12 @@ TOO_FEW = 2
 TOO_MANY = 3
 
 _NEWLINE, _RETURN, _SPACE, _TAB = 10, 13, 32, 9
-_HASH, _PERCENT, _SLASH = 35, 37, 47
+_HASH, _PERCENT, _SLASH, _QUOTE = 35, 37, 47, 34
+_COMMA, _SEMICOLON = 44, 59
 _ZERO, _NINE = 48, 57
 _MOST_DIGITS = 18
+ANY = 0
+"""The delimiter is whichever a line has, each line by itself."""
 
 
 @compiled
@@ -29,10 +32,11 @@ def parse_pairs(
 ) -> tuple[int, int, int]:
     """Parse ``text[begin:stop]`` into ``pairs`` from ``row`` on; return (row, verdict, place).
 
-    ``delimiter`` is a byte, or a space for any run of spaces and tabs. ``more_columns`` allows
-    fields after the second and skips them. When the verdict is not DONE, ``place`` is the start
-    of the line in question. A number that is negative, has more than 18 digits or starts with a
-    superfluous zero is not whole: it is a label, and the caller has to treat it as one.
+    ``delimiter`` is a byte, a space for any run of spaces and tabs, or ANY. ``more_columns``
+    allows fields after the second and skips them. When the verdict is not DONE, ``place`` is the
+    start of the line in question. NOT_WHOLE is the verdict on everything that needs a closer
+    look: a number that is negative, has more than 18 digits or starts with a superfluous zero,
+    anything quoted, and under ANY a line with delimiters of two kinds.
     """
     place = begin
     while place < stop:
@@ -54,6 +58,7 @@ def parse_pairs(
                 place += 1
             place += 1
             continue
+        mark = 0
         for field in range(2):
             digits = 0
             value = np.int64(0)
@@ -70,29 +75,38 @@ def parse_pairs(
             seen = 0
             while place < stop:
                 byte = text[place]
-                if byte == delimiter and delimiter != _SPACE:
-                    if seen == 1:
+                if delimiter == ANY:
+                    separates = byte in (_TAB, _SEMICOLON, _COMMA)
+                else:
+                    separates = byte == delimiter and delimiter != _SPACE
+                if separates:
+                    if seen != 0:
                         break
-                    seen = 1
+                    seen = byte
                 elif byte != _SPACE and byte != _TAB and byte != _RETURN:
                     break
                 place += 1
             ended = place >= stop or text[place] == _NEWLINE
             if field == 0:
-                if ended and seen == 0:
-                    return row, TOO_FEW, line
+                mark = seen
                 if ended:
+                    # Trailing white space may hide a tab, which is a delimiter under ANY.
+                    return row, TOO_FEW if seen == 0 else NOT_WHOLE, line
+                if place == gap or (seen == 0 and delimiter not in (ANY, _SPACE)):
                     return row, NOT_WHOLE, line
-                if place == gap or (seen == 0 and delimiter != _SPACE):
+                continue
+            if ended and seen == 0:
+                continue
+            if ended and seen == _TAB:
+                continue  # white space at the end of a line is no delimiter
+            if place == gap or seen != mark:
+                return row, NOT_WHOLE, line
+            while place < stop and text[place] != _NEWLINE:
+                byte = text[place]
+                if delimiter == ANY and byte in (_TAB, _SEMICOLON, _COMMA, _QUOTE) and byte != mark:
                     return row, NOT_WHOLE, line
-            elif not ended:
-                if place == gap or (seen == 0 and delimiter != _SPACE):
-                    return row, NOT_WHOLE, line
-                if not more_columns:
-                    return row, TOO_MANY, line
-                while place < stop and text[place] != _NEWLINE:
-                    place += 1
-            elif seen == 1 and not more_columns:
+                place += 1
+            if not more_columns:
                 return row, TOO_MANY, line
         row += 1
         place += 1

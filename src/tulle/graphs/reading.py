@@ -1,6 +1,8 @@
 """Reading a graph from a file.
 
-Errors of reading are the custodian's own: they name a line and a reason, never a record.
+Errors of reading are the custodian's own: they name a line and a reason, never a record. How a
+file is read follows from its name, from what is declared, and for each line from that line: no
+edge changes how another one is read, or where its nodes stand in the order.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ import zlib
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from tulle.core.errors import InputError
 from tulle.graphs.conversion import check_ignore
-from tulle.graphs.data import Graph, Progress, _check_node_count
+from tulle.graphs.data import Graph, Progress
 from tulle.graphs.edge_lists import EdgeList
+from tulle.graphs.node_sets import declared_nodes
 
 FORMATS = {
     "edges": ("csv", "tsv", "txt", "edges", "edgelist", "el", "dat", "tab", "ssv", ""),
@@ -30,8 +34,10 @@ def read(
     path: str | PathLike[str],
     *,
     format: str | None = None,
-    nodes: int | None = None,
+    nodes: Any = None,
     columns: Sequence[int | str] | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
     ignore: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Graph:
@@ -41,13 +47,22 @@ def read(
     ``.mtx``, ``.graphml``; ``.gz`` on top of any but Parquet) or from ``format``: "edges",
     "parquet", "mtx" or "graphml".
 
-    An edge list has one pair per line, separated by a comma, a tab, a semicolon or white space,
-    whichever the first line uses. Lines that start with ``#``, ``%`` or ``//`` are comments; a
-    header is recognised and skipped; fields may be quoted. Whole numbers become node ids: the
-    nodes are those that occur, in ascending order, or 0 to n - 1 with ``nodes=n``. Anything else
-    is a label. More than two columns are refused unless ``columns`` picks two, by number or by
-    the name in the header, or ``ignore`` holds "weights", which keeps the first two. An edge list
-    does not say whether it is directed: a pair joins its nodes either way.
+    An edge list has one pair per line, separated by ``delimiter``; when that is left out, by a
+    tab, a semicolon, a comma or white space, the first of these that the line has. Lines that
+    start with ``#``, ``%`` or ``//`` are comments; fields may be quoted. Digits without
+    superfluous zeros are numbers, anything else is text; nodes are in the order of numbers, then
+    text, each ascending. More than two columns are refused unless ``columns`` picks two, by
+    number or by the name in the header, or ``ignore`` holds "weights", which keeps the first two.
+    An edge list does not say whether it is directed: a pair joins its nodes either way.
+
+    ``header`` says whether the first line names the columns. When it is left out, all ids must be
+    digits, and a first line without numbers is a header; files with other ids are refused.
+
+    ``nodes`` declares who is in the network, so that people without edges are, too: a number n
+    for the nodes 0 to n - 1, a list of labels, a table whose first column has them, or a file
+    (``.txt`` with one label per line; ``.csv``, ``.tsv`` or ``.parquet`` with labels in the first
+    column, under a header). Edges of others are left out and counted in ``graph.dropped``.
+    Without ``nodes`` they are read off the edges, and every guarantee says so.
 
     MatrixMarket and GraphML say so: a matrix that is not symmetric and a directed graph are
     refused unless ``ignore`` holds "direction"; weights are refused unless it holds "weights".
@@ -61,16 +76,16 @@ def read(
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = pathlib.Path(folder, "friends.csv")
-        ...     _ = file.write_text("source,target\\nann,bob\\nbob,cas\\n")
-        ...     read(file).edge_count
+        ...     _ = file.write_text("ego,alter\\nann,bob\\nbob,cas\\n")
+        ...     read(file, header=True, nodes=["ann", "bob", "cas", "dee"]).edge_count
         2
     """
     file = Path(path)
     kind = _format_of(file, format)
     words = check_ignore(ignore)
-    if nodes is not None:
-        nodes = _check_node_count(nodes)
+    known = declared_nodes(nodes, from_file=True)
     chosen = _check_columns(columns)
+    _check_manner(kind, header, delimiter)
     report: Progress = progress or (lambda fraction, label: None)
     if not file.exists():
         raise InputError(f"{file} does not exist.")
@@ -82,18 +97,28 @@ def read(
     if kind == "parquet":
         from tulle.graphs.formats import read_parquet
 
-        graph = read_parquet(file, nodes, chosen, words)
+        graph = read_parquet(file, known, chosen, words)
     else:
         data = _load(file, report)
         if kind == "edges":
-            pairs = EdgeList(file, data, nodes, chosen, words, report).pairs()
+            listed = EdgeList(
+                file,
+                data,
+                nodes=known,
+                columns=chosen,
+                header=header,
+                delimiter=delimiter,
+                ignore=words,
+                report=report,
+            )
+            pairs = listed.pairs()
             report(0.8, "building")
-            graph = Graph._build(pairs, pairs.labels)
+            graph = Graph._build(pairs)
         else:
             from tulle.graphs.formats import read_graphml, read_matrix_market
 
             reader = read_matrix_market if kind == "mtx" else read_graphml
-            graph = reader(file, data, nodes, words)
+            graph = reader(file, data, known, words)
     report(1.0, "done")
     return graph
 
@@ -133,6 +158,26 @@ def _check_columns(columns: Sequence[int | str] | None) -> tuple[int | str, int 
     return picked[0], picked[1]
 
 
+def _check_manner(kind: str, header: bool | None, delimiter: str | None) -> None:
+    if header is not None and not isinstance(header, bool):
+        raise InputError(f"header={header!r} must be True, False or left out.")
+    if kind != "edges":
+        for name, given in (("header", header), ("delimiter", delimiter)):
+            if given is not None:
+                raise InputError(f"{name} is for edge lists in text; a {kind} file has none.")
+    if delimiter is not None and (
+        not isinstance(delimiter, str)
+        or len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter.isalnum()
+        or delimiter in '"\r\n#%'
+    ):
+        raise InputError(
+            f"delimiter={delimiter!r} must be one character, such as ',' or '|'; ' ' stands for "
+            "any white space."
+        )
+
+
 def _load(file: Path, report: Progress) -> bytes:
     """Return the file's bytes, uncompressed, without a byte order mark."""
     pieces = []
@@ -152,12 +197,12 @@ def _load(file: Path, report: Progress) -> bytes:
     data = b"".join(pieces)
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{file} is in UTF-16; save it as UTF-8.")
-    if b"\x00" in data[:65536]:
+    if b"\x00" in data:
         raise InputError(
             f"{file} is a binary file, not text. Name it .parquet if it is Parquet, or pass format."
         )
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
-    if b"\n" not in data[:_PIECE] and b"\r" in data[:_PIECE]:
-        data = data.replace(b"\r", b"\n")
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data

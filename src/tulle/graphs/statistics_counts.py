@@ -13,15 +13,15 @@ from tulle.core import registry, validate
 from tulle.core.errors import InputError
 from tulle.core.query import Shape
 from tulle.graphs.data import Graph
+from tulle.graphs.facts import EdgeFacts, find
 from tulle.graphs.queries import GraphQuery, Triangles
 
 Counts = npt.NDArray[np.int64]
 
 
 def find_node(graph: Graph, node: int | str) -> int | None:
-    """Return the number of the node with this label, or None. The set of nodes is public."""
-    places = np.flatnonzero(graph.labels == node)
-    return int(places[0]) if len(places) else None
+    """Return the number of the node with this label, or None. Custodian side."""
+    return find(graph._labels, graph.node_count, node)
 
 
 def place_of(graph: Graph, node: int | str) -> int:
@@ -33,9 +33,12 @@ def place_of(graph: Graph, node: int | str) -> int:
     return int(order[len(order) // 2])
 
 
-def no_such_node(graph: Any, node: int | str) -> str | None:
-    """Return why a question about a node cannot be asked of a graph, or None."""
-    if isinstance(graph, Graph) and find_node(graph, node) is None:
+def no_such_node(facts: Any, node: int | str) -> str | None:
+    """Return why a question about a node cannot be asked, or None.
+
+    Who is in the graph is public under edge privacy; under another unit nothing is said about it.
+    """
+    if isinstance(facts, EdgeFacts) and facts.find(node) is None:
         return f"The graph has no node {node!r}. Name one of its labels, or a number from 0 on."
     return None
 
@@ -225,7 +228,7 @@ class DegreeSquares(GraphQuery):
         return (nodes * max(nodes - 1, 0)) ** 2
 
     def objection(self, dataset: Any) -> str | None:
-        return wrong_length(dataset, self.partition)
+        return wrong_length(dataset, self.partition) if self.partition else None
 
     def __str__(self) -> str:
         return f"{self.name}({shown(self.partition)})"
@@ -249,11 +252,11 @@ def checked_partition(labels: Any) -> tuple[int, ...]:
         ) from None
 
 
-def wrong_length(graph: Any, partition: tuple[int, ...]) -> str | None:
-    """Return why a partition does not fit a graph, or None."""
-    if isinstance(graph, Graph) and len(partition) != graph.node_count:
+def wrong_length(facts: Any, partition: tuple[int, ...]) -> str | None:
+    """Return why a partition does not fit the public number of nodes, or None."""
+    if isinstance(facts, EdgeFacts) and len(partition) != facts.nodes:
         return (
-            f"The partition has {len(partition):,} labels and the graph {graph.node_count:,} "
+            f"The partition has {len(partition):,} labels and the graph {facts.nodes:,} "
             "nodes. Pass one label for each node, in their order."
         )
     return None

@@ -14,6 +14,7 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.errors import InputError
 from tulle.graphs.data import Graph
+from tulle.graphs.facts import GraphFacts
 from tulle.graphs.queries import Cliques, Edges, GraphQuery, KTriangles, Stars, Triangles
 
 if TYPE_CHECKING:
@@ -110,6 +111,14 @@ class Subgraphs(PatternQuery):
         from tulle.graphs.patterns import Pattern
 
         return Pattern.read(self.pattern, self.where)
+
+    def objection(self, dataset: Any) -> str | None:
+        """Check the conditions against the public kinds of attributes."""
+        if self.where is None or not isinstance(dataset, GraphFacts):
+            return None
+        from tulle.graphs.subgraph_attributes import objection
+
+        return objection(dataset.kinds, self.shape_of().conditions)
 
     def __str__(self) -> str:
         where = "" if self.where is None else f", where={self.where!r}"

@@ -48,17 +48,19 @@ class Clerk:
         epsilon: str,
         delta: str,
         mechanism: str | None = None,
+        assumptions: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Plan a question; nothing is spent."""
         from tulle.core.plan import make_plan
         from tulle.core.unit import Unit
 
-        key = repr((dict(asked), kind, facts, unit, epsilon, delta, mechanism))
+        key = repr((dict(asked), kind, facts, unit, epsilon, delta, mechanism, assumptions))
         if key not in self._plans:
             self._plans[key] = make_plan(
                 build(asked),
                 kind=kind,
                 facts=facts,
+                assumptions=tuple(assumptions),
                 unit=Unit.of(unit),
                 epsilon=epsilon,
                 delta=delta,
@@ -74,12 +76,13 @@ class Clerk:
         unit: str,
         epsilons: Sequence[str],
         delta: str,
+        assumptions: Sequence[str] = (),
     ) -> dict[str, list[dict[str, float | None]]]:
         """Return the predicted error of every mechanism over a range of prices."""
         lines: dict[str, list[dict[str, float | None]]] = {}
         for done, epsilon in enumerate(epsilons):
             self.report(done / len(epsilons), "predicting errors")
-            made = self.plan(asked, kind, facts, unit, epsilon, delta)
+            made = self.plan(asked, kind, facts, unit, epsilon, delta, assumptions=assumptions)
             if made["parts"]:
                 point = {"epsilon": float(epsilon), "error": made["half_width_95"]}
                 lines.setdefault(made["query"], []).append(point)

@@ -60,7 +60,10 @@ class Inside:
         width = max(map(len, rows), default=0)
         binary = width > 2 and all(cell in {"0", "1"} for row in body for cell in row)
         kind = "matrix" if binary else "contributions" if header and width > 3 else "graph"
-        return {"kind": kind, "columns": header or [str(i) for i in range(width)]}
+        # The first row is shown to the custodian, who says whether it is a header.
+        first = rows[0] if kind == "graph" and rows else []
+        columns = header or [str(i) for i in range(width)]
+        return {"kind": kind, "columns": columns, "first": first}
 
     def catalogue(self, url: str) -> dict[str, Any]:
         """Return the tables of a database, their columns and the keys it declares."""
@@ -95,7 +98,11 @@ class Inside:
         self._session = Ledger(ledger).open(
             account, self._data, unit=unit, epsilon=epsilon, delta=delta
         )
-        return {"facts": dict(self._data.facts(self._session.unit)), "names": self._names()}
+        return {
+            "facts": dict(self._data.facts(self._session.unit)),
+            "assumptions": list(self._data.assumptions(self._session.unit)),
+            "names": self._names(),
+        }
 
     # --- the one way out --------------------------------------------------------------------
 
@@ -240,7 +247,12 @@ def _read_graph(spec: Mapping[str, Any]) -> Dataset:
 
     ignore = tuple(spec.get("ignore", ()))
     return Graph.read(
-        spec["path"], nodes=spec.get("nodes"), columns=spec.get("columns"), ignore=ignore
+        spec["path"],
+        nodes=spec.get("nodes"),
+        columns=spec.get("columns"),
+        header=spec.get("header"),
+        delimiter=spec.get("delimiter"),
+        ignore=ignore,
     )
 
 

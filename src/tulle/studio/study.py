@@ -30,6 +30,8 @@ class Study:
     kind: str = "graph"
     unit: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: list[str] = field(default_factory=list)
+    """What every guarantee about the data rests on, in words."""
     names: list[list[str]] | None = None
     """The public names of the rows and columns of a grid."""
     cards: list[bool] = field(default_factory=list)
@@ -63,6 +65,7 @@ class Study:
         }
         public = self.worker.call("open", **terms)
         self.facts, self.names = public["facts"], public["names"]
+        self.assumptions = public["assumptions"]
         self.account, self.unit = account, unit
         self.worker.first.append(("open", terms))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +60,9 @@ def divide(seen: Statistics, settings: Parameters, edges: int) -> Division:
         ranks = ranks_of(seen, settings)
         weights = expected_degrees(ranks.table(np.ones(nodes, dtype=np.bool_)))
     if "pairs" in seen:
-        counts = np.maximum(square_of(seen["pairs"], int(blocks.max()) + 1), 0.0)
+        # By the cells that were counted: the last blocks may be empty by now.
+        found = (isqrt(8 * len(seen["pairs"]) + 1) - 1) // 2
+        counts = np.maximum(square_of(seen["pairs"], found), 0.0)
         # What is found in a core may be parts of one community: these are joined again. A node in
         # the wrong part then still has its neighbours near, and triangles can close around it.
         kinds, modularity = find_blocks(counts)

@@ -80,9 +80,9 @@ class TwoFiveK(Model):
 
     name: ClassVar[str] = "synthetic_2.5k"
     model: ClassVar[str] = "2.5k"
-    anonymous: ClassVar[bool] = True
     title: ClassVar[str] = "a random graph with private joint degrees and clustering"
     reference: ClassVar[str] = "after Gjoka et al., INFOCOM 2013"
+    anonymous: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("ratio", "step", "class_ratio", *SHARES)
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:

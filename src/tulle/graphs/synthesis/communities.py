@@ -65,6 +65,7 @@ class Communities(Model):
     name: ClassVar[str] = "synthetic_communities"
     model: ClassVar[str] = "communities"
     title: ClassVar[str] = "private communities, inner degrees and edges between"
+    keeps_identities: ClassVar[bool] = True
     reference: ClassVar[str] = "Yuan et al., USENIX Security 2023, corrected"
     options: ClassVar[tuple[str, ...]] = ("size",)
 

@@ -63,9 +63,9 @@ class OneK(Model):
 
     name: ClassVar[str] = "synthetic_1k"
     model: ClassVar[str] = "1k"
-    anonymous: ClassVar[bool] = True
     title: ClassVar[str] = "a random graph with a private degree sequence"
     reference: ClassVar[str] = "Hay et al., ICDM 2009; Wang & Wu, TDP 2013"
+    anonymous: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("form",)
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:

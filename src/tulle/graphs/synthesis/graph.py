@@ -28,11 +28,12 @@ class SyntheticGraph(Graph):
         return f"<SyntheticGraph: {self.node_count:,} nodes, {self.edge_count:,} edges>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild, (self.node_count, self.edges())
+        labels = None if self._labels is None else self._labels.tolist()
+        return _rebuild, (self.node_count, self.edges(), labels)
 
 
-def _rebuild(nodes: int, edges: npt.NDArray[np.int64]) -> Graph:
-    return SyntheticGraph.from_edges(edges, nodes=nodes)
+def _rebuild(nodes: int, edges: npt.NDArray[np.int64], labels: list[Any] | None = None) -> Graph:
+    return SyntheticGraph.from_edges(edges, nodes=nodes, labels=labels)
 
 
 @registry.register("value", "synthetic", "synthetic_graph")
@@ -48,7 +49,10 @@ class SyntheticGraphCodec:
         gaps = np.diff(first * value.node_count + second, prepend=0).astype("<i8")
         planes = gaps.view(np.uint8).reshape(-1, 8).T.tobytes()
         packed = base64.b64encode(zlib.compress(planes, 6)).decode("ascii")
-        return {"nodes": value.node_count, "edges": value.edge_count, "packed": packed}
+        written = {"nodes": value.node_count, "edges": value.edge_count, "packed": packed}
+        if value._labels is not None:
+            written["labels"] = [_written(label) for label in value.labels.tolist()]
+        return written
 
     @staticmethod
     def decode(data: Any) -> Graph:
@@ -63,4 +67,9 @@ class SyntheticGraphCodec:
             raise InputError("This synthetic graph does not have the edges that it counts.")
         gaps = np.ascontiguousarray(planes.reshape(8, count).T).view("<i8").ravel()
         edges = np.column_stack(np.divmod(np.cumsum(gaps), max(nodes, 1)))
-        return SyntheticGraph.from_edges(edges, nodes=nodes)
+        return SyntheticGraph.from_edges(edges, nodes=nodes, labels=data.get("labels"))
+
+
+def _written(label: Any) -> int | str:
+    """Return a label as JSON can hold it: numbers as they are, anything else as text."""
+    return label if type(label) is int else str(label)

@@ -67,9 +67,9 @@ class TwoK(Model):
 
     name: ClassVar[str] = "synthetic_2k"
     model: ClassVar[str] = "2k"
-    anonymous: ClassVar[bool] = True
     title: ClassVar[str] = "a random graph with private joint degrees"
     reference: ClassVar[str] = "Gjoka et al., INFOCOM 2015; Wang & Wu, TDP 2013"
+    anonymous: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("ratio", "joint_share", "step")
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:

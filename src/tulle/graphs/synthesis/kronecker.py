@@ -66,6 +66,7 @@ class Kronecker(Model):
     model: ClassVar[str] = "kronecker"
     title: ClassVar[str] = "a stochastic Kronecker graph with private moments"
     reference: ClassVar[str] = "Mir & Wright, PAIS 2012, pure; Gleich & Owen 2012"
+    anonymous: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("triangles",)
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tulle.core import codec, registry
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.release import Release
@@ -49,18 +49,32 @@ class Model(Mechanism):
     that are numbered by community, and a comparison would take that for knowledge.
     """
 
+    keeps_identities: ClassVar[bool] = False
+    """Whether what is known about each node of the synthetic graph was measured at that very node.
+
+    Only then may the names of nodes be asked for (``names=True``): elsewhere a real name would
+    stand at somebody else's edges.
+    """
+
     def supports(self, query: Query, unit: Unit) -> bool:
         return isinstance(query, Synthetic) and query.model == self.model and unit.name == "edge"
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         assert isinstance(terms.query, Synthetic)
         asked = {**terms.query.chosen(), **options}
+        names = check_names(asked.pop("names", False))
+        if names and not self.keeps_identities:
+            raise QueryError(
+                f"Model {self.model!r} does not know who is who, so its nodes have numbers and no "
+                "names. Leave names out, or take topm, response or communities."
+            )
         self.check_options(asked)
         nodes = int(terms.facts["nodes"])
+        public = {"nodes": nodes, **({"names": True} if names else {})}
         if nodes < 2:
             # There is no pair of nodes, so there is nothing to protect and nothing to make up.
-            return {"nodes": nodes}
-        return {"nodes": nodes, **self.prepare(terms, nodes, asked)}
+            return public
+        return {**public, **self.prepare(terms, nodes, asked)}
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         return Prediction(None, None)
@@ -73,6 +87,9 @@ class Model(Mechanism):
         if int(settings["nodes"]) >= 2:
             measured = dict(self.measure(terms, settings, dataset, source))
         graph = self.draw(measured, settings, source)
+        if settings.get("names"):
+            # The set of nodes is public under the only unit that models answer.
+            graph = with_names(graph, dataset.labels.tolist())
         return Outcome(graph, None, {"statistics": codec.encode(measured)})
 
     def draw(self, statistics: Statistics, settings: Parameters, source: Source | None) -> Graph:
@@ -126,4 +143,21 @@ def regenerate(release: Release, source: Source | None = None) -> Graph:
             "Release tulle.synthetic(...) and pass that."
         )
     statistics = codec.decode(release.parameters["statistics"])
-    return model.draw(statistics, release.parameters, source)
+    made = model.draw(statistics, release.parameters, source)
+    if release.parameters.get("names"):
+        return with_names(made, release.value.labels.tolist())
+    return made
+
+
+def with_names(made: Graph, labels: list[Any]) -> Graph:
+    """Return a synthetic graph with the names of its nodes."""
+    return SyntheticGraph.from_edges(made.edges(), labels=labels)
+
+
+def check_names(asked: Any) -> bool:
+    """Return whether names are asked for: true or false, as a value or, from options, as text."""
+    known = {True: True, False: False, "true": True, "false": False}
+    key = asked.strip().casefold() if isinstance(asked, str) else asked
+    if not isinstance(key, str | bool) or key not in known:
+        raise InputError(f"names={asked!r} must be true or false.")
+    return known[key]

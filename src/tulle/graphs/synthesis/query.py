@@ -64,6 +64,8 @@ def synthetic(model: str = "auto", **options: Any) -> Synthetic:
     The Release's value is a public :class:`tulle.Graph`; the private statistics that it was made
     from are in ``release.parameters["statistics"]``, and
     :func:`tulle.graphs.synthesis.model.regenerate` draws further graphs from them at no cost.
+    Its nodes have numbers. With ``names=True`` they have the names of the nodes, which are public
+    per edge; only models that measure each node itself can do so (topm, response, communities).
 
     Example:
         >>> import tulle

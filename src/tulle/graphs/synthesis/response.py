@@ -45,6 +45,7 @@ class ResponseModel(Model):
     name: ClassVar[str] = "synthetic_response"
     model: ClassVar[str] = "response"
     title: ClassVar[str] = "a coin for every pair of nodes, thinned"
+    keeps_identities: ClassVar[bool] = True
     reference: ClassVar[str] = "Warner, JASA 1965"
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:

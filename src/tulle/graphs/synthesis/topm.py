@@ -82,6 +82,7 @@ class TopM(Model):
     name: ClassVar[str] = "synthetic_topm"
     model: ClassVar[str] = "topm"
     title: ClassVar[str] = "a coin for every pair, set for the right number of edges"
+    keeps_identities: ClassVar[bool] = True
     reference: ClassVar[str] = "Nguyen, Imine & Rusinowitch, ASONAM 2015, corrected"
     options: ClassVar[tuple[str, ...]] = ("edges",)
 

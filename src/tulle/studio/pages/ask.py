@@ -178,6 +178,7 @@ def _public(study: Study, asked: str) -> dict[str, Any]:
         "asked": asked_from(asked),
         "kind": study.kind,
         "facts": dict(study.facts),
+        "assumptions": list(study.assumptions),
         "unit": study.unit,
     }
 

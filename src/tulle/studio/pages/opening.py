@@ -39,6 +39,7 @@ def opening_page(request: Request, study: Study) -> Response:
         kind=kind,
         kinds=words.KINDS,
         columns=found["columns"],
+        first=found.get("first", []),
         units={u: text for (k, u), text in words.UNITS.items() if k == kind},
         catalogue=catalogue,
         drawing=None if catalogue is None else draw_schema(catalogue),
@@ -93,10 +94,13 @@ def _spec(study: Study, form: Mapping[str, str]) -> dict[str, Any]:
         raise InputError("Say what the data is.")
     spec: dict[str, Any] = {"kind": kind, "path": study.place}
     if kind == "graph":
-        if form.get("nodes", "").strip():
-            if not form["nodes"].strip().isdigit():
-                raise InputError("The public number of people is a whole number.")
-            spec["nodes"] = int(form["nodes"])
+        listed = form.get("nodes", "").strip()
+        if listed.isascii() and listed.isdigit():
+            spec["nodes"] = int(listed)
+        elif listed:
+            spec["nodes"] = [name.strip() for name in listed.splitlines() if name.strip()]
+        if form.get("header"):
+            spec["header"] = form["header"] == "yes"
         spec["ignore"] = [name for name in ("weights", "direction") if form.get(f"ignore_{name}")]
     elif kind == "contributions":
         for name in ("individual", "row", "column", "weight"):

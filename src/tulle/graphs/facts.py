@@ -1,0 +1,65 @@
+"""What is public about a graph: a type for each unit, so that no other unit can get at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Kinds = Mapping[str, Mapping[str, str]]
+"""Kinds of attributes by owner ("node", "edge") and name."""
+
+
+class GraphFacts(Mapping[str, Any]):
+    """Public facts of a graph under some unit; the kinds of its attributes are public under all."""
+
+    def __init__(self, facts: Mapping[str, Any], kinds: Kinds) -> None:
+        self._facts, self.kinds = dict(facts), kinds
+
+    def __getitem__(self, name: str) -> Any:
+        return self._facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __repr__(self) -> str:
+        return repr(self._facts)
+
+
+class EdgeFacts(GraphFacts):
+    """Under edge privacy: the set of nodes, so how many there are and what they are called."""
+
+    def __init__(self, nodes: int, labels: npt.NDArray[Any] | None, kinds: Kinds) -> None:
+        super().__init__({"nodes": nodes}, kinds)
+        self._labels = labels
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return int(self["nodes"])
+
+    def find(self, node: int | str) -> int | None:
+        """Return the number of the node with this label, or None."""
+        return find(self._labels, self.nodes, node)
+
+
+class NodeFacts(GraphFacts):
+    """Under node privacy: nothing about how many nodes there are, or who they are."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        super().__init__({}, kinds)
+
+
+def find(labels: npt.NDArray[Any] | None, count: int, node: int | str) -> int | None:
+    """Return the place of a label among the labels of so many nodes, or None."""
+    if labels is None:
+        return int(node) if isinstance(node, int) and 0 <= node < count else None
+    if labels.dtype != object and not (isinstance(node, int) and -(2**63) <= node < 2**63):
+        return None
+    places = np.flatnonzero(labels == node)
+    return int(places[0]) if len(places) else None

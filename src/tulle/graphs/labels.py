@@ -1,0 +1,108 @@
+"""Who a node is: its label, and the one order of all labels.
+
+Which node is which, and which of two nodes comes first, follows from their labels alone. Nothing
+here looks at other labels, so adding or removing a node or an edge cannot renumber the rest:
+mechanisms that go through the nodes in order (``projection``, ``auto``) rely on this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.errors import InputError
+
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,999}")
+
+
+def from_text(token: str) -> int | str:
+    """Return the label that a text in a file stands for.
+
+    Digits without superfluous zeros are a whole number, whatever its size up to a thousand
+    digits; anything else, such as ``007``, is text.
+
+    Example:
+        >>> [from_text(token) for token in ("7", "007", "ann", "12345678901234567890")]
+        [7, '007', 'ann', 12345678901234567890]
+    """
+    return int(token) if _WHOLE.fullmatch(token) else token
+
+
+def canonical(label: Any) -> Any:
+    """Return a label in the form that all equal labels share: 1, 1.0 and True are the number 1.
+
+    Raises:
+        InputError: when it is missing, or of a type that has no order of its own.
+    """
+    if type(label) is str or type(label) is int:
+        return label
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, str):
+        return str.__str__(label)
+    if isinstance(label, int):
+        return int(label)
+    if isinstance(label, float):
+        if label != label:
+            raise InputError("A node is missing (NaN); drop such nodes.")
+        return int(label) if label.is_integer() else label
+    if isinstance(label, tuple):
+        return tuple(canonical(part) for part in label)
+    if isinstance(label, bytes | UUID) or type(label) is date:
+        return label
+    if isinstance(label, datetime) and label.tzinfo is None:
+        return label
+    raise InputError(
+        "A node's label must be a number, text, bytes, a date, a UUID or a tuple of these: other "
+        "things have no order of their own, or are not hashable. Rename the nodes first."
+    )
+
+
+def order_key(label: Any) -> tuple[Any, ...]:
+    """Return what a canonical label is sorted by: its kind, then its value.
+
+    Example:
+        >>> sorted(["b", 10, (1, "a"), 9, "10"], key=order_key)
+        [9, 10, '10', 'b', (1, 'a')]
+    """
+    if isinstance(label, int | float):
+        return 0, label
+    if isinstance(label, str):
+        return 1, label
+    if isinstance(label, bytes):
+        return 2, label
+    if isinstance(label, tuple):
+        return 3, tuple(order_key(part) for part in label)
+    if isinstance(label, datetime):
+        return 5, label
+    if isinstance(label, date):
+        return 4, label
+    return 6, label.int
+
+
+def ordered(labels: Iterable[Any]) -> list[Any]:
+    """Return the distinct labels, canonical, in the one order.
+
+    Raises:
+        InputError: when one of them is missing or has no order of its own.
+    """
+    distinct = {canonical(label) for label in labels}
+    if len({type(label) for label in distinct}) == 1 and type(next(iter(distinct))) in (int, str):
+        return sorted(distinct)
+    return sorted(distinct, key=order_key)
+
+
+def as_array(labels: Sequence[Any]) -> npt.NDArray[Any] | None:
+    """Return labels as an array, or None when they are the numbers 0 to n - 1 in order."""
+    if all(type(label) is int and -(2**63) <= label < 2**63 for label in labels):
+        numbers = np.array(labels, dtype=np.int64)
+        return None if np.array_equal(numbers, np.arange(len(numbers))) else numbers
+    names = np.empty(len(labels), dtype=object)
+    names[:] = labels
+    return names
