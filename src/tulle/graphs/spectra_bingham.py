@@ -31,7 +31,13 @@ from tulle.graphs.spectra import (
     rank_of,
 )
 from tulle.noise import discrete_laplace
-from tulle.noise.bingham import ASSUMED_ERROR, bingham, gaussians
+from tulle.noise.bingham import (
+    ASSUMED_ERROR,
+    LARGEST_CONDITION,
+    bingham,
+    gaussians,
+    is_verified,
+)
 
 Wholes = npt.NDArray[np.int64]
 
@@ -111,7 +117,8 @@ class Bingham(Mechanism):
         of thousands of nodes that is an epsilon in the tens; every other mechanism does better.
 
     Raises:
-        QueryError: beyond 6,000 nodes, or at an epsilon below what rounding costs.
+        QueryError: beyond 6,000 nodes, at an epsilon below what rounding costs, or at one above
+            what floating point is verified for.
 
     Reference:
         Chaudhuri, Sarwate & Sinha, A near-optimal algorithm for differentially-private principal
@@ -153,12 +160,20 @@ class Bingham(Mechanism):
         levels = validate.whole(levels=options.get("levels", LEVELS), at_least=1)
         if levels > LEVELS:
             raise InputError(f"levels must be at most {LEVELS}; got {levels}.")
+        strength = self.strength(terms, nodes, k)
+        if not is_verified(nodes, strength * largest_spread(nodes), k):
+            raise QueryError(
+                "bingham draws in floating point, which is verified up to epsilon = "
+                f"{float(largest_epsilon(nodes, k)):.3g} for {terms.query} on {nodes:,} nodes; "
+                f"asked was {display(terms.epsilon)}. Use a smaller epsilon, or power, power_pure "
+                "or spectral_response."
+            )
         return {
             "nodes": nodes,
             "k": k,
             "levels": levels,
             "epsilon_values": text(terms.epsilon * VALUE_SHARE),
-            "strength": text(self.strength(terms, nodes, k)),
+            "strength": text(strength),
         }
 
     def strength(self, terms: Terms, nodes: int, k: int) -> Fraction:
@@ -202,6 +217,21 @@ class Bingham(Mechanism):
         scale = most_moved(rows, settings) / rational(settings["epsilon_values"])
         noisy = index + discrete_laplace(scale=scale, size=len(index), source=source)
         return Outcome(conclude(rows, noisy, settings), None)
+
+
+def largest_spread(nodes: int) -> Fraction:
+    """Return a bound on how far apart two eigenvalues of an adjacency matrix can be.
+
+    The squares of all eigenvalues add up to twice the number of edges, hence those of the largest
+    and the least to at most n², and the two differ by at most sqrt(2)·n.
+    """
+    return Fraction(3, 2) * nodes
+
+
+def largest_epsilon(nodes: int, k: int) -> Fraction:
+    """Return about the largest epsilon at which floating point is verified, rounded down."""
+    spread = (Fraction(LARGEST_CONDITION, math.isqrt(nodes) + 1 + k) - 1) / 2
+    return max(spread, Fraction(0)) / largest_spread(nodes) * 2 * k / (1 - VALUE_SHARE)
 
 
 def dense_adjacency(graph: Graph) -> Floats:
