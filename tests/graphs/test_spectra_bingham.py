@@ -1,7 +1,9 @@
 """Vectors by the exponential mechanism: what one edge can move, the draw's law, and its limits."""
 
+import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -12,9 +14,18 @@ from tulle.core.release import Release
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.generators import social_network
 from tulle.graphs.spectra import adjacency, spectrum
-from tulle.graphs.spectra_bingham import ASSUMPTION, Deflation, most_moved, snapped, whole_basis
+from tulle.graphs.spectra_bingham import (
+    ASSUMPTION,
+    Deflation,
+    largest_epsilon,
+    largest_spread,
+    most_moved,
+    snapped,
+    whole_basis,
+)
 from tulle.noise import SeededSource
-from tulle.noise.bingham import bingham, gaussians
+from tulle.noise import bingham as noise_bingham
+from tulle.noise.bingham import ASSUMED_ERROR, bingham, gaussians, is_verified
 
 
 def clique(nodes):
@@ -190,3 +201,161 @@ def test_refusals():
     for form in (np.ones((2, 3)), np.array([[0.0, 1], [2, 0]]), np.array([[np.nan]])):
         with pytest.raises(InputError, match="form must be"):
             bingham(form)
+
+
+# --- where floating point is verified -------------------------------------------------------------
+
+
+def shapes(nodes):
+    """Yield adjacency matrices whose eigenvalues lie far apart, or together at the top."""
+    half, most = nodes // 2, 2 * nodes // 3
+    blocks = {
+        "clique": [(slice(0, nodes), slice(0, nodes))],
+        "two cliques": [(slice(0, half), slice(0, half)), (slice(half, nodes), slice(half, nodes))],
+        "bipartite": [(slice(0, half), slice(half, nodes)), (slice(half, nodes), slice(0, half))],
+        "star": [(slice(0, 1), slice(0, nodes)), (slice(0, nodes), slice(0, 1))],
+        "widest": [(slice(0, most), slice(0, nodes)), (slice(0, nodes), slice(0, most))],
+    }
+    for name, places in blocks.items():
+        matrix = np.zeros((nodes, nodes))
+        for place in places:
+            matrix[place] = 1
+        np.fill_diagonal(matrix, 0)
+        yield name, matrix
+
+
+def precise_draw(matrix, width, noise):
+    """Return what the accepted noise becomes in 60 digits: candidate, direction, length."""
+    size = len(matrix)
+    with mpmath.workdps(60):
+        precision = mpmath.matrix(size, size)
+        for i in range(size):
+            for j in range(size):
+                precision[i, j] = (i == j) - 2 * matrix[i, j] / mpmath.mpf(width)
+        factor = mpmath.cholesky(precision)
+        y = [mpmath.mpf(0)] * size
+        for i in reversed(range(size)):
+            rest = mpmath.fsum(factor[j, i] * y[j] for j in range(i + 1, size))
+            y[i] = (mpmath.mpf(float(noise[i])) - rest) / factor[i, i]
+        stretch = mpmath.sqrt(
+            mpmath.fsum(mpmath.mpf(float(z)) ** 2 for z in noise[size:])
+        ) / mpmath.sqrt(mpmath.fsum(entry**2 for entry in y))
+        return [entry * stretch for entry in y]
+
+
+def reflected(form, vector):
+    """Return an exact form on the space orthogonal to a vector, as Deflation makes it."""
+    with mpmath.workdps(60):
+        size = len(vector)
+        length = mpmath.sqrt(mpmath.fsum(mpmath.mpf(v) ** 2 for v in vector))
+        mirror = mpmath.matrix([mpmath.mpf(v) for v in vector])
+        mirror[0] += length * (1 if math.copysign(1, vector[0]) > 0 else -1)
+        mirror = mirror / mpmath.sqrt(mpmath.fsum(v**2 for v in mirror))
+        turn = mpmath.eye(size) - 2 * mirror * mirror.T
+        return (turn * form * turn)[1:, 1:]
+
+
+def float_error(monkeypatch, matrix, strength, draws=1, seed=0):
+    """Return how far the entries of drawn vectors are from 60 digits, at most."""
+    kept = {}
+    envelope, normal = noise_bingham._envelope, noise_bingham.gaussians
+
+    def record_envelope(form, width):
+        kept["factor"] = envelope(form, width)
+        # The multiple of the identity that was taken off: any is as good, so it is no error.
+        kept["shift"] = kept["given"][0, 0] - form[0, 0]
+        return kept["factor"]
+
+    def record_noise(count, source=None):
+        kept["noise"] = normal(count, source)
+        return kept["noise"]
+
+    monkeypatch.setattr(noise_bingham, "_envelope", record_envelope)
+    monkeypatch.setattr(noise_bingham, "gaussians", record_noise)
+    source = SeededSource(seed)
+    sphere = Deflation(matrix * strength)
+    precise = mpmath.matrix((matrix * strength).tolist())
+    worst = 0.0
+    for left in reversed(range(draws)):
+        kept["given"] = sphere.form
+        drawn = bingham(sphere.form, source)
+        size = len(drawn)
+        with mpmath.workdps(60):
+            shifted = precise - mpmath.mpf(float(kept["shift"])) * mpmath.eye(size)
+        exact = precise_draw(shifted, kept["factor"][1], kept["noise"])
+        worst = max(worst, *(abs(float(a - b)) for a, b in zip(drawn, exact, strict=True)))
+        if left:
+            rounded = np.rint(drawn * 64)
+            # Inside coordinates: a first direction is dropped from all, later ones from the rest.
+            precise = reflected(precise, rounded.tolist())
+            sphere = Deflation(sphere.form)
+            sphere.leave_out(rounded)
+    return worst
+
+
+def last_verified(nodes, k):
+    """Return the largest strength that the check lets through, to within a thousandth."""
+    low, high = Fraction(0), Fraction(10**6)
+    while high - low > high / 1000:
+        middle = (low + high) / 2
+        if is_verified(nodes, middle * largest_spread(nodes), k):
+            low = middle
+        else:
+            high = middle
+    return float(low)
+
+
+@pytest.mark.parametrize(("nodes", "k"), [(4, 1), (9, 1), (9, 3), (20, 1), (20, 2), (36, 1)])
+def test_inside_the_region_floating_point_keeps_to_the_assumption(monkeypatch, nodes, k):
+    strength = last_verified(nodes, k)
+    for seed, (name, matrix) in enumerate(shapes(nodes)):
+        for part in (1.0, 0.01):
+            error = float_error(monkeypatch, matrix, strength * part, k, seed)
+            assert error <= ASSUMED_ERROR, (name, part)
+
+
+def test_far_outside_floating_point_breaks_the_assumption(monkeypatch):
+    """The comparison can fail: an assumption that is false is found to be."""
+    errors = [
+        float_error(monkeypatch, matrix, 3e7, 1, seed)
+        for seed in range(3)
+        for _, matrix in shapes(20)
+    ]
+    assert max(errors) > ASSUMED_ERROR
+
+
+@pytest.mark.parametrize("nodes", [4, 9, 60, 220])
+def test_eigenvalues_are_no_further_apart_than_the_region_reckons_with(nodes):
+    for _, matrix in shapes(nodes):
+        found = np.linalg.eigvalsh(matrix)
+        assert found[-1] - found[0] <= largest_spread(nodes)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "k", "epsilon"), [(220, 1, 10**4), (220, 220, 10**4), (100, 1, 2000), (4000, 1, 100)]
+)
+def test_outside_the_region_nothing_is_spent(tmp_path, nodes, k, epsilon):
+    graph = clique(nodes) if nodes <= 220 else Graph.from_edges([], nodes=nodes)
+    ledger = tulle.Ledger(tmp_path / "study.ledger")
+    session = ledger.open("friends", graph, unit="edge", epsilon=10**4)
+    with pytest.raises(QueryError, match=r"verified up to epsilon = "):
+        session.ask(spectrum(k), epsilon=epsilon, mechanism="bingham")
+    assert session.remaining.epsilon == 10**4
+
+
+@pytest.mark.parametrize(("nodes", "k"), [(12, 1), (40, 3), (220, 1)])
+def test_the_refusal_names_an_epsilon_that_is_allowed(nodes, k):
+    def planned(epsilon):
+        return tulle.core.plan.make_plan(
+            spectrum(k),
+            kind="graph",
+            facts={"nodes": nodes},
+            unit=tulle.Unit.of("edge"),
+            epsilon=epsilon,
+            mechanism="bingham",
+        )
+
+    largest = largest_epsilon(nodes, k)
+    assert planned(largest * Fraction(99, 100)).chosen.mechanism == "bingham"
+    with pytest.raises(QueryError, match="verified"):
+        planned(min(largest * Fraction(102, 100) + Fraction(1, 10), Fraction(10**4)))

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from synthesis_reference import release
 
 import tulle
 from tulle.core.errors import InputError, QueryError
-from tulle.graphs.data import all_graphs
+from tulle.core.session import plan_for
+from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.generators import erdos_renyi, social_network
 from tulle.graphs.kernels import count_triangles, degrees
 from tulle.graphs.synthesis.kronecker import drop_edges, expected_counts, fit_parameters
-from tulle.graphs.synthesis.topm import coins_for
+from tulle.graphs.synthesis.topm import coins_for, is_private, keep_limits, safe_rates
 from tulle.noise import SeededSource
 from tulle.noise.afterwards import afterwards
 
@@ -66,20 +70,107 @@ def test_wrong_options_are_refused(model, options):
         release(social_network(30, seed=1), model, 1.0, **options)
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "5", "30"])
-@pytest.mark.parametrize(("nodes", "edges"), [(4, 1), (4, 5), (100, 60), (100, 4900), (4000, 9)])
-def test_coins_keep_both_inequalities(nodes, edges, epsilon):
-    from tulle.noise.exponent import exp_bounds
+EVERY_EPSILON = [
+    "9e-10",
+    "1e-9",
+    "1e-8",
+    "3e-7",
+    "1e-4",
+    "0.01",
+    "1",
+    "30",
+    "95",
+    "97",
+    "200",
+    "9e3",
+    "1e4",
+]
 
+
+def sizes():
+    """Yield numbers of nodes and of edges, noisy ones too: none, few, half, all, absurd ones."""
+    for nodes in (2, 3, 4, 10, 100, 4000, 10**6):
+        pairs = nodes * (nodes - 1) // 2
+        for edges in {-(10**12), 0, 1, 2, nodes, pairs // 3, pairs // 2, pairs // 2 + 1, pairs - 1}:
+            yield nodes, edges
+        yield nodes, pairs
+        yield nodes, 10**15
+
+
+def overspent(rates, epsilon):
+    """Return the largest of a coin's four log-ratios relative to epsilon, less one."""
+    # mpmath's rounding at 400 digits is far below the last of the 192 binary digits of a chance.
+    with mpmath.workdps(400):
+        absent = mpmath.exp(-mpmath.mpf(rates.skip.denominator) / rates.skip.numerator)
+        keep = mpmath.mpf(rates.keep.numerator) / rates.keep.denominator
+        pairs = (1 - absent, keep), (absent, 1 - keep)
+        worst = max(abs(mpmath.log(p) - mpmath.log(q)) for p, q in pairs)
+        return worst * epsilon.denominator / epsilon.numerator - 1
+
+
+@pytest.mark.parametrize("epsilon", EVERY_EPSILON)
+def test_coins_keep_all_four_inequalities(epsilon):
     spent = Fraction(epsilon)
-    rates = coins_for(nodes, edges, spent)
-    # In exact numbers, with exp(-x) known to 200 bits: p1 <= e^eps·p0, 1 - p0 <= e^eps·(1 - p1).
-    digits = 200
-    shrink = Fraction(exp_bounds(spent, digits)[1], 2**digits)
-    absent = Fraction(exp_bounds(1 / rates.skip, digits)[1], 2**digits)
-    assert rates.keep * shrink <= 1 - absent
-    assert absent * shrink <= 1 - rates.keep
-    assert 0 <= rates.keep <= 1
+    for nodes, edges in sizes():
+        rates = coins_for(nodes, edges, spent)
+        assert 0 < rates.keep < 1
+        assert overspent(rates, spent) <= 0
+        assert is_private(rates, spent)
+
+
+@given(
+    st.fractions(Fraction(1, 10**9), Fraction(1, 10**5)) | st.fractions(Fraction(1, 10**9), 10**4),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+@settings(max_examples=60, deadline=None)
+def test_coins_are_private_whatever_they_aim_at(epsilon, invent, keep):
+    assert overspent(safe_rates(invent, keep, epsilon), epsilon) <= 0
+
+
+def float_coins(nodes, edges, epsilon):
+    """A broken version: chances as floats, of which only two ratios are held to the price."""
+    rates = coins_for(nodes, edges, epsilon)
+    pairs = nodes * (nodes - 1) // 2
+    invent = edges / (pairs + edges * math.expm1(float(epsilon)))
+    high = keep_limits(rates.skip, epsilon)[1]
+    keep = min(Fraction(invent * math.exp(float(epsilon))), high)
+    return rates._replace(keep=Fraction(math.floor(keep * 2**60), 2**60))
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-8", "1e-7"])
+def test_the_checks_of_coins_catch_chances_as_floats(epsilon):
+    spent = Fraction(epsilon)
+    caught = 0
+    for nodes, edges in ((100, 60), (4000, 9), (10**6, 1), (10**6, 10**7)):
+        broken = float_coins(nodes, edges, spent)
+        assert is_private(broken, spent) == (overspent(broken, spent) <= 0)
+        caught += not is_private(broken, spent)
+    assert caught
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-7", "1e-3", "0.1"])
+def test_the_checks_of_coins_catch_chances_that_are_off(epsilon):
+    spent = Fraction(epsilon)
+    rates = coins_for(1000, 3000, spent)
+    for factor in (1 + 3 * spent, 1 / (1 + 3 * spent)):
+        for broken in (
+            rates._replace(keep=rates.keep * factor),
+            rates._replace(skip=rates.skip * factor),
+        ):
+            assert is_private(broken, spent) == (overspent(broken, spent) <= 0)
+        assert not is_private(rates._replace(keep=rates.keep * factor**2), spent)
+
+
+def test_topm_refuses_more_edges_than_can_be_made_by_public_facts():
+    empty = Graph.from_edges([], nodes=200_000)
+    with pytest.raises(QueryError, match=r"edges="):
+        plan_for(empty, tulle.synthetic("topm"), unit="edge", epsilon=1e-9)
+    with pytest.raises(QueryError, match=r"edges="):
+        plan_for(empty, tulle.synthetic("topm", edges=10**10), unit="edge", epsilon=1e-9)
+    plan_for(empty, tulle.synthetic("topm", edges=10**5), unit="edge", epsilon=1e-9)
+    small = Graph.from_edges([(0, 1)], nodes=50)
+    assert release(small, "topm", 1e-9).value.node_count == 50
 
 
 def test_coins_give_the_right_number():

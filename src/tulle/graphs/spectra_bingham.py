@@ -32,7 +32,13 @@ from tulle.graphs.spectra import (
     rank_of,
 )
 from tulle.noise import discrete_laplace
-from tulle.noise.bingham import ASSUMED_ERROR, bingham, gaussians
+from tulle.noise.bingham import (
+    ASSUMED_ERROR,
+    LARGEST_CONDITION,
+    bingham,
+    gaussians,
+    is_verified,
+)
 from tulle.noise.charge import Draw, LaplaceCharge, PricedCharge, charge
 from tulle.noise.events import Event, Pure
 
@@ -114,7 +120,8 @@ class Bingham(Mechanism):
         of thousands of nodes that is an epsilon in the tens; every other mechanism does better.
 
     Raises:
-        QueryError: beyond 6,000 nodes, or at an epsilon below what rounding costs.
+        QueryError: beyond 6,000 nodes, at an epsilon below what rounding costs, or at one above
+            what floating point is verified for.
 
     Reference:
         Chaudhuri, Sarwate & Sinha, A near-optimal algorithm for differentially-private principal
@@ -156,12 +163,20 @@ class Bingham(Mechanism):
         levels = validate.whole(levels=options.get("levels", LEVELS), at_least=1)
         if levels > LEVELS:
             raise InputError(f"levels must be at most {LEVELS}; got {levels}.")
+        strength = self.strength(terms, nodes, k)
+        if not is_verified(nodes, strength * largest_spread(nodes), k):
+            raise QueryError(
+                "bingham draws in floating point, which is verified up to epsilon = "
+                f"{float(largest_epsilon(nodes, k)):.3g} for {terms.query} on {nodes:,} nodes; "
+                f"asked was {display(terms.epsilon)}. Use a smaller epsilon, or power, power_pure "
+                "or spectral_response."
+            )
         return {
             "nodes": nodes,
             "k": k,
             "levels": levels,
             "epsilon_values": text(terms.epsilon * VALUE_SHARE),
-            "strength": text(self.strength(terms, nodes, k)),
+            "strength": text(strength),
         }
 
     def strength(self, terms: Terms, nodes: int, k: int) -> Fraction:
@@ -228,6 +243,21 @@ def rounding_costs(nodes: int) -> tuple[Fraction, Fraction]:
     """Return what rounding adds to the price of a vector, and the factor that it adds."""
     blur = ASSUMED_ERROR * LEVELS
     return 16 * nodes * blur, 8 * nodes * (math.isqrt(nodes) + 1) * blur
+
+
+def largest_spread(nodes: int) -> Fraction:
+    """Return a bound on how far apart two eigenvalues of an adjacency matrix can be.
+
+    The squares of all eigenvalues add up to twice the number of edges, hence those of the largest
+    and the least to at most n², and the two differ by at most sqrt(2)·n.
+    """
+    return Fraction(3, 2) * nodes
+
+
+def largest_epsilon(nodes: int, k: int) -> Fraction:
+    """Return about the largest epsilon at which floating point is verified, rounded down."""
+    spread = (Fraction(LARGEST_CONDITION, math.isqrt(nodes) + 1 + k) - 1) / 2
+    return max(spread, Fraction(0)) / largest_spread(nodes) * 2 * k / (1 - VALUE_SHARE)
 
 
 def dense_adjacency(graph: Graph) -> Floats:

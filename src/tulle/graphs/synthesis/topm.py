@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.errors import QueryError
 from tulle.core.exact import rational, text
+from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
@@ -27,8 +28,16 @@ Wholes = npt.NDArray[np.int64]
 COUNT_SHARE = Fraction(1, 10)
 """Part of epsilon that the number of edges gets."""
 
-_DIGITS = 96
+_DIGITS = 192
+"""Binary digits of chances and of the bounds that they are compared with."""
+
 _STEPS = 2**40
+
+_LARGEST_MADE = 2**27
+"""More edges than this are not made up: each takes some tens of bytes."""
+
+_REACH = 40
+"""Noise beyond so many times its scale is not reckoned with: its chance is below 10^-17."""
 
 
 class Rates(NamedTuple):
@@ -56,9 +65,9 @@ class TopM(Model):
 
     Guarantee:
         Pure epsilon per edge. A tenth buys the number of edges, with Laplace noise. Given that
-        number, each pair has a coin of its own: an edge is kept at most exp(epsilon') times as
-        often as a pair without one is invented, and such a pair is left out at most
-        exp(epsilon') times as often as an edge is lost. Both are checked on certified bounds.
+        number, each pair has a coin of its own, and neither of its sides is more than
+        exp(epsilon') times as likely with an edge as without one, nor the other way round: four
+        inequalities, kept by construction (:func:`safe_rates`) on certified bounds.
         The number of invented edges is left to the coins (a binomial); topping up to exactly m,
         as is often done, would show how many true edges were kept.
 
@@ -93,9 +102,21 @@ class TopM(Model):
             )
         if (edges := options.get("edges")) is None:
             spent = terms.epsilon * COUNT_SHARE
+            if min(_REACH / spent, Fraction(comb(nodes, 2))) > _LARGEST_MADE:
+                least = _REACH / (COUNT_SHARE * _LARGEST_MADE)
+                raise QueryError(
+                    f"At epsilon = {display(terms.epsilon)} noise alone could make more than "
+                    f"{_LARGEST_MADE:,} edges on {nodes:,} nodes. Use an epsilon of at least "
+                    f"{float(least):.2g}, or say how many edges there are (edges=) if that is "
+                    "public."
+                )
             return {"count": text(spent), "coins": text(terms.epsilon - spent)}
         # The number of edges is declared public: all of epsilon goes to the coins.
         public = validate.whole(edges=edges, at_least=0)
+        if min(public, comb(nodes, 2)) > _LARGEST_MADE:
+            raise QueryError(
+                f"At most {_LARGEST_MADE:,} edges are made up; edges= says {public:,}."
+            )
         return {"edges": public, "coins": text(terms.epsilon)}
 
     def measure(
@@ -153,18 +174,54 @@ def coins_for(nodes: int, edges: int, epsilon: Fraction) -> Rates:
 
 
 def safe_rates(invent: float, keep: float, epsilon: Fraction) -> Rates:
-    """Return coins near these chances that keep the two inequalities of the guarantee."""
+    """Return coins near these chances that keep the four inequalities of the guarantee.
+
+    Floats only say what is aimed at. The chance of an invented edge is fixed first; what an edge
+    may then be kept with lies between two certified limits, and the aim is moved between them.
+    Since an edge is invented with at least 2^-45, the limits are at least 2^-45·epsilon apart,
+    which is far more than the last of :data:`_DIGITS` digits.
+
+    Example:
+        >>> rates = safe_rates(0.1, 0.9, Fraction(1, 10**9))
+        >>> is_private(rates, Fraction(1, 10**9)), is_private(rates, Fraction(1, 10**10))
+        (True, False)
+    """
     invent = min(max(invent, 2.0**-45), 0.5)
     skip = Fraction(-1 / math.log1p(-invent)).limit_denominator(2**20)
-    skip = max(skip, Fraction(1, 2**20))
+    low, high = keep_limits(skip, epsilon)
+    # Zero and one are among what may be aimed at, and are short.
+    aim = min(max(Fraction(min(max(keep, 0.0), 1.0)), low), high)
+    short = Fraction(math.floor(aim * 2**_DIGITS), 2**_DIGITS)
+    rates = Rates(skip, short if short >= low else short + Fraction(1, 2**_DIGITS))
+    if not is_private(rates, epsilon):
+        raise AssertionError("The coins of topm must be private by construction.")
+    return rates
+
+
+def keep_limits(skip: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest chance to keep an edge, rounded inwards.
+
+    With p the chance of an invented edge, a chance to keep is epsilon-private exactly if it is
+    between max(p / e, 1 - (1 - p)·e) and min(p·e, 1 - (1 - p) / e), where e = exp(epsilon).
+
+    Example:
+        >>> low, high = keep_limits(Fraction(1), Fraction(1, 10))
+        >>> round(float(low), 4), round(float(high), 4)
+        (0.5934, 0.6671)
+    """
     whole = 1 << _DIGITS
+    # exp(-epsilon) from above, and 1 - p = exp(-1 / skip) from both sides.
     shrink = Fraction(exp_bounds(epsilon, _DIGITS)[1], whole)
-    absent = Fraction(exp_bounds(1 / skip, _DIGITS)[1], whole)
-    # keep <= e^epsilon·(1 - absent) and absent <= e^epsilon·(1 - keep), each rounded down.
-    limit = min((1 - absent) / shrink, 1 - absent * shrink)
-    chosen = min(Fraction(min(max(keep, 0.0), 1.0)), limit, Fraction(1))
-    # Rounded down to a short fraction, which coins are drawn from faster.
-    return Rates(skip, Fraction(math.floor(chosen * 2**60), 2**60))
+    absent_low, absent = (Fraction(end, whole) for end in exp_bounds(1 / skip, _DIGITS))
+    low = max((1 - absent_low) * shrink, 1 - absent_low / shrink)
+    high = min((1 - absent) / shrink, 1 - absent * shrink)
+    return low, high
+
+
+def is_private(rates: Rates, epsilon: Fraction) -> bool:
+    """Say whether coins are epsilon-private: none of four chances is too many times another."""
+    low, high = keep_limits(rates.skip, epsilon)
+    return low <= rates.keep <= high
 
 
 def invented_places(pairs: int, skip: Fraction, source: Source | None) -> Wholes:
