@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -41,6 +41,10 @@ class Query(ABC):
 
     def asked_of(self, kind: str) -> Query:
         """Return the question as it is put to this kind of data: itself, unless it says so."""
+        return self
+
+    def bound_to(self, facts: Mapping[str, Any]) -> Query:
+        """Return the question with what public facts say about it: itself, unless it says so."""
         return self
 
     def canonical(self) -> dict[str, Any]:
@@ -143,6 +147,9 @@ class Expression(Query):
     def evaluate(self, values: Mapping[Query, Any]) -> float:
         """Return the expression's value when its leaves have these values."""
         return evaluate(self.tree(), {str(leaf): value for leaf, value in values.items()})
+
+    def bound_to(self, facts: Mapping[str, Any]) -> Query:
+        return replace(self, left=self.left.bound_to(facts), right=self.right.bound_to(facts))
 
     def canonical(self) -> dict[str, Any]:
         return {
