@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.unit import Unit
 from tulle.graphs.pairs import FactorisedPairs, factorise
 
@@ -402,7 +402,7 @@ def _label_array(labels: Sequence[Any]) -> npt.NDArray[Any]:
     try:
         distinct = len(set(values))
     except TypeError:
-        raise InputError("labels must be hashable, for example strings or numbers.") from None
+        raise_alone(InputError("labels must be hashable, for example strings or numbers."))
     if distinct != len(values):
         raise InputError("labels must be distinct; at least one occurs twice.")
     names = np.empty(len(values), dtype=object)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.graphs.data import Progress
 from tulle.graphs.pairs import FactorisedPairs, number_ids, number_names
 
@@ -81,7 +81,7 @@ class EdgeList:
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError:
-            raise self._error(number, "not UTF-8; save the file as UTF-8") from None
+            raise_alone(self._error(number, "not UTF-8; save the file as UTF-8"))
 
     def _is_header(self, head: list[tuple[int, int, str]], delimiter: str) -> bool:
         if self.columns is not None and isinstance(self.columns[0], str):
@@ -182,7 +182,7 @@ class EdgeList:
             text = self.data[begin:].decode("utf-8")
         except UnicodeDecodeError as error:
             number = skipped + self.data.count(b"\n", begin, begin + error.start) + 1
-            raise self._error(number, "not UTF-8; save the file as UTF-8") from None
+            raise_alone(self._error(number, "not UTF-8; save the file as UTF-8"))
         lines = text.split("\n")
         for index, line in enumerate(lines):
             stripped = line.strip()
@@ -195,7 +195,7 @@ class EdgeList:
                 try:
                     fields = _split(stripped, delimiter)
                 except csv.Error:
-                    raise self._error(number, "the quoted fields cannot be told apart") from None
+                    raise_alone(self._error(number, "the quoted fields cannot be told apart"))
                 yield number, fields
 
     def _error(self, line: int, reason: str) -> InputError:

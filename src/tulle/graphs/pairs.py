@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 Numbers = npt.NDArray[np.int64]
 
@@ -101,11 +101,13 @@ def _iterate(edges: Any) -> Any:
     try:
         return iter(edges)
     except TypeError:
-        raise InputError(
-            f"edges is a {type(edges).__name__}; pass an array with two columns or a list of "
-            "pairs. Graphs of other libraries go through Graph.from_networkx, Graph.from_igraph "
-            "or Graph.from_scipy."
-        ) from None
+        raise_alone(
+            InputError(
+                f"edges is a {type(edges).__name__}; pass an array with two columns or a list of "
+                "pairs. Graphs of other libraries go through Graph.from_networkx, "
+                "Graph.from_igraph or Graph.from_scipy."
+            )
+        )
 
 
 def _check_rows(rows: list[Any]) -> None:
@@ -189,7 +191,7 @@ def _number_labels(table: npt.NDArray[Any]) -> FactorisedPairs:
             return _number_integers(np.array(values, dtype=np.int64), None)
         return number_names([row[0] for row in values], [row[1] for row in values])
     except TypeError:
-        raise InputError("Labels must be hashable, for example strings or numbers.") from None
+        raise_alone(InputError("Labels must be hashable, for example strings or numbers."))
 
 
 def _is_whole(value: Any) -> bool:

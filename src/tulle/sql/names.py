@@ -99,7 +99,8 @@ class Named:
             for name, source in scope.sources.items():
                 if not isinstance(source, Scope):
                     continue
-                times = Counter(source.expression.named_selects)
+                listed: list[str] = getattr(source.expression, "named_selects", [])
+                times = Counter(listed)
                 for found in scope.columns:
                     if found.table == name and times[found.name] > 1:
                         raise QueryError(

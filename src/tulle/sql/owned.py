@@ -55,7 +55,7 @@ def values_of(names: Sequence[str], ranges: Mapping[str, Range]) -> list[Any]:
 def identifier(schema: Schema, tie: Tie) -> Any:
     """Return the expression for one owner, equal for equal owners of a kind and for no others."""
     kind = owner_type(schema, tie.entity)
-    parts = [exp.cast(column(name, tie.place), kind) for name in tie.columns]
+    parts: list[Any] = [exp.cast(column(name, tie.place), kind) for name in tie.columns]
     if schema.entity_class(tie.entity) == TEXT and schema.dialect in _BINARY:
         # A column may be declared to take "Ann" for "ann"; they are two participants all the same.
         collation = exp.to_identifier(_BINARY[schema.dialect], quoted=True)
