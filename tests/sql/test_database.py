@@ -144,7 +144,8 @@ def test_identifiers_of_mixed_and_composite_types() -> None:
     first = gather_tuples(database, sql("SELECT COUNT(*) FROM a"))
     assert len(first.names) == 2
     second = gather_tuples(database, sql("SELECT COUNT(*) FROM b"))
-    assert second.names == (("participant", "2020-01-01"), ("participant", "7"))
+    # Written like composites, so that no text can look like one.
+    assert second.names == (("participant", "10:2020-01-01"), ("participant", "1:7"))
     pairs = gather_tuples(database, sql("SELECT COUNT(*) FROM a x, a y"))
     assert sorted(pairs.relations[0].weights) == [1, 1, 2]
 

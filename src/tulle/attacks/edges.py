@@ -21,7 +21,7 @@ from tulle.attacks.limits import (
 from tulle.attacks.report import CERTAIN, AttackReport
 from tulle.core import registry, validate
 from tulle.core.error_law import LaplaceLaw
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.query import parse
 from tulle.core.release import Release
@@ -243,7 +243,7 @@ def _pair(pair: Sequence[int], nodes: int) -> Pair:
     try:
         first, second = sorted(validate.whole(pair=node, at_least=0) for node in pair)
     except (TypeError, ValueError):
-        raise InputError(f"pair must be two node numbers; got {pair!r}.") from None
+        raise_alone(InputError(f"pair must be two node numbers; got {pair!r}."))
     if first == second or second >= nodes:
         raise InputError(f"pair must be two different nodes below {nodes}; got {pair!r}.")
     return first, second

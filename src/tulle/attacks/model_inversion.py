@@ -13,7 +13,7 @@ from tulle.attacks.face import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import NO_LIMIT
 from tulle.attacks.report import AttackReport
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.release import Release
 from tulle.models.model import Model
 
@@ -216,7 +216,7 @@ def _places(given: Any, values: Sequence[Any], count: int) -> npt.NDArray[np.int
     try:
         return np.array([known[value] for value in listed], dtype=np.int64)
     except KeyError:
-        raise InputError("A value is not among those that the adversary considers.") from None
+        raise_alone(InputError("A value is not among those that the adversary considers."))
 
 
 def _knows(

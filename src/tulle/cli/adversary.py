@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.release import Release
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def read_pair(written: str) -> tuple[int, int]:
     try:
         first, second = (int(part) for part in written.split(","))
     except ValueError:
-        raise InputError(f"--pair is written U,V with two node numbers; got {written!r}.") from None
+        raise_alone(InputError(f"--pair is written U,V with two node numbers; got {written!r}."))
     return first, second
 
 
@@ -85,7 +85,7 @@ def _share(written: str, form: str, item: str) -> float:
     try:
         return float(written)
     except ValueError:
-        raise InputError(f"{form}; got {item!r}.") from None
+        raise_alone(InputError(f"{form}; got {item!r}."))
 
 
 # --- who took part -----------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _frequency(row: list[str], path: Path, line: int) -> float:
         _, written = row
         return float(written)
     except ValueError:
-        raise InputError(f"{path.name}, line {line}: not a SNP's name and a frequency.") from None
+        raise_alone(InputError(f"{path.name}, line {line}: not a SNP's name and a frequency."))
 
 
 # --- model inversion ---------------------------------------------------------------------------
@@ -235,10 +235,12 @@ def read_confusion(written: str | None) -> list[list[float]] | None:
     try:
         a, b, c, d = (float(part) for part in written.split(","))
     except ValueError:
-        raise InputError(
-            f"--confusion is four counts A,B,C,D: of the first actual class those predicted first "
-            f"and second, then of the second; got {written!r}."
-        ) from None
+        raise_alone(
+            InputError(
+                f"--confusion is four counts A,B,C,D: of the first actual class those predicted "
+                f"first and second, then of the second; got {written!r}."
+            )
+        )
     return [[a, b], [c, d]]
 
 
@@ -265,10 +267,12 @@ def _converted(model: Model, name: str, cells: Sequence[str], path: Path) -> lis
             found.append(read(cell))
         except (KeyError, ValueError):
             # The cell itself is somebody's record.
-            raise InputError(
-                f"{path.name}, row {place}: {name!r} is neither a number nor one of the model's "
-                "classes."
-            ) from None
+            raise_alone(
+                InputError(
+                    f"{path.name}, row {place}: {name!r} is neither a number nor one of the "
+                    "model's classes."
+                )
+            )
     return found
 
 
@@ -279,10 +283,12 @@ def _chance(model: Model, name: str, written: str, option: str) -> tuple[Any, fl
             raise ValueError
         return _reader(model, name)(value), float(share)
     except (KeyError, ValueError):
-        raise InputError(
-            f"{option} gives a value of {name!r} and how common it is, VALUE=SHARE; got "
-            f"{written!r}."
-        ) from None
+        raise_alone(
+            InputError(
+                f"{option} gives a value of {name!r} and how common it is, VALUE=SHARE; got "
+                f"{written!r}."
+            )
+        )
 
 
 def _read_columns(path: Path) -> dict[str, list[str]]:

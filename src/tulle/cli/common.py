@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tulle.cli.grouping import spread
-from tulle.core.errors import BudgetError, InterruptedAnswer, LedgerError, TulleError
+from tulle.core.errors import (
+    BudgetError,
+    InterruptedAnswer,
+    LedgerError,
+    TulleError,
+    raise_alone,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,22 +115,22 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             plain(**given)
         except TulleError as error:
-            raise typer.Exit(_failed(type(error).__name__, str(error), error, as_json)) from None
+            raise_alone(typer.Exit(_failed(type(error).__name__, str(error), error, as_json)))
         except InterruptedAnswer as error:
-            raise typer.Exit(_failed("interrupted", str(error), error, as_json)) from None
+            raise_alone(typer.Exit(_failed("interrupted", str(error), error, as_json)))
         except BrokenPipeError:
             raise  # the reader of a pipe went away: typer ends quietly
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             message = f"{place}{error.strerror or type(error).__name__}."
-            raise typer.Exit(_failed("InputError", message, error, as_json)) from None
+            raise_alone(typer.Exit(_failed("InputError", message, error, as_json)))
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:
             if os.environ.get("TULLE_DEBUG") == "1":
                 raise
             # Its message is unknown and may quote a record.
-            raise typer.Exit(_failed("fault", _fault(error), error, as_json)) from None
+            raise_alone(typer.Exit(_failed("fault", _fault(error), error, as_json)))
 
     return wrapped
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import MissingExtraError
+from tulle.core.errors import MissingExtraError, raise_alone
 
 Counts = npt.NDArray[np.int64]
 
@@ -52,7 +52,7 @@ def draw(
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "Drawing the picture") from None
+        raise_alone(MissingExtraError("matplotlib", "plot", "Drawing the picture"))
 
     figure = Figure(figsize=(13, 5.8), dpi=140, facecolor="white")
     FigureCanvasAgg(figure)

@@ -10,7 +10,7 @@ import typer
 
 from tulle.cli import options
 from tulle.cli.common import CHECK_FAILED, command, print_json, printer
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 if TYPE_CHECKING:
     from tulle.core.ledger import Account, Ledger
@@ -171,9 +171,9 @@ def _digest(path: Path) -> str:
     try:
         read = Release.load(path)
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not a release written by tulle.") from None
+        raise_alone(InputError(f"{path} is not a release written by tulle."))
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise_alone(InputError(f"{path}: {error}"))
     if read.debit is None:
         raise InputError(f"{path} is a release that was made outside a ledger.")
     return read.debit

@@ -12,7 +12,7 @@ import typer
 
 from tulle.cli import answering, options, plan
 from tulle.cli.common import command
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -350,7 +350,7 @@ def _array(path: Path, no_header: bool) -> Any:
 
             return mmread(path)
     except ValueError:
-        raise InputError(f"{path} does not hold a matrix.") from None
+        raise_alone(InputError(f"{path} does not hold a matrix."))
     import pyarrow as pa
     from pyarrow import csv
 
@@ -361,7 +361,7 @@ def _array(path: Path, no_header: bool) -> Any:
         )
     except (pa.ArrowException, TypeError, ValueError):
         # The reader's own words may quote a cell.
-        raise InputError(f"{path} cannot be read as a table of numbers.") from None
+        raise_alone(InputError(f"{path} cannot be read as a table of numbers."))
 
 
 def _write(path: Path, value: Any) -> None:

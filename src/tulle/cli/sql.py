@@ -11,7 +11,7 @@ import typer
 
 from tulle.cli import answering, options, plan
 from tulle.cli.common import command, print_json, printer
-from tulle.core.errors import InputError, QueryError
+from tulle.core.errors import InputError, QueryError, raise_alone
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -123,7 +123,7 @@ class Reading:
         try:
             return sql(text, groups=public, dialect=self.dialect, functions=self.functions or ())
         except QueryError as error:
-            raise QueryError(str(error) + _pointer(text, str(error), as_json)) from None
+            raise_alone(QueryError(str(error) + _pointer(text, str(error), as_json)))
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ def _outline(query: SqlQuery, database: Database, as_json: bool) -> Outline:
     try:
         return outline_of(query, database.schema)
     except QueryError as error:
-        raise QueryError(str(error) + _pointer(query.text, str(error), as_json)) from None
+        raise_alone(QueryError(str(error) + _pointer(query.text, str(error), as_json)))
 
 
 def _pointer(text: str, message: str, as_json: bool) -> str:
@@ -311,7 +311,7 @@ def _read_groups(given: list[str]) -> dict[str, list[Any]]:
             try:
                 groups[name] = tomllib.loads(f"values = {listed}")["values"]
             except tomllib.TOMLDecodeError as error:
-                raise InputError(f"--groups {name}: the list cannot be read: {error}.") from None
+                raise_alone(InputError(f"--groups {name}: the list cannot be read: {error}."))
             continue
         groups[name] = [_value(part.strip()) for part in listed.split(",")]
     return groups

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tulle.cli.common import command, printer
-from tulle.core.errors import MissingExtraError
+from tulle.core.errors import MissingExtraError, raise_alone
 
 
 @command
@@ -33,7 +33,7 @@ def studio(
     try:
         from tulle.studio.server import serve
     except ImportError as error:
-        raise MissingExtraError(error.name or "fastapi", "studio", "The studio") from None
+        raise_alone(MissingExtraError(error.name or "fastapi", "studio", "The studio"))
 
     def ready(link: str) -> None:
         out = printer()

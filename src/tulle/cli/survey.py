@@ -11,7 +11,7 @@ import typer
 
 from tulle.cli import options
 from tulle.cli.common import command, print_json, printer
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 if TYPE_CHECKING:
     from tulle.core.release import Release
@@ -110,7 +110,7 @@ def estimate(
         try:
             collection.add(report)
         except InputError as error:
-            raise InputError(f"{reports.name}, line {number}: {error}") from None
+            raise_alone(InputError(f"{reports.name}, line {number}: {error}"))
     found = {name: collection.proportions(name) for name in names}
     if as_json:
         print_json({name: item.to_json() for name, item in found.items()})
@@ -161,7 +161,7 @@ def _read_form(path: Path) -> Form:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError):
-        raise InputError(f"{path.name} is not a form written by tulle.") from None
+        raise_alone(InputError(f"{path.name} is not a form written by tulle."))
     return Form.from_json(data)
 
 

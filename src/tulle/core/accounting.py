@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from tulle.core import validate
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.exact import Number, round_up, widen_up
 from tulle.core.guarantee import Guarantee
 
@@ -52,7 +52,7 @@ def _numerically(items: list[Guarantee], delta: Fraction) -> Fraction:
         from dp_accounting.pld import common
         from dp_accounting.pld import privacy_loss_distribution as losses
     except ImportError:
-        raise MissingExtraError("dp-accounting", "accounting", "Tight composition") from None
+        raise_alone(MissingExtraError("dp-accounting", "accounting", "Tight composition"))
     composed = None
     for (epsilon, own_delta), times in Counter((i.epsilon, i.delta) for i in items).items():
         assert epsilon is not None

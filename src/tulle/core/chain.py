@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 VERSION = 2
 """The version of the file format. Version 1, of tulle 0.1, has no running totals."""
@@ -94,9 +94,11 @@ def canonical(body: Mapping[str, Any]) -> str:
         _check_keys(body)
         return _JSON.encode(body)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"A ledger entry must be plain JSON with text keys and finite numbers ({error})."
-        ) from None
+        raise_alone(
+            InputError(
+                f"A ledger entry must be plain JSON with text keys and finite numbers ({error})."
+            )
+        )
 
 
 def _check_keys(value: Any) -> None:

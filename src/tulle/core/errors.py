@@ -7,6 +7,8 @@ own and name a line.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 
 class TulleError(Exception):
     """Base of all errors that tulle raises on purpose."""
@@ -59,6 +61,29 @@ class InterruptedAnswer(KeyboardInterrupt):
             f"Interrupted after {question} was paid for: {price} is booked on account {account!r} "
             f"and stays spent, and no answer was kept. {left} is left. Asking again costs again."
         )
+
+
+def raise_alone(error: BaseException) -> NoReturn:
+    """Raise an error that remembers nothing of the exception that is being handled.
+
+    ``raise ... from None`` only hides that one: it stays in ``__context__``, with its words and
+    the variables of all its frames, and either may hold a record. Every error that takes the place
+    of another library's goes through here.
+
+    Example:
+        >>> try:
+        ...     try:
+        ...         int("a record")
+        ...     except ValueError:
+        ...         raise_alone(InputError("The column must hold whole numbers."))
+        ... except InputError as error:
+        ...     print(error.__context__)
+        None
+    """
+    try:
+        raise error from None
+    finally:
+        error.__context__ = None
 
 
 class UnkeptAnswerWarning(UserWarning):

@@ -13,6 +13,8 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import SupportsFloat
 
+from tulle.core.errors import raise_alone
+
 Number = int | float | str | Fraction | Decimal | SupportsFloat
 
 _EXPONENT_LIMIT = 400
@@ -57,7 +59,7 @@ def _parse(text: str) -> Fraction:
     try:
         decimal = Decimal(stripped)
     except ArithmeticError:
-        raise ValueError(f"{text!r} is not a number") from None
+        raise_alone(ValueError(f"{text!r} is not a number"))
     if not decimal.is_finite():
         raise ValueError(f"{text} is not finite")
     return _bounded_decimal(decimal)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from tulle.core import validate
-from tulle.core.errors import QueryError
+from tulle.core.errors import QueryError, raise_alone
 from tulle.core.exact import rational, text
 
 Shape = Literal["scalar", "vector", "object"]
@@ -41,6 +41,10 @@ class Query(ABC):
 
     def asked_of(self, kind: str) -> Query:
         """Return the question as it is put to this kind of data: itself, unless it says so."""
+        return self
+
+    def bound_to(self, facts: Mapping[str, Any]) -> Query:
+        """Return the question with what public facts say about it: itself, unless it says so."""
         return self
 
     def canonical(self) -> dict[str, Any]:
@@ -144,6 +148,9 @@ class Expression(Query):
         """Return the expression's value when its leaves have these values."""
         return evaluate(self.tree(), {str(leaf): value for leaf, value in values.items()})
 
+    def bound_to(self, facts: Mapping[str, Any]) -> Query:
+        return replace(self, left=self.left.bound_to(facts), right=self.right.bound_to(facts))
+
     def canonical(self) -> dict[str, Any]:
         return {
             "query": self.name,
@@ -236,9 +243,11 @@ def _combine(operator: Operator, left: Any, right: Any) -> Query:
         try:
             sides.append(Constant(rational(side)))
         except ValueError:
-            raise QueryError(
-                f"A question combines with questions and finite numbers, not with {side!r}."
-            ) from None
+            raise_alone(
+                QueryError(
+                    f"A question combines with questions and finite numbers, not with {side!r}."
+                )
+            )
     for side in sides:
         if side.shape != "scalar":
             raise QueryError(
@@ -280,10 +289,12 @@ def parse(source: str, names: Mapping[str, Callable[..., Query]]) -> Query:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError) as error:
         place = getattr(error, "offset", None)
-        raise QueryError(
-            f"{text!r} is not a question{f' (near column {place})' if place else ''}. "
-            f"Write for example: triangles, stars(2), 3 * triangles / stars(2)."
-        ) from None
+        raise_alone(
+            QueryError(
+                f"{text!r} is not a question{f' (near column {place})' if place else ''}. "
+                f"Write for example: triangles, stars(2), 3 * triangles / stars(2)."
+            )
+        )
     built = _build(tree, names)
     return built if isinstance(built, Query) else Constant(rational(built))
 
@@ -310,7 +321,7 @@ def _build(node: ast.AST, names: Mapping[str, Callable[..., Query]]) -> Any:
         try:
             return rational(node.value)  # type: ignore[arg-type]
         except (ValueError, TypeError):
-            raise QueryError(f"{ast.unparse(node)} is not a number for a question.") from None
+            raise_alone(QueryError(f"{ast.unparse(node)} is not a number for a question."))
     if isinstance(node, ast.Name):
         return _call(node, node.id, [], {}, names)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -337,7 +348,7 @@ def _call(
     try:
         return names[name](*arguments, **keywords)
     except TypeError as error:
-        raise QueryError(f"{ast.unparse(node)}: {error}.") from None
+        raise_alone(QueryError(f"{ast.unparse(node)}: {error}."))
 
 
 def _arguments(nodes: list[ast.expr]) -> Iterator[Any]:
@@ -345,4 +356,4 @@ def _arguments(nodes: list[ast.expr]) -> Iterator[Any]:
         try:
             yield ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError, RecursionError):
-            raise QueryError(f"{ast.unparse(node)!r} must be a plain number or text.") from None
+            raise_alone(QueryError(f"{ast.unparse(node)!r} must be a plain number or text."))

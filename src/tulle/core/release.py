@@ -14,7 +14,7 @@ from typing import Any
 from tulle.core import codec
 from tulle.core.arithmetic import Quotient, image, quotients
 from tulle.core.error_law import ErrorLaw, check_level, law_from_json
-from tulle.core.errors import InputError, NoIntervalError
+from tulle.core.errors import InputError, NoIntervalError, raise_alone
 from tulle.core.guarantee import Guarantee
 
 FORMAT = 1
@@ -139,10 +139,12 @@ class Release:
             raise
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             why = "no JSON" if isinstance(error, json.JSONDecodeError) else repr(error)
-            raise InputError(
-                f"This is not a release written by tulle ({why}). Releases are written by --out "
-                "or release.save()."
-            ) from None
+            raise_alone(
+                InputError(
+                    f"This is not a release written by tulle ({why}). Releases are written by "
+                    "--out or release.save()."
+                )
+            )
 
     def save(self, path: str | Path) -> None:
         """Write the release as a JSON file."""
@@ -175,11 +177,11 @@ class Release:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not text"
-            raise InputError(f"{path} cannot be read as a release: {why}.") from None
+            raise_alone(InputError(f"{path} cannot be read as a release: {why}."))
         try:
             return cls.from_json(text)
         except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+            raise_alone(InputError(f"{path}: {error}"))
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("value", _short(self.value))]

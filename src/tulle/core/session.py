@@ -247,8 +247,12 @@ class Session:
         with suppress(TulleError, TypeError, LookupError):
             rest = {name: value for name, value in booked.items() if name != "query"}
             candidates.append(known[booked["query"]](**rest))
-        same = (query for query in candidates if canonical(query.canonical()) == canonical(booked))
-        return next(same, None)
+        facts = self._dataset.facts(self.unit)
+        for query in candidates:
+            with suppress(TulleError):
+                if canonical(query.bound_to(facts).canonical()) == canonical(booked):
+                    return query
+        return None
 
     def _replanned(self, query: Query | None, release: Release) -> Plan | None:
         terms = release.guarantee

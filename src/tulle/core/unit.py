@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tulle.core.errors import UnitError
+from tulle.core.errors import UnitError, raise_alone
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -60,9 +60,9 @@ class Unit:
             return UNITS[unit]
         except (KeyError, TypeError):
             known = ", ".join(UNITS)
-            raise UnitError(
-                f"unit={unit!r} is not known. Say who is protected with one of: {known}."
-            ) from None
+            raise_alone(
+                UnitError(f"unit={unit!r} is not known. Say who is protected with one of: {known}.")
+            )
 
     def neighbours(self, dataset: Dataset) -> Iterator[Dataset]:
         """Yield every neighbour of a small dataset; the audit relies on this being complete."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import rational
 
 
@@ -24,7 +24,7 @@ def number(**named: Any) -> Fraction:
     try:
         return rational(value)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{name} must be a finite number; got {value!r} ({error}).") from None
+        raise_alone(InputError(f"{name} must be a finite number; got {value!r} ({error})."))
 
 
 def positive(**named: Any) -> Fraction:

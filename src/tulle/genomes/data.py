@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.unit import Unit
 
 Cells = npt.NDArray[np.int8]
@@ -234,9 +234,9 @@ def _read_cells(genotypes: Any) -> Cells:
                 dtype=np.float64,
             ).reshape(values.shape)
     except (TypeError, ValueError):
-        raise InputError(
-            "Genotypes are a table of 0, 1, 2 or missing, with rows of the same length."
-        ) from None
+        raise_alone(
+            InputError("Genotypes are a table of 0, 1, 2 or missing, with rows of the same length.")
+        )
     if values.ndim != 2 or not values.shape[1]:
         raise InputError(
             f"Genotypes have one row per person and one column per SNP; got shape {values.shape}."

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.genomes.data import MISSING, Genotypes
 
 _MARKERS = ("chrom", "pos", "id", "ref", "alt")
@@ -104,7 +104,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
             try:
                 yield text
             except (gzip.BadGzipFile, EOFError):
-                raise InputError(f"{path.name} is not a whole gzip file.") from None
+                raise_alone(InputError(f"{path.name} is not a whole gzip file."))
 
 
 # --- CSV --------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def _read_bed(path: Path, cases: Any) -> Genotypes:
     try:
         from bed_reader import open_bed
     except ImportError:
-        raise MissingExtraError("bed-reader", "genomes", "Reading PLINK bed files") from None
+        raise_alone(MissingExtraError("bed-reader", "genomes", "Reading PLINK bed files"))
     try:
         with open_bed(path) as bed:
             cells = bed.read(dtype="int8")
@@ -223,7 +223,7 @@ def _read_bed(path: Path, cases: Any) -> Genotypes:
             other = [str(allele).upper() for allele in bed.allele_2]
             phenotypes = [str(value) for value in bed.pheno]
     except (OSError, ValueError) as error:
-        raise InputError(f"{path.name} cannot be read as PLINK ({type(error).__name__}).") from None
+        raise_alone(InputError(f"{path.name} cannot be read as PLINK ({type(error).__name__})."))
     if cases is None and set(phenotypes) <= {"1", "2"}:
         cases = np.array([value == "2" for value in phenotypes])
     table = np.where(cells < 0, MISSING, cells)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.graphs.data import Graph
 from tulle.graphs.labels import canonical
 from tulle.graphs.node_sets import declared_nodes
@@ -48,7 +48,7 @@ def _load(library: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError:
-        raise MissingExtraError(library, "interop", "This conversion") from None
+        raise_alone(MissingExtraError(library, "interop", "This conversion"))
 
 
 def from_networkx(graph: Any, ignore: Iterable[str], nodes: Any = None) -> Graph:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.graphs.data import Progress
 from tulle.graphs.labels import from_text
 from tulle.graphs.node_sets import Declared
@@ -105,7 +105,7 @@ class EdgeList:
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError:
-            raise self._error(number, "not UTF-8; save the file as UTF-8") from None
+            raise_alone(self._error(number, "not UTF-8; save the file as UTF-8"))
 
     def _places(self, names: list[str]) -> tuple[int, int]:
         if self.columns is None:
@@ -191,7 +191,7 @@ class EdgeList:
             text = self.data[begin:].decode("utf-8")
         except UnicodeDecodeError as error:
             number = skipped + self.data.count(b"\n", begin, begin + error.start) + 1
-            raise self._error(number, "not UTF-8; save the file as UTF-8") from None
+            raise_alone(self._error(number, "not UTF-8; save the file as UTF-8"))
         lines = text.split("\n")
         for index, line in enumerate(lines):
             stripped = line.strip()
@@ -207,7 +207,7 @@ class EdgeList:
         try:
             return split(line, self.delimiter or _delimiter_of(line))
         except csv.Error:
-            raise self._error(number, "the quoted fields cannot be told apart") from None
+            raise_alone(self._error(number, "the quoted fields cannot be told apart"))
 
     def _ask_for_header(self) -> InputError:
         return InputError(

@@ -10,7 +10,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.graphs.conversion import from_scipy, refuse_direction, refuse_weights
 from tulle.graphs.data import Graph
 from tulle.graphs.labels import from_text
@@ -34,7 +34,7 @@ def read_parquet(
             picked = _pick_columns(file, names, columns, ignore)
             table = source.read(columns=[names[place] for place in picked])
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, OSError):
-        raise InputError(f"{file} cannot be read as Parquet.") from None
+        raise_alone(InputError(f"{file} cannot be read as Parquet."))
     ends = [table.column(names[place]) for place in picked]
     for place, end in zip(picked, ends, strict=True):
         if end.null_count:
@@ -119,7 +119,7 @@ def read_matrix_market(file: Path, data: bytes, nodes: Declared, ignore: frozens
     except (ValueError, OverflowError, TypeError) as error:
         where = re.search(r"[Ll]ine (\d+)", str(error))
         place = f", line {where.group(1)}" if where else ""
-        raise InputError(f"{file}{place}: not valid MatrixMarket.") from None
+        raise_alone(InputError(f"{file}{place}: not valid MatrixMarket."))
     graph = from_scipy(matrix, ignore, str(file))
     _check_declared(file, graph, nodes)
     return graph
@@ -173,9 +173,7 @@ class _GraphMLReader:
             self.parser.Parse(data, True)
         except expat.ExpatError as error:
             reason = expat.errors.messages.get(error.code, "malformed")
-            raise InputError(
-                f"{self.file}, line {error.lineno}: not valid XML ({reason})."
-            ) from None
+            raise_alone(InputError(f"{self.file}, line {error.lineno}: not valid XML ({reason})."))
         if self.graphs == 0:
             raise self._error("there is no graph element")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.graphs.labels import as_array, canonical, ordered
 from tulle.graphs.node_sets import Declared
 
@@ -143,11 +143,13 @@ def _iterate(edges: Any) -> Any:
     try:
         return iter(edges)
     except TypeError:
-        raise InputError(
-            f"edges is a {type(edges).__name__}; pass an array with two columns or a list of "
-            "pairs. Graphs of other libraries go through Graph.from_networkx, Graph.from_igraph "
-            "or Graph.from_scipy."
-        ) from None
+        raise_alone(
+            InputError(
+                f"edges is a {type(edges).__name__}; pass an array with two columns or a list of "
+                "pairs. Graphs of other libraries go through Graph.from_networkx, "
+                "Graph.from_igraph or Graph.from_scipy."
+            )
+        )
 
 
 def _check_rows(rows: list[Any]) -> None:
@@ -227,7 +229,7 @@ def _number_labels(table: npt.NDArray[Any], nodes: list[Any] | None) -> Factoris
     try:
         return number_names([row[0] for row in values], [row[1] for row in values], nodes)
     except TypeError:
-        raise InputError("Labels must be hashable, for example strings or numbers.") from None
+        raise_alone(InputError("Labels must be hashable, for example strings or numbers."))
 
 
 def _check_label(value: Any, row: int) -> None:

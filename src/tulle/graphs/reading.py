@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.graphs.conversion import check_ignore
 from tulle.graphs.data import Graph, Progress
 from tulle.graphs.edge_lists import EdgeList
@@ -191,9 +191,9 @@ def _load(file: Path, report: Progress) -> bytes:
                 pieces.append(piece)
                 report(0.4 * min(raw.tell() / size, 1.0), "reading")
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(f"{file} is not a whole gzip file; was the download cut off?") from None
+        raise_alone(InputError(f"{file} is not a whole gzip file; was the download cut off?"))
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror or 'input error'}.") from None
+        raise_alone(InputError(f"{file} cannot be read: {error.strerror or 'input error'}."))
     data = b"".join(pieces)
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{file} is in UTF-16; save it as UTF-8.")

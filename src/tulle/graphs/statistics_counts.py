@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.query import Shape
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import EdgeFacts, find
@@ -247,9 +247,7 @@ def checked_partition(labels: Any) -> tuple[int, ...]:
     try:
         return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
     except TypeError:
-        raise InputError(
-            "partition must list one label for each node, numbers or strings."
-        ) from None
+        raise_alone(InputError("partition must list one label for each node, numbers or strings."))
 
 
 def wrong_length(facts: Any, partition: tuple[int, ...]) -> str | None:

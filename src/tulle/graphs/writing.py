@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.graphs.data import Graph
 
 _ROWS_AT_ONCE = 100_000
@@ -114,7 +114,9 @@ def _write_parquet(graph: Graph, file: Path) -> None:
     try:
         table = pyarrow.table({"source": ends[:, 0], "target": ends[:, 1]})
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        raise InputError(
-            "Labels of mixed types do not fit a Parquet column; write .csv or .graphml instead."
-        ) from None
+        raise_alone(
+            InputError(
+                "Labels of mixed types do not fit a Parquet column; write .csv or .graphml instead."
+            )
+        )
     parquet.write_table(table, file)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 Labels = npt.NDArray[np.int64]
 """The number of each cell's block; -1 for cells outside the public support."""
@@ -70,7 +70,7 @@ def read_labels(labels: Any) -> Labels:
     try:
         given = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("labels must be a matrix of whole numbers.") from None
+        raise_alone(InputError("labels must be a matrix of whole numbers."))
     if given.ndim != 2 or not given.size:
         raise InputError("labels must be a matrix: one block number for each cell of the grid.")
     if not np.isfinite(given).all() or bool((given != np.rint(given)).any()):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw
-from tulle.core.errors import InputError, QueryError
+from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.exact import Number, rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query, Shape
@@ -120,7 +120,7 @@ def block_bounds(
     try:
         plate = Plate(candidates)
     except (TypeError, ValueError):
-        raise InputError("candidates must be a list of numbers.") from None
+        raise_alone(InputError("candidates must be a list of numbers."))
     values = plate.values
     good = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
     if not good or values[0] <= 0 or bool((np.diff(values) <= 0).any()) or values[-1] > 2.0**200:

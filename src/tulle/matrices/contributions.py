@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.unit import Unit
 from tulle.matrices.block_labels import pack_labels
 from tulle.matrices.contributions_reading import (
@@ -124,7 +124,7 @@ class Contributions(Dataset):
             try:
                 picked.append(None if name is None else table[name])
             except (KeyError, IndexError, TypeError):
-                raise InputError(f"The table has no column {name!r}.") from None
+                raise_alone(InputError(f"The table has no column {name!r}."))
         return cls(*picked, rows=rows, columns=columns, support=support, outside=outside)
 
     @classmethod
@@ -293,7 +293,7 @@ def read_support(support: Any, shape: tuple[int, int]) -> npt.NDArray[np.bool_] 
     try:
         given = np.asarray(support)
     except (TypeError, ValueError):
-        raise InputError("support must be a matrix of yes and no.") from None
+        raise_alone(InputError("support must be a matrix of yes and no."))
     if given.shape != shape:
         raise InputError(f"support has shape {given.shape}; the grid is {shape[0]} x {shape[1]}.")
     if given.dtype != np.bool_ and not np.isin(given, (0, 1)).all():

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 Names = Sequence[Any] | int
 Wholes = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ def _arrow(values: Any, what: str) -> Any:
         if not isinstance(values, pa.Array):
             values = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError):
-        raise InputError(f"The column {what} must be a list or array of one type.") from None
+        raise_alone(InputError(f"The column {what} must be a list or array of one type."))
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if values.null_count:
@@ -107,9 +107,9 @@ def _place(values: Any, names: Sequence[Any], what: str, drop: bool) -> Wholes:
         try:
             known = pa.array(list(names)).cast(column.type)
         except (pa.ArrowException, TypeError, ValueError):
-            raise InputError(
-                f"The column {what} and the names of the grid are of different types."
-            ) from None
+            raise_alone(
+                InputError(f"The column {what} and the names of the grid are of different types.")
+            )
         found = np.asarray(pc.fill_null(pc.index_in(column, value_set=known), -1))
         found = found.astype(np.int64)
     strange = np.flatnonzero(found < 0)
@@ -128,7 +128,7 @@ def _weights(values: Any, count: int) -> Floats:
     try:
         weight = np.asarray(column).astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError("The column weight must hold numbers.") from None
+        raise_alone(InputError("The column weight must hold numbers."))
     wrong = np.flatnonzero(~np.isfinite(weight))
     if len(wrong):
         raise InputError(
@@ -155,7 +155,7 @@ def read_matrix(matrix: Any) -> tuple[Wholes, Wholes, Floats, tuple[int, int]]:
             weight, shape = dense[row, column], dense.shape
         weight = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("A matrix of numbers is needed, with at least one cell.") from None
+        raise_alone(InputError("A matrix of numbers is needed, with at least one cell."))
     if not np.isfinite(weight).all():
         raise InputError("Every weight of the matrix must be finite.")
     size = int(shape[0]), int(shape[1])
@@ -176,5 +176,8 @@ def open_file(path: str | Path) -> Any:
         if name.endswith((".parquet", ".pq")):
             return parquet.read_table(name)
         return csv.read_csv(name)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{name} cannot be read: {error}") from None
+    except OSError as error:
+        raise_alone(InputError(f"{name} cannot be read: {error.strerror or 'input error'}."))
+    except pa.ArrowException:
+        # Its message quotes the row that it failed on.
+        raise_alone(InputError(f"{name} cannot be read as a table of CSV or Parquet."))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.unit import Unit
 
@@ -199,16 +199,18 @@ def _as_array(array: Any) -> npt.NDArray[Any]:
     try:
         return np.asarray(array)
     except ValueError:
-        raise InputError("The rows of a matrix must all have the same length.") from None
+        raise_alone(InputError("The rows of a matrix must all have the same length."))
 
 
 def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            "A matrix holds numbers; at least one cell is text, missing or something else."
-        ) from None
+        raise_alone(
+            InputError(
+                "A matrix holds numbers; at least one cell is text, missing or something else."
+            )
+        )
 
 
 def _comparable(limit: Any, values: npt.NDArray[Any]) -> float | int:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tulle.core.errors import InputError, QueryError
+from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Terms
 from tulle.noise.xor_general import Couplings
@@ -60,7 +60,7 @@ def read_entries(pi: Any) -> tuple[int, tuple[tuple[int, int, str], ...]]:
         try:
             dense = np.asarray(pi, dtype=object)
         except ValueError:
-            raise InputError("pi must be a square matrix of finite numbers.") from None
+            raise_alone(InputError("pi must be a square matrix of finite numbers."))
         _check_square(dense.shape)
         size = len(dense)
         if size > LARGEST_PI:
@@ -72,7 +72,7 @@ def read_entries(pi: Any) -> tuple[int, tuple[tuple[int, int, str], ...]]:
     try:
         exact = {place: rational(value) for place, value in cells.items()}
     except ValueError:
-        raise InputError("pi must hold finite numbers.") from None
+        raise_alone(InputError("pi must hold finite numbers."))
     if not exact:
         raise InputError("pi must have an entry other than zero: else nothing is released.")
     # Rounding may tear two halves apart that were meant to be equal; their mean has the same law.

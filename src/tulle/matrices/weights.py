@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
-from tulle.core.errors import InputError, QueryError
+from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.query import Query, Shape
 from tulle.matrices.block_labels import Plate, read_labels
 from tulle.matrices.contributions import Contributions
@@ -138,7 +138,7 @@ def _read_bound(bound: Any, labels: Any) -> Plate:
     try:
         plate = Plate(bound)
     except (TypeError, ValueError):
-        raise InputError("bound must be a number, or a matrix of numbers.") from None
+        raise_alone(InputError("bound must be a number, or a matrix of numbers."))
     values = plate.values
     if values.ndim not in (0, 2) or not values.size:
         raise InputError("bound must be a number, or a matrix with one number for each cell.")
@@ -158,7 +158,7 @@ def _per_block(name: str, values: Any, count: int) -> Plate | None:
     try:
         plate = Plate(values)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a list of numbers.") from None
+        raise_alone(InputError(f"{name} must be a list of numbers."))
     if plate.values.shape != (count,):
         raise InputError(f"{name} must have one number for each of the {count} blocks in labels.")
     for value in plate.values.tolist():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tulle.core.errors import MissingExtraError
+from tulle.core.errors import MissingExtraError, raise_alone
 from tulle.metrics.portrait import Floats, Portrait
 
 # A grey and a dark blue (Okabe and Ito's): told apart by every reader, and in print.
@@ -26,7 +26,7 @@ def draw(path: str | PathLike[str], truth: Portrait, synthetic: Portrait, title:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "Drawing the comparison") from None
+        raise_alone(MissingExtraError("matplotlib", "plot", "Drawing the comparison"))
 
     figure = Figure(figsize=(11, 7.4), dpi=140, facecolor="white")
     FigureCanvasAgg(figure)

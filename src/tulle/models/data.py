@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.unit import Unit
 
 Floats = npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ class Table(Dataset):
             try:
                 given = columns[name]
             except (KeyError, IndexError, TypeError):
-                raise InputError(f"The table has no column {name!r}.") from None
+                raise_alone(InputError(f"The table has no column {name!r}."))
             if name in declared:
                 self._bounds[name] = declared[name]
                 self._columns[name] = _read_numbers(name, given)
@@ -100,8 +100,11 @@ class Table(Dataset):
             if str(path).endswith(".parquet"):
                 return cls(pyarrow.parquet.read_table(path), **declared)
             return cls(pyarrow.csv.read_csv(path), **declared)
-        except (OSError, pyarrow.ArrowException) as error:
-            raise InputError(f"{path} cannot be read as a table: {error}.") from None
+        except OSError as error:
+            raise_alone(InputError(f"{path} cannot be read: {error.strerror or 'input error'}."))
+        except pyarrow.ArrowException:
+            # Its message quotes the row that it failed on.
+            raise_alone(InputError(f"{path} cannot be read as a table of CSV or Parquet."))
 
     # --- custodian side ---------------------------------------------------------------------
 
@@ -167,7 +170,7 @@ def _read_bounds(name: str, pair: Any) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in pair)
     except (TypeError, ValueError):
-        raise InputError(f"The bounds of {name!r} must be two numbers: (low, high).") from None
+        raise_alone(InputError(f"The bounds of {name!r} must be two numbers: (low, high)."))
     if not (np.isfinite(low) and np.isfinite(high) and low < high and np.isfinite(high - low)):
         raise InputError(f"The bounds of {name!r} must be finite and low below high.")
     return low, high
@@ -187,9 +190,9 @@ def _read_numbers(name: str, given: Any) -> Floats:
     try:
         values = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            f"Column {name!r} must hold numbers; declare a column of words in classes=."
-        ) from None
+        raise_alone(
+            InputError(f"Column {name!r} must hold numbers; declare a column of words in classes=.")
+        )
     if values.ndim != 1:
         raise InputError(f"Column {name!r} must have one value for each row.")
     if not np.isfinite(values).all():
@@ -210,7 +213,7 @@ def _spread(name: str, given: Any, classes: tuple[Any, ...]) -> Iterator[tuple[s
     try:
         codes = np.array([places.get(value, -1) for value in listed], dtype=np.int64)
     except TypeError:
-        raise InputError(f"Column {name!r} must hold one class for each row.") from None
+        raise_alone(InputError(f"Column {name!r} must hold one class for each row."))
     if (codes < 0).any():
         raise InputError(
             f"Column {name!r} has a value that is not among its declared classes. Declare the "

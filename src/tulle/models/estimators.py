@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.release import Release
 from tulle.core.session import Session, release
@@ -23,7 +23,7 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError:
-    raise MissingExtraError("scikit-learn", "models", "An estimator") from None
+    raise_alone(MissingExtraError("scikit-learn", "models", "An estimator"))
 
 Floats = npt.NDArray[np.float64]
 
@@ -294,6 +294,6 @@ def _read_bounds(bounds: Any, count: int) -> tuple[list[float], list[float]]:
             np.broadcast_to(np.asarray(high, dtype=np.float64), count).tolist(),
         )
     except (TypeError, ValueError):
-        raise InputError(
-            f"bounds must be (low, high): two numbers, or two lists of {count} numbers."
-        ) from None
+        raise_alone(
+            InputError(f"bounds must be (low, high): two numbers, or two lists of {count} numbers.")
+        )

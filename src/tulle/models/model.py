@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.dataset import Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.release import Release
 from tulle.models.design import Frame
 
@@ -128,4 +128,4 @@ def _look_up(columns: Any, name: str) -> Any:
     try:
         return columns[name]
     except (KeyError, IndexError):
-        raise InputError(f"There is no column {name!r} to predict from.") from None
+        raise_alone(InputError(f"There is no column {name!r} to predict from."))

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise.laplace import discrete_laplace
@@ -96,7 +96,7 @@ class Lattice:
         try:
             return round(validate.number(values=values) / self.step)
         except InputError:
-            raise InputError("values must be finite numbers.") from None
+            raise_alone(InputError("values must be finite numbers."))
 
     @overload
     def value(self, index: Array) -> Array: ...

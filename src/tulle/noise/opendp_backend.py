@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.exact import round_up
 from tulle.core.source import Source
 from tulle.noise.shape import Array, Size, shape_of
@@ -61,7 +61,7 @@ def _library() -> Any:
     try:
         import opendp.prelude as library
     except ImportError:
-        raise MissingExtraError("opendp", "opendp", "Drawing noise with OpenDP") from None
+        raise_alone(MissingExtraError("opendp", "opendp", "Drawing noise with OpenDP"))
     library.enable_features("contrib")
     return library
 

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, rational
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
@@ -257,7 +257,7 @@ def _exact_values(values: Values, name: str) -> list[Fraction]:
         return [_exact(value) for value in listed]
     except (ValueError, TypeError):
         # The value itself stays out of the message: scores are computed from records.
-        raise InputError(f"{name} must be finite numbers.") from None
+        raise_alone(InputError(f"{name} must be finite numbers."))
 
 
 def _exact(value: Any) -> Fraction:

@@ -57,6 +57,8 @@ def find_aggregate(tree: exp.Select) -> Aggregate:
     if type(node) not in {exp.Count, exp.Sum}:
         refuse(_short(node), "only COUNT and SUM are linear in the rows")
     inner = node.this
+    if inner is None:
+        refuse(f"{_short(node)} without an argument", "write COUNT(*), or SUM(column)")
     distinct = isinstance(inner, exp.Distinct)
     if distinct and inner.args.get("on"):
         refuse("DISTINCT ON", "another row is chosen when somebody leaves")

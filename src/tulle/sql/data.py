@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, QueryError, raise_alone
 from tulle.core.unit import Unit
 
 if TYPE_CHECKING:
@@ -91,11 +91,14 @@ class Database(Dataset):
         try:
             schema = Schema.build(
                 engine.dialect,
-                engine.catalogue(),
+                engine.tables(),
                 owners=owners,
                 public=public,
                 ranges=ranges,
-                keys=engine.keys(),
+                keys=engine.attempt(
+                    engine.keys, InputError(f"{engine.dialect} cannot list the keys of its tables.")
+                ),
+                place=engine.place,
             )
         except InputError:
             engine.close()
@@ -121,9 +124,9 @@ class Database(Dataset):
         try:
             settings = tomllib.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
-            raise InputError(f"{file} cannot be read: {error.strerror}.") from None
+            raise_alone(InputError(f"{file} cannot be read: {error.strerror}."))
         except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{file} is not TOML: {error}.") from None
+            raise_alone(InputError(f"{file} is not TOML: {error}."))
         unknown = sorted(set(settings) - {"url", "owners", "public", "ranges", "tables"})
         if unknown or "url" not in settings or "owners" not in settings:
             raise InputError(
@@ -150,6 +153,28 @@ class Database(Dataset):
     def facts(self, unit: Unit) -> Facts:
         """Return the schema: names, types and owners are public, and nothing else is."""
         return self._schema.to_json()
+
+    def check(self, statement: str) -> None:
+        """Let the engine check a statement without running it; nothing depends on rows.
+
+        Raises:
+            QueryError: when it does not fit, or the tables are not those that were connected to.
+        """
+        schema = self._schema
+        found = self._engine.tables(schema.tables)
+        changed = [
+            table
+            for table, columns in schema.tables.items()
+            if dict(found.get(table, {})) != dict(columns)
+            or self._engine.place(table) != schema.places[table]
+        ]
+        if changed:
+            raise QueryError(
+                f"The columns of {', '.join(changed)} are not those that were there when the "
+                "database was connected, so nobody knows whose the rows are. Connect again. "
+                "Nothing was spent."
+            )
+        self._engine.check(statement)
 
     def rewritten(self, query: SqlQuery) -> str:
         """Return the statement that the engine would run for a question, for reading."""
@@ -232,4 +257,4 @@ def _require_parser() -> None:
     try:
         import sqlglot  # noqa: F401
     except ImportError:
-        raise MissingExtraError("sqlglot", "sql", "A database") from None
+        raise_alone(MissingExtraError("sqlglot", "sql", "A database"))

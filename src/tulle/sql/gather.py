@@ -101,8 +101,9 @@ def _as_sets(owners: Integers) -> Integers:
 def _numbers(table: pyarrow.Table, name: str, absent: float) -> Numbers:
     if name not in table.column_names:
         return np.full(table.num_rows, absent)
-    column = table.column(name).to_numpy()
-    return np.asarray(column, dtype=np.float64)
+    numbers: Numbers = np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+    # NULL weighs nothing: without a column to group by, it is the sum over no rows.
+    return np.where(np.isnan(numbers), 0.0, numbers)
 
 
 def _row_keys(sets: Integers, count: int) -> Integers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from sqlglot import exp
@@ -9,8 +10,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from tulle.core.errors import QueryError
+from tulle.core.errors import QueryError, raise_alone
 from tulle.sql.catalogue import RESERVED
 from tulle.sql.ranges import Range
 from tulle.sql.scalars import check_casts, guard
@@ -26,13 +28,7 @@ class Named:
         if RESERVED in tree.sql().lower():
             raise QueryError(f"Names that start with {RESERVED} are reserved.")
         self._check_tables(tree)
-        types: dict[str, object] = {
-            _quoted(table, schema.dialect): {
-                _quoted(name, schema.dialect): _known_type(kind, schema.dialect)
-                for name, kind in columns.items()
-            }
-            for table, columns in schema.tables.items()
-        }
+        types = known_types(schema)
         try:
             self.tree: Any = qualify(
                 guard(tree),
@@ -45,7 +41,8 @@ class Named:
             if schema.dialect == "postgres":
                 check_casts(self.tree)
         except SqlglotError as error:
-            raise QueryError(f"The query does not fit the schema: {error}") from None
+            raise_alone(QueryError(f"The query does not fit the schema: {error}"))
+        self._check_ambiguity()
         self._check_correlation()
         self._used: dict[str, dict[str, None]] = {}
         for found in self.tree.find_all(exp.Column):
@@ -85,6 +82,33 @@ class Named:
             if table.name.lower() not in known | views:
                 self.schema.check_table(table.name)
 
+    def _check_ambiguity(self) -> None:
+        """Refuse the use of a name that two columns of a sub-select have.
+
+        The parser leaves a star over such columns as it is.
+        """
+        for select in self.tree.find_all(exp.Select):
+            if any(e.is_star for e in select.expressions) and not isinstance(
+                select.parent, exp.Exists
+            ):
+                raise QueryError(
+                    "SELECT * is ambiguous here: two columns have one name. List the columns, each "
+                    "with a name of its own: SELECT x.a AS one, y.a AS other."
+                )
+        for scope in traverse_scope(self.tree):
+            for name, source in scope.sources.items():
+                if not isinstance(source, Scope):
+                    continue
+                listed: list[str] = getattr(source.expression, "named_selects", [])
+                times = Counter(listed)
+                for found in scope.columns:
+                    if found.table == name and times[found.name] > 1:
+                        raise QueryError(
+                            f"Column {found.name} is ambiguous: the sub-select has "
+                            f"{times[found.name]} columns of that name. Give them names of their "
+                            "own: SELECT x.a AS one, y.a AS other."
+                        )
+
     def _check_correlation(self) -> None:
         """Refuse sub-selects in FROM, and sides of unions, that look at rows beside them."""
         for node in self.tree.find_all(exp.Subquery, exp.CTE, exp.SetOperation):
@@ -104,6 +128,17 @@ class Named:
                         f"LATERAL is not taken: the sub-select uses {found.name} of a source "
                         "beside it. Join it with ON or WHERE, or use EXISTS."
                     )
+
+
+def known_types(schema: Schema) -> dict[str, object]:
+    """Return the columns and types of all tables, as the parser wants them."""
+    return {
+        _quoted(table, schema.dialect): {
+            _quoted(name, schema.dialect): _known_type(kind, schema.dialect)
+            for name, kind in columns.items()
+        }
+        for table, columns in schema.tables.items()
+    }
 
 
 def _quoted(name: str, dialect: str) -> str:

@@ -9,7 +9,10 @@ from sqlglot import exp
 
 from tulle.sql.forms import alias, column, owner_type
 from tulle.sql.ranges import Range
-from tulle.sql.schema import HERE, Schema, Tie
+from tulle.sql.schema import HERE, TEXT, Schema, Tie
+
+_BINARY = {"duckdb": "C", "postgres": "C"}
+"""The collation in which texts are equal when all their characters are."""
 
 Gone = tuple[str, Any] | None
 """A participant who has left: kind and identifier; None when nobody has."""
@@ -22,10 +25,10 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
     owner leads nowhere: it would be protected for nobody. SQL's equality leaves out NULL too.
     """
     ownership = schema.ownership(table)
-    sources: list[Any] = [_called(table, HERE)]
+    sources: list[Any] = [_called(schema, table, HERE)]
     conditions: list[Any] = []
     for link in ownership.links:
-        sources.append(_called(link.table, link.name))
+        sources.append(_called(schema, link.table, link.name))
         conditions.extend(
             exp.EQ(this=column(mine, link.start), expression=column(theirs, link.name))
             for mine, theirs in zip(link.columns, link.key, strict=True)
@@ -52,10 +55,14 @@ def values_of(names: Sequence[str], ranges: Mapping[str, Range]) -> list[Any]:
 def identifier(schema: Schema, tie: Tie) -> Any:
     """Return the expression for one owner, equal for equal owners of a kind and for no others."""
     kind = owner_type(schema, tie.entity)
-    parts = [exp.cast(column(name, tie.place), kind) for name in tie.columns]
-    if len(parts) == 1:
+    parts: list[Any] = [exp.cast(column(name, tie.place), kind) for name in tie.columns]
+    if schema.entity_class(tie.entity) == TEXT and schema.dialect in _BINARY:
+        # A column may be declared to take "Ann" for "ann"; they are two participants all the same.
+        collation = exp.to_identifier(_BINARY[schema.dialect], quoted=True)
+        parts = [exp.Collate(this=part, expression=collation.copy()) for part in parts]
+    if not schema.has_composites(tie.entity):
         return parts[0]
-    # Lengths in front keep ("a", "bc") and ("ab", "c") apart.
+    # Lengths in front keep ("a", "bc") and ("ab", "c") apart, and both from a plain "1:a2:bc".
     pieces: list[Any] = []
     for part in parts:
         length = exp.cast(exp.Length(this=part.copy()), "TEXT")
@@ -66,8 +73,12 @@ def identifier(schema: Schema, tie: Tie) -> Any:
     return joined
 
 
-def _called(table: str, name: str) -> Any:
+def _called(schema: Schema, table: str, name: str) -> Any:
+    """Return a table by its full name: a short one means whatever is found first when it runs."""
+    place = [exp.to_identifier(part, quoted=True) for part in schema.places.get(table, ())]
     return exp.Table(
         this=exp.to_identifier(table, quoted=True),
+        db=place[-1] if place else None,
+        catalog=place[0] if len(place) > 1 else None,
         alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core import registry
 from tulle.core.dataset import Facts
-from tulle.core.errors import InputError, MissingExtraError, QueryError
+from tulle.core.errors import InputError, MissingExtraError, QueryError, raise_alone
 from tulle.core.query import Query, Shape
 from tulle.relations.relation import Relation
 from tulle.sql.data import Database
@@ -42,6 +42,8 @@ class SqlQuery(Query):
     """How many links between participants of one kind make up a row; see :meth:`bound_to`."""
     alone: bool = False
     """Whether each row is about one participant alone; see :meth:`bound_to`."""
+    resolved: str = ""
+    """The statement with every name resolved and one spelling; see :meth:`bound_to`."""
     name: ClassVar[str] = "sql"
     kind: ClassVar[str] = "database"
 
@@ -52,7 +54,7 @@ class SqlQuery(Query):
 
     @cached_property
     def line(self) -> str:
-        """The statement on one line, without comments: equal for equal questions."""
+        """The statement on one line, without comments, for reading."""
         # Only for reading: writing SQL can change it (COUNT(DISTINCT a, b) becomes a CASE), so
         # what runs is always parsed from the text that was checked.
         return str(self.tree.sql(dialect=self.dialect, comments=False))
@@ -75,11 +77,29 @@ class SqlQuery(Query):
         Raises:
             QueryError: when it does not fit them, naming the table, column or clause.
         """
+        from tulle.sql.normal import normal_text
         from tulle.sql.schema import Schema
 
-        found = self.rewrite(Schema.from_json(facts))
-        bound = replace(self, term=found.term, linked=found.linked, alone=found.alone)
+        schema = Schema.from_json(facts)
+        found = self.rewrite(schema)
+        bound = replace(
+            self,
+            term=found.term,
+            linked=found.linked,
+            alone=found.alone,
+            resolved=normal_text(self.tree, self.dialect, schema),
+        )
         return replace(bound, positive=not found.signed) if isinstance(bound, SqlSum) else bound
+
+    def objection(self, dataset: Any) -> str | None:
+        """Return why the schema, or the engine by its schema, does not accept the statement."""
+        if not isinstance(dataset, Database):
+            return None
+        try:
+            dataset.check(self.rewrite(dataset._schema, dataset._gone).text)
+        except QueryError as error:
+            return str(error)
+        return None
 
     def truth(self, dataset: Database) -> Any:
         """Return the exact answer. Custodian side: this value is not private."""
@@ -88,7 +108,15 @@ class SqlQuery(Query):
         return true_answer(dataset._engine, self.tree, self.groups, dataset._schema, dataset._gone)
 
     def canonical(self) -> dict[str, Any]:
-        form: dict[str, Any] = {"query": self.name, "text": self.line, "dialect": self.dialect}
+        """Return a form that is equal for equivalent spellings.
+
+        A question that is not bound to a schema has what can be said without one: which table a
+        column is from, and whether the engine tells "P" from "p", is then not known.
+        """
+        from tulle.sql.normal import normal_text
+
+        text = self.resolved or normal_text(self.tree, self.dialect)
+        form: dict[str, Any] = {"query": self.name, "text": text, "dialect": self.dialect}
         if self.groups:
             form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
         return form | ({"functions": list(self.functions)} if self.functions else {})
@@ -199,7 +227,7 @@ def gather_tuples(database: Database, query: SqlQuery) -> Gathered:
     from tulle.sql.gather import gather
 
     rewritten = query.rewrite(database._schema, database._gone)
-    database._engine.check(rewritten.text)
+    database.check(rewritten.text)
     return gather(rewritten, database._engine.fetch(rewritten.text))
 
 
@@ -213,14 +241,14 @@ def parse_statement(text: str, dialect: str) -> Any:
         import sqlglot
         from sqlglot.errors import SqlglotError
     except ImportError:
-        raise MissingExtraError("sqlglot", "sql", "A question in SQL") from None
+        raise_alone(MissingExtraError("sqlglot", "sql", "A question in SQL"))
     if not isinstance(text, str):
         raise QueryError(f"A query is a text; got {type(text).__name__}.")
     try:
         statements = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
     except SqlglotError as error:
         first = str(error).splitlines()[0]
-        raise QueryError(f"The query cannot be read as {dialect} SQL: {first}") from None
+        raise_alone(QueryError(f"The query cannot be read as {dialect} SQL: {first}"))
     if len(statements) != 1:
         raise QueryError(f"One statement is asked at a time; got {len(statements)}.")
     return statements[0]

@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from tulle.core.errors import InputError
 from tulle.sql.catalogue import Catalogue, spelled
+from tulle.sql.owners import Owner
 
 Known = Mapping[tuple[str, str], "Range"]
 """The ranges of columns, by source and name."""
@@ -99,6 +100,39 @@ def read_ranges(
             )
         found.setdefault(table, {})[column] = _read_ends(name, ends)
     return found
+
+
+def check_ranges(
+    ranges: Mapping[str, Mapping[str, Range]], owners: Mapping[str, tuple[Owner, ...]]
+) -> None:
+    """Refuse ranges of columns that say whose a row is.
+
+    Owners are told apart by the values as they are, conditions of a question compare the values
+    that were cut. Were a column both, a condition could hold for two different owners where it
+    says that they are one, and the second would not be protected. With neither an owner's column
+    nor either side of a key on a path cut, columns that decide about owners are compared as they
+    are, and equality of theirs is equality of owners.
+
+    Raises:
+        InputError: naming the column and the owner that it identifies.
+    """
+    for table, listed in owners.items():
+        for owner in listed:
+            here = table
+            used = []
+            for step in owner.steps:
+                used += [(here, column) for column in step.columns]
+                used += [(step.table, column) for column in step.key or ()]
+                here = step.table
+            used += [(here, column) for column in owner.columns]
+            for place, column in used:
+                if column in ranges.get(place, {}):
+                    raise InputError(
+                        f"ranges['{place}.{column}']: this column says whose rows they are "
+                        f"(owners[{table!r}] = '{owner}'), and people beyond the range would "
+                        "become one. Declare ranges of other columns; to leave people out, put a "
+                        "condition into the question."
+                    )
 
 
 def _is_numeric(written: str, dialect: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from tulle.core.errors import InputError, QueryError
 from tulle.sql.catalogue import Catalogue, Keys, Names
 from tulle.sql.owners import Columns, Owner, Step, parse_owners
-from tulle.sql.ranges import Range, read_ranges
+from tulle.sql.ranges import Range, check_ranges, read_ranges
 
 HERE = "t"
 """What a table is called where its own owners are worked out."""
@@ -65,6 +65,11 @@ class Schema:
     """For columns of some tables the range that their values are cut to."""
     others: tuple[str, ...] = ()
     """Tables that exist but are neither owned nor public: they cannot be asked about."""
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each table the catalog and schema that it was found in when connecting, if any."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self.ranges, self.owners)
 
     @classmethod
     def build(
@@ -76,6 +81,7 @@ class Schema:
         public: Iterable[str] = (),
         ranges: Mapping[str, Any] | None = None,
         keys: Keys | None = None,
+        place: Callable[[str], tuple[str, ...]] = lambda table: (),
     ) -> Schema:
         """Check the owners against the catalogue, and fill in the keys that paths go through.
 
@@ -112,6 +118,7 @@ class Schema:
             real_public,
             read_ranges(ranges or {}, tables, dialect),
             tuple(sorted(set(catalogue) - declared)),
+            {table: place(table) for table in tables},
         )
         for table in full:
             schema.ownership(table)
@@ -178,6 +185,14 @@ class Schema:
         found = (o.entity for listed in self.owners.values() for o in listed if o.columns)
         return tuple(dict.fromkeys(entity for entity in found if entity is not None))
 
+    def has_composites(self, entity: str) -> bool:
+        """Say whether some identifier of this kind is made of several columns."""
+        return any(
+            owner.entity == entity and len(owner.columns) > 1
+            for listed in self.owners.values()
+            for owner in listed
+        )
+
     def entity_class(self, entity: str) -> str:
         """Return the type in which identifiers of this kind are compared: BIGINT, or else TEXT.
 
@@ -204,6 +219,8 @@ class Schema:
         except (SqlglotError, ValueError):
             kind = exp.DataType.build("UNKNOWN")
         types = exp.DataType.Type
+        if "collate" in written.lower():
+            kind = exp.DataType.build("UNKNOWN")
         if kind.this in {
             *(types.TINYINT, types.SMALLINT, types.INT, types.BIGINT),
             *(types.UTINYINT, types.USMALLINT, types.UINT),

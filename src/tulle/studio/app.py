@@ -14,7 +14,7 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
 from tulle.core.codec import finite
-from tulle.core.errors import TulleError
+from tulle.core.errors import TulleError, raise_alone
 from tulle.studio import words
 from tulle.studio.desk import Desk
 
@@ -81,7 +81,7 @@ def asked_from(text: str) -> dict[str, Any]:
         assert isinstance(asked, dict)
         assert isinstance(asked["kind"], str)
     except (ValueError, KeyError, AssertionError):
-        raise TulleError("Choose a question first.") from None
+        raise_alone(TulleError("Choose a question first."))
     return asked
 
 

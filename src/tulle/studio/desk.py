@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.ledger import Ledger
 from tulle.studio.clerk import Clerk
 from tulle.studio.jobs import Job
@@ -70,7 +70,7 @@ class Desk:
         try:
             return self.studies[identifier]
         except KeyError:
-            raise InputError("There is no such study on the desk; open it again.") from None
+            raise_alone(InputError("There is no such study on the desk; open it again."))
 
     def close_study(self, study: Study) -> None:
         """Take a study off the desk. Its account stays in the ledger."""
@@ -91,7 +91,7 @@ class Desk:
         try:
             return self.jobs[identifier]
         except KeyError:
-            raise InputError("There is no such work; it may be from an earlier start.") from None
+            raise_alone(InputError("There is no such work; it may be from an earlier start."))
 
     def cancel(self, job: Job) -> None:
         """Stop a job, and say what a stopped answer leaves behind in the ledger."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.ledger import Ledger
 from tulle.studio.inside import Inside
 from tulle.studio.jobs import Job
@@ -143,10 +143,12 @@ def parse_groups(text: str) -> dict[str, list[Any]] | None:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f'Groups are written {{"column": ["value", ...]}}: {error.msg} at character '
-            f"{error.pos + 1}."
-        ) from None
+        raise_alone(
+            InputError(
+                f'Groups are written {{"column": ["value", ...]}}: {error.msg} at character '
+                f"{error.pos + 1}."
+            )
+        )
     if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
         raise InputError('Groups are written {"column": ["value", ...]}.')
     return found

@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from tulle.core import validate
-from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError
+from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError, raise_alone
 from tulle.core.exact import Number, rational, text
 from tulle.core.guarantee import display
 from tulle.core.unit import Unit
@@ -65,7 +65,7 @@ class ClientAccount:
             with self._transaction():
                 self._open()
         except sqlite3.Error as error:
-            raise LedgerError(f"The account file cannot be used ({error}).") from None
+            raise_alone(LedgerError(f"The account file cannot be used ({error})."))
 
     def _open(self) -> None:
         self._database.execute(
@@ -124,7 +124,7 @@ class ClientAccount:
             with self._transaction():
                 return self._answer(questions)
         except sqlite3.Error as error:
-            raise LedgerError(f"The account file cannot be used ({error}).") from None
+            raise_alone(LedgerError(f"The account file cannot be used ({error})."))
 
     def _answer(self, questions: Sequence[Question]) -> list[Any]:
         stored = {}

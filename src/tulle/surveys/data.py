@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Survey:
             return self._attributes[name]
         except (KeyError, TypeError):
             known = ", ".join(self.names)
-            raise InputError(f"The survey has no attribute {name!r}. It has: {known}.") from None
+            raise_alone(InputError(f"The survey has no attribute {name!r}. It has: {known}."))
 
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self._attributes.values())
@@ -151,7 +151,7 @@ class Survey:
             attributes = {item["name"]: item["categories"] for item in data["attributes"]}
             return cls(attributes, name=data["name"])
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"This is not a survey written by tulle ({error!r}).") from None
+            raise_alone(InputError(f"This is not a survey written by tulle ({error!r})."))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Survey) and self.to_json() == other.to_json()

@@ -19,7 +19,7 @@ from math import lcm
 from typing import Any, ClassVar
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, rational, text
 from tulle.surveys.exact import (
     checked_epsilon,
@@ -268,7 +268,7 @@ class DesignMatrix(MatrixDesign):
         try:
             exact = [[rational(entry) for entry in row] for row in rows]
         except (ValueError, TypeError) as error:
-            raise InputError(f"A design matrix holds finite numbers ({error}).") from None
+            raise_alone(InputError(f"A design matrix holds finite numbers ({error})."))
         if any(len(row) != len(exact) for row in exact):
             raise InputError("A design matrix is square: rows are reports, columns are answers.")
         columns = tuple(zip(*exact, strict=True))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, rational
 from tulle.core.guarantee import Guarantee
 from tulle.surveys.data import Survey
@@ -111,7 +111,7 @@ class Form:
             designs = tuple(design_from_json(item) for item in data["designs"])
             return cls(Survey.from_json(data["survey"]), designs)
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"This is not a form written by tulle ({error!r}).") from None
+            raise_alone(InputError(f"This is not a form written by tulle ({error!r})."))
 
     def __str__(self) -> str:
         named = zip(self.survey.names, self.designs, strict=True)
@@ -183,5 +183,5 @@ def design_from_json(data: Mapping[str, Any]) -> Design:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"This is not a design written by tulle ({error!r}).") from None
+        raise_alone(InputError(f"This is not a design written by tulle ({error!r})."))
     raise InputError(f"The design {kind!r} is not known to this version of tulle.")

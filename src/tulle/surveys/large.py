@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, text
 from tulle.surveys.designs import PRECISION, Design, Draw, Report, fraction_text, other_json
 from tulle.surveys.exact import checked_epsilon, round_up_to, shrunk
@@ -254,7 +254,7 @@ class LocalHashing(SupportDesign):
         try:
             row, value = report
         except (TypeError, ValueError):
-            raise InputError("report must be a pair: hash function and bucket.") from None
+            raise_alone(InputError("report must be a pair: hash function and bucket."))
         row = validate.whole(row=row, at_least=0)
         value = validate.whole(bucket=value, at_least=0)
         if row >= self.rows or value >= self.buckets:

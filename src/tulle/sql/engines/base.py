@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from tulle.core.errors import QueryError, TulleError
+from tulle.core.errors import InputError, QueryError, TulleError, raise_alone
 from tulle.sql.catalogue import Catalogue, Keys
+from tulle.sql.engines.quiet import quiet
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+Result = TypeVar("Result")
 
 
 class EngineError(TulleError):
@@ -24,10 +31,17 @@ class EngineError(TulleError):
 
 
 class Engine(ABC):
-    """A connection that reads. It never changes the user's tables."""
+    """A connection that reads. It never changes the user's tables.
+
+    The tables are those of the schema that was the current one when the connection was handed
+    over; what becomes the current one later does not matter.
+    """
 
     dialect: ClassVar[str]
     """What the engine's SQL is called by the parser."""
+
+    loggers: ClassVar[tuple[str, ...]] = ()
+    """Names of the Python loggers of its driver, which may print values of rows."""
 
     @property
     @abstractmethod
@@ -35,8 +49,12 @@ class Engine(ABC):
         """What the engine raises when a query fails."""
 
     @abstractmethod
-    def catalogue(self) -> Catalogue:
-        """Return all tables with their columns and types."""
+    def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
+        """Return all tables, or those of these names, with their columns and types."""
+
+    @abstractmethod
+    def place(self, table: str) -> tuple[str, ...]:
+        """Return the catalog and schema that a table of the catalogue is found in."""
 
     @abstractmethod
     def keys(self) -> Keys:
@@ -48,21 +66,23 @@ class Engine(ABC):
 
     @abstractmethod
     def explain(self, statement: str) -> None:
-        """Make the engine plan a SELECT."""
+        """Make the engine resolve names and types of a SELECT.
+
+        Whether it succeeds must not depend on rows, nor on statistics about them.
+        """
 
     def check(self, statement: str) -> None:
         """Let the engine resolve names and types, without running the statement.
 
         Raises:
-            QueryError: with the engine's message; nothing was read, so it quotes no record.
+            QueryError: in words of our own, since a view over a file may make the engine quote it.
         """
-        try:
-            self.explain(statement)
-        except self.errors as error:
-            words = str(error).strip().splitlines()
-            raise QueryError(
-                f"{self.dialect} does not accept the query: {words[0] if words else 'no reason'}"
-            ) from None
+        refusal = QueryError(
+            f"{self.dialect} does not accept the query: a name or a type in it does not fit, for "
+            "example a text is compared with a number, or a function takes other arguments. Print "
+            "database.rewritten(query) and run it in the engine to see which. Nothing was spent."
+        )
+        self.attempt(partial(self.explain, statement), refusal)
 
     def fetch(self, statement: str) -> pyarrow.Table:
         """Return the rows of a statement that was checked.
@@ -70,10 +90,32 @@ class Engine(ABC):
         Raises:
             EngineError: when the engine fails on the way, without its message.
         """
+        return self.attempt(partial(self.read, statement), EngineError())
+
+    def tables(self, only: Collection[str] | None = None) -> Catalogue:
+        """Return the catalogue.
+
+        Raises:
+            InputError: when the engine cannot give it, without its message.
+        """
+        refusal = InputError(f"{self.dialect} cannot list its tables; connect again.")
+        return self.attempt(partial(self.catalogue, only), refusal)
+
+    def attempt(self, act: Callable[[], Result], instead: TulleError) -> Result:
+        """Return what an act on the engine gives, with this error in place of the engine's own.
+
+        The engine's error may quote a record, and so may its driver's log: neither is passed on.
+        """
         try:
-            return self.read(statement)
+            with quiet(self.loggers), self.muted():
+                return act()
         except self.errors:
-            raise EngineError from None
+            raise_alone(instead)
+
+    @contextmanager
+    def muted(self) -> Iterator[None]:
+        """Keep the engine from writing about a statement while it works on it."""
+        yield
 
     @abstractmethod
     def close(self) -> None:

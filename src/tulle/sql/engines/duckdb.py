@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.catalogue import Catalogue, Keys
 from tulle.sql.engines.base import Engine
 
@@ -18,10 +20,13 @@ class DuckDB(Engine):
     """An embedded DuckDB."""
 
     dialect: ClassVar[str] = "duckdb"
+    loggers: ClassVar[tuple[str, ...]] = ("duckdb",)
 
     def __init__(self, connection: Any, *, owned: bool) -> None:
         self._connection = connection
         self._owned = owned
+        here = connection.execute("SELECT current_database(), current_schema()").fetchone()
+        self._place: tuple[str, str] = tuple(here)
 
     @classmethod
     def open(cls, path: str, tables: Mapping[str, Any]) -> DuckDB:
@@ -37,8 +42,13 @@ class DuckDB(Engine):
             raise InputError("tables= goes with 'duckdb://', not with a DuckDB file.")
         try:
             connection = duckdb.connect(path or ":memory:", read_only=bool(path))
-        except duckdb.Error as error:
-            raise InputError(f"DuckDB cannot open {path!r}: {error}") from None
+        except duckdb.Error:
+            raise_alone(
+                InputError(
+                    f"DuckDB cannot open {path!r}. Is it a DuckDB file, of a version that is not "
+                    "newer than the library, and not open for writing elsewhere?"
+                )
+            )
         engine = cls(connection, owned=True)
         for name, source in tables.items():
             engine._attach(name, Path(source))
@@ -55,32 +65,35 @@ class DuckDB(Engine):
         else:
             # Read once: parsing text again for every question would be slow.
             statement = f"CREATE TABLE {quoted} AS SELECT * FROM read_csv({literal})"
-        try:
-            self._connection.execute(statement)
-        except self.errors as error:
-            raise InputError(f"DuckDB cannot read {pattern!r}: {error}") from None
+        refusal = InputError(
+            f"DuckDB cannot read {pattern!r}. Its message may quote the file and is not shown; "
+            "read the file in DuckDB to see it."
+        )
+        self.attempt(partial(self._connection.execute, statement), refusal)
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         return (_import().Error,)
 
-    def catalogue(self) -> Catalogue:
-        rows = self._connection.execute(
-            "SELECT table_name, column_name, data_type FROM information_schema.columns "
-            "WHERE table_schema = current_schema() AND table_catalog = current_database() "
-            "ORDER BY table_name, ordinal_position"
-        ).fetchall()
+    def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
         tables: dict[str, dict[str, str]] = {}
-        for table, column, kind in rows:
-            tables.setdefault(table, {})[column] = kind
+        for table, column, kind in self._rows(
+            "SELECT table_name, column_name, data_type FROM information_schema.columns "
+            "WHERE table_catalog = ? AND table_schema = ? ORDER BY table_name, ordinal_position"
+        ):
+            if only is None or table in only:
+                tables.setdefault(table, {})[column] = kind
         return tables
 
+    def place(self, table: str) -> tuple[str, ...]:
+        return self._place
+
     def keys(self) -> Keys:
-        rows = self._connection.execute(
+        rows = self._rows(
             "SELECT table_name, constraint_type, constraint_column_names, referenced_table, "
             "referenced_column_names FROM duckdb_constraints() "
-            "WHERE schema_name = current_schema() AND database_name = current_database()"
-        ).fetchall()
+            "WHERE database_name = ? AND schema_name = ?"
+        )
         primary, foreign = {}, {}
         for table, kind, columns, target, target_columns in rows:
             if kind == "PRIMARY KEY":
@@ -89,18 +102,32 @@ class DuckDB(Engine):
                 foreign[table, tuple(columns)] = (target, tuple(target_columns))
         return Keys(primary, foreign)
 
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        with self._cursor() as cursor:
+            rows: list[tuple[Any, ...]] = cursor.execute(statement, list(self._place)).fetchall()
+        return rows
+
     def read(self, statement: str) -> pyarrow.Table:
-        # A cursor of its own keeps concurrent questions apart.
-        cursor = self._connection.cursor()
-        try:
+        with self._cursor() as cursor:
             return cursor.sql(statement).to_arrow_table()
-        finally:
-            cursor.close()
 
     def explain(self, statement: str) -> None:
+        # DESCRIBE resolves names and types and goes no further. EXPLAIN would optimise, and what
+        # the optimiser makes of a condition depends on the least and largest value of a column.
+        with self._cursor() as cursor:
+            cursor.execute(f"DESCRIBE {statement}")
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        """Give a cursor of its own, which keeps concurrent questions apart.
+
+        It does not see the connection's temporary tables, nor Python variables that happen to be
+        called like a table that is gone.
+        """
         cursor = self._connection.cursor()
         try:
-            cursor.execute(f"EXPLAIN {statement}")
+            cursor.execute("SET python_enable_replacements = false")
+            yield cursor
         finally:
             cursor.close()
 
@@ -113,5 +140,5 @@ def _import() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise MissingExtraError("duckdb", "sql", "A DuckDB database") from None
+        raise_alone(MissingExtraError("duckdb", "sql", "A DuckDB database"))
     return duckdb

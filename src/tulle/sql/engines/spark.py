@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.catalogue import Catalogue, Keys
 from tulle.sql.engines.base import Engine
 
@@ -14,13 +16,33 @@ if TYPE_CHECKING:
 
 
 class Spark(Engine):
-    """A Spark session; the tables and temporary views of its current database."""
+    """A Spark session; the tables of its current database, and its temporary views.
+
+    While it is connected, Spark itself logs nothing: what it logs about a task that failed, also
+    after the question is over, quotes values. :meth:`close` gives the levels back.
+    """
 
     dialect: ClassVar[str] = "spark"
+    loggers: ClassVar[tuple[str, ...]] = (
+        *("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger"),
+    )
 
     def __init__(self, session: Any, *, owned: bool) -> None:
         self._session = session
         self._owned = owned
+        self._levels: dict[str, Any] = {}
+        with suppress(ImportError):
+            from pyspark.logger import PySparkLogger
+
+            # Made now, as they would be made at the first error: see tulle.sql.engines.quiet.
+            for name in self.loggers[2:]:
+                PySparkLogger.getLogger(name)
+        refusal = InputError("The Spark session does not say its current database; is it running?")
+        self._place: tuple[str, str] = self.attempt(self._here, refusal)
+        self._temporary: set[str] = set()
+
+    def _here(self) -> tuple[str, str]:
+        return self._session.catalog.currentCatalog(), self._session.catalog.currentDatabase()
 
     @classmethod
     def open(cls, master: str, tables: Mapping[str, Any]) -> Spark:
@@ -39,9 +61,12 @@ class Spark(Engine):
                 .getOrCreate()
             )
         except Exception as error:  # noqa: BLE001 - a missing Java shows in many ways
-            raise InputError(
-                f"Spark cannot be started on {master!r}: {type(error).__name__}. It needs Java 17."
-            ) from None
+            raise_alone(
+                InputError(
+                    f"Spark cannot be started on {master!r}: {type(error).__name__}. It needs "
+                    "Java 17."
+                )
+            )
         # A session that was running before is not ours to stop.
         engine = cls(session, owned=not running)
         for name, path in tables.items():
@@ -49,16 +74,19 @@ class Spark(Engine):
         return engine
 
     def _attach(self, name: str, path: str) -> None:
+        refusal = InputError(
+            f"tables[{name!r}]: Spark cannot read {path!r}. Its message may quote the file and is "
+            "not shown; read the file in Spark to see it."
+        )
+        self.attempt(partial(self._make_view, name, path), refusal)
+
+    def _make_view(self, name: str, path: str) -> None:
         reader = self._session.read
-        try:
-            if ".parquet" in path:
-                frame = reader.parquet(path)
-            else:
-                frame = reader.csv(path, header=True, inferSchema=True)
-            frame.createOrReplaceTempView(name)
-        except self.errors as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"tables[{name!r}]: Spark cannot read {path!r}: {reason}") from None
+        if ".parquet" in path:
+            frame = reader.parquet(path)
+        else:
+            frame = reader.csv(path, header=True, inferSchema=True)
+        frame.createOrReplaceTempView(name)
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -68,15 +96,22 @@ class Spark(Engine):
 
         return (PySparkException, Py4JError)
 
-    def catalogue(self) -> Catalogue:
-        names = [row["tableName"] for row in self._session.sql("SHOW TABLES").collect()]
+    def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
+        listed = self._session.sql(f"SHOW TABLES IN {_quote(*self._place)}").collect()
+        # Where a temporary view hides a table, its name means the view.
+        self._temporary = {row["tableName"] for row in listed if row["isTemporary"]}
+        names = dict.fromkeys(row["tableName"] for row in listed)
         return {
             name: {
                 field.name: field.dataType.simpleString()
-                for field in self._session.table(_quote(name)).schema.fields
+                for field in self._session.table(_quote(*self.place(name), name)).schema.fields
             }
             for name in names
+            if only is None or name in only
         }
+
+    def place(self, table: str) -> tuple[str, ...]:
+        return () if table in self._temporary else self._place
 
     def keys(self) -> Keys:
         return Keys({}, {})
@@ -88,18 +123,53 @@ class Spark(Engine):
         # A Spark frame is lazy: making it resolves names and types and reads nothing.
         _ = self._session.sql(statement).schema
 
+    @contextmanager
+    def muted(self) -> Iterator[None]:
+        logging = self._log4j()
+        if logging is not None:
+            context, off = logging
+            changed = False
+            for name, logger in context.getConfiguration().getLoggers().items():
+                level = logger.getLevel()
+                if level.intLevel() != off.intLevel():
+                    self._levels[name] = level
+                    logger.setLevel(off)
+                    changed = True
+            if changed:
+                context.updateLoggers()
+        yield
+
+    def _log4j(self) -> tuple[Any, Any] | None:
+        """Return the context of Spark's loggers and the level that is none at all."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            log4j = self._session._jvm.org.apache.logging.log4j
+            return log4j.LogManager.getContext(False), log4j.Level.OFF
+        except (AttributeError, TypeError, Py4JError, PySparkException):
+            # Spark Connect: the Java machine, and its log, are elsewhere.
+            return None
+
     def close(self) -> None:
         if self._owned:
             self._session.stop()
+            return
+        logging = self._log4j()
+        if logging is not None:
+            loggers = logging[0].getConfiguration().getLoggers()
+            for name, level in self._levels.items():
+                loggers[name].setLevel(level)
+            logging[0].updateLoggers()
 
 
-def _quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _quote(*names: str) -> str:
+    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
 
 
 def _import() -> Any:
     try:
         import pyspark.sql
     except ImportError:
-        raise MissingExtraError("pyspark", "spark", "A Spark database") from None
+        raise_alone(MissingExtraError("pyspark", "spark", "A Spark database"))
     return pyspark

@@ -1,0 +1,75 @@
+"""One spelling for all spellings of a question, so that a ledger knows it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+from sqlglot.optimizer.qualify import qualify
+
+from tulle.core.errors import QueryError, raise_alone
+from tulle.sql.names import known_types
+from tulle.sql.schema import Schema
+
+_OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In)
+"""What binds more or less tightly than what stands beside it."""
+
+
+def normal_text(tree: Any, dialect: str, schema: Schema | None = None) -> str:
+    """Return a statement in one spelling: case, quotes, brackets, spaces, comments, aliases.
+
+    With a schema every column says which table it is from, tables have names by their place, and
+    names are compared as the schema's engine does. Without one, only names that no engine tells
+    apart become equal: all of them read a name without quotes in lower case.
+
+    Raises:
+        QueryError: when the statement does not fit the schema.
+
+    Example:
+        >>> import sqlglot
+        >>> trees = map(sqlglot.parse_one, ["select count(*) FROM P", 'SELECT (COUNT(*)) from "p"'])
+        >>> len({normal_text(tree, "duckdb") for tree in trees})
+        1
+    """
+    whole = tree.copy()
+    if schema is None:
+        for name in whole.find_all(exp.Identifier):
+            normalize_identifiers(name, dialect="postgres")
+            name.set("quoted", True)
+    else:
+        try:
+            whole = qualify(
+                whole,
+                dialect=schema.dialect,
+                schema=known_types(schema),
+                canonicalize_table_aliases=True,
+            )
+        except SqlglotError as error:
+            raise_alone(QueryError(f"The query does not fit the schema: {error}"))
+    for expression in list(whole.expressions):
+        if isinstance(expression, exp.Alias) and isinstance(expression.this.unnest(), exp.AggFunc):
+            # What the answer is called asks nothing.
+            expression.replace(expression.this)
+    for join in whole.find_all(exp.Join):
+        if str(join.args.get("kind") or "").upper() in {"INNER", "CROSS"}:
+            join.set("kind", None)
+    _bracket(whole)
+    return str(whole.sql(dialect=dialect, comments=False))
+
+
+def _bracket(tree: Any) -> None:
+    """Put brackets around every operator within another one, and nowhere else."""
+    for paren in list(tree.find_all(exp.Paren)):
+        paren.replace(paren.this)
+    for query in list(tree.find_all(exp.Subquery)):
+        if isinstance(query.parent, exp.Subquery) and not query.alias:
+            query.replace(query.this)
+    # From the inside out: what is put into brackets is copied, with what is in it.
+    for node in reversed(list(tree.find_all(*_OPERATORS))):
+        above = node.parent
+        # Sides of AND, or of OR, may be put together in any order.
+        joined = isinstance(node, exp.Connector) and type(node) is type(above)
+        if isinstance(above, _OPERATORS) and not joined and not isinstance(node, exp.Dot):
+            node.replace(exp.Paren(this=node.copy()))
