@@ -21,7 +21,7 @@ from tulle.sql.names import Named
 from tulle.sql.owned import Gone
 from tulle.sql.rows import Rewriter
 from tulle.sql.schema import Schema
-from tulle.sql.unfailing import unfailing
+from tulle.sql.statements import total_statement
 
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine
@@ -215,7 +215,7 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
     owner = alias(column(form.slots[0].name, "s"), "i")
     columns = [owner, *(column(name, "s") for name in "rcw")]
     statement = select(columns, [source_of(form.query, "s")])
-    return str(unfailing(statement, schema.dialect).sql(dialect=schema.dialect))
+    return str(total_statement(statement, schema).sql(dialect=schema.dialect))
 
 
 def _is_number(expression: Any) -> bool:

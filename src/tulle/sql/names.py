@@ -13,7 +13,6 @@ from sqlglot.optimizer.qualify import qualify
 from tulle.core.errors import QueryError
 from tulle.sql.catalogue import RESERVED
 from tulle.sql.ranges import Range
-from tulle.sql.scalars import check_casts, guard
 from tulle.sql.schema import Schema
 
 
@@ -35,15 +34,13 @@ class Named:
         }
         try:
             self.tree: Any = qualify(
-                guard(tree),
+                tree.copy(),
                 dialect=schema.dialect,
                 schema=types,
                 canonicalize_table_aliases=True,
             )
             # Types decide what a division of whole numbers means in another dialect.
             self.tree = annotate_types(self.tree, schema=types, dialect=schema.dialect)
-            if schema.dialect == "postgres":
-                check_casts(self.tree)
         except SqlglotError as error:
             raise QueryError(f"The query does not fit the schema: {error}") from None
         self._check_correlation()
