@@ -1,7 +1,6 @@
 """Conversions between kinds that give a value or NULL, never an error, whatever the value.
 
-DuckDB: a conversion that can fail is marked, and TRY(...) is put around it. Spark: TRY_CAST.
-PostgreSQL has neither. There a number is moved to the nearest of two bounds and is NULL if it has
+DuckDB and Spark have TRY_CAST. PostgreSQL has not. There a number is moved to the nearest of two bounds and is NULL if it has
 become one of them (each operand is written once, so that nested conversions do not grow), and of a
 text only what a pattern lets through is converted.
 """
@@ -23,11 +22,10 @@ ENGINES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "spark": "Spark"}
 
 @dataclass(frozen=True)
 class Typed:
-    """An expression with its kind. ``fails``: in DuckDB it still needs TRY around it."""
+    """An expression that gives a value or NULL for every row, with the kind of the value."""
 
     node: Any
     kind: Kind
-    fails: bool = False
     aggregate: bool = False
 
 
@@ -71,13 +69,6 @@ def as_type(node: Any, written: str, dialect: str) -> Any:
     return exp.Cast(this=node, to=exp.DataType.build(written, dialect=dialect))
 
 
-def tried(given: Typed) -> Typed:
-    """Return the expression under TRY if it can fail; elsewhere nothing is marked as failing."""
-    if not given.fails:
-        return given
-    return replace(given, node=call("TRY", given.node), fails=False)
-
-
 def within(node: Any, low: Any, high: Any) -> Any:
     """Return a value if it is strictly between two bounds, and NULL otherwise; NaN is above all."""
     lowest = call("GREATEST", node, low)
@@ -88,10 +79,6 @@ def within(node: Any, low: Any, high: Any) -> Any:
 def double_constant(value: str) -> Any:
     """Return a constant of double precision, as PostgreSQL writes it."""
     return as_type(text(value), "DOUBLE PRECISION", "postgres")
-
-
-def _date_constant(value: str, kind: str = "DATE") -> Any:
-    return as_type(text(value), kind, "postgres")
 
 
 _DATE = (
@@ -120,8 +107,8 @@ _SQL = {
     kinds.ZONED: "TIMESTAMPTZ",
     kinds.UUID: "UUID",
 }
-EARLIEST, LATEST = "0001-01-01", "200000-01-01"
-"""Days that PostgreSQL can add four thousand years to, or take them away, and convert."""
+_CALENDAR = {"postgres": ("0001-01-01", "200000-01-01"), "spark": ("0001-01-01", "9999-12-31")}
+"""Between these PostgreSQL can add or take away four thousand years, and both can convert."""
 
 POSTGRES_WIDTH = 1000
 """So many digits are far from the 131072 that end in an error, however numbers are combined."""
@@ -147,7 +134,24 @@ def convert(given: Typed, kind: Kind, dialect: str, to: Any = None) -> Typed:
     target = to.copy() if to is not None else type_of(kind)
     if given.kind.name == kinds.NULL:
         return Typed(exp.Cast(this=given.node, to=target), kind)
+    if not _is_meant(given.kind.name, kind.name):
+        raise Impossible(
+            f"no {given.kind.name} is a {kind.name}. Convert to text, between numbers, between "
+            "dates and times, or from text"
+        )
     return _BY_ENGINE[dialect](given, kind, target)
+
+
+def _is_meant(given: str, kind: str) -> bool:
+    """Say whether a conversion means anything; engines stop at some of the others."""
+    clocks = {kinds.TIMESTAMP, kinds.ZONED}
+    return (
+        kind in {kinds.TEXT, given}
+        or given in {kinds.TEXT, kinds.ANY}
+        or {given, kind} <= {kinds.BOOLEAN, *kinds.NUMBERS}
+        or {given, kind} <= kinds.DAYS
+        or (given in clocks and kind == kinds.TIME)
+    )
 
 
 _HARMLESS = {
@@ -177,22 +181,18 @@ def _harmless(given: Kind, kind: Kind) -> bool:
     return (given.name, kind.name) in _HARMLESS
 
 
-def _in_duckdb(given: Typed, kind: Kind, target: Any) -> Typed:
-    fails = given.fails or not _harmless(given.kind, kind)
-    if target.this == exp.DataType.Type.FLOAT:
-        fails = True
-    return Typed(exp.Cast(this=given.node, to=target), kind, fails)
+def _tried(given: Typed, kind: Kind, target: Any) -> Typed:
+    if _harmless(given.kind, kind) and target.this != exp.DataType.Type.FLOAT:
+        return Typed(exp.Cast(this=given.node, to=target), kind)
+    return Typed(exp.TryCast(this=given.node, to=target, safe=True), kind)
 
 
 def _in_spark(given: Typed, kind: Kind, target: Any) -> Typed:
     if kind.name in {kinds.TIME, kinds.UUID}:
         raise Impossible("Spark has no such type")
-    if given.kind.name == kinds.DATE and kind.name in {kinds.TIMESTAMP, kinds.ZONED}:
-        low, high = (as_type(text(day), "DATE", "spark") for day in ("0001-01-01", "9999-12-31"))
-        given = replace(given, node=within(given.node, low, high))
-    if _harmless(given.kind, kind) and target.this != exp.DataType.Type.FLOAT:
-        return Typed(exp.Cast(this=given.node, to=target), kind)
-    return Typed(exp.TryCast(this=given.node, to=target, safe=True), kind)
+    if given.kind.name in kinds.DAYS and kind.name in kinds.DAYS and given.kind.name != kind.name:
+        given = replace(given, node=usual_days(given, "spark"))
+    return _tried(given, kind, target)
 
 
 def _in_postgres(given: Typed, kind: Kind, target: Any) -> Typed:
@@ -280,14 +280,14 @@ def _boolean_to_whole(given: Typed, kind: Kind, target: Any) -> Typed:
 def _days(given: Typed, kind: Kind, target: Any) -> Typed:
     if given.kind.name == kind.name:
         return replace(given, kind=kind)
-    return Typed(exp.Cast(this=usual_days(given), to=target), kind)
+    return Typed(exp.Cast(this=usual_days(given, "postgres"), to=target), kind)
 
 
-def usual_days(given: Typed) -> Any:
-    """Return a date or timestamp in PostgreSQL if it is far from the end of the calendar."""
-    written = {kinds.DATE: "DATE", kinds.TIMESTAMP: "TIMESTAMP", kinds.ZONED: "TIMESTAMPTZ"}
-    name = written[given.kind.name]
-    return within(given.node, _date_constant(EARLIEST, name), _date_constant(LATEST, name))
+def usual_days(given: Typed, dialect: str) -> Any:
+    """Return a date or timestamp if it is far from the ends of the calendar, and NULL if not."""
+    kind = _SQL[given.kind.name]
+    low, high = (as_type(text(day), kind, "duckdb") for day in _CALENDAR[dialect])
+    return within(given.node, low, high)
 
 
 def _matching(name: str) -> Callable[[Typed, Kind, Any], Typed]:
@@ -320,7 +320,7 @@ _POSTGRES: dict[tuple[str, str], Callable[[Typed, Kind, Any], Typed]] = {
 }
 
 _BY_ENGINE: dict[str, Callable[[Typed, Kind, Any], Typed]] = {
-    "duckdb": _in_duckdb,
+    "duckdb": _tried,
     "spark": _in_spark,
     "postgres": _in_postgres,
 }

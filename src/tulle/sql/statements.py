@@ -6,8 +6,8 @@ in :mod:`tulle.sql.total`, or is used with kinds that are not, is refused; so wh
 is taken never depends on a record.
 
 Whatever engines convert by themselves is converted in the open: sides of comparisons, branches of
-CASE, sides of UNION, conditions. In DuckDB the sides of a comparison are tried, not the comparison,
-so that joins on equality stay what they are.
+CASE, sides of UNION, conditions. So a comparison itself cannot fail, and joins on equality stay
+what they are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from tulle.sql.conversions import (
     refused,
     shown,
     text,
-    tried,
 )
 from tulle.sql.forms import alias, column, select, source_of
 from tulle.sql.kinds import (
@@ -250,7 +249,7 @@ class Compiler:
         for name, one, other in zip(names, given, wanted, strict=True):
             value = Typed(column(name, source), one)
             if not self._is_alike(one, other):
-                value = tried(self._converted(value, other, column(name)))
+                value = self._converted(value, other, column(name))
             chosen.append(alias(value.node, name))
         inner = tree.args[key]
         rows = inner if not isinstance(inner, exp.Subquery) else inner.this
@@ -269,7 +268,7 @@ class Compiler:
             if is_semi_join(part):
                 made.append(self._semi_join(part, scope))
             else:
-                found = tried(self._boolean(self.value(part, scope), part))
+                found = self._boolean(self.value(part, scope), part)
                 made.append(
                     exp.paren(found.node) if isinstance(found.node, exp.Or) else found.node
                 )
@@ -286,7 +285,7 @@ class Compiler:
             raise QueryError("IN (SELECT ...) must select one column.")
         ((name, kind),) = found.items()
         sides, shared = self._alike([this, Typed(column(name), kind)], condition)
-        made.set("this", tried(sides[0]).node)
+        made.set("this", sides[0].node)
         self._convert_columns(made.args["query"], "this", [name], [kind], [shared])
         return made
 
@@ -296,7 +295,7 @@ class Compiler:
         if name in {BOOLEAN, NULL}:
             return given
         if name in NUMBERS:
-            inner = tried(given)
+            inner = given
             different = exp.NEQ(this=inner.node, expression=number(0))
             return Typed(exp.Paren(this=different), Kind(BOOLEAN))
         if name in {TEXT, ANY}:
@@ -330,8 +329,7 @@ class Compiler:
         )
 
     def _root(self, node: Any, scope: Scope) -> Typed:
-        found = self.value(node, scope)
-        return found if found.aggregate else tried(found)
+        return self.value(node, scope)
 
     def _converted(self, given: Typed, kind: Kind, node: Any, to: Any = None) -> Typed:
         if given.kind.name in {OPAQUE, kinds.BYTES} and kind.name != TEXT:
@@ -475,7 +473,7 @@ class Compiler:
         for name in ("this", "expression"):
             if node.args.get(name) is not None:
                 part = node.args[name]
-                found = tried(self._boolean(self.value(part, scope), part)).node
+                found = self._boolean(self.value(part, scope), part).node
                 made.set(name, found)
         return Typed(made, Kind(BOOLEAN))
 
@@ -487,7 +485,7 @@ class Compiler:
             given = self._boolean(given, node.this)
         elif not isinstance(inner, exp.Null):
             raise refused(node, "write IS NULL, IS TRUE or IS FALSE")
-        made.set("this", tried(given).node)
+        made.set("this", given.node)
         return Typed(made, Kind(BOOLEAN))
 
     def _comparison(self, node: Any, scope: Scope) -> Typed:
@@ -499,8 +497,8 @@ class Compiler:
             self._check_group(node, *sides)
         (left, right), _ = self._alike(sides, node)
         made = node.copy()
-        made.set("this", tried(left).node)
-        made.set("expression", tried(right).node)
+        made.set("this", left.node)
+        made.set("expression", right.node)
         return Typed(made, Kind(BOOLEAN))
 
     def _check_group(self, node: Any, value: Typed, constant: Typed) -> None:
@@ -534,7 +532,7 @@ class Compiler:
         given = [self.value(node.args[name], scope) for name in names]
         made = node.copy()
         for name, one in zip(names, self._alike(given, node)[0], strict=True):
-            made.set(name, tried(one).node)
+            made.set(name, one.node)
         return Typed(made, Kind(BOOLEAN))
 
     def _in(self, node: Any, scope: Scope) -> Typed:
@@ -545,7 +543,7 @@ class Compiler:
                 whole = exp.Not(this=whole)
             return self.value(whole, scope)
         given = [self.value(part, scope) for part in (node.this, *node.expressions)]
-        first, *rest = (tried(one).node for one in self._alike(given, node)[0])
+        first, *rest = (one.node for one in self._alike(given, node)[0])
         made = node.copy()
         made.set("this", first)
         made.set("expressions", rest)
@@ -556,16 +554,16 @@ class Compiler:
         made = node.copy()
         if node.this is not None:
             given = [self.value(p, scope) for p in (node.this, *(b.this for b in branches))]
-            first, *conditions = (tried(one).node for one in self._alike(given, node)[0])
+            first, *conditions = (one.node for one in self._alike(given, node)[0])
             made.set("this", first)
         else:
             conditions = [
-                tried(self._boolean(self.value(b.this, scope), b.this)).node for b in branches
+                self._boolean(self.value(b.this, scope), b.this).node for b in branches
             ]
         default = node.args.get("default")
         results = [b.args["true"] for b in branches] + ([default] if default is not None else [])
         values, kind = self._alike([self.value(r, scope) for r in results], node)
-        chosen = [tried(one).node for one in values]
+        chosen = [one.node for one in values]
         made.set("ifs", [exp.If(this=c, true=v) for c, v in zip(conditions, chosen, strict=False)])
         if default is not None:
             made.set("default", chosen[-1])
@@ -580,7 +578,7 @@ class Compiler:
         given = [self.value(part, scope) for part in (node.this, *node.expressions)]
         values, kind = self._alike(given, node)
         made = node.copy()
-        first, *rest = (tried(one).node for one in values)
+        first, *rest = (one.node for one in values)
         made.set("this", first)
         made.set("expressions", rest)
         return Typed(made, kind)
@@ -588,7 +586,7 @@ class Compiler:
     def _nullif(self, node: Any, scope: Scope) -> Typed:
         given = [self.value(part, scope) for part in (node.this, node.expression)]
         (one, other), kind = self._alike(given, node)
-        return Typed(call("NULLIF", tried(one).node, tried(other).node), kind)
+        return Typed(call("NULLIF", one.node, other.node), kind)
 
     def _concat(self, node: Any, scope: Scope) -> Typed:
         made = node.copy()
@@ -603,7 +601,7 @@ class Compiler:
         given = self.value(node, scope)
         if given.kind.name != TEXT:
             given = self._converted(given, Kind(TEXT), node)
-        given = tried(given)
+        given = given
         if given.kind.joined and node.find(exp.Column) and not node.find(exp.DPipe, exp.Concat):
             # Sub-selects could double it again and again, until memory ends for some rows only.
             return call("SUBSTRING", given.node, number(1), number(LONGEST_TEXT))
@@ -645,7 +643,7 @@ class Compiler:
             )
         made = node.copy()
         made.set("expressions", [self.value(part, scope).node for part in node.expressions])
-        return Typed(made, Kind(ANY), fails=True)
+        return Typed(call("TRY", made), Kind(ANY))
 
     # What the library itself writes
 
@@ -664,7 +662,7 @@ class Compiler:
         inner = node.this.expressions[0] if distinct else node.this
         given = self.value(inner, scope)
         self._check_summed(inner, given.kind)
-        made = tried(self._addable(given, inner)).node
+        made = self._addable(given, inner).node
         if distinct:
             made = exp.Distinct(expressions=[made])
         return Typed(exp.Sum(this=made), Kind(DECIMAL), aggregate=True)
@@ -713,7 +711,8 @@ def _plain_column(node: Any, kind: Kind) -> Typed:
     if kind.name == TEXT and kind.stored.startswith("enum"):
         return Typed(as_type(node.copy(), "TEXT", "duckdb"), Kind(TEXT))
     if kind.name == kinds.TIMESTAMP and kind.stored.startswith("timestamp_") and "ntz" not in kind.stored:
-        return Typed(as_type(node.copy(), "TIMESTAMP", "duckdb"), Kind(kinds.TIMESTAMP), fails=True)
+        to = exp.DataType.build("TIMESTAMP", dialect="duckdb")
+        return Typed(exp.TryCast(this=node.copy(), to=to, safe=True), Kind(kinds.TIMESTAMP))
     return Typed(node.copy(), kind)
 
 

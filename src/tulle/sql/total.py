@@ -14,7 +14,7 @@ is made zero first (an underflow is an error there).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
@@ -86,6 +86,8 @@ def _number_kind(wider: Callable[[int, int], int], deeper: Callable[[int, int], 
                     "DOUBLE"
                 )
             return Kind(name, digits, scale)
+        if scale > 38:
+            return Kind(DOUBLE)
         if name == WHOLE:
             # The engine stays within the type of the wider one.
             return Kind(WHOLE, 39 if max(sizes) > 19 else 19)
@@ -136,11 +138,22 @@ def _postgres_arithmetic(held: Callable[[Typed], Any]) -> Form:
 
 def _spark_function(name: str) -> Form:
     def form(node: Any, given: list[Typed]) -> Any:
-        if _any_double(given):
+        if _any_double(given) or _too_deep(node, given):
             given = _doubles(given, "spark")
         return call(name, *(one.node for one in given))
 
     return form
+
+
+def _duckdb_arithmetic(node: Any, given: list[Typed]) -> Any:
+    if _any_double(given) or _too_deep(node, given):
+        given = _doubles(given, "duckdb")
+    return exp.Paren(this=type(node)(this=given[0].node, expression=given[1].node))
+
+
+def _too_deep(node: Any, given: list[Typed]) -> bool:
+    """Say whether a product of decimals has more digits after the point than engines have."""
+    return isinstance(node, exp.Mul) and sum(one.kind.scale for one in given) > 38
 
 
 def _arithmetic(node: type[Any], sign: str, kind: Any, held: Callable[[Typed], Any]) -> Entry:
@@ -150,7 +163,11 @@ def _arithmetic(node: type[Any], sign: str, kind: Any, held: Callable[[Typed], A
         f"{{}} {sign} {{}}",
         (NUMBERS, NUMBERS),
         kind,
-        {"spark": _spark_function(names[sign]), "postgres": _postgres_arithmetic(held)},
+        {
+            "duckdb": _duckdb_arithmetic,
+            "spark": _spark_function(names[sign]),
+            "postgres": _postgres_arithmetic(held),
+        },
     )
 
 
@@ -276,6 +293,10 @@ def _edge(name: str, dialect: str) -> Form:
             return as_numeric(value).node if dialect == "postgres" else value.node
         if dialect == "postgres" and value.kind.name == DECIMAL:
             value = as_numeric(value)
+        if dialect == "spark" and value.kind.name == DOUBLE:
+            limit = as_type(number("9.2e18"), "DOUBLE", "spark")
+            low = as_type(number("-9.2e18"), "DOUBLE", "spark")
+            return call(name, within(value.node, low, limit))
         return call(name, value.node)
 
     return form
@@ -312,7 +333,7 @@ def _check_round(node: Any, given: list[Kind], dialect: str) -> None:
 def _rounded_kind(given: list[Kind], node: Any, dialect: str) -> Kind:
     if given[0].name == DOUBLE:
         return Kind(DOUBLE)
-    if dialect == "spark" and given[0].width + 1 + _PLACES > 38 and _places(node) < 0:
+    if dialect == "spark" and given[0].name == DECIMAL and given[0].width > 30:
         return Kind(DOUBLE)
     held = as_numeric(Typed(exp.null(), given[0])).kind if dialect == "postgres" else given[0]
     grown = 38 if held.digits is None else held.digits + 1 + max(-_places(node), 0)
@@ -334,6 +355,10 @@ def _rounded(dialect: str) -> Form:
             return value.node
         if dialect == "spark" and kind.name == DOUBLE:
             (value,) = _doubles([value], "spark")
+        elif dialect == "spark" and value.kind.name == WHOLE:
+            wide = as_type(value.node, "DECIMAL(38, 0)", "spark")
+            to = exp.DataType.build("BIGINT")
+            return exp.TryCast(this=call("ROUND", wide, number(places)), to=to, safe=True)
         return call("ROUND", value.node, number(places))
 
     return form
@@ -419,8 +444,8 @@ def _extracted(dialect: str) -> Form:
     def form(node: Any, given: list[Typed]) -> Any:
         (value,) = given
         inner = value.node
-        if dialect == "postgres" and value.kind.name in DAYS:
-            inner = usual_days(value)
+        if dialect != "duckdb" and value.kind.name in DAYS:
+            inner = usual_days(value, dialect)
         return exp.Extract(this=exp.Var(this=_field(node)), expression=inner)
 
     return form
@@ -449,7 +474,7 @@ def _truncated(dialect: str) -> Form:
         kind = _truncated_kind([value.kind], node, dialect)
         if value.kind.name != kind.name:
             value = convert(value, kind, dialect)
-        inner = usual_days(value) if dialect == "postgres" else value.node
+        inner = value.node if dialect == "duckdb" else usual_days(value, dialect)
         unit = text(unit_of(node.args.get("unit")).lower())
         return call("DATE_TRUNC", unit, inner)
 
@@ -470,31 +495,35 @@ def _shifted_kind(given: list[Kind], node: Any, dialect: str) -> Kind:
 def _shifted(dialect: str) -> Form:
     def form(node: Any, given: list[Typed]) -> Any:
         if dialect == "spark":
-            days = [
-                convert(one, kind, dialect)
-                if one.kind.name == DATE
-                and (kind := _shifted_kind([t.kind for t in given], node, dialect)).name != DATE
-                else one
+            kind = _shifted_kind([one.kind for one in given], node, dialect)
+            given = [
+                convert(one, kind, dialect) if one.kind.name == DATE != kind.name else one
                 for one in given
             ]
+        sides = [usual_days(one, dialect) if one.kind.name in DAYS else one.node for one in given]
+        if dialect == "spark":
             name = "TRY_ADD" if isinstance(node, exp.Add) else "TRY_SUBTRACT"
-            return call(name, *(one.node for one in days))
-        sides = [usual_days(one) if one.kind.name in DAYS else one.node for one in given]
+            return call(name, *sides)
         return exp.Paren(this=type(node)(this=sides[0], expression=sides[1]))
 
     return form
+
+
+def _duckdb_days(node: Any, given: list[Typed]) -> Any:
+    day, count = given
+    added = exp.TryCast(this=count.node, to=exp.DataType.build("INT"), safe=True)
+    return exp.Paren(this=type(node)(this=day.node, expression=added))
 
 
 def _postgres_days(node: Any, given: list[Typed]) -> Any:
     day, count = given
     whole = within(as_numeric(count).node, number(-1000000), number(1000000))
     added = as_type(whole, "INTEGER", "postgres")
-    return exp.Paren(this=type(node)(this=usual_days(day), expression=added))
+    return exp.Paren(this=type(node)(this=usual_days(day, "postgres"), expression=added))
 
 
 def _spark_days(node: Any, given: list[Typed]) -> Any:
     day, count = given
-    low, high = (as_type(text(d), "DATE", "spark") for d in ("0001-01-01", "9999-12-31"))
     name = "DATE_ADD" if isinstance(node, exp.Add) else "DATE_SUB"
     to = exp.DataType.build("INT")
     whole = exp.TryCast(
@@ -502,11 +531,11 @@ def _spark_days(node: Any, given: list[Typed]) -> Any:
         to=to,
         safe=True,
     )
-    return call(name, within(day.node, low, high), whole)
+    return call(name, usual_days(day, "spark"), whole)
 
 
 def _postgres_between(node: Any, given: list[Typed]) -> Any:
-    one, other = (usual_days(day) for day in given)
+    one, other = (usual_days(day, "postgres") for day in given)
     return exp.Paren(this=exp.Sub(this=one, expression=other))
 
 
@@ -543,7 +572,7 @@ def _function(node: type[Any], written: str, gives: Any, **more: Any) -> Entry:
     return Entry(node, written, (_names(TEXT),), gives, parts=("this",), **more)
 
 
-_NO_DAYS = {"spark": _spark_days, "postgres": _postgres_days}
+_COUNTED_DAYS = {"duckdb": _duckdb_days, "spark": _spark_days, "postgres": _postgres_days}
 _SHIFTED = {"spark": _shifted("spark"), "postgres": _shifted("postgres")}
 _BOTH = {engine: _quotient(engine) for engine in ("duckdb", "postgres", "spark")}
 
@@ -622,7 +651,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(exp.Add, "INTERVAL 5 DAY + {}", (_names(INTERVAL), DAYS), _shifted_kind, _SHIFTED),
     *(
-        Entry(node, f"{{}} {sign} {{}}", (_names(DATE), _names(WHOLE)), _always(DATE), _NO_DAYS)
+        Entry(node, f"{{}} {sign} {{}}", (_names(DATE), _names(WHOLE)), _always(DATE), _COUNTED_DAYS)
         for node, sign in ((exp.Add, "+"), (exp.Sub, "-"))
     ),
     Entry(
@@ -722,7 +751,6 @@ def apply(entry: Entry, node: Any, given: list[Typed], dialect: str) -> Typed:
     if isinstance(form, str):
         raise Impossible(form)
     kind = entry.gives(shapes, node, dialect)
-    fails = any(one.fails for one in given) or not entry.cannot_fail
     if form is not None:
         made = form(node, given)
     else:
@@ -731,4 +759,8 @@ def apply(entry: Entry, node: Any, given: list[Typed], dialect: str) -> Typed:
             made.set(name, one.node)
         if isinstance(made, exp.Binary):
             made = exp.Paren(this=made)
-    return replace(Typed(made, kind), fails=fails and dialect == "duckdb")
+    if dialect == "duckdb" and not entry.cannot_fail:
+        # Around every node of its own: what occurs twice within one TRY, or in two of them, is
+        # worked out once beforehand, and outside of both.
+        made = call("TRY", made)
+    return Typed(made, kind)
