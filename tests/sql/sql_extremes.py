@@ -78,11 +78,15 @@ EXTREMES: dict[str, list[str]] = {
     "e": ["99999999.99", "-99999999.99", "0", "0.01", "2.50"],
     "g": [_MOST, "-" + _MOST, "0", "-1", "3"],
     "p": ["9." + 37 * "9", "-9." + 37 * "9", "0", "0." + 36 * "0" + "1", "0.5"],
-    "f": ["1.7976931348623157e308", "-1.7976931348623157e308", "5e-324", "NaN", "Infinity"]
-    + ["-Infinity", "0", "-0.0", "1e-200", "1e154", "9.3e18", "-1.5"],
+    "f": [
+        *("1.7976931348623157e308", "-1.7976931348623157e308", "5e-324", "NaN", "Infinity"),
+        *("-Infinity", "0", "-0.0", "1e-200", "1e154", "9.3e18", "-1.5"),
+    ],
     "r": ["3.4028235e38", "-3.4028235e38", "1e-38", "NaN", "Infinity", "-Infinity", "0", "1.5"],
-    "s": ["", "x", "5", "-0.5", "1e309", "99999999999999999999999999", "2021-02-29", "2024-02-29"]
-    + ["true", "a%", "\\", "23:59:60", "NaN", "  7 ", "0001-01-01 BC", "\u00e9\u4e2d", "1e5"],
+    "s": [
+        *("", "x", "5", "-0.5", "1e309", "99999999999999999999999999", "2021-02-29", "2024-02-29"),
+        *("true", "a%", "\\", "23:59:60", "NaN", "  7 ", "0001-01-01 BC", "\u00e9\u4e2d", "1e5"),
+    ],
     "b": ["true", "false"],
     "day": ["2020-02-29", "0001-01-01", "9999-12-31", "1970-01-01"],
     "moment": ["2020-02-29 23:59:59.999999", "0001-01-01 00:00:00", "9999-12-31 23:59:59"],
@@ -91,7 +95,10 @@ EXTREMES: dict[str, list[str]] = {
 }
 FAR = {
     "duckdb": {
-        "h": ["170141183460469231731687303715884105727", "-170141183460469231731687303715884105728"],
+        "h": [
+            "170141183460469231731687303715884105727",
+            "-170141183460469231731687303715884105728",
+        ],
         "day": ["5881580-07-10", "5877642-06-25 (BC)", "infinity", "-infinity", "290000-01-01"],
         "moment": ["294247-01-10 04:00:54.775806", "290309-12-22 (BC) 00:00:00", "infinity"],
     },
@@ -99,7 +106,12 @@ FAR = {
         "h": ["9" * 1000, "-" + "9" * 130000, "0." + 16000 * "0" + "1", "NaN", "Infinity"],
         "e": ["NaN"],
         "day": ["5874897-12-31", "4713-01-01 BC", "infinity", "-infinity"],
-        "moment": ["294276-12-31 23:59:59.999999", "4713-01-01 00:00:00 BC", "infinity", "-infinity"],
+        "moment": [
+            "294276-12-31 23:59:59.999999",
+            "4713-01-01 00:00:00 BC",
+            "infinity",
+            "-infinity",
+        ],
         "clock": ["24:00:00"],
     },
     "spark": {
@@ -243,11 +255,11 @@ def compiled(texts: list[str], dialect: str) -> tuple[list[str], list[str], Any]
     """Return which expressions are taken, which refused, and one statement with all that are."""
     taken, refused, made = [], [], []
     compiler = Compiler(schema(dialect))
-    sources = {name: compiler._tables["extreme"] for name in ("x", "y")}
+    sources = dict.fromkeys(("x", "y"), compiler._tables["extreme"])
     for text in texts:
         tree = sqlglot.parse_one(f"SELECT {text}", dialect="duckdb").expressions[0]
         try:
-            made.append(compiler._root(tree, Scope({}, dict(sources))).node)
+            made.append(compiler.value(tree, Scope({}, dict(sources))).node)
             taken.append(text)
         except QueryError:
             refused.append(text)
@@ -259,7 +271,7 @@ def nested(dialect: str, seed: int, count: int) -> list[str]:
     """Return random expressions that are taken, each made of others before it."""
     draw = random.Random(seed)
     compiler = Compiler(schema(dialect))
-    scope = Scope({}, {name: compiler._tables["extreme"] for name in ("x", "y")})
+    scope = Scope({}, dict.fromkeys(("x", "y"), compiler._tables["extreme"]))
     pool: dict[str, list[str]] = {}
     for kind, names in columns(dialect).items():
         pool[kind] = [f"{side}.{name}" for name in names for side in "xy"]

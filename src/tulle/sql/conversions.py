@@ -1,8 +1,8 @@
 """Conversions between kinds that give a value or NULL, never an error, whatever the value.
 
-DuckDB and Spark have TRY_CAST. PostgreSQL has not. There a number is moved to the nearest of two bounds and is NULL if it has
-become one of them (each operand is written once, so that nested conversions do not grow), and of a
-text only what a pattern lets through is converted.
+DuckDB and Spark have TRY_CAST. PostgreSQL has not. There a number is moved to the nearest of two
+bounds and is NULL if it has become one of them (each operand is written once, so that nested
+conversions do not grow), and of a text only what a pattern lets through is converted.
 """
 
 from __future__ import annotations

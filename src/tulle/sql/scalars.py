@@ -1,4 +1,4 @@
-"""Which expressions over one row are taken, and how they are kept from failing on some rows."""
+"""Which expressions over one row are taken, before any schema is known."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.core.errors import QueryError
+from tulle.sql.total import ENTRIES
 
 _PLAIN: set[type[Any]] = {
+    *(entry.node for entry in ENTRIES),
     *(exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Var),
     *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is),
-    *(exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Like, exp.ILike, exp.Tuple),
-    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Abs, exp.Sign),
+    *(exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Tuple),
     *(exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least),
-    *(exp.Round, exp.Floor, exp.Ceil, exp.Lower, exp.Upper, exp.Length, exp.Trim),
-    *(exp.Substring, exp.Concat, exp.DPipe, exp.StartsWith),
-    *(exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval),
-    *(exp.Extract, exp.Year, exp.Month, exp.Day, exp.Quarter, exp.DateTrunc, exp.TimestampTrunc),
+    *(exp.Concat, exp.DPipe, exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval),
 }
-"""Expressions whose value follows from the row alone. Everything else is refused."""
+"""Expressions whose value follows from the row alone. Everything else is refused.
+
+What they do to which kinds of values is in :mod:`tulle.sql.total` and
+:mod:`tulle.sql.statements`; here no schema is known yet.
+"""
 
 _VOLATILE = {
     *("now", "random", "rand", "randn", "uuid", "gen_random_uuid", "nextval", "currval"),
@@ -58,7 +60,8 @@ def _odd(node: Any) -> bool:
     if isinstance(node, exp.Substring | exp.Round):
         # A negative length fails in some engines: whether it does must not depend on the row.
         extra = [v for n, v in node.args.items() if n != "this" and isinstance(v, exp.Expression)]
-        return not all(isinstance(value, exp.Literal) for value in extra)
+        plain = [value.this if isinstance(value, exp.Neg) else value for value in extra]
+        return not all(isinstance(value, exp.Literal) for value in plain)
     return False
 
 

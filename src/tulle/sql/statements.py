@@ -179,14 +179,14 @@ class Compiler:
             group.set(
                 "expressions",
                 [
-                    e if isinstance(e, exp.Literal) else self._root(e, scope).node
+                    e if isinstance(e, exp.Literal) else self.value(e, scope).node
                     for e in group.expressions
                 ],
             )
         columns: Columns = {}
         chosen = []
         for place, projection in enumerate(tree.expressions):
-            made = self._root(projection.unalias(), scope)
+            made = self.value(projection.unalias(), scope)
             name = projection.alias_or_name or f"column_{place}"
             if name == self.summed and self.summed:
                 self._check_summed(projection.unalias(), made.kind)
@@ -258,7 +258,9 @@ class Compiler:
     @staticmethod
     def _is_alike(one: Kind, other: Kind) -> bool:
         same_name = one.name in {other.name, NULL}
-        return same_name and (one.name != DECIMAL or (one.digits, one.scale) == (other.digits, other.scale))
+        return same_name and (
+            one.name != DECIMAL or (one.digits, one.scale) == (other.digits, other.scale)
+        )
 
     # Conditions
 
@@ -269,9 +271,7 @@ class Compiler:
                 made.append(self._semi_join(part, scope))
             else:
                 found = self._boolean(self.value(part, scope), part)
-                made.append(
-                    exp.paren(found.node) if isinstance(found.node, exp.Or) else found.node
-                )
+                made.append(exp.paren(found.node) if isinstance(found.node, exp.Or) else found.node)
         return exp.and_(*made)
 
     def _semi_join(self, condition: Any, scope: Scope) -> Any:
@@ -279,7 +279,7 @@ class Compiler:
         if isinstance(made, exp.Exists):
             self.query(made.this, Scope(scope.views, outer=scope))
             return made
-        this = self._root(condition.this, scope)
+        this = self.value(condition.this, scope)
         found = self.query(made.args["query"], Scope(scope.views, outer=scope))
         if len(found) != 1:
             raise QueryError("IN (SELECT ...) must select one column.")
@@ -315,21 +315,23 @@ class Compiler:
         parts = [name for name in entries[0].parts if node.args.get(name) is not None]
         given = [self.value(node.args[name], scope) for name in parts]
         for entry in entries:
-            if all(_takes(k, one.kind, self.dialect) for k, one in zip(entry.takes, given, strict=False)):
+            if all(
+                _takes(k, one.kind, self.dialect)
+                for k, one in zip(entry.takes, given, strict=False)
+            ):
                 try:
                     return apply(entry, node, given, self.dialect)
                 except Impossible as error:
                     raise refused(node, str(error)) from None
         allowed = " or ".join(
-            dict.fromkeys("(" + ", ".join("/".join(sorted(k)) for k in e.takes) + ")" for e in entries)
+            dict.fromkeys(
+                "(" + ", ".join("/".join(sorted(k)) for k in e.takes) + ")" for e in entries
+            )
         )
         has = ", ".join(one.kind.name for one in given)
         raise refused(
             node, f"it has arguments of kind ({has}) and takes {allowed}; CAST them explicitly"
         )
-
-    def _root(self, node: Any, scope: Scope) -> Typed:
-        return self.value(node, scope)
 
     def _converted(self, given: Typed, kind: Kind, node: Any, to: Any = None) -> Typed:
         if given.kind.name in {OPAQUE, kinds.BYTES} and kind.name != TEXT:
@@ -347,10 +349,14 @@ class Compiler:
         if ANY in names and len(names) > 1:
             names.discard(ANY)
         constants = [one for one in known if _is_text_constant(one.node)]
-        if TEXT in names and len(names) > 1 and all(
-            _is_text_constant(one.node) for one in known if one.kind.name == TEXT
+        if (
+            TEXT in names
+            and len(names) > 1
+            and all(_is_text_constant(one.node) for one in known if one.kind.name == TEXT)
         ):
-            return self._alike([self._read(one, names, node) if one in constants else one for one in made], node)
+            return self._alike(
+                [self._read(one, names, node) if one in constants else one for one in made], node
+            )
         kind = self._shared(known, names, node)
         return [self._brought(one, kind, node) for one in made], kind
 
@@ -375,8 +381,10 @@ class Compiler:
             names.discard(UUID)
         if len(names) == 1:
             (name,) = names
-            return _widest(shapes, self._exact) if name in NUMBERS else Kind(
-                name, joined=any(one.joined for one in shapes)
+            return (
+                _widest(shapes, self._exact)
+                if name in NUMBERS
+                else Kind(name, joined=any(one.joined for one in shapes))
             )
         if BOOLEAN in names and names <= {BOOLEAN, *NUMBERS}:
             shapes = [Kind(WHOLE, 10) if one.name == BOOLEAN else one for one in shapes]
@@ -405,17 +413,26 @@ class Compiler:
                 value = Decimal(written)
                 if not value.is_finite() or len(value.as_tuple().digits) > 38:
                     raise ValueError
-                return self._literal(number(format(value, "f")) if abs(value.adjusted()) < 38 else number(written), Scope({}))
+                return self._literal(
+                    number(format(value, "f")) if abs(value.adjusted()) < 38 else number(written),
+                    Scope({}),
+                )
             if others == {BOOLEAN} and written.lower() in {"true", "false"}:
                 return Typed(exp.Boolean(this=written.lower() == "true"), Kind(BOOLEAN))
             if others == {UUID}:
-                return self._converted(Typed(text(str(uuid.UUID(written))), Kind(TEXT)), Kind(UUID), node)
+                return self._converted(
+                    Typed(text(str(uuid.UUID(written))), Kind(TEXT)), Kind(UUID), node
+                )
             if others <= DAYS:
                 return self._moment(written, others)
         except (ValueError, InvalidOperation):
             pass
         if others <= {OPAQUE, kinds.BYTES, kinds.TIME}:
-            return given if OPAQUE in others else self._converted(given, Kind(next(iter(others))), node)
+            return (
+                given
+                if OPAQUE in others
+                else self._converted(given, Kind(next(iter(others))), node)
+            )
         listed = " or ".join(sorted(others))
         raise refused(node, f"'{written}' is compared with a {listed} and cannot be read as one")
 
@@ -451,7 +468,9 @@ class Compiler:
         written = node.name
         if "e" in written.lower():
             value = float(written)
-            if value in (float("inf"), 0.0) and any(c in "123456789" for c in written.lower().split("e")[0]):
+            if value in (float("inf"), 0.0) and any(
+                c in "123456789" for c in written.lower().split("e")[0]
+            ):
                 raise refused(node, "it is beyond the range of doubles")
             return Typed(as_type(node.copy(), "DOUBLE", "duckdb"), Kind(DOUBLE))
         before, _, after = written.partition(".")
@@ -461,7 +480,10 @@ class Compiler:
         if "." not in written:
             if len(before) > 19 and self.dialect == "spark":
                 return Typed(node.copy(), Kind(DECIMAL, len(before)))
-            return Typed(node.copy(), Kind(WHOLE, max(len(before), 1) if self._exact else max(10, len(before))))
+            return Typed(
+                node.copy(),
+                Kind(WHOLE, max(len(before), 1) if self._exact else max(10, len(before))),
+            )
         return Typed(node.copy(), Kind(DECIMAL, len(before), len(after)))
 
     def _paren(self, node: Any, scope: Scope) -> Typed:
@@ -503,7 +525,7 @@ class Compiler:
 
     def _check_group(self, node: Any, value: Typed, constant: Typed) -> None:
         """Refuse a group's public value that is not of the kind of what is grouped by."""
-        same = value.kind.name == constant.kind.name or ANY == value.kind.name
+        same = value.kind.name == constant.kind.name or value.kind.name == ANY
         numbers = {value.kind.name, constant.kind.name} <= NUMBERS
         days = value.kind.name in DAYS and constant.kind.name in {*DAYS, TEXT}
         texts = constant.kind.name == TEXT and value.kind.name in {UUID, OPAQUE}
@@ -557,9 +579,7 @@ class Compiler:
             first, *conditions = (one.node for one in self._alike(given, node)[0])
             made.set("this", first)
         else:
-            conditions = [
-                self._boolean(self.value(b.this, scope), b.this).node for b in branches
-            ]
+            conditions = [self._boolean(self.value(b.this, scope), b.this).node for b in branches]
         default = node.args.get("default")
         results = [b.args["true"] for b in branches] + ([default] if default is not None else [])
         values, kind = self._alike([self.value(r, scope) for r in results], node)
@@ -651,10 +671,10 @@ class Compiler:
         made = node.copy()
         inner = node.this
         if isinstance(inner, exp.Distinct):
-            listed = [self._root(part, scope).node for part in inner.expressions]
+            listed = [self.value(part, scope).node for part in inner.expressions]
             made.set("this", exp.Distinct(expressions=listed))
         elif not isinstance(inner, exp.Star):
-            made.set("this", self._root(inner, scope).node)
+            made.set("this", self.value(inner, scope).node)
         return Typed(made, Kind(WHOLE, 19, stored="bigint"), aggregate=True)
 
     def _sum(self, node: Any, scope: Scope) -> Typed:
@@ -684,7 +704,7 @@ class Compiler:
             raise refused(node, "windows rank rows against each other")
         made = node.copy()
         for part in made.args["order"].expressions:
-            part.set("this", self._root(part.this, scope).node)
+            part.set("this", self.value(part.this, scope).node)
         return Typed(made, Kind(WHOLE, 19, stored="bigint"), aggregate=True)
 
 
@@ -710,7 +730,11 @@ def _plain_column(node: Any, kind: Kind) -> Typed:
     """Return a column; enumerations as texts, and timestamps of other precisions as usual ones."""
     if kind.name == TEXT and kind.stored.startswith("enum"):
         return Typed(as_type(node.copy(), "TEXT", "duckdb"), Kind(TEXT))
-    if kind.name == kinds.TIMESTAMP and kind.stored.startswith("timestamp_") and "ntz" not in kind.stored:
+    if (
+        kind.name == kinds.TIMESTAMP
+        and kind.stored.startswith("timestamp_")
+        and "ntz" not in kind.stored
+    ):
         to = exp.DataType.build("TIMESTAMP", dialect="duckdb")
         return Typed(exp.TryCast(this=node.copy(), to=to, safe=True), Kind(kinds.TIMESTAMP))
     return Typed(node.copy(), kind)

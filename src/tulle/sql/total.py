@@ -204,7 +204,7 @@ def _quotient(dialect: str) -> Form:
             above, below = (as_numeric(one).node for one in given)
         else:
             sides = _doubles(given, dialect)
-            above, below = ([_steady(s) if dialect == "postgres" else s.node for s in sides])
+            above, below = [_steady(s) if dialect == "postgres" else s.node for s in sides]
         if dialect == "spark":
             return call("TRY_DIVIDE", above, below)
         typed = dialect == "postgres"
@@ -252,9 +252,18 @@ def _spark_negative(node: Any, given: list[Typed]) -> Any:
     return call("TRY_SUBTRACT", number(0), given[0].node)
 
 
+def _absolute_kind(given: list[Kind], node: Any, dialect: str) -> Kind:
+    # Spark rounds to 34 digits here, and what is rounded up may not fit.
+    if dialect == "spark" and given[0].name == DECIMAL and given[0].width > 33:
+        return Kind(DOUBLE)
+    return _same(given, node, dialect)
+
+
 def _spark_absolute(node: Any, given: list[Typed]) -> Any:
     (value,) = given
     if value.kind.name != WHOLE:
+        if _absolute_kind([value.kind], node, "spark").name == DOUBLE:
+            (value,) = _doubles([value], "spark")
         return call("ABS", value.node)
     wide = call("ABS", as_type(value.node, "DECIMAL(20, 0)", "spark"))
     return exp.TryCast(this=wide, to=exp.DataType.build("BIGINT"), safe=True)
@@ -527,7 +536,9 @@ def _spark_days(node: Any, given: list[Typed]) -> Any:
     name = "DATE_ADD" if isinstance(node, exp.Add) else "DATE_SUB"
     to = exp.DataType.build("INT")
     whole = exp.TryCast(
-        this=within(as_type(count.node, "DECIMAL(20, 0)", "spark"), number(-1000000), number(10**6)),
+        this=within(
+            as_type(count.node, "DECIMAL(20, 0)", "spark"), number(-1000000), number(10**6)
+        ),
         to=to,
         safe=True,
     )
@@ -608,7 +619,7 @@ ENTRIES: tuple[Entry, ...] = (
         exp.Abs,
         "ABS({})",
         (NUMBERS,),
-        _same,
+        _absolute_kind,
         {"spark": _spark_absolute, "postgres": _postgres_single("ABS")},
         ("this",),
     ),
@@ -645,13 +656,20 @@ ENTRIES: tuple[Entry, ...] = (
         for written in ("ROUND({})", "ROUND({}, 2)", "ROUND({}, -2)")
     ),
     *(
-        Entry(node, f"{{}} {sign} INTERVAL '3' MONTH", (DAYS, _names(INTERVAL)), _shifted_kind,
-              _SHIFTED)
+        Entry(
+            node,
+            f"{{}} {sign} INTERVAL '3' MONTH",
+            (DAYS, _names(INTERVAL)),
+            _shifted_kind,
+            _SHIFTED,
+        )
         for node, sign in ((exp.Add, "+"), (exp.Sub, "-"))
     ),
     Entry(exp.Add, "INTERVAL 5 DAY + {}", (_names(INTERVAL), DAYS), _shifted_kind, _SHIFTED),
     *(
-        Entry(node, f"{{}} {sign} {{}}", (_names(DATE), _names(WHOLE)), _always(DATE), _COUNTED_DAYS)
+        Entry(
+            node, f"{{}} {sign} {{}}", (_names(DATE), _names(WHOLE)), _always(DATE), _COUNTED_DAYS
+        )
         for node, sign in ((exp.Add, "+"), (exp.Sub, "-"))
     ),
     Entry(
