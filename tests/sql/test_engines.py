@@ -121,8 +121,10 @@ def test_postgresql_gives_the_same_relations(postgres_url: str) -> None:
     assert relation_of(database, sql("SELECT SUM(x) FROM note")).total == 0.5
     with pytest.raises(QueryError, match="does not fit the schema"):
         relation_of(database, sql("SELECT SUM(select_) FROM edge"))
-    with pytest.raises(QueryError, match="postgres does not accept"):
-        relation_of(database, sql("SELECT COUNT(*) FROM person WHERE city > 3"))
+    # No city is a number: the text is compared as one, and is NULL.
+    assert relation_of(database, sql("SELECT COUNT(*) FROM person WHERE city > 3")).total == 0
+    with pytest.raises(QueryError, match="PostgreSQL fails"):
+        relation_of(database, sql("SELECT COUNT(*) FROM person WHERE city"))
     database.close()
     plain.close()
 
@@ -155,8 +157,8 @@ def test_spark_gives_the_same_relations(spark_session: Any, tmp_path: Any) -> No
     wide = Database.connect(spark_session, owners={"big": "who"})
     texts = ["SELECT COUNT(*) FROM big WHERE s = 5", "SELECT SUM(CAST(s AS INTEGER)) FROM big"]
     for text in [*OVERFLOWS, *texts]:
-        # Who does not fit is left out, and nothing stops.
-        assert len(relation_of(wide, sql(text)).weights) == 1, text
+        # Who does not fit is left out, and nothing stops; ABS gives 64 bits.
+        assert len(relation_of(wide, sql(text)).weights) == 1 + ("ABS" in text), text
     wide.close()
     (tmp_path / "edge.csv").write_text("a,b\n1,2\n2,1\n")
     files = Database.connect("local[2]", tables={"arc": tmp_path / "edge.csv"}, owners={"arc": "a"})

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError
 from tulle.core.unit import Unit
 from tulle.graphs.facts import EdgeFacts, NodeFacts
 from tulle.graphs.labels import canonical

@@ -149,8 +149,8 @@ def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]
     """Return an expression for the number of a row's group, and conditions that it has one."""
     total: Any = None
     conditions = []
-    for expression, (_, values) in zip(expressions, groups, strict=True):
-        matches = [_equals(expression, value) for value in values]
+    for expression, (name, values) in zip(expressions, groups, strict=True):
+        matches = [_equals(expression, value, name) for value in values]
         chosen = exp.Case(
             ifs=[
                 exp.If(this=match, true=exp.Literal.number(place))
@@ -167,10 +167,13 @@ def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]
     return total, conditions
 
 
-def _equals(expression: Any, value: Any) -> Any:
+def _equals(expression: Any, value: Any, name: str) -> Any:
     if value is None:
         return exp.Is(this=expression.copy(), expression=exp.null())
-    return exp.EQ(this=expression.copy(), expression=exp.convert(value))
+    equal = exp.EQ(this=expression.copy(), expression=exp.convert(value))
+    # What is compared must be of one kind: this says whose value it is if it is not.
+    equal.meta["groups"] = name
+    return equal
 
 
 def _short(node: Any) -> str:

@@ -16,12 +16,14 @@ from sqlglot import exp
 
 from tulle.core.errors import InputError, QueryError
 from tulle.sql.check import check_rows
+from tulle.sql.conversions import Typed, convert, shown
 from tulle.sql.forms import alias, column, select, source_of
+from tulle.sql.kinds import DOUBLE, NUMBERS, WHOLE, Kind
 from tulle.sql.names import Named
 from tulle.sql.owned import Gone
 from tulle.sql.rows import Rewriter
 from tulle.sql.schema import Schema
-from tulle.sql.unfailing import unfailing
+from tulle.sql.statements import Compiler, Scope
 
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine
@@ -125,9 +127,14 @@ class Contributed:
             )
             bound, label = f"CAST(b.b AS {double})", "b.g"
             joined = f" JOIN (VALUES {listed}) AS b(k, b, g) ON b.k = e.k"
+        # Cut and rounded down before it is scaled: PostgreSQL fails when a product of doubles is
+        # too large or too small. What is below a quarter of a step is no step.
+        size = 2.0**limits.exponent
+        low, top = (f"CAST({end!r} AS {double})" for end in (size / 4, size * (cells.max() + 1)))
+        held = f"CASE WHEN ABS(e.w) < {low} THEN 0 ELSE LEAST(ABS(e.w), {top}) END"
         sized = (
             f"SELECT e.i AS i, e.k AS k, {label} AS g, CASE WHEN e.w < 0 THEN -1 ELSE 1 END AS z,"
-            f" FLOOR(LEAST(ABS(e.w) * {step}, {bound}) + 0.5) AS s"
+            f" FLOOR(LEAST({held} * {step}, {bound}) + 0.5) AS s"
             f" FROM ({self._entries}) e{joined}"
         )
         largest, count = float(cells.max()), len(limits.totals)
@@ -194,12 +201,6 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
     wanted = [(e.unalias(), name) for e, name in zip(chosen, "rcw", strict=False)]
     if len(wanted) == 2:
         wanted.append((exp.Literal.number(1), "w"))
-    elif not _is_number(wanted[2][0]):
-        # Whether a text can be read as a number would depend on the row.
-        raise QueryError(
-            f"The weight {wanted[2][0].sql(dialect=schema.dialect)} is not known to be a number. "
-            "Select a column of numbers, or CAST(... AS DOUBLE)."
-        )
     block = rewriter.block(named.tree, rewriter.views(named.tree, {}))
     if block.keyed:
         raise QueryError(
@@ -214,13 +215,23 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
         )
     owner = alias(column(form.slots[0].name, "s"), "i")
     columns = [owner, *(column(name, "s") for name in "rcw")]
-    statement = select(columns, [source_of(form.query, "s")])
-    return str(unfailing(statement, schema.dialect).sql(dialect=schema.dialect))
-
-
-def _is_number(expression: Any) -> bool:
-    kind = expression.type
-    return kind is not None and kind.this in exp.DataType.NUMERIC_TYPES
+    rows = select(columns, [source_of(form.query, "s")])
+    kinds = Compiler(schema).query(rows, Scope({}))
+    if kinds["w"].name not in NUMBERS:
+        # Whether a text can be read as a number would depend on the row.
+        raise QueryError(
+            f"The weight {shown(wanted[2][0])} is not known to be a number. "
+            "Select a column of numbers, or CAST(... AS DOUBLE)."
+        )
+    targets = {"w": Kind(DOUBLE), WHOLE: Kind(WHOLE, 19)}
+    chosen = []
+    for name in "ircw":
+        value = Typed(column(name, "q"), kinds[name])
+        target = targets.get(name, targets.get(kinds[name].name))
+        if target is not None and name != "i":
+            value = convert(value, target, schema.dialect)
+        chosen.append(alias(value.node, name))
+    return str(select(chosen, [source_of(rows, "q")]).sql(dialect=schema.dialect))
 
 
 def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list[str], str]:
@@ -240,7 +251,9 @@ def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list
             "names of the grid must be whole numbers or texts, and of the same type."
         )
     if isinstance(names, range):
-        return [], [f"o.{name} >= 0", f"o.{name} < {len(names)}"], f"CAST(o.{name} AS BIGINT)"
+        # Moved into the range as well as kept to it: the engine may compute before it filters.
+        inside = f"LEAST(GREATEST(CAST(o.{name} AS BIGINT), 0), {max(len(names) - 1, 0)})"
+        return [], [f"o.{name} >= 0", f"o.{name} < {len(names)}"], inside
     quoted = (str(v) if whole else "'" + str(v).replace("'", "''") + "'" for v in names)
     listed = ", ".join(f"({value}, {place})" for place, value in enumerate(quoted))
     values = f"(VALUES {listed}) AS p{name}(v, p)"

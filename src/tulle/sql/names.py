@@ -15,7 +15,6 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from tulle.core.errors import QueryError, raise_alone
 from tulle.sql.catalogue import RESERVED
 from tulle.sql.ranges import Range
-from tulle.sql.scalars import check_casts, guard
 from tulle.sql.schema import Schema
 
 
@@ -31,15 +30,13 @@ class Named:
         types = known_types(schema)
         try:
             self.tree: Any = qualify(
-                guard(tree),
+                tree.copy(),
                 dialect=schema.dialect,
                 schema=types,
                 canonicalize_table_aliases=True,
             )
             # Types decide what a division of whole numbers means in another dialect.
             self.tree = annotate_types(self.tree, schema=types, dialect=schema.dialect)
-            if schema.dialect == "postgres":
-                check_casts(self.tree)
         except SqlglotError as error:
             raise_alone(QueryError(f"The query does not fit the schema: {error}"))
         self._check_ambiguity()

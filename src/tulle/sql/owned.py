@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.sql.forms import alias, column, owner_type
+from tulle.sql.kinds import kind_of_column
 from tulle.sql.ranges import Range
 from tulle.sql.schema import HERE, TEXT, Schema, Tie
 
@@ -27,12 +28,17 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
     ownership = schema.ownership(table)
     sources: list[Any] = [_called(schema, table, HERE)]
     conditions: list[Any] = []
+    places = {HERE: table}
     for link in ownership.links:
         sources.append(_called(schema, link.table, link.name))
-        conditions.extend(
-            exp.EQ(this=column(mine, link.start), expression=column(theirs, link.name))
-            for mine, theirs in zip(link.columns, link.key, strict=True)
-        )
+        start = places[link.start]
+        for mine, theirs in zip(link.columns, link.key, strict=True):
+            one, other = column(mine, link.start), column(theirs, link.name)
+            if not _is_same(schema, (start, mine), (link.table, theirs)):
+                # Written out they are equal or not, whatever a text holds.
+                one, other = exp.cast(one, "TEXT"), exp.cast(other, "TEXT")
+            conditions.append(exp.EQ(this=one, expression=other))
+        places[link.name] = link.table
     for tie in ownership.ties:
         conditions.extend(
             exp.Not(this=exp.Is(this=column(name, tie.place), expression=exp.null()))
@@ -42,6 +48,15 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
             other = exp.convert(gone[1])
             conditions.append(exp.NEQ(this=identifier(schema, tie), expression=other))
     return sources, conditions
+
+
+def _is_same(schema: Schema, one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Say whether two columns are of one kind, so that they are compared without converting."""
+    names = {
+        kind_of_column(schema.tables[table][name], schema.dialect).name
+        for table, name in (one, other)
+    }
+    return len(names) == 1
 
 
 def values_of(names: Sequence[str], ranges: Mapping[str, Range]) -> list[Any]:

@@ -6,7 +6,8 @@ import re
 
 _QUOTED = (
     re.compile(
-        r"^(?:A |An |The expression |The table function )?(.+?) (?:in [\w ]+ )?is not taken: "
+        r"^(?:A |An |The expression |The table function )?(.+?) (?:in [\w ]+ )?"
+        r"is not (?:taken|supported): "
     ),
     re.compile(r"^(.+?) is selected but"),
     re.compile(r"^Table (\S+) has no owners"),

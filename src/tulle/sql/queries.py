@@ -69,7 +69,7 @@ class SqlQuery(Query):
         """
         from tulle.sql.rewrite import rewrite
 
-        return rewrite(self.tree, self.groups, schema, gone)
+        return rewrite(self.tree, self.groups, schema, gone, self.functions)
 
     def bound_to(self, facts: Facts) -> SqlQuery:
         """Return the question with what a database's public facts say about it.
@@ -105,7 +105,14 @@ class SqlQuery(Query):
         """Return the exact answer. Custodian side: this value is not private."""
         from tulle.sql.truth import true_answer
 
-        return true_answer(dataset._engine, self.tree, self.groups, dataset._schema, dataset._gone)
+        return true_answer(
+            dataset._engine,
+            self.tree,
+            self.groups,
+            dataset._schema,
+            dataset._gone,
+            self.functions,
+        )
 
     def canonical(self) -> dict[str, Any]:
         """Return a form that is equal for equivalent spellings.

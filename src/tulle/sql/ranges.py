@@ -278,6 +278,6 @@ _RULES: dict[type[Any], Callable[[Any, Known], Range]] = {
 
 
 def _number(value: float) -> Any:
-    written = int(value) if value == int(value) else value
+    written = int(value) if value == int(value) and abs(value) < 1e18 else value
     literal = exp.Literal.number(repr(abs(written)))
     return exp.Neg(this=literal) if value < 0 else literal

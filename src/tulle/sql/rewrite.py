@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from tulle.sql.owned import Gone
 from tulle.sql.ranges import Range
 from tulle.sql.rows import Rewriter
 from tulle.sql.schema import HERE, Schema
-from tulle.sql.unfailing import may_overflow_when_added, unfailing
+from tulle.sql.statements import total_statement
 
 GROUP = f"{RESERVED}_group"
 TUPLE = f"{RESERVED}_tuple"
@@ -55,7 +55,13 @@ class Rewritten:
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
 
 
-def rewrite(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None) -> Rewritten:
+def rewrite(
+    tree: exp.Select,
+    groups: Groups,
+    schema: Schema,
+    gone: Gone = None,
+    functions: Collection[str] = (),
+) -> Rewritten:
     """Rewrite a checked statement so that it returns tuples with their owners.
 
     Raises:
@@ -81,8 +87,9 @@ def rewrite(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None)
     size = 1
     for _, values in groups:
         size *= len(values)
+    total = total_statement(query, schema, functions=functions, summed=WEIGHT)
     return Rewritten(
-        unfailing(query, schema.dialect).sql(dialect=schema.dialect, pretty=True),
+        total.sql(dialect=schema.dialect, pretty=True),
         tuple(slots),
         form.keys is not None,
         size,
@@ -124,8 +131,6 @@ def _merge_tuples(
         sums = [alias(_double(exp.Count(this=exp.Star(), big_int=True)), ABOVE)]
     else:
         weight = column(WEIGHT, name)
-        if may_overflow_when_added(aggregate.arguments[0]):
-            weight = _double(weight)
         # Infinities and NaN, which engines order after all numbers, weigh nothing.
         above = exp.and_(exp.GT(this=weight, expression=_zero()), _at_most(weight))
         below = exp.and_(exp.LT(this=weight, expression=_zero()), _at_least(weight))

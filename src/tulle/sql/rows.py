@@ -193,6 +193,8 @@ class Rewriter:
             copies = [column(form.times, name) for name, form in items if form.times]
             if copies:
                 times = self.namer.fresh()
+                # As doubles: a product of many counts may not fit a whole number.
+                copies = [exp.cast(copy, "DOUBLE") for copy in copies]
                 product = copies[0]
                 for factor in copies[1:]:
                     product = exp.Mul(this=product, expression=factor)

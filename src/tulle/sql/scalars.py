@@ -1,4 +1,4 @@
-"""Which expressions over one row are taken, and how they are kept from failing on some rows."""
+"""Which expressions over one row are taken, before any schema is known."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.core.errors import QueryError
+from tulle.sql.total import ENTRIES
 
 _PLAIN: set[type[Any]] = {
+    *(entry.node for entry in ENTRIES),
     *(exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Var),
     *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is),
-    *(exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Like, exp.ILike, exp.Tuple),
-    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Abs, exp.Sign),
+    *(exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Tuple),
     *(exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least),
-    *(exp.Round, exp.Floor, exp.Ceil, exp.Lower, exp.Upper, exp.Length, exp.Trim),
-    *(exp.Substring, exp.Concat, exp.DPipe, exp.StartsWith),
-    *(exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval),
-    *(exp.Extract, exp.Year, exp.Month, exp.Day, exp.Quarter, exp.DateTrunc, exp.TimestampTrunc),
+    *(exp.Concat, exp.DPipe, exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval),
 }
-"""Expressions whose value follows from the row alone. Everything else is refused."""
+"""Expressions whose value follows from the row alone. Everything else is refused.
+
+What they do to which kinds of values is in :mod:`tulle.sql.total` and
+:mod:`tulle.sql.statements`; here no schema is known yet.
+"""
 
 _VOLATILE = {
     *("now", "random", "rand", "randn", "uuid", "gen_random_uuid", "nextval", "currval"),
@@ -58,7 +60,8 @@ def _odd(node: Any) -> bool:
     if isinstance(node, exp.Substring | exp.Round):
         # A negative length fails in some engines: whether it does must not depend on the row.
         extra = [v for n, v in node.args.items() if n != "this" and isinstance(v, exp.Expression)]
-        return not all(isinstance(value, exp.Literal) for value in extra)
+        plain = [value.this if isinstance(value, exp.Neg) else value for value in extra]
+        return not all(isinstance(value, exp.Literal) for value in plain)
     return False
 
 
@@ -98,50 +101,3 @@ def _reason(node: Any) -> str:
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return "write the value into the query"
     return "it is not among the expressions that are known to be safe"
-
-
-def guard(tree: Any) -> Any:
-    """Return the statement with divisions and casts that give NULL where they would fail.
-
-    Otherwise whether a question fails would depend on single rows.
-    """
-
-    def safe(node: Any) -> Any:
-        if isinstance(node, exp.Div | exp.IntDiv | exp.Mod):
-            below = node.expression
-            if not (isinstance(below, exp.Literal) and below.is_number and float(below.name) != 0):
-                node.set(
-                    "expression", exp.Nullif(this=below.copy(), expression=exp.Literal.number(0))
-                )
-            return node
-        if type(node) is exp.Cast and node.this.find(exp.Column):
-            # Without "safe", what is written for Spark is a cast that fails.
-            return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True)
-        return node
-
-    return tree.copy().transform(safe)
-
-
-def check_casts(tree: Any) -> None:
-    """Refuse casts that PostgreSQL, which knows no TRY_CAST, would fail on for some rows.
-
-    The tree must be annotated with types.
-
-    Raises:
-        QueryError: naming the cast.
-    """
-    types = exp.DataType
-    for node in tree.find_all(exp.TryCast):
-        source, target = node.this.type, node.args["to"]
-        kind = source.this if source is not None else None
-        numeric = kind in types.NUMERIC_TYPES and target.this in {
-            types.Type.DOUBLE,
-            *((types.Type.BIGINT,) if kind in types.INTEGER_TYPES else ()),
-        }
-        moment = kind in types.TEMPORAL_TYPES and target.this in types.TEMPORAL_TYPES
-        if not (numeric or moment or target.this in types.TEXT_TYPES):
-            raise QueryError(
-                f"{node.sql()} is not taken: PostgreSQL fails when a value does not fit, and "
-                "whether it does would show. Cast to text, from whole to wider numbers, or between "
-                "dates and times."
-            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,17 +15,23 @@ from tulle.sql.forms import alias, column, select, source_of
 from tulle.sql.names import Named
 from tulle.sql.owned import Gone, identifier, owned_rows, values_of
 from tulle.sql.schema import Schema
-from tulle.sql.unfailing import unfailing
+from tulle.sql.statements import total_statement
 
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine
 
 
 def true_answer(
-    engine: Engine, tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None
+    engine: Engine,
+    tree: exp.Select,
+    groups: Groups,
+    schema: Schema,
+    gone: Gone = None,
+    functions: Collection[str] = (),
 ) -> int | float | npt.NDArray[Any]:
     """Return the exact answer: one number, or one for each group."""
-    written = unfailing(true_statement(tree, groups, schema, gone), schema.dialect)
+    whole = true_statement(tree, groups, schema, gone)
+    written = total_statement(whole, schema, functions=functions)
     statement = written.sql(dialect=schema.dialect)
     engine.check(statement)
     found = engine.fetch(statement).to_pydict()
@@ -35,10 +42,10 @@ def true_answer(
     numbers = found.get("g", [0] * len(found["n"]))
     for number, value in zip(numbers, found["n"], strict=True):
         answers[int(number)] = 0 if value is None else float(value)
-    whole = find_aggregate(tree).kind == "count"
+    counted = find_aggregate(tree).kind == "count"
     if groups:
-        return answers.astype(np.int64) if whole else answers
-    return int(answers[0]) if whole else float(answers[0])
+        return answers.astype(np.int64) if counted else answers
+    return int(answers[0]) if counted else float(answers[0])
 
 
 def true_statement(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None) -> Any:
