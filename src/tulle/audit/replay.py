@@ -15,6 +15,7 @@ same byte for byte, or it is a finding.
 from __future__ import annotations
 
 import copy
+import io
 import json
 import logging
 import os
@@ -22,7 +23,7 @@ import pickle
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,9 @@ SEED = 20
 
 QUIET = ("py4j", "asyncio", "numba", "matplotlib")
 """Loggers that count calls or threads below the level of a warning: two equal runs differ."""
+
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
+"""Ledgers write through to the disk at every step; in memory that takes no time."""
 
 Opener = Callable[[Path], Any]
 """Makes one variant of the data in a folder and opens it, or returns what a path needs of it."""
@@ -146,19 +150,24 @@ def _listening(handler: logging.Handler) -> Iterator[None]:
 def _printed() -> Iterator[dict[str, str]]:
     """Catch what is written to the process's own output and errors, by libraries in C too."""
     found: dict[str, str] = {}
-    streams = {"output": (sys.stdout, 1), "errors": (sys.stderr, 2)}
+    before = {"stdout": (sys.stdout, 1), "stderr": (sys.stderr, 2)}
     files: dict[str, tuple[Any, int]] = {}
     try:
-        for name, (stream, number) in streams.items():
+        for name, (stream, number) in before.items():
             stream.flush()
             file = tempfile.TemporaryFile()
             files[name] = file, os.dup(number)
             os.dup2(file.fileno(), number)
+            # Python's own stream may be somewhere else, as it is in a test or a notebook.
+            setattr(sys, name, io.TextIOWrapper(file, encoding="utf-8", write_through=True))
         yield found
     finally:
         for name, (file, kept) in files.items():
-            stream, number = streams[name]
-            stream.flush()
+            stream, number = before[name]
+            wrapped = getattr(sys, name)
+            wrapped.flush()
+            wrapped.detach()  # or it would close the file
+            setattr(sys, name, stream)
             os.dup2(kept, number)
             os.close(kept)
             file.seek(0)
@@ -219,7 +228,8 @@ class Tape:
                     outcome = run(terms, settings, dataset, SeededSource(SEED))
                 finally:
                     running = False
-                onlooker.note(f"form of what {item.name} gives", form_of(outcome, item.kind))
+                private = private_names(item.kind, item.name)
+                onlooker.note(f"form of what {item.name} gives", form_of(outcome, private))
                 passed: Outcome = self.pass_on(outcome)
                 return passed
 
@@ -236,9 +246,9 @@ class Tape:
             registry.mechanisms = known
 
 
-def form_of(outcome: Outcome, kind: str) -> str:
+def form_of(outcome: Outcome, names: Iterable[str]) -> str:
     """Return all of an outcome but its private numbers: types, shapes, keys, public settings."""
-    private = set(private_names(kind))
+    private = set(names)
     law = None if outcome.error is None else outcome.error.to_json()
     public = {
         "value": shape_of(outcome.value),
@@ -250,10 +260,16 @@ def form_of(outcome: Outcome, kind: str) -> str:
     return repr(public)
 
 
-def private_names(kind: str) -> tuple[str, ...]:
-    """Return the entries of an outcome that are part of the private answer, beside its value."""
-    asked = "relation" if kind == "database" else kind
-    return kind_of(asked).private if is_audited(asked) else ()
+def private_names(kind: str, mechanism: str) -> tuple[str, ...]:
+    """Return the entries of an outcome that are part of the private answer, beside its value.
+
+    They are the ones that the audit's view of the kind declares; mechanisms of relations serve
+    graphs and databases too.
+    """
+    found = kind_of(kind).private if is_audited(kind) else ()
+    if mechanism in registry.find("mechanism", "relation"):
+        found += kind_of("relation").private
+    return found
 
 
 def _public(data: Mapping[str, Any], private: set[str]) -> dict[str, Any]:
@@ -313,26 +329,37 @@ PathOf = Callable[[Onlooker, Tape, Opener, Path], None]
 """What is done with one variant, in a folder of its own, under the eyes of an onlooker."""
 
 
-def replay(variants: Sequence[Opener], path: PathOf) -> list[str]:
-    """Run a path on every variant and return what an onlooker could tell them apart by.
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay found, and what the first variant showed."""
 
-    Each finding says where, what the first variant shows and what the other one shows.
-    """
+    findings: tuple[str, ...]
+    """What tells a neighbour from the first variant: where, and what each of them shows."""
+    shown: tuple[Seen, ...]
+
+    def gives(self, place: str) -> bool:
+        """Say whether an act of the first variant gave something, and did not fail."""
+        return any(one.place == place and one.text.startswith("gives") for one in self.shown)
+
+
+def replay(variants: Sequence[Opener], path: PathOf) -> Replayed:
+    """Run a path on every variant and find what an onlooker could tell them apart by."""
     tape = Tape()
     told: list[list[Seen]] = []
     for opener in variants:
         onlooker = Onlooker()
-        with tempfile.TemporaryDirectory(prefix="replay") as folder:
+        with tempfile.TemporaryDirectory(prefix="replay", dir=_MEMORY) as folder:
             onlooker.hide(folder, "folder")
             with tape.playing(onlooker):
                 path(onlooker, tape, opener, Path(folder))
         told.append(onlooker.told())
         tape.rewind()
-    return [
+    findings = (
         f"variant {number}: {finding}"
         for number, other in enumerate(told[1:], start=1)
         for finding in _differences(told[0], other)
-    ]
+    )
+    return Replayed(tuple(findings), tuple(told[0]))
 
 
 def _differences(base: Sequence[Seen], other: Sequence[Seen]) -> list[str]:
@@ -356,7 +383,7 @@ def _apart(one: str, two: str) -> str:
     return f"{one[begin : begin + 300]!r} but {two[begin : begin + 300]!r}"
 
 
-def replay_case(case: Case) -> list[str]:
+def replay_case(case: Case) -> Replayed:
     """Replay the path of Python: open, plan, ask, ask again, keep, report."""
 
     def path(onlooker: Onlooker, tape: Tape, opener: Opener, folder: Path) -> None:
@@ -395,14 +422,14 @@ def ask(onlooker: Onlooker, case: Case, dataset: Dataset, folder: Path) -> None:
     }
     session = onlooker.see(
         "account",
-        lambda: ledger.open("study", dataset, unit=case.unit, epsilon="1000000", delta="0.5"),
+        lambda: ledger.open("study", dataset, unit=case.unit, epsilon="100", delta="0.5"),
     )
     if session is None:
         return
     onlooker.see("plan", lambda: session.plan(case.query, **terms), show=_whole_plan)
     answer = onlooker.see("ask", lambda: session.ask(case.query, **terms), show=_whole_release)
     onlooker.see("ask again", lambda: session.ask(case.query, **terms), show=_whole_release)
-    onlooker.see("ask too much", lambda: session.ask(case.query, **{**terms, "epsilon": "1000001"}))
+    onlooker.see("ask too much", lambda: session.ask(case.query, **{**terms, "epsilon": "101"}))
     onlooker.see("what is left", lambda: session.remaining)
     onlooker.see("session", lambda: f"{session!r} {ledger._repr_html_()}")
     if isinstance(answer, Release):
@@ -446,7 +473,7 @@ def replay_commands(
     variants: Sequence[Opener],
     commands: Sequence[Sequence[str]],
     files: Sequence[str] = (),
-) -> list[str]:
+) -> Replayed:
     """Replay command lines: openers write files; output, errors, exit codes and files are seen.
 
     ``{folder}`` in a command stands for the variant's folder; ``files`` are read afterwards.
@@ -484,7 +511,7 @@ def replay_studio(
     unit: str,
     epsilon: str = "1",
     delta: str = "0",
-) -> list[str]:
+) -> Replayed:
     """Replay what the studio's inside process does for a page: peek, read, open, ask.
 
     Openers write a file and return its path. What only the custodian is shown is left out.

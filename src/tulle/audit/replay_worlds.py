@@ -35,6 +35,8 @@ class Setting:
     variants: tuple[Opener, ...]
     plain: bool = False
     """Whether every question is asked of it; of the others, one question of the kind is."""
+    asked: str = ""
+    """Which question that is, if not the first one."""
 
 
 # --- graphs -------------------------------------------------------------------------------------
@@ -137,6 +139,37 @@ def read_graph(ending: str, nodes: int, edges: Edges, folder: Path) -> Any:
     return tulle.Graph.read(write_graph(ending, nodes, edges, folder), **declared)
 
 
+def read_names(ending: str, nodes: int, edges: Edges, folder: Path) -> Any:
+    """Bring in a graph whose nodes are the names that occur: for whoever protects nodes."""
+    return tulle.Graph.read(write_graph(ending, nodes, edges, folder))
+
+
+def with_ages(nodes: int, edges: Edges, ages: Sequence[Any], folder: Path) -> Any:
+    """Bring in a graph whose nodes have ages, some of them missing."""
+    return from_edges(nodes, edges, folder).with_attributes(nodes={"age": list(ages)})
+
+
+AGED: tuple[tuple[str, str, Any, Any], ...] = (
+    (
+        "a kite with ages",
+        "edge",
+        ((6, KITE), (6, KITE[1:])),
+        ((30, 30, 40, 40, 30, 50),) * 2,
+    ),
+    (
+        "a kite with ages and a guest",
+        "node",
+        ((6, KITE), (5, KITE[:-1]), (7, (*KITE, (0, 6)))),
+        ((30, 30, 40, 40, 30, 50), (30, 30, 40, 40, 30), (30, 30, 40, 40, 30, 50, None)),
+    ),
+    (
+        "the only age there is",
+        "node",
+        ((2, ((0, 1),)), (3, ((0, 1), (1, 2)))),
+        ((None, None), (None, None, 30)),
+    ),
+)
+
 GRAPH_FILES = (".csv", ".tsv", ".txt", ".csv.gz", ".parquet", ".mtx", ".graphml")
 GRAPH_READERS: Mapping[str, Callable[[int, Edges, Path], Any]] = {
     "pairs": from_edges,
@@ -151,8 +184,17 @@ def graph_settings() -> Iterator[Setting]:
     """Yield graphs: the plain ones as pairs, and all through every reader."""
     for reader, open_graph in GRAPH_READERS.items():
         for name, (unit, variants) in GRAPHS.items():
-            openers = tuple(partial(open_graph, nodes, edges) for nodes, edges in variants)
-            yield Setting("graph", f"{name}, {reader}", unit, openers, reader == "pairs")
+            listed = reader not in GRAPH_FILES or reader in (".mtx", ".graphml")
+            opened = open_graph if unit == "edge" or listed else partial(read_names, reader)
+            openers = tuple(partial(opened, nodes, edges) for nodes, edges in variants)
+            plain = reader == "pairs" and name in ("a kite", "a kite and a guest")
+            yield Setting("graph", f"{name}, {reader}", unit, openers, plain)
+    for name, unit, variants, ages in AGED:
+        openers = tuple(
+            partial(with_ages, nodes, edges, held)
+            for (nodes, edges), held in zip(variants, ages, strict=True)
+        )
+        yield Setting("graph", name, unit, openers, asked="subgraphs")
 
 
 # --- matrices of yes and no ---------------------------------------------------------------------
@@ -230,7 +272,8 @@ def matrix_settings() -> Iterator[Setting]:
     for reader, open_matrix in matrix_readers().items():
         for name, (unit, variants) in MATRICES.items():
             openers = tuple(partial(open_matrix, rows) for rows in variants)
-            yield Setting("matrix", f"{name}, {reader}", unit, openers, reader == "lists")
+            plain = reader == "lists" and name.startswith("votes")
+            yield Setting("matrix", f"{name}, {reader}", unit, openers, plain)
 
 
 # --- contributions ------------------------------------------------------------------------------
@@ -344,7 +387,7 @@ def contribution_settings() -> Iterator[Setting]:
     for reader, opened in contribution_readers().items():
         for name, variants in CONTRIBUTIONS.items():
             openers = tuple(partial(opened, records) for records in variants)
-            plain = reader == "dictionary"
+            plain = reader == "dictionary" and name in ("trips", "nobody")
             yield Setting("contributions", f"{name}, {reader}", "participant", openers, plain)
 
 
@@ -423,7 +466,8 @@ def table_settings() -> Iterator[Setting]:
     for reader, opened in table_readers().items():
         for name, (unit, variants) in TABLES.items():
             openers = tuple(partial(opened, rows) for rows in variants)
-            yield Setting("table", f"{name}, {reader}", unit, openers, reader == "dictionary")
+            plain = reader == "dictionary" and name != "all equal"
+            yield Setting("table", f"{name}, {reader}", unit, openers, plain)
 
 
 # --- genotypes ----------------------------------------------------------------------------------
@@ -517,7 +561,8 @@ def genotype_settings() -> Iterator[Setting]:
     for reader, opened in genotype_readers().items():
         for name, (unit, variants) in STUDIES.items():
             openers = tuple(partial(opened, people) for people in variants)
-            yield Setting("genotypes", f"{name}, {reader}", unit, openers, reader == "lists")
+            plain = reader == "lists" and name != "all missing"
+            yield Setting("genotypes", f"{name}, {reader}", unit, openers, plain)
 
 
 # --- databases ----------------------------------------------------------------------------------
@@ -579,7 +624,7 @@ def database_settings() -> Iterator[Setting]:
     """Yield databases in DuckDB; the other engines need a server and are brought by the tests."""
     for name, variants in STAFFS.items():
         openers = tuple(partial(open_duckdb, *rows) for rows in variants)
-        yield Setting("database", f"{name}, duckdb", "participant", openers, True)
+        yield Setting("database", f"{name}, duckdb", "participant", openers, name == "staff")
 
 
 # --- relations ----------------------------------------------------------------------------------
@@ -700,23 +745,25 @@ def registered() -> set[tuple[str, str]]:
     }
 
 
-def cases(kind: str, *, every_mechanism: bool = False) -> Iterator[Case]:
+def cases(kind: str, *, thorough: bool = False) -> Iterator[Case]:
     """Yield the cases of one kind of data.
 
     Every question is asked of the plain settings under their unit, at a budget with a delta. Of
-    the other readers one question is asked. With ``every_mechanism`` each mechanism that supports
-    a question is named in turn, and every question is asked of every reader.
+    all other readers and datasets one question is asked. If ``thorough``, every question is asked
+    of every one, and of the plain settings each mechanism that supports it is named in turn.
     """
     from tulle.core.unit import Unit
 
-    asked = [query for (of, _), listed in questions().items() if of == kind for query in listed]
+    most = None if thorough or kind != "graph" else 1
+    asked = [q for (of, _), listed in questions().items() if of == kind for q in listed[:most]]
     for setting in SETTINGS[kind]():
-        if not (setting.plain or every_mechanism):
-            yield Case(setting.name, setting.unit, setting.variants, asked[0], "1", "1e-6")
+        if setting.asked or not (setting.plain or thorough):
+            one = questions()[kind, setting.asked][-1] if setting.asked else asked[0]
+            yield Case(setting.name, setting.unit, setting.variants, one, "1", "1e-6")
             continue
         for query in asked:
             yield Case(setting.name, setting.unit, setting.variants, query, "1", "1e-6")
-            if not every_mechanism or not setting.plain:
+            if not thorough or not setting.plain:
                 continue
             for name, item in registry.mechanisms(kind).items():
                 if item.supports(query, Unit.of(setting.unit)):

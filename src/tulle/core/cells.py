@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]+(\.0*)?$"
@@ -50,13 +50,15 @@ def read_table(path: str | Path, *, header: bool = True) -> Any:
         return csv.read_csv(name, reading, parsing, texts)
     except OSError as error:
         reason = error.strerror or "it is not a whole file of its format"
-        raise InputError(f"{Path(path).name} cannot be read: {reason}.") from None
+        raise_alone(InputError(f"{Path(path).name} cannot be read: {reason}."))
     except (pa.ArrowException, UnicodeDecodeError):
-        raise InputError(
-            f"{Path(path).name} cannot be read as a table. A CSV file is UTF-8 text with a comma "
-            "between cells, equally many cells in every line and names in the first; a Parquet "
-            "file ends in .parquet."
-        ) from None
+        raise_alone(
+            InputError(
+                f"{Path(path).name} cannot be read as a table. A CSV file is UTF-8 text with a "
+                "comma between cells, equally many cells in every line and names in the first; a "
+                "Parquet file ends in .parquet."
+            )
+        )
 
 
 def texts(values: Any, what: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.unit import Unit
 
 Cells = npt.NDArray[np.int8]
@@ -249,9 +249,9 @@ def _read_cells(genotypes: Any, columns: int | None) -> Cells:
                 dtype=np.float64,
             ).reshape(values.shape)
     except (TypeError, ValueError):
-        raise InputError(
-            "Genotypes are a table of 0, 1, 2 or missing, with rows of the same length."
-        ) from None
+        raise_alone(
+            InputError("Genotypes are a table of 0, 1, 2 or missing, with rows of the same length.")
+        )
     if columns and values.shape == (0,):
         # A list of nobody: how many SNPs there are is declared.
         values = np.empty((0, columns), dtype=np.int8)

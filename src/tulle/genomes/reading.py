@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from tulle.core.errors import InputError, MissingExtraError
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.genomes.data import MISSING, Cells, Genotypes
 
 _MARKERS = ("chrom", "pos", "id", "ref", "alt")
@@ -174,7 +174,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
             try:
                 yield text
             except (gzip.BadGzipFile, EOFError):
-                raise InputError(f"{path.name} is not a whole gzip file.") from None
+                raise_alone(InputError(f"{path.name} is not a whole gzip file."))
 
 
 # --- CSV --------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def _read_bed(path: Path) -> _Found:
             other = [str(allele).upper() for allele in bed.allele_2]
             phenotypes = [str(value) for value in bed.pheno]
     except (OSError, ValueError) as error:
-        raise InputError(f"{path.name} cannot be read as PLINK ({type(error).__name__}).") from None
+        raise_alone(InputError(f"{path.name} cannot be read as PLINK ({type(error).__name__})."))
     table = np.where(cells < 0, MISSING, cells).astype(np.int8)
     # PLINK's first allele is the rarer one among these people: which is counted must not follow
     # from them, so it follows from the letters.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import cells, validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 Names = Sequence[Any] | int
 Wholes = npt.NDArray[np.int64]
@@ -122,7 +122,7 @@ def read_matrix(matrix: Any) -> tuple[Wholes, Wholes, Floats, tuple[int, int]]:
             weight, shape = dense[row, column], dense.shape
         weight = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("A matrix of numbers is needed, with at least one cell.") from None
+        raise_alone(InputError("A matrix of numbers is needed, with at least one cell."))
     if not np.isfinite(weight).all():
         raise InputError("Every weight of the matrix must be finite.")
     size = int(shape[0]), int(shape[1])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tulle.core import cells, validate
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.unit import Unit
 
@@ -217,16 +217,16 @@ def _as_array(array: Any) -> npt.NDArray[Any]:
     try:
         return np.asarray(array)
     except ValueError:
-        raise InputError("The rows of a matrix must all have the same length.") from None
+        raise_alone(InputError("The rows of a matrix must all have the same length."))
 
 
 def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            "A matrix holds numbers; at least one cell is text, missing or something else."
-        ) from None
+        raise_alone(
+            InputError("A matrix holds numbers; at least one cell is text, missing or another thing.")
+        )
 
 
 def _are_bytes(held: npt.NDArray[Any]) -> bool:
@@ -260,9 +260,9 @@ def read_array(path: str | Path, header: bool) -> Any:
             return mmread(name)
     except OSError as error:
         reason = error.strerror or "it is not a whole file of its format"
-        raise InputError(f"{Path(path).name} cannot be read: {reason}.") from None
+        raise_alone(InputError(f"{Path(path).name} cannot be read: {reason}."))
     except (ValueError, EOFError):
         # The reader's own words may quote a cell.
-        raise InputError(f"{Path(path).name} does not hold a matrix.") from None
+        raise_alone(InputError(f"{Path(path).name} does not hold a matrix."))
     table = cells.read_table(path, header=header)
     return np.column_stack([cells.numbers(column, "of a matrix") for column in table.columns])

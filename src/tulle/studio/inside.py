@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tulle.core import validate
 from tulle.core.charts import coarsen
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.progress import watching
 from tulle.studio.questions import Asked, build
 
@@ -260,7 +260,7 @@ def _read_matrix(spec: Mapping[str, Any]) -> Dataset:
     try:
         return BinaryMatrix(np.array([[float(cell) for cell in row] for row in rows]))
     except ValueError:
-        raise InputError("A yes/no matrix is a table of 0 and 1, all rows equally long.") from None
+        raise_alone(InputError("A yes/no matrix is a table of 0 and 1, all rows equally long."))
 
 
 def _read_contributions(spec: Mapping[str, Any]) -> Dataset:
