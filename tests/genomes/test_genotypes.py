@@ -155,7 +155,7 @@ def test_odd_files_are_refused(tmp_path):
         Genotypes.read(path)
     named = tmp_path / "named.csv"
     named.write_text("person,rs1\nann,0\nbob,1\n")
-    with pytest.raises(InputError, match="says nothing about 1 of 2"):
+    with pytest.raises(InputError, match="says nothing about at least one person"):
         Genotypes.read(named, cases={"ann": 1})
 
 
@@ -171,10 +171,14 @@ def test_plink_files_are_read(tmp_path):
         "pheno": ["2", "1", "1"],
     }
     bed_reader.to_bed(path, cells, properties=properties)
-    table = Genotypes.read(path)
-    assert table.to_numpy().tolist() == [[0, 2], [-1, 1], [1, 1]]
-    assert table.counted == ("A", "C")
+    table = Genotypes.read(path, cases="phenotypes")
+    assert table.to_numpy().tolist() == [[2, 0], [-1, 1], [1, 1]]
+    assert (table.counted, table.other) == (("G", "T"), ("A", "C"))
     assert table.labels.tolist() == [True, False, False]
+    assert Genotypes.read(path).labels is None  # said, and not found out
+    chosen = Genotypes.read(path, snps=["rs9", "rs1"], counted=["T", "A"])
+    assert chosen.to_numpy().tolist() == [[-1, 0], [-1, -1], [-1, 1]]
+    assert chosen.counted == ("T", "A")
     path.write_bytes(b"not a bed file")
     with pytest.raises(InputError, match="cannot be read as PLINK"):
         Genotypes.read(path)

@@ -92,9 +92,12 @@ GridColumns = Annotated[
     ),
 ]
 Outside = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--outside", help="Records outside the grid: refuse or drop.", rich_help_panel=_TABLE
+        "--outside",
+        help="Records outside the grid: refuse or drop. Else a file with any is refused, and rows "
+        "of a database are dropped.",
+        rich_help_panel=_TABLE,
     ),
 ]
 Reference = Annotated[
@@ -156,7 +159,7 @@ class Reading:
 
     rows: Rows = None
     columns: GridColumns = None
-    outside: Outside = "refuse"
+    outside: Outside = None
     reference: Reference = None
     threshold: Threshold = None
     no_header: NoHeader = False
@@ -179,7 +182,7 @@ class Reading:
             grid = {
                 "rows": _names(self.rows, "--rows"),
                 "columns": _names(columns, "--columns"),
-                "outside": self.outside,
+                **({} if self.outside is None else {"outside": self.outside}),
             }
             return partial(_read_table, named=named, grid=grid)
         if any(item is not None for item in (*astuple(named), self.rows, self.columns)):
@@ -332,36 +335,7 @@ def _names(text: str, what: str) -> int | list[Any]:
 def _read_bits(path: Path, *, threshold: str | None, no_header: bool) -> Dataset:
     from tulle.matrices.data import BinaryMatrix
 
-    return BinaryMatrix(_array(path, no_header), threshold=threshold)
-
-
-def _array(path: Path, no_header: bool) -> Any:
-    import numpy as np
-
-    try:
-        if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
-        if path.suffix == ".npz":
-            from scipy.sparse import load_npz
-
-            return load_npz(path)
-        if path.suffix == ".mtx":
-            from scipy.io import mmread
-
-            return mmread(path)
-    except ValueError:
-        raise_alone(InputError(f"{path} does not hold a matrix."))
-    import pyarrow as pa
-    from pyarrow import csv
-
-    try:
-        table = csv.read_csv(path, csv.ReadOptions(autogenerate_column_names=no_header))
-        return np.column_stack(
-            [table.column(place).to_numpy() for place in range(table.num_columns)]
-        )
-    except (pa.ArrowException, TypeError, ValueError):
-        # The reader's own words may quote a cell.
-        raise_alone(InputError(f"{path} cannot be read as a table of numbers."))
+    return BinaryMatrix.read(path, threshold=threshold, header=not no_header)
 
 
 def _write(path: Path, value: Any) -> None:

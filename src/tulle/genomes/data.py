@@ -60,7 +60,7 @@ class Genotypes(Dataset):
         counted: Sequence[str] | None = None,
         other: Sequence[str] | None = None,
     ) -> None:
-        cells = _read_cells(genotypes)
+        cells = _read_cells(genotypes, None if snps is None else len(snps))
         self._cells = cells
         self._cells.flags.writeable = False
         self._cases = None if cases is None else _read_labels(cases, len(cells))
@@ -74,12 +74,27 @@ class Genotypes(Dataset):
 
     @classmethod
     def read(
-        cls, path: str | PathLike[str], *, cases: Any = None, format: str | None = None
+        cls,
+        path: str | PathLike[str],
+        *,
+        cases: Any = None,
+        snps: Sequence[str] | None = None,
+        counted: Sequence[str] | None = None,
+        format: str | None = None,
     ) -> Genotypes:
         """Read genotypes from a CSV, VCF or PLINK bed file, gzipped or not.
 
         ``cases`` is one entry for each person in the order of the file, or a mapping or set of
-        the names of people. Of a PLINK file, left out, the phenotypes of its fam file are taken.
+        the names of people; ``"phenotypes"`` takes those of a PLINK file's fam file. Whether there
+        are labels at all is public, so it is said here and not found out from the phenotypes.
+
+        ``snps`` declares the SNPs, by the names that the file gives them, and ``counted`` the
+        allele of each whose copies are counted. Which SNPs a file lists, and with which alleles,
+        often follows from who is in it: a site at which nobody varies is left out, and PLINK puts
+        the rarer allele first. Declared ones come out alike whoever is in the file: SNPs that it
+        does not list are missing in everybody. Without ``snps`` those of the file are taken to be
+        public. Without ``counted``, of a VCF and of a CSV file the alternative allele is counted,
+        of a PLINK file the one that is later in the alphabet, and never the rarer one.
 
         Raises:
             InputError: naming the line, when the file is not of that format.
@@ -87,7 +102,7 @@ class Genotypes(Dataset):
         """
         from tulle.genomes.reading import read_genotypes
 
-        return read_genotypes(path, cases=cases, format=format)
+        return read_genotypes(path, cases=cases, snps=snps, counted=counted, format=format)
 
     # --- public -----------------------------------------------------------------------------
 
@@ -219,7 +234,7 @@ class Genotypes(Dataset):
         )
 
 
-def _read_cells(genotypes: Any) -> Cells:
+def _read_cells(genotypes: Any, columns: int | None) -> Cells:
     if isinstance(genotypes, Dataset):
         raise InputError("Genotypes are built from an array, not from a sealed dataset.")
     if isinstance(genotypes, np.ma.MaskedArray):
@@ -237,12 +252,15 @@ def _read_cells(genotypes: Any) -> Cells:
         raise_alone(
             InputError("Genotypes are a table of 0, 1, 2 or missing, with rows of the same length.")
         )
+    if columns and values.shape == (0,):
+        # A list of nobody: how many SNPs there are is declared.
+        values = np.empty((0, columns), dtype=np.int8)
     if values.ndim != 2 or not values.shape[1]:
         raise InputError(
             f"Genotypes have one row per person and one column per SNP; got shape {values.shape}."
         )
     if values.dtype.kind not in "iuf":
-        raise InputError(f"Genotypes are whole numbers; got an array of {values.dtype}.")
+        raise InputError("Genotypes are whole numbers; got an array of something else.")
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), float(MISSING), values)
     # Whole numbers from -1 to 2: looked at as a whole first, since tables are large.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.cells import read_table
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.unit import Unit
@@ -17,7 +18,6 @@ from tulle.matrices.contributions_reading import (
     Columns,
     Names,
     encode,
-    open_file,
     read_matrix,
     read_names,
 )
@@ -42,13 +42,15 @@ class Contributions(Dataset):
     Under ``participant`` one individual with all their records may come or go. The grid and the
     support are public, the number of individuals is not.
 
-    Records that lie outside the grid are refused, or left out with ``outside="drop"``. Records
-    outside the support are kept and count as nothing in every release.
+    Records that lie outside the grid, have no individual or no finite weight are refused, or left
+    out with ``outside="drop"``, which no record makes fail. Records outside the support are kept
+    and count as nothing in every release. Individuals, rows and columns are told apart by what
+    they read as: the number 7, 7.0 and the text "7" are one.
 
     Raises:
-        InputError: when lengths differ, a weight is not finite, a name is missing or twice, or a
-            record lies outside the grid. The message names the place of the record: reading is
-            the custodian's side.
+        InputError: when lengths differ, a name is missing or twice, or a record is refused. The
+            message names the place of the record and quotes nothing of it: reading is the
+            custodian's side.
 
     Example:
         >>> trips = Contributions(
@@ -162,8 +164,12 @@ class Contributions(Dataset):
 
     @classmethod
     def read(cls, path: str | Path, **arguments: Any) -> Contributions:
-        """Read a CSV file (also .gz) or a Parquet file; the arguments are those of from_table."""
-        return cls.from_table(open_file(path), **arguments)
+        """Read a CSV file (also .gz) or a Parquet file; the arguments are those of from_table.
+
+        A CSV file has commas between cells and the names of the columns in its first line. Each
+        cell is read by itself: what a column holds is never guessed from the records.
+        """
+        return cls.from_table(read_table(path), **arguments)
 
     @classmethod
     def from_query(
@@ -174,13 +180,16 @@ class Contributions(Dataset):
         rows: Names,
         columns: Names,
         support: Any = None,
-        outside: Outside = "refuse",
+        outside: Literal["drop"] = "drop",
     ) -> Contributions:
         """Take the rows of ``SELECT row, column, weight`` from a :class:`tulle.Database`.
 
         The individual is the owner of each row, as the database declares it; rows without an owner
         are left out. Without a weight each row counts 1. Records stay where they are: the engine
         adds up and clips, and only the clipped totals are fetched.
+
+        Rows outside the grid or without a finite weight are always left out. What a SELECT gives
+        depends on its conditions, so a refusal would answer any question about a record for free.
 
         Raises:
             InputError: as the class does, and when names of the grid do not fit the columns.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError
-from tulle.matrices.contributions import Contributions, Outside, read_support
+from tulle.matrices.contributions import Contributions, read_support
 from tulle.matrices.contributions_reading import Names, number_values, read_names
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ class OwnedRows(Protocol):
 
     def place(self, rows: Sequence[Any], columns: Sequence[Any]) -> None:
         """Say what the rows and columns of the grid are called."""
-
-    def strange(self) -> int:
-        """Return how many rows lie outside the grid."""
 
     def entries(self) -> tuple[Any, Wholes, Floats]:
         """Return owner, cell and weight, sorted, each pair of owner and cell once."""
@@ -48,21 +45,18 @@ class QueryContributions(Contributions):
         rows: Names,
         columns: Names,
         support: Any = None,
-        outside: Outside = "refuse",
+        outside: Literal["drop"] = "drop",
     ) -> None:
-        if outside not in ("refuse", "drop"):
-            raise InputError(f"outside must be 'refuse' or 'drop'; got {outside!r}.")
+        if outside != "drop":
+            raise InputError(
+                f"Rows of a SELECT that lie outside the grid are left out: outside='drop'; got "
+                f"{outside!r}. A refusal would tell whether there is such a row."
+            )
         self._rows, self._columns = read_names(rows, "rows"), read_names(columns, "columns")
         self._support = read_support(support, self.shape)
         self._source = source
         self._held: tuple[Wholes, Wholes, Floats] | None = None
         source.place(self._rows, self._columns)
-        strange = 0 if outside == "drop" else source.strange()
-        if strange:
-            raise InputError(
-                f"{strange:,} rows are outside the declared grid or have no finite weight. Declare "
-                "the grid, or leave such rows out with outside='drop'."
-            )
 
     @property
     def _individual(self) -> Wholes:  # type: ignore[override]

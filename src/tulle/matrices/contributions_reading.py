@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import validate
+from tulle.core import cells, validate
 from tulle.core.errors import InputError, raise_alone
 
 Names = Sequence[Any] | int
@@ -39,8 +38,11 @@ def read_names(names: Any, what: str) -> Sequence[Any]:
     listed = list(names.tolist() if hasattr(names, "tolist") else names)
     if not listed:
         raise InputError(f"{what} must name at least one.")
-    if len(set(listed)) != len(listed):
+    written = cells.texts(listed, what)
+    if len(set(listed)) != len(listed) or len(written.unique()) != len(listed):
         raise InputError(f"{what} must not name anything twice.")
+    if written.null_count:
+        raise InputError(f"{what} must not have a name that is missing or empty.")
     return listed
 
 
@@ -49,92 +51,57 @@ def encode(
 ) -> tuple[Wholes, Wholes, Floats]:
     """Return individuals and cells by number, and weights.
 
+    Each record is judged by itself: it counts when its individual, row and column are there, the
+    latter two in the grid, and its weight is a finite number. With ``drop`` all others are left
+    out, whatever is wrong with them, so that no record makes this fail.
+
+    Individuals are numbered in order of appearance. Nothing that is computed depends on that
+    order: everybody is cut down alone, and totals are sums of whole numbers.
+
     Raises:
-        InputError: when lengths differ, something is missing, or a record is outside the grid.
+        InputError: when lengths differ or, without ``drop``, a record does not count.
     """
-    individual = number_values(given.individual)
-    row = _place(given.row, rows, "row", drop)
-    column = _place(given.column, columns, "column", drop)
-    weight = _weights(given.weight, len(individual))
-    lengths = {len(individual), len(row), len(column), len(weight)}
-    if len(lengths) > 1:
-        raise InputError(
-            "individual, row, column and weight must be equally long; they have "
-            f"{len(individual):,}, {len(row):,}, {len(column):,} and {len(weight):,} entries."
+    individual = cells.codes(given.individual, "individual")
+    row = cells.places(given.row, rows, "row")
+    column = cells.places(given.column, columns, "column")
+    if given.weight is None:
+        weight = np.ones(len(individual))
+    else:
+        weight = cells.numbers(given.weight, "weight")
+    if len({len(individual), len(row), len(column), len(weight)}) > 1:
+        raise InputError("individual, row, column and weight must be equally long.")
+    finite = np.isfinite(weight)
+    good = (individual >= 0) & (row >= 0) & (column >= 0) & finite
+    if not good.all():
+        if not drop:
+            raise InputError(_what_is_wrong(individual, row, column, finite))
+        individual, row, column, weight = (a[good] for a in (individual, row, column, weight))
+    return individual, row * len(columns) + column, weight
+
+
+def _what_is_wrong(individual: Wholes, row: Wholes, column: Wholes, finite: Any) -> str:
+    """Say what is wrong with the first record that does not count; nothing of it is quoted."""
+    instead = "leave such records out with outside='drop'."
+    for name, found in (("row", row), ("column", column)):
+        if (found < 0).any():
+            return (
+                f"The {name} of record {np.argmax(found < 0):,} is missing or not in the declared "
+                f"grid. Declare it, or {instead}"
+            )
+    if (individual < 0).any():
+        return (
+            f"The individual of record {np.argmax(individual < 0):,} is missing. Say whose it is, "
+            f"or {instead}"
         )
-    inside = (row >= 0) & (column >= 0)
-    cell = row * len(columns) + column
-    if inside.all():
-        return individual, cell, weight
-    return individual[inside], cell[inside], weight[inside]
-
-
-def _arrow(values: Any, what: str) -> Any:
-    import pyarrow as pa
-
-    try:
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
-        if not isinstance(values, pa.Array):
-            values = pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError):
-        raise_alone(InputError(f"The column {what} must be a list or array of one type."))
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if values.null_count:
-        raise InputError(f"The column {what} has {values.null_count:,} missing values.")
-    return values
+    return (
+        f"The weight of record {np.argmax(~finite):,} is not finite or not a number. Mend it, or "
+        f"{instead}"
+    )
 
 
 def number_values(values: Any) -> Wholes:
     """Number the individuals in order of appearance."""
-    coded = _arrow(values, "individual").dictionary_encode()
-    return np.asarray(coded.indices).astype(np.int64)
-
-
-def _place(values: Any, names: Sequence[Any], what: str, drop: bool) -> Wholes:
-    """Return the place of each value among the names; -1 where it is none of them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = _arrow(values, what)
-    if isinstance(names, range) and pa.types.is_integer(column.type):
-        found = np.asarray(column).astype(np.int64)
-        found = np.where((found >= 0) & (found < len(names)), found, -1)
-    else:
-        if pa.types.is_null(column.type):
-            return np.zeros(0, dtype=np.int64)
-        try:
-            known = pa.array(list(names)).cast(column.type)
-        except (pa.ArrowException, TypeError, ValueError):
-            raise_alone(
-                InputError(f"The column {what} and the names of the grid are of different types.")
-            )
-        found = np.asarray(pc.fill_null(pc.index_in(column, value_set=known), -1))
-        found = found.astype(np.int64)
-    strange = np.flatnonzero(found < 0)
-    if len(strange) and not drop:
-        raise InputError(
-            f"The {what} of record {strange[0]:,} (and of {len(strange) - 1:,} others) is not in "
-            f"the declared grid. Declare it, or leave such records out with outside='drop'."
-        )
-    return found
-
-
-def _weights(values: Any, count: int) -> Floats:
-    if values is None:
-        return np.ones(count)
-    column = _arrow(values, "weight")
-    try:
-        weight = np.asarray(column).astype(np.float64)
-    except (TypeError, ValueError):
-        raise_alone(InputError("The column weight must hold numbers."))
-    wrong = np.flatnonzero(~np.isfinite(weight))
-    if len(wrong):
-        raise InputError(
-            f"The weight of record {wrong[0]:,} (and of {len(wrong) - 1:,} others) is not finite."
-        )
-    return weight
+    return cells.codes(values, "individual")
 
 
 def read_matrix(matrix: Any) -> tuple[Wholes, Wholes, Floats, tuple[int, int]]:
@@ -160,24 +127,3 @@ def read_matrix(matrix: Any) -> tuple[Wholes, Wholes, Floats, tuple[int, int]]:
         raise InputError("Every weight of the matrix must be finite.")
     size = int(shape[0]), int(shape[1])
     return np.asarray(row, dtype=np.int64), np.asarray(column, dtype=np.int64), weight, size
-
-
-def open_file(path: str | Path) -> Any:
-    """Read a CSV or Parquet file as an Arrow table.
-
-    Raises:
-        InputError: when it cannot be read.
-    """
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
-    name = str(path)
-    try:
-        if name.endswith((".parquet", ".pq")):
-            return parquet.read_table(name)
-        return csv.read_csv(name)
-    except OSError as error:
-        raise_alone(InputError(f"{name} cannot be read: {error.strerror or 'input error'}."))
-    except pa.ArrowException:
-        # Its message quotes the row that it failed on.
-        raise_alone(InputError(f"{name} cannot be read as a table of CSV or Parquet."))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import validate
+from tulle.core import cells, validate
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
@@ -77,6 +78,21 @@ class BinaryMatrix(Dataset):
         matrix._packed.flags.writeable = False
         matrix._shape = len(held), columns
         return matrix
+
+    @classmethod
+    def read(
+        cls, path: str | Path, *, threshold: Number | None = None, header: bool = True
+    ) -> BinaryMatrix:
+        """Read a matrix from a CSV (also .gz), Parquet, NumPy, SciPy or Matrix Market file.
+
+        A CSV file has commas between cells and, unless ``header`` is False, names in its first
+        line. Whether it has is declared and never guessed: a first row with something odd in it
+        would pass for names.
+
+        Raises:
+            InputError: when the file cannot be read, and as for a matrix.
+        """
+        return cls(read_array(path, header), threshold=threshold)
 
     # --- custodian side ---------------------------------------------------------------------
 
@@ -167,15 +183,17 @@ def _read(array: Any, threshold: Number | None) -> Bits:
     if values.dtype == object:
         values = _from_objects(values)
     if values.dtype.kind not in "biuf":
-        raise InputError(f"A matrix holds numbers; got an array of {values.dtype}.")
+        raise InputError("A matrix holds numbers; got an array of something else.")
     if values.dtype.kind == "f" and bool(np.isnan(values).any()):
         raise InputError(
-            f"{_where(np.isnan(values))} is missing (NaN). A matrix has a 0 or a 1 in every cell: "
-            "fill the missing ones first."
+            f"{_where(np.isnan(values))} is missing (NaN) or no number. A matrix holds numbers, a 0 "
+            "or a 1 in every cell: fill the missing ones first."
         )
     if threshold is not None:
-        limit = validate.number(threshold=threshold)
-        return (values >= _comparable(limit, values)).astype(np.uint8)
+        limit = float(validate.number(threshold=threshold))
+        # As floats, whatever the type: with one broken number in it a whole array is floats, and
+        # the others must be compared as they are without it.
+        return (values.astype(np.float64, copy=False) >= limit).astype(np.uint8)
     if values.dtype.kind == "b":
         return values.view(np.uint8)
     wrong = (values != 0) & (values != 1)
@@ -207,17 +225,8 @@ def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return values.astype(np.float64)
     except (TypeError, ValueError):
         raise_alone(
-            InputError(
-                "A matrix holds numbers; at least one cell is text, missing or something else."
-            )
+            InputError("A matrix holds numbers; at least one cell is text, missing or another thing.")
         )
-
-
-def _comparable(limit: Any, values: npt.NDArray[Any]) -> float | int:
-    """Return a number that compares with the values as the exact threshold does."""
-    if values.dtype.kind == "f":
-        return float(limit)
-    return int(-(-limit.numerator // limit.denominator))
 
 
 def _are_bytes(held: npt.NDArray[Any]) -> bool:
@@ -229,3 +238,31 @@ def _are_bytes(held: npt.NDArray[Any]) -> bool:
 def _where(wrong: npt.NDArray[Any]) -> str:
     row, column = np.argwhere(wrong)[0]
     return f"The cell in row {row}, column {column}"
+
+
+def read_array(path: str | Path, header: bool) -> Any:
+    """Return the numbers in a file, as an array or a sparse matrix.
+
+    Raises:
+        InputError: when it holds anything else.
+    """
+    name = str(path)
+    try:
+        if name.endswith(".npy"):
+            return np.load(name, allow_pickle=False)
+        if name.endswith(".npz"):
+            from scipy.sparse import load_npz
+
+            return load_npz(name)
+        if name.endswith((".mtx", ".mtx.gz")):
+            from scipy.io import mmread
+
+            return mmread(name)
+    except OSError as error:
+        reason = error.strerror or "it is not a whole file of its format"
+        raise_alone(InputError(f"{Path(path).name} cannot be read: {reason}."))
+    except (ValueError, EOFError):
+        # The reader's own words may quote a cell.
+        raise_alone(InputError(f"{Path(path).name} does not hold a matrix."))
+    table = cells.read_table(path, header=header)
+    return np.column_stack([cells.numbers(column, "of a matrix") for column in table.columns])

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import validate
+from tulle.core import cells, validate
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.unit import Unit
@@ -89,22 +89,13 @@ class Table(Dataset):
     def read(cls, path: str | Path, **declared: Any) -> Table:
         """Read the declared columns of a CSV file (also .gz) or a Parquet file.
 
+        A CSV file has commas between cells and the names of the columns in its first line. Each
+        cell is read by itself: what a column holds is declared, and never guessed.
+
         Raises:
             InputError: when the file cannot be read, and as for a table.
         """
-        import pyarrow
-        import pyarrow.csv
-        import pyarrow.parquet
-
-        try:
-            if str(path).endswith(".parquet"):
-                return cls(pyarrow.parquet.read_table(path), **declared)
-            return cls(pyarrow.csv.read_csv(path), **declared)
-        except OSError as error:
-            raise_alone(InputError(f"{path} cannot be read: {error.strerror or 'input error'}."))
-        except pyarrow.ArrowException:
-            # Its message quotes the row that it failed on.
-            raise_alone(InputError(f"{path} cannot be read as a table of CSV or Parquet."))
+        return cls(cells.read_table(path), **declared)
 
     # --- custodian side ---------------------------------------------------------------------
 
@@ -181,39 +172,25 @@ def _read_classes(name: str, listed: Any) -> tuple[Any, ...]:
         raise InputError(f"The classes of {name!r} must be a list of at least two values.")
     given = listed.tolist() if hasattr(listed, "tolist") else listed
     found = tuple(value.item() if hasattr(value, "item") else value for value in given)
-    if len(found) < 2 or len(set(found)) != len(found):
+    if len(found) < 2 or len(set(cells.texts(found, repr(name)).to_pylist()) - {None}) != len(found):
         raise InputError(f"The classes of {name!r} must be at least two different values.")
     return found
 
 
 def _read_numbers(name: str, given: Any) -> Floats:
-    try:
-        values = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise_alone(
-            InputError(f"Column {name!r} must hold numbers; declare a column of words in classes=.")
-        )
-    if values.ndim != 1:
-        raise InputError(f"Column {name!r} must have one value for each row.")
+    values = cells.numbers(given, repr(name))
     if not np.isfinite(values).all():
         raise InputError(
-            f"Column {name!r} has missing or infinite values. Fill them in, or leave the rows out, "
-            "by a rule that looks at one row at a time."
+            f"Column {name!r} must hold numbers; at least one value is missing or infinite, or is "
+            "no number. Fill it in, or leave the row out, by a rule that looks at one row at a "
+            "time; declare a column of words in classes=."
         )
     return values
 
 
 def _spread(name: str, given: Any, classes: tuple[Any, ...]) -> Iterator[tuple[str, Floats]]:
     """Yield one yes/no column for each class but the first; a single one keeps its name."""
-    if hasattr(given, "to_pylist"):
-        listed = given.to_pylist()
-    else:
-        listed = given.tolist() if hasattr(given, "tolist") else list(given)
-    places = {value: place for place, value in enumerate(classes)}
-    try:
-        codes = np.array([places.get(value, -1) for value in listed], dtype=np.int64)
-    except TypeError:
-        raise_alone(InputError(f"Column {name!r} must hold one class for each row."))
+    codes = cells.places(given, classes, repr(name))
     if (codes < 0).any():
         raise InputError(
             f"Column {name!r} has a value that is not among its declared classes. Declare the "

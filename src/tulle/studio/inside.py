@@ -61,9 +61,12 @@ class Inside:
         binary = width > 2 and all(cell in {"0", "1"} for row in body for cell in row)
         kind = "matrix" if binary else "contributions" if header and width > 3 else "graph"
         # The first row is shown to the custodian, who says whether it is a header.
-        first = rows[0] if kind == "graph" and rows else []
-        columns = header or [str(i) for i in range(width)]
-        return {"kind": kind, "columns": columns, "first": first}
+        return {
+            "kind": kind,
+            "columns": header or [str(i) for i in range(width)],
+            "header": bool(header),
+            "first": rows[0] if kind == "graph" and rows else [],
+        }
 
     def catalogue(self, url: str) -> dict[str, Any]:
         """Return the tables of a database, their columns and the keys it declares."""
@@ -262,7 +265,8 @@ def _read_matrix(spec: Mapping[str, Any]) -> Dataset:
     from tulle.matrices.data import BinaryMatrix
 
     rows = _first_rows(spec["path"], limit=None)
-    if rows and not _all_numbers(rows[0]):
+    # Said by the custodian: a first row with something odd in it would pass for names.
+    if spec.get("header", True):
         rows = rows[1:]
     try:
         return BinaryMatrix(np.array([[float(cell) for cell in row] for row in rows]))
@@ -271,10 +275,10 @@ def _read_matrix(spec: Mapping[str, Any]) -> Dataset:
 
 
 def _read_contributions(spec: Mapping[str, Any]) -> Dataset:
+    from tulle.core.cells import read_table
     from tulle.matrices.contributions import Contributions
-    from tulle.matrices.contributions_reading import open_file
 
-    table = open_file(spec["path"])
+    table = read_table(spec["path"])
     columns = {name: spec[name] for name in ("individual", "row", "column")}
     if spec.get("weight"):
         columns["weight"] = spec["weight"]

@@ -61,12 +61,16 @@ def encode(survey: Survey, answers: Mapping[str, Any]) -> dict[str, Codes]:
     """Return answers, lists of categories by attribute, as numbers of categories.
 
     Raises:
-        InputError: naming the attribute, not the answer, that is none of the categories.
+        InputError: when an attribute has no answers; naming the attribute, not the answer, when
+            one is none of the categories.
 
     Example:
         >>> encode(Survey({"smokes": ["no", "yes"]}), {"smokes": ["yes", "no"]})["smokes"]
         array([1, 0])
     """
+    missing = [a.name for a in survey if a.name not in answers]
+    if missing:
+        raise InputError(f"There are no answers to {missing[0]!r}.")
     return {
         a.name: np.array([a.number(x) for x in answers[a.name]], dtype=np.int64) for a in survey
     }

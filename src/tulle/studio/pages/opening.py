@@ -40,6 +40,7 @@ def opening_page(request: Request, study: Study) -> Response:
         kinds=words.KINDS,
         columns=found["columns"],
         first=found.get("first", []),
+        header=found.get("header", False),
         units={u: text for (k, u), text in words.UNITS.items() if k == kind},
         catalogue=catalogue,
         drawing=None if catalogue is None else draw_schema(catalogue),
@@ -107,6 +108,8 @@ def _spec(study: Study, form: Mapping[str, str]) -> dict[str, Any]:
             spec[name] = form.get(name, "")
         for name in ("rows", "columns"):
             spec[name] = _places(form.get(name) or form.get("rows", ""))
+    elif kind == "matrix":
+        spec["header"] = bool(form.get("header"))
     elif kind == "database":
         spec |= _owners(form)
     return spec

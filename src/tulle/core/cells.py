@@ -1,0 +1,242 @@
+"""Cells of tables, each read by itself.
+
+A reader that guesses what a column holds from the records lets one record change how all others
+are read: with one word in it, a column of numbers turns into text, and ``01`` is no longer 1. So
+nothing is guessed here. A CSV file is read as text throughout. What a cell says (a label, a
+number, one of some declared names) is decided by that cell and by what was declared, and is the
+same in a file, a frame, an array or a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.errors import InputError, raise_alone
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"
+_WHOLE = r"^[+-]?[0-9]+(\.0*)?$"
+_BARE = r"^\+?(-?)0*([0-9]+?)(?:\.0*)?$"
+"""What is left of a whole number without plus, leading zeros and an empty fraction."""
+
+
+def read_table(path: str | Path, *, header: bool = True) -> Any:
+    """Read a CSV file, gzipped or not, as an Arrow table of texts, or a Parquet file as it is.
+
+    A CSV file has commas between its cells and, with ``header``, names in its first line.
+
+    Raises:
+        InputError: when it cannot be read. The reader's own words may quote a record and are kept
+            back.
+    """
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    name = str(path)
+    try:
+        if name.endswith((".parquet", ".pq")):
+            return parquet.read_table(name)
+        reading = csv.ReadOptions(autogenerate_column_names=not header)
+        parsing = csv.ParseOptions(newlines_in_values=True)
+        with csv.open_csv(name, reading, parsing) as opened:
+            names = opened.schema.names
+        texts = csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+        )
+        return csv.read_csv(name, reading, parsing, texts)
+    except OSError as error:
+        reason = error.strerror or "it is not a whole file of its format"
+        raise_alone(InputError(f"{Path(path).name} cannot be read: {reason}."))
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise_alone(
+            InputError(
+                f"{Path(path).name} cannot be read as a table. A CSV file is UTF-8 text with a "
+                "comma between cells, equally many cells in every line and names in the first; a "
+                "Parquet file ends in .parquet."
+            )
+        )
+
+
+def texts(values: Any, what: str) -> Any:
+    """Return the label that each cell says, as an Arrow array of texts; null where it is missing.
+
+    Whole numbers are written without a point, whatever the type of their column; None, NaN and
+    empty texts are missing.
+
+    Raises:
+        InputError: when it is not a column at all.
+
+    Example:
+        >>> texts([1, 2.0, "x", None, ""], "row").to_pylist()
+        ['1', '2', 'x', None, None]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _column(values, what)
+    if pa.types.is_floating(column.type):
+        found = _float_texts(column)
+    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        found = column
+    else:
+        try:
+            found = column.cast(pa.string())
+        except pa.ArrowException:
+            found = _one_by_one(column.to_pylist())
+    return pc.if_else(pc.equal(found, ""), None, found)
+
+
+def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
+    """Return the number that each cell says; NaN where it says none.
+
+    Example:
+        >>> numbers(["1e3", " 2", "two", None, True], "weight").tolist()
+        [1000.0, 2.0, nan, nan, 1.0]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    column = _column(values, what)
+    kind = column.type
+    if pa.types.is_nested(kind):
+        raise InputError(f"The column {what} must have one value for each row.")
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        said = column.cast(pa.int8()) if pa.types.is_boolean(kind) else column
+        found = said.cast(pa.float64(), safe=False)
+    else:
+        bare = _bare(texts(column, what))
+        fits = pc.match_substring_regex(bare, _NUMBER)
+        found = pc.if_else(fits, bare, None).cast(pa.float64())
+    return np.asarray(found.fill_null(float("nan")).to_numpy(zero_copy_only=False))
+
+
+def places(values: Any, names: Sequence[Any], what: str) -> npt.NDArray[np.int64]:
+    """Return the place of each cell among declared names; -1 where it is none of them.
+
+    A cell is the name whose text it says. Where names are numbers or truth values, a cell is also
+    the one that it says in another way: ``01`` or ``1.0`` is 1, ``TRUE`` is True.
+
+    Example:
+        >>> places(["01", "2.0", "x"], [1, 2], "row").tolist()
+        [0, 1, -1]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _column(values, what)
+    if isinstance(names, range) and pa.types.is_integer(column.type):
+        whole = np.asarray(column.fill_null(-1)).astype(np.int64)
+        return np.where((whole >= 0) & (whole < len(names)), whole, -1)
+    said = texts(column, what)
+    listed = texts(list(names), what)
+    found = pc.index_in(said, value_set=listed, skip_nulls=True)
+    worded = pa.array([isinstance(name, str) for name in names])
+    if not all(worded.to_pylist()):
+        numerals = pc.if_else(worded, None, _numerals(listed))
+        other = pc.index_in(_numerals(said), value_set=numerals, skip_nulls=True)
+        found = pc.coalesce(found, other)
+    return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def codes(values: Any, what: str) -> npt.NDArray[np.int64]:
+    """Number the different labels of a column, in order of appearance; -1 where one is missing.
+
+    Example:
+        >>> codes(["b", "a", None, "b"], "individual").tolist()
+        [0, 1, -1, 0]
+    """
+    import pyarrow as pa
+
+    column = _column(values, what)
+    if not pa.types.is_integer(column.type):
+        column = texts(column, what)
+    found = column.dictionary_encode().indices.fill_null(-1)
+    return np.asarray(found.to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _column(values: Any, what: str) -> Any:
+    """Return the values as one Arrow array, none of them changed; of several types as texts."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        column = values
+    elif isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        raise InputError(f"The column {what} must be a list or an array.")
+    else:
+        if getattr(values, "ndim", 1) != 1:
+            raise InputError(f"The column {what} must have one value for each row.")
+        try:
+            column = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            listed = values.tolist() if hasattr(values, "tolist") else list(values)
+            return _one_by_one(listed)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    return column
+
+
+def _one_by_one(values: Sequence[Any]) -> Any:
+    """Return texts of values that have no type in common, each as its own type would have it."""
+    import pyarrow as pa
+
+    found = [None if _is_missing(value) else _text(value) for value in values]
+    floats = [place for place, value in enumerate(values) if isinstance(value, float | np.floating)]
+    written = _float_texts(pa.array([float(values[place]) for place in floats], pa.float64()))
+    for place, text in zip(floats, written.to_pylist(), strict=True):
+        found[place] = text
+    return pa.array(found, pa.string())
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _float_texts(column: Any) -> Any:
+    """Return texts of floats: whole numbers without a point, NaN as missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pc.if_else(pc.is_nan(column), None, column)
+    whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), 2.0**63))
+    as_whole = pc.if_else(whole, column, None).cast(pa.int64()).cast(pa.string())
+    return pc.coalesce(as_whole, column.cast(pa.string()))
+
+
+def _bare(said: Any) -> Any:
+    """Return texts without spaces around them, in small letters, truth values as 1 and 0."""
+    import pyarrow.compute as pc
+
+    bare = pc.ascii_lower(pc.ascii_trim_whitespace(said))
+    bare = pc.if_else(pc.equal(bare, "true"), "1", bare)
+    return pc.if_else(pc.equal(bare, "false"), "0", bare)
+
+
+def _numerals(said: Any) -> Any:
+    """Return one text for each number, however it is written; null for what is no number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bare = _bare(said)
+    whole = pc.replace_substring_regex(bare, _BARE, r"\1\2")
+    whole = pc.if_else(pc.equal(whole, "-0"), "0", whole)
+    is_whole = pc.match_substring_regex(bare, _WHOLE)
+    is_number = pc.match_substring_regex(bare, _NUMBER)
+    broken = pc.if_else(pc.and_not(is_number, is_whole), bare, None)
+    as_float = _float_texts(broken.cast(pa.float64()))
+    return pc.if_else(is_whole, whole, as_float)
