@@ -168,7 +168,16 @@ def test_the_order_of_records_changes_nothing(name, open_records, records, query
 
 # --- the command line and the studio ------------------------------------------------------------
 
-BOOKED = ("--ledger", "{folder}/s.ledger", "--account", "a", "--budget", "9", "--budget-delta", "1e-3")
+BOOKED = (
+    "--ledger",
+    "{folder}/s.ledger",
+    "--account",
+    "a",
+    "--budget",
+    "9",
+    "--budget-delta",
+    "1e-3",
+)
 PRICE = ("--epsilon", "1", "--delta", "1e-6")
 REPORTED = (
     ("report", "{folder}/s.ledger", "--out", "{folder}/page.html"),
@@ -198,7 +207,10 @@ LINES = {
         commands((), "edges.mtx", "triangles", "--unit", "edge"),
     ),
     "graph per node": (
-        [partial(worlds.write_graph, ".csv", n, e) for n, e in worlds.GRAPHS["a kite and a guest"][1]],
+        [
+            partial(worlds.write_graph, ".csv", n, e)
+            for n, e in worlds.GRAPHS["a kite and a guest"][1]
+        ],
         commands((), "edges.csv", "edges", "--unit", "node"),
     ),
     "votes": (
@@ -253,7 +265,12 @@ def test_command_lines_of_a_database_show_the_same():
 @pytest.mark.parametrize(
     ("variants", "spec", "asked", "unit"),
     [
-        (LINES["graph per edge"][0], {"kind": "graph"}, {"kind": "graph", "text": "triangles"}, "edge"),
+        (
+            LINES["graph per edge"][0],
+            {"kind": "graph"},
+            {"kind": "graph", "text": "triangles"},
+            "edge",
+        ),
         (LINES["votes"][0], {"kind": "matrix", "header": True}, {"kind": "matrix"}, "row"),
         (
             LINES["trips"][0],
@@ -319,7 +336,10 @@ def test_estimators_show_the_same(unit):
     rows = [[1.0, 2.0], [2.0, 0.0], [5.0, 9.0], [4.0, 4.0]]
     targets, labels = [1.0, 2.0, 3.0, 9.0], ["ill", "ill", "well", "ill"]
     changed = [[1e9, -1e9], *rows[1:]]
-    more = [(rows[1:], targets[1:], labels[1:]), ([*rows, rows[0]], [*targets, 1.0], [*labels, "well"])]
+    more = [
+        (rows[1:], targets[1:], labels[1:]),
+        ([*rows, rows[0]], [*targets, 1.0], [*labels, "well"]),
+    ]
     swaps = [(changed, [1e300, *targets[1:]], ["well", *labels[1:]])]
     others = more if unit == "participant" else swaps
 
@@ -380,7 +400,9 @@ def test_spark_shows_the_same():
     kinds = "id INT, name STRING, salary DOUBLE, dept STRING"
 
     def opened(staff, friends, folder):
-        session.createDataFrame([list(one) for one in staff], kinds).createOrReplaceTempView("person")
+        session.createDataFrame([list(one) for one in staff], kinds).createOrReplaceTempView(
+            "person"
+        )
         session.createDataFrame([list(e) for e in friends], "a INT, b INT").createOrReplaceTempView(
             "friend"
         )

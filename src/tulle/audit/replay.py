@@ -273,9 +273,7 @@ def private_names(kind: str, mechanism: str) -> tuple[str, ...]:
 
 
 def _public(data: Mapping[str, Any], private: set[str]) -> dict[str, Any]:
-    return {
-        name: shape_of(value) if name in private else value for name, value in data.items()
-    }
+    return {name: shape_of(value) if name in private else value for name, value in data.items()}
 
 
 def shape_of(value: Any) -> Any:

@@ -313,7 +313,9 @@ def contribution_readers() -> dict[str, Callable[[Trips, Path], Any]]:
         import pyarrow
 
         kinds = [pyarrow.string()] * 3 + [pyarrow.float64()]
-        arrays = [pyarrow.array(v, k) for v, k in zip(columns(records).values(), kinds, strict=True)]
+        arrays = [
+            pyarrow.array(v, k) for v, k in zip(columns(records).values(), kinds, strict=True)
+        ]
         return pyarrow.table(arrays, names=titles)
 
     def table(make: Callable[[Trips], Any]) -> Callable[[Trips, Path], Any]:
@@ -401,7 +403,10 @@ PEOPLE: People = (
     (19, 800, "yes", "north"),
 )
 TABLES: Mapping[str, tuple[str, tuple[People, ...]]] = {
-    "people": ("participant", (PEOPLE, PEOPLE[1:], PEOPLE[:-1], (*PEOPLE, (90, 1e9, "yes", "east")))),
+    "people": (
+        "participant",
+        (PEOPLE, PEOPLE[1:], PEOPLE[:-1], (*PEOPLE, (90, 1e9, "yes", "east"))),
+    ),
     "one person": ("participant", (PEOPLE[:1], (), PEOPLE[:2])),
     "all equal": ("participant", (PEOPLE[:1] * 3, PEOPLE[:1] * 2)),
     "people by row": ("row", (PEOPLE, ((90, -1e300, "yes", "south"), *PEOPLE[1:]))),
@@ -487,7 +492,10 @@ STUDIES: Mapping[str, tuple[str, tuple[Study, ...]]] = {
     "a study by row": ("row", (STUDY, (("p1", 1, (2, 2, 2)), *STUDY[1:]))),
     "nobody carries": (
         "row",
-        ((("p1", 1, (0, 0, 0)), ("p2", 0, (0, 0, 0))), (("p1", 1, (2, 2, 2)), ("p2", 0, (0, 0, 0)))),
+        (
+            (("p1", 1, (0, 0, 0)), ("p2", 0, (0, 0, 0))),
+            (("p1", 1, (2, 2, 2)), ("p2", 0, (0, 0, 0))),
+        ),
     ),
 }
 SNPS = ("rs1", "rs2", "rs3")
@@ -769,5 +777,12 @@ def cases(kind: str, *, thorough: bool = False) -> Iterator[Case]:
                 if item.supports(query, Unit.of(setting.unit)):
                     options = dict.fromkeys(item.needs_options, "2")
                     yield Case(
-                        setting.name, setting.unit, setting.variants, query, "1", "1e-6", name, options
+                        setting.name,
+                        setting.unit,
+                        setting.variants,
+                        query,
+                        "1",
+                        "1e-6",
+                        name,
+                        options,
                     )

@@ -12,7 +12,7 @@ import typer
 
 from tulle.cli import answering, options, plan
 from tulle.cli.common import command
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset

@@ -95,15 +95,3 @@ class UnkeptAnswerWarning(UserWarning):
             f"The answer was booked on account {account!r} and is returned here, but it could not "
             f"be kept in the ledger: asking again would cost again. Save it now. ({reason})"
         )
-
-
-def raise_alone(error: TulleError) -> NoReturn:
-    """Raise an error that keeps nothing of the one being handled, whose words may quote a record.
-
-    ``raise ... from None`` hides that one from tracebacks but keeps it in ``__context__``, where
-    loggers and debuggers find it.
-    """
-    try:
-        raise error from None
-    finally:
-        error.__context__ = None

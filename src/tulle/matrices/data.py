@@ -225,7 +225,9 @@ def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return values.astype(np.float64)
     except (TypeError, ValueError):
         raise_alone(
-            InputError("A matrix holds numbers; at least one cell is text, missing or another thing.")
+            InputError(
+                "A matrix holds numbers; at least one cell is text, missing or another thing."
+            )
         )
 
 
