@@ -12,13 +12,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import tulle
 from benchmarks.common import print_table
 from tulle.core import store_file
 from tulle.core.chain import answer_name, canonical, compute_digest
 from tulle.core.guarantee import Guarantee
 from tulle.core.ledger import Ledger
 from tulle.core.release import Release
-from tulle.graphs import Graph
 
 SIZES = (10**3, 10**4, 10**5, 10**6)
 ASKS = 11
@@ -37,7 +37,7 @@ def main(sizes: tuple[int, ...] = SIZES) -> None:
 def measure(path: Path, size: int) -> dict[str, Any]:
     """Return the times with so many entries in one account."""
     ledger = Ledger(path)
-    pair = Graph.from_edges([(0, 1)], nodes=2)
+    pair = tulle.Graph.from_edges([(0, 1)], nodes=2)
     ledger.open("friends", pair, unit="edge", epsilon=10_000)
     fill(path, size)
     price = Guarantee.of("edge", epsilon=Fraction(1, 1000))
