@@ -29,7 +29,10 @@ class BudgetError(TulleError):
 
 
 class LedgerError(TulleError):
-    """The ledger file cannot be used, or it fails verification; nothing was spent."""
+    """The ledger file cannot be used, or it fails verification.
+
+    Nothing was spent, unless the message says that an entry stays booked; nothing was drawn.
+    """
 
 
 class NoIntervalError(TulleError):
