@@ -118,3 +118,28 @@ def test_verify_with_bad_arguments(run: Run, friends: Path, book: Path) -> None:
     outside = run("ledger", "verify", book, "--release", "alone.json")
     assert outside.code == 2
     assert "outside a ledger" in outside.err
+
+
+def test_an_interrupted_answer_says_what_was_booked(
+    run: Run, friends: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tulle.core.session._draw", interrupt)
+    file = tmp_path / "study.ledger"
+    asked = ("ask", friends, "edges", *EDGE, "0.25", "--ledger", file, "--budget", "1")
+    ran = run(*asked)
+    assert ran.code == 130
+    assert "epsilon = 0.25" in ran.err
+    assert "stays spent" in ran.err
+    assert "epsilon = 0.75 is left" in ran.err
+    assert run(*asked, "--json").json()["error"]["kind"] == "interrupted"
+
+
+def test_a_ledger_with_two_names_is_refused(run: Run, book: Path, tmp_path: Path) -> None:
+    (tmp_path / "second.ledger").hardlink_to(book)
+    ran = run("ledger", "show", book)
+    assert ran.code == 4
+    assert "2 names (hard links)" in ran.err
+    assert run("ledger", "verify", book).code == 1

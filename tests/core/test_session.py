@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import tulle
+from tulle.core.chain import Head
 from tulle.core.errors import SealedError
+from tulle.core.source import Source
+from tulle.core.store import Store
 from tulle.noise import SeededSource
 
 
@@ -284,3 +287,38 @@ def test_verify_accepts_a_sound_ledger_and_finds_an_old_copy(
     assert not restored.verify()
     assert restored.verify(head=head)
     assert restored.verify(releases=[late])
+
+
+class Impatient(Source):
+    """Interrupts the first draw, as Ctrl-C would."""
+
+    secure = True
+
+    def read(self, count: int) -> bytes:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_answer_says_what_was_booked(
+    friends: tulle.Graph, ledger: tulle.Ledger
+) -> None:
+    study = ledger.open("friends", friends, unit="edge", epsilon=1.0)
+    with pytest.raises(KeyboardInterrupt) as error:
+        study.ask(tulle.edges(), epsilon=0.25, source=Impatient())
+    text = str(error.value)
+    assert "epsilon = 0.25" in text
+    assert "'friends' and stays spent" in text
+    assert "epsilon = 0.75 is left" in text
+    assert study.remaining.epsilon == Fraction(3, 4)
+
+
+def test_an_answer_interrupted_while_it_is_paid_for_says_so(
+    friends: tulle.Graph, ledger: tulle.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = ledger.open("friends", friends, unit="edge", epsilon=1.0)
+
+    def interrupt(self: Store, booked: Head) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "_confirm", interrupt)
+    with pytest.raises(KeyboardInterrupt, match=r"is shown by its debits.* 0\.75 is left"):
+        study.ask(tulle.edges(), epsilon=0.25)

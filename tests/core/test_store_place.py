@@ -453,3 +453,54 @@ def test_another_program_that_keeps_the_journal_elsewhere_is_noticed(tmp_path: P
         with pytest.raises(LedgerError, match="Nothing was spent"):
             store.append("debit", "a", {})
     assert store.append("debit", "a", {}).number == 1
+
+
+@pytest.mark.parametrize("step", ["booking", "confirming", "carrying forward"])
+def test_a_kill_at_every_write_of_a_page(tmp_path: Path, step: str) -> None:
+    """With its journal the file is as before; without it (moved away) no debit is lost.
+
+    A commit writes its pages one by one, after the journal: every number of them is tried.
+    """
+    path = tmp_path / "study.ledger"
+    if step == "carrying forward":
+        shutil.copy(Path(__file__).parent / "data" / "format-0.1.ledger", path)
+    else:
+        spend(path, 4)
+    store = Store(path)
+    before = path.read_bytes()
+    store._confirm = lambda booked: None  # type: ignore[method-assign]
+    store.append("debit", "shop", {"long": "x" * 9000})
+    if step == "confirming":
+        before = path.read_bytes()
+        Store._confirm(store, store.head())
+    after, count = path.read_bytes(), Store(path).head().count
+    was = journal_of(before, after)
+    path.write_bytes(before)
+    sound_before = Store(path).head()
+    pages = [
+        start
+        for start in range(0, len(after), 4096)
+        if before[start : start + 4096] != after[start : start + 4096]
+    ]
+    for written in range(len(pages) + 1):
+        torn = bytearray(before)
+        for start in pages[:written]:
+            torn[start : start + 4096] = after[start : start + 4096]
+        for journal in (True, False):
+            path.write_bytes(torn)
+            beside = path.with_name(f"{path.name}-journal")
+            beside.unlink(missing_ok=True)
+            if journal:
+                beside.write_bytes(was)
+                assert Store(path).head() == sound_before
+                assert verify_file(path) == []
+                assert path.read_bytes() == before
+            else:
+                try:
+                    found = Store(path)
+                    totals = found.read("shop", lambda view: view.totals)
+                except LedgerError:
+                    assert written not in (0, len(pages))
+                else:
+                    assert found.head().count in (sound_before.count, count)
+                    assert totals.debits >= (0 if step == "carrying forward" else 4)

@@ -79,8 +79,8 @@ class Problem:
 
 
 def printable(text: str) -> str:
-    """Return text that every terminal and file can take: damaged bytes become escapes."""
-    escaped = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """Return one line that every terminal and file can take: damaged bytes become escapes."""
+    escaped = text.replace("\n", " ").encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in escaped)
 
 

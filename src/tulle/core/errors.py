@@ -31,7 +31,10 @@ class BudgetError(TulleError):
 
 
 class LedgerError(TulleError):
-    """The ledger file cannot be used, or it fails verification; nothing was spent."""
+    """The ledger file cannot be used, or it fails verification.
+
+    Nothing was spent, unless the message says that an entry stays booked; nothing was drawn.
+    """
 
 
 class NoIntervalError(TulleError):
@@ -54,13 +57,18 @@ class MissingExtraError(TulleError, ImportError):
 
 
 class InterruptedAnswer(KeyboardInterrupt):
-    """An answer was interrupted after it was paid for: the message says what was booked."""
+    """An answer was interrupted when it was paid for: the message says what was booked."""
 
-    def __init__(self, account: str, question: str, price: str, left: str) -> None:
-        super().__init__(
+    def __init__(self, account: str, question: str, price: str, left: str, *, booked: bool) -> None:
+        paid = (
             f"Interrupted after {question} was paid for: {price} is booked on account {account!r} "
-            f"and stays spent, and no answer was kept. {left} is left. Asking again costs again."
+            "and stays spent, and no answer was kept."
+            if booked
+            else f"Interrupted while {question} was being paid for: whether {price} is booked on "
+            f"account {account!r} is shown by its debits. No answer was drawn."
         )
+        again = " Asking again costs again." if booked else ""
+        super().__init__(f"{paid}{left}{again}")
 
 
 def raise_alone(error: BaseException) -> NoReturn:

@@ -146,7 +146,7 @@ class Ledger:
     def accounts(self) -> list[Account]:
         """Return all accounts, in the order in which they were opened."""
         with self._reading():
-            firsts = [self._store.read(name, View.first) for name in self._store.accounts()]
+            firsts = self._store.read_all(View.first)
             return [Account.from_entry(entry) for entry in sorted(firsts, key=lambda e: e.number)]
 
     def account(self, name: str) -> Account:

@@ -188,10 +188,13 @@ class Session:
             query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, **options
         )
         key = {**plan.canonical(), "source": _kind_of_source(source)}
-        debit, stored = self._ledger.book(self.name, str(query), key, plan.guarantee, again=again)
-        if stored is not None:
-            return stored
+        debit: str | None = None
         try:
+            debit, stored = self._ledger.book(
+                self.name, str(query), key, plan.guarantee, again=again
+            )
+            if stored is not None:
+                return stored
             answer = _draw(plan, self._dataset, source, debit=debit)
             try:
                 self._ledger.keep(self.name, debit, key, answer)
@@ -199,17 +202,18 @@ class Session:
                 # The price is paid and the answer drawn: losing it as well would help nobody.
                 warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
         except KeyboardInterrupt:
-            raise self._interrupted(query, plan) from None
+            raise self._interrupted(plan, booked=debit is not None) from None
         return answer
 
-    def _interrupted(self, query: Query, plan: Plan) -> KeyboardInterrupt:
+    def _interrupted(self, plan: Plan, *, booked: bool) -> InterruptedAnswer:
         """Say what an interrupted answer leaves behind in the ledger."""
         try:
-            left = str(self.remaining)
+            left = f" {self.remaining} is left."
         except TulleError:
-            left = "what the ledger shows"
-        price = str(plan.guarantee).rpartition(", per ")[0] or str(plan.guarantee)
-        return InterruptedAnswer(self.name, str(query), price, left)
+            left = ""
+        return InterruptedAnswer(
+            self.name, str(plan.query), str(plan.guarantee), left, booked=booked
+        )
 
     def report(self, path: str | Path | None = None, *, questions: Iterable[Query] = ()) -> str:
         """Return the custodian's own page: each kept answer beside its truth. Not private.

@@ -86,7 +86,6 @@ class Store:
         if not os.path.isfile(self.path):
             raise cannot(self.path, obstacle(self.path), "Check the path.")
         with self._transaction("BEGIN") as connection:
-            store_file.check_tally(self.path, connection)
             self.identity = str(json.loads(store_file.read_row(connection, 0)[4])["id"])
 
     def append(
@@ -192,6 +191,12 @@ class Store:
         """
         with self._transaction("BEGIN") as connection:
             return look(View(self.path, connection, account))
+
+    def read_all(self, look: Callable[[View], Any]) -> list[Any]:
+        """Return what ``look`` finds in each account, in one transaction, by their names."""
+        with self._transaction("BEGIN") as connection:
+            rows = connection.execute("SELECT account FROM accounts").fetchall()
+            return [look(View(self.path, connection, name)) for name in sorted(r[0] for r in rows)]
 
     def since(self, head: Head) -> list[Entry]:
         """Return the entries that came after a head of this ledger, in order."""

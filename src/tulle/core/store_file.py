@@ -231,6 +231,8 @@ def check(path: Path, connection: sqlite3.Connection, size: int) -> Head:
     heads = connection.execute("SELECT count, digest FROM head").fetchall()
     last = connection.execute(f"SELECT {COLUMNS} FROM entries ORDER BY number DESC LIMIT 1")
     ends = last.fetchall()
+    # As many steps as there are accounts. One that lost its note would look like a new one.
+    (tally,) = connection.execute("SELECT coalesce(sum(count), 0) FROM accounts").fetchone()
     genesis = read_row(connection, 0)
     if len(heads) != 1 or not ends or heads[0] != (ends[0][0], ends[0][6]):
         raise unsound(path, Problem(None, "its last entry is not the one that its head names"))
@@ -238,6 +240,8 @@ def check(path: Path, connection: sqlite3.Connection, size: int) -> Head:
         raise unsound(path, Problem(ends[0][0], fault))
     if genesis is None or genesis[1] != GENESIS or altered(genesis):
         raise unsound(path, Problem(0, "is missing or was changed"))
+    if tally != heads[0][0]:
+        raise unsound(path, Problem(None, "its accounts do not add up to its entries"))
     if version > 1 and (fault := taken_back(connection)):
         raise unsound(path, Problem(None, fault))
     return Head(*heads[0])
@@ -255,13 +259,6 @@ def taken_back(connection: sqlite3.Connection) -> str | None:
         "the last entry that was confirmed is missing: a journal that does not belong to the "
         "file as it was took it back"
     )
-
-
-def check_tally(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse a file whose accounts do not add up to its entries."""
-    (tally,) = connection.execute("SELECT coalesce(sum(count), 0) FROM accounts").fetchone()
-    if tally != read_head(connection).count:
-        raise unsound(path, Problem(None, "its accounts do not add up to its entries"))
 
 
 def read_account(path: Path, connection: sqlite3.Connection, account: str) -> list[Entry]:
@@ -301,9 +298,6 @@ class View:
                 self.totals = self.totals.after(entry.kind, entry.body)
         else:
             self.totals = self._last_totals()
-        if not self.totals.entries:
-            # An account that lost its note would look like a new one.
-            check_tally(path, connection)
 
     def _last_totals(self) -> Totals:
         """Return the totals that the last entry states, if index, note and entry agree on it."""

@@ -35,6 +35,8 @@ MAGIC = bytes.fromhex("d9d505f920a163d7")
 RESERVED, SHARED, SHARED_LENGTH = 0x40000001, 0x40000002, 510
 """The bytes that SQLite locks: one for who writes, some for who reads."""
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would change line ends
+
 LOCAL_LOCKS = frozenset({"nolock", "local_lock=all", "local_lock=posix", "nobrl"})
 """Options by which a network mount is told to keep its locks from the other machines."""
 
@@ -80,11 +82,11 @@ class Place:
             raise cannot(path, f"it cannot be opened ({obstacle(path)})", "Check the path.")
         try:
             try:
-                self._descriptor, self._writable = os.open(path, os.O_RDWR), True
+                self._descriptor, self._writable = os.open(path, os.O_RDWR | _BINARY), True
             except OSError as error:
                 if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                     raise
-                self._descriptor, self._writable = os.open(path, os.O_RDONLY), False
+                self._descriptor, self._writable = os.open(path, os.O_RDONLY | _BINARY), False
         except OSError as error:
             raise cannot(
                 path,
