@@ -65,7 +65,8 @@ def work(action):
 
 def watch_work(draw, draws):
     """Return (value, bytes taken, lines run) for draws of a scalar sampler."""
-    work(lambda: draw(Counting()))  # what is done once is done before
+    for _ in range(20):  # caches fill, and the interpreter adapts, before anything is counted
+        work(lambda: draw(Counting()))
     seen = []
     for seed in range(draws):
         source = Counting(seed)
