@@ -38,6 +38,9 @@ THRESHOLDS = 64
 
 LEAST_SAMPLES = 200
 
+_SIMPLE = (int, bool, str, np.int64)
+"""Types of answers that are equal only if they look the same, and often come again."""
+
 _SUMMARIES = ("sum", "largest", "zeros", "not finite", "length")
 """What is looked at of an answer besides its entries; the last columns of the features."""
 
@@ -215,17 +218,28 @@ def _answers(drawn: Any, size: int) -> list[Answer]:
     listed = list(drawn)
     if len(listed) != size:
         raise _CountError(f"draw was asked for {size:,} answers and gave {len(listed):,}.")
-    return [describe(value) for value in listed]
+    known: dict[tuple[type, Any], Answer] = {}
+    answers = []
+    for value in listed:
+        if type(value) not in _SIMPLE:
+            answers.append(describe(value))
+            continue
+        if (type(value), value) not in known:
+            known[type(value), value] = describe(value)
+        answers.append(known[type(value), value])
+    return answers
 
 
 def _features(answers: Sequence[Answer], least: int = 0) -> Floats:
     """Return numbers that describe each answer, one row each: entries, then summaries."""
     width = max(least, *(len(answer.numbers) for answer in answers), 1)
+    if width == 1:
+        single = [answer.numbers[0] if answer.numbers else math.nan for answer in answers]
+        entries = np.array(single)[:, None]
+        return np.column_stack([entries, np.full((len(answers), len(_SUMMARIES)), math.nan)])
     entries = np.full((len(answers), width), math.nan)
     for row, answer in zip(entries, answers, strict=True):
         row[: len(answer.numbers)] = answer.numbers
-    if width == 1:
-        return np.column_stack([entries, np.full((len(answers), len(_SUMMARIES)), math.nan)])
     known = ~np.isnan(entries)
     lengths = np.array([len(answer.numbers) for answer in answers])
     finite = np.isfinite(entries).sum(axis=1)

@@ -208,12 +208,21 @@ def steepen(profile: Profile, most: int, smoothing: Fraction) -> Profile:
         exponent = Decimal(smoothing.numerator) / Decimal(smoothing.denominator)
         # Too large a factor only widens; the margin covers the exponential's own rounding.
         factor = Fraction((-exponent).exp() * (1 + Decimal("1e-30")))
-    widths = []
+    rising = rising_part(profile, most)
+    widths = [most] * (len(profile) - rising)
     after = most
-    for width in reversed(profile):
+    for width in reversed(profile[:rising]):
         after = max(width, -((-after * factor.numerator) // factor.denominator))
         widths.append(min(after, most))
     return widths[::-1]
+
+
+def rising_part(profile: Profile, most: int) -> int:
+    """Return how many entries there are before the profile is the global bound for good."""
+    rising = len(profile)
+    while rising and profile[rising - 1] == most:
+        rising -= 1
+    return rising
 
 
 def rung_counts(profile: Profile, most: int) -> list[int]:
@@ -303,6 +312,8 @@ class KnownLadderLaw(ErrorLaw):
 def ladder_half_width(widths: Profile, most: int, decay: Fraction, alpha: float) -> float:
     """Return the distance that a ladder's draw exceeds with probability at most alpha."""
     step = float(decay)
+    # Rungs as wide as the global bound are like all that follow.
+    widths = widths[: rising_part(widths, most)]
     counts = rung_counts(widths, most)
     logs = np.array([math.log(count) for count in counts]) - step * np.arange(len(counts))
     # The last entry stands for itself and every later rung, all equally wide.

@@ -32,6 +32,9 @@ from tulle.graphs.statistics_counts import Chains, DegreeSquares, EdgesWithin, T
 
 _VERY_FINE = 2**64
 
+_FIRST_REACH = 1024
+"""How many rows are computed at first; eight times as many as long as they still rise."""
+
 CLOSING_GROWTH = -(-4 * FINE // 3)
 """How much :func:`closing_weight` can grow by one edge: two common neighbours of a pair that lose
 the edge between them have degree 2 instead of 3, and weigh 1 instead of 1/3 each."""
@@ -62,19 +65,29 @@ def position(query: Statistic, graph: Graph, units: int) -> int:
 
 
 def profile(query: Statistic, graph: Graph, units: int, length: int) -> Profile:
-    """Return I_0 ... I_{length-1}; see the module's text. Custodian side."""
-    if isinstance(query, Transitivity):
-        rows = _transitivity(graph, units, length)
-    elif isinstance(query, NodeClustering):
-        rows = _node_clustering(query, graph, units, length)
-    elif isinstance(query, AverageClustering):
-        rows = _average_clustering(graph, units, length)
-    elif isinstance(query, Modularity):
-        rows = _modularity_profile(graph, units, length)
-    else:
-        rows = _assortativity(graph, units, length)
+    """Return I_0 ... I_{length-1}; see the module's text. Custodian side.
+
+    Rows never fall: once the global bound is reached, it is that for good, and nothing is computed.
+    """
     largest = most(query, units)
-    return [min(max(row, 1), largest) for row in rows]
+    reach = min(length, _FIRST_REACH)
+    while True:
+        rows = [min(max(row, 1), largest) for row in _rows(query, graph, units, reach)]
+        if reach >= length or rows[-1] == largest:
+            return rows + [largest] * (length - len(rows))
+        reach = min(8 * reach, length)
+
+
+def _rows(query: Statistic, graph: Graph, units: int, length: int) -> list[int]:
+    if isinstance(query, Transitivity):
+        return _transitivity(graph, units, length)
+    if isinstance(query, NodeClustering):
+        return _node_clustering(query, graph, units, length)
+    if isinstance(query, AverageClustering):
+        return _average_clustering(graph, units, length)
+    if isinstance(query, Modularity):
+        return _modularity_profile(graph, units, length)
+    return _assortativity(graph, units, length)
 
 
 def _divide_up(top: int, bottom: int, otherwise: int) -> int:

@@ -218,6 +218,26 @@ def least_level(truncation: Decider, thresholds: Thresholds) -> int:
     return high
 
 
+def predicted_level(truncation: Truncation, thresholds: Thresholds) -> int:
+    """Return where the least level is, or a little above where that makes no difference.
+
+    At most as many participants need be deleted as have loads above a threshold. Where the grid
+    rises so slowly that the level found from this leads to nearly the first threshold, the exact
+    one does so, too. For predictions on public data only: one participant may move it by more
+    than one.
+    """
+    if isinstance(truncation, _Packing) and isinstance(truncation.problem, PackingProblem):
+        loads = np.sort(truncation.problem.loads)
+        low, high = -1, len(loads)
+        while high - low > 1:
+            middle = (low + high) // 2
+            above = len(loads) - int(np.searchsorted(loads, thresholds.at(middle), side="right"))
+            low, high = (low, middle) if above <= middle else (middle, high)
+        if thresholds.at(high) <= _NEARLY * thresholds.at(0):
+            return high
+    return least_level(truncation, thresholds)
+
+
 def _crossing(truncation: Decider, thresholds: Thresholds, low: int, high: int) -> int:
     """Return where in (low, high) the estimate of D meets j, or the middle without estimates."""
     while high - low > 2:
@@ -230,6 +250,10 @@ def _crossing(truncation: Decider, thresholds: Thresholds, low: int, high: int) 
         else:
             low = middle
     return low + 1
+
+
+_NEARLY = 1.5
+"""Thresholds with a smaller ratio are alike as far as a prediction goes."""
 
 
 @dataclass(frozen=True)
