@@ -97,7 +97,8 @@ def words(graphs: Sequence[Graph], unit: str, *, run: bool) -> Iterator[tuple[st
             noise = SeededSource(1)
             answer = release(graph, query, source=noise, **terms, **options)  # noqa: B023
             # The recursive mechanism draws its threshold privately, and the scale follows.
-            drawn = ("scale", "thresholds") if "recursive" in answer.mechanism else ()
+            used = " ".join([answer.mechanism, *(p.mechanism for p in answer.parts.values())])
+            drawn = ("scale", "thresholds") if "recursive" in used else ()
             return public_part(answer, (*kind.private, *drawn))
 
         said = [
