@@ -176,3 +176,46 @@ def test_two_real_processes_share_a_ledger(friends: Path, tmp_path: Path) -> Non
         assert out.startswith(b"{")
         assert err == b""
     assert float(Ledger(tmp_path / "s.ledger").remaining("friends")) == 1.0
+
+
+def test_the_header_is_asked_for_where_ids_are_names(run: Run, tmp_path: Path) -> None:
+    asked = ("ask", "net.csv", "edges", "--unit", "edge", "--epsilon", "1", "--no-ledger")
+    refusals = set()
+    for rows in ("a,b\nb,c\n", "ego,alter\na,b\n", "x,y\n" * 3, "1,2\na,b\n"):
+        (tmp_path / "net.csv").write_text(rows)
+        ran = run(*asked)
+        assert ran.code == 2
+        refusals.add(ran.err)
+        assert run(*asked, "--header").code == 0
+        assert run(*asked, "--no-header").code == 0
+    assert len(refusals) == 1
+    assert "--header or --no-header" in refusals.pop()
+    (tmp_path / "net.csv").write_text("a|b\nb|c\n")
+    assert run(*asked, "--no-header", "--delimiter", "|").code == 0
+    assert run(*asked, "--no-header", "--delimiter", "tab").code == 2
+
+
+def test_nodes_can_be_a_file_of_names(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.txt").write_text("".join(f"p{i}\n" for i in range(20)))
+    asked = ("plan", "net.csv", "edges", "--no-header", "--nodes", "people.txt", "--epsilon", "1")
+    said = []
+    for rows in ("p1,p2\n", "", "p3,p4\np1,p2\n", "p1,p2\nstranger,p2\n"):
+        (tmp_path / "net.csv").write_text(rows)
+        found = [run(*asked, "--unit", unit, "--json") for unit in ("edge", "node")]
+        assert [ran.code for ran in found] == [0, 0]
+        said.append([ran.out for ran in found])
+        # The custodian's console alone says that somebody else was in the file.
+        assert ("1 edges of nodes that --nodes lacks" in found[0].err) == ("stranger" in rows)
+    assert all(words == said[0] for words in said)
+    declared = run(*asked, "--unit", "edge", "--json").json()
+    assert declared["guarantee"]["assumptions"] == []
+    assert declared["public"] == "Public: the set of nodes, as declared with --nodes."
+
+
+def test_what_is_assumed_about_nodes_is_printed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "net.csv").write_text("1,2\n2,3\n")
+    terms = ("net.csv", "edges", "--unit", "edge", "--epsilon", "1")
+    for words in (("plan", *terms), ("ask", *terms, "--no-ledger")):
+        assert "read off the edges" in " ".join(run(*words).out.split())
+        assert "read off the edges" in run(*words, "--json").out
+        assert "read off the edges" not in run(*words, "--nodes", "9", "--json").out

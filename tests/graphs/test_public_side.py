@@ -96,8 +96,9 @@ def words(graphs: Sequence[Graph], unit: str, *, run: bool) -> Iterator[tuple[st
         def released(graph: Graph) -> str:
             noise = SeededSource(1)
             answer = release(graph, query, source=noise, **terms, **options)  # noqa: B023
-            # The scale of the recursive mechanism's noise is itself drawn privately.
-            drawn = ("scale",) if "recursive" in answer.mechanism else ()
+            # The recursive mechanism draws its threshold privately, and the scale follows.
+            used = " ".join([answer.mechanism, *(p.mechanism for p in answer.parts.values())])
+            drawn = ("scale", "thresholds") if "recursive" in used else ()
             return public_part(answer, (*kind.private, *drawn))
 
         said = [

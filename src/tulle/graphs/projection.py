@@ -37,7 +37,8 @@ def projected_degrees(graph: Graph, bound: int) -> Counts:
     """Return the degrees of a subgraph in which none exceeds the bound. Custodian side.
 
     Edges are looked at in the order of their ends, and kept when both ends have room. The order
-    of the edges that two neighbouring graphs share is the same in both.
+    of the edges that two neighbouring graphs share is the same in both: nodes are in the order of
+    their labels (``tulle.graphs.labels``), whichever way the graph arrived.
 
     Example:
         >>> projected_degrees(Graph.from_edges([(0, 1), (0, 2), (0, 3)]), 2).tolist()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.query import Shape
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import EdgeFacts, find
@@ -29,6 +29,8 @@ def place_of(graph: Graph, node: int | str) -> int:
     found = find_node(graph, node)
     if found is not None:
         return found
+    if graph.node_count == 0:
+        raise QueryError("A graph without nodes has none to ask about; pass another stand-in.")
     order = np.argsort(np.diff(graph.csr()[0]), kind="stable")
     return int(order[len(order) // 2])
 

@@ -33,8 +33,8 @@ class Form:
         >>> form = Survey({"smokes": ["no", "yes"]}).form(epsilon=1)
         >>> Form.from_json(form.to_json()) == form
         True
-        >>> print(form.guarantee())
-        epsilon = 1, pure, per client (replace)
+        >>> print(form.guarantee())  # doctest: +ELLIPSIS
+        epsilon = 1, pure, per client (replace); assuming that each client perturbed ...
     """
 
     survey: Survey

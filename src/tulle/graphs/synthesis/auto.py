@@ -85,10 +85,11 @@ _LARGEST_SCALE = 2**40
 class Auto(Model):
     """A graph with private degrees, triangles, clustering and, where they show, blocks.
 
-    First the number of edges and the number between ranges of the nodes' public order: numbers
-    of nodes are public under edge privacy, and they often follow how a network grew or was
-    collected. If these counts show more structure than noise would, blocks are read from them
-    and refined with each node's noisy number of neighbours in each block. If not, triangles and
+    First the number of edges and the number between ranges of the nodes' public order, that of
+    their labels (``tulle.graphs.labels``), which no edge changes: numbers of nodes are public under
+    edge privacy, and they often follow how a network grew or was collected. If these counts show
+    more structure than noise would, blocks are read from them and refined with each node's noisy
+    number of neighbours in each block. If not, triangles and
     noisy degrees tell whether communities of a core of nodes would rise out of the noise, and
     whether most other nodes could be placed; if so, blocks are found there
     (:mod:`tulle.graphs.synthesis.auto_core`). Budget that is not spent so goes to the rest:
