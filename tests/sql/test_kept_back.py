@@ -173,7 +173,11 @@ def test_checking_and_connecting_keep_a_value_back(capfd: Any, tmp_path: Path) -
     with overheard(capfd) as heard:
         bad = tmp_path / "bad.parquet"
         bad.write_text(SECRET)
-        for statement in ("SELECT nothing FROM p", f"SELECT * FROM '{bad}'", "SELECT id || 1 FROM q"):
+        for statement in (
+            "SELECT nothing FROM p",
+            f"SELECT * FROM '{bad}'",
+            "SELECT id || 1 FROM q",
+        ):
             with pytest.raises(TulleError, match="does not accept the query") as caught:
                 database._engine.check(statement)
             assert SECRET not in traces(caught.value)
