@@ -67,7 +67,7 @@ def _name_by_place(tree: Any) -> None:
     renamed: list[tuple[Any, str]] = []
     for scope in traverse_scope(tree):
         for name, (node, _) in scope.selected_sources.items():
-            holder = node
+            holder: Any = node
             while not isinstance(holder, exp.Table | exp.Subquery) or holder.alias != name:
                 holder = holder.parent
             # In two steps: a new name must not be taken for an old one that is still there.
