@@ -1,4 +1,4 @@
-"""Errors that take the place of others remember nothing of them: what was caught may quote a row."""
+"""Errors that take the place of others remember nothing of them, which may quote a row."""
 
 from __future__ import annotations
 
@@ -77,8 +77,7 @@ def test_an_error_raised_alone_holds_no_other() -> None:
     def read(text: str) -> int:
         try:
             return int(text)
-        except ValueError as error:
-            assert SECRET in str(error)
+        except ValueError:
             raise_alone(InputError("Whole numbers are needed."))
 
     with pytest.raises(InputError) as caught:

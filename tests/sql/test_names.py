@@ -74,7 +74,7 @@ def test_duckdb_takes_the_schema_that_is_the_current_one_when_connecting(tmp_pat
 
 
 def test_a_private_table_is_not_read_as_a_public_one_of_its_name() -> None:
-    """The public table p of another schema must not stand in for the private one, nor vice versa."""
+    """The private table p must not be read in place of another schema's public one."""
     connection = duckdb.connect()
     connection.execute("CREATE TABLE p AS SELECT range AS id FROM range(100)")
     connection.execute("CREATE SCHEMA open; CREATE TABLE open.p AS SELECT 1 AS id; USE open")
@@ -176,7 +176,7 @@ def test_postgresql_reads_the_table_that_was_connected_to(
             cursor.execute(statement)
         database = Database.connect(postgres_url, owners=OWNERS | {"P": "id"})
         # A key of another schema's table of that name says nothing about this one.
-        with pytest.raises(tulle.InputError, match="near|which key|far"):
+        with pytest.raises(tulle.InputError, match=r"near|which key|far"):
             Database.connect(postgres_url, owners={"near": "id -> far.nothing", "far": "who"})
         assert database._engine.keys().foreign == {}
         mine = database._engine._connection.cursor()  # type: ignore[attr-defined]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sql_generator import Generator
 from sql_worlds import (
+    COLUMNS,
     connect,
     everyone,
     random_world,
@@ -25,6 +29,7 @@ from tulle.sql.data import Database
 from tulle.sql.gather import gather
 from tulle.sql.queries import relation_of, sql
 from tulle.sql.ranges import ANY, POSITIVE, Range, range_of
+from tulle.sql.schema import Schema
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 sqlglot = pytest.importorskip("sqlglot")
@@ -93,6 +98,120 @@ def test_values_beyond_count_as_the_nearer_end() -> None:
     assert sql("SELECT COUNT(*) FROM pay WHERE x = 10").truth(database) == 1
     assert sql("SELECT COUNT(x) FROM pay").truth(database) == 3
     assert relation_of(database, sql("SELECT SUM(x) FROM pay")).total == 13
+
+
+ENDS = [(1, 2), (0, 1), (2, None), (None, 1)]
+OTHERS = ("person.age", "edge.w", "orders.price", "item.sku", "item.qty", "visit.minutes")
+"""All columns of numbers that say nothing about owners."""
+
+
+def differences(text: str, seed: int, ranges: dict[str, Any]) -> list[str]:
+    """Compare a relation with the truth, and with rows that are really deleted, for everyone."""
+    rows = random_world(seed)
+    whole = connect(rows, ranges)
+    rewritten = sql(text).rewrite(whole.schema)
+    gathered = gather(rewritten, whole._engine.fetch(rewritten.text))
+    found = []
+    if gathered.relations[0].total != pytest.approx(sql(text).truth(whole)):
+        found.append(f"{gathered.relations[0].total} instead of {sql(text).truth(whole)}")
+    for who in sorted(everyone(rows)):
+        left = connect(take_away(rows, who), ranges)
+        fresh = gather(rewritten, left._engine.fetch(rewritten.text))
+        if [summary(r, fresh.names) for r in fresh.relations] != without(gathered, who):
+            found.append(f"{who} leaves")
+    return found
+
+
+def declared(seed: int) -> dict[str, Any]:
+    """Return ranges of some of the columns that may have one, none or all of them."""
+    draw = random.Random(seed)
+    return {name: draw.choice(ENDS) for name in OTHERS if draw.random() < 0.7}
+
+
+def test_leaving_commutes_with_cutting_every_column() -> None:
+    for seed in range(12):
+        text = Generator(seed).question()
+        assert differences(text, 1 + seed % 2, declared(seed)) == [], text
+
+
+@pytest.mark.slow
+def test_leaving_commutes_with_cutting_in_many_questions() -> None:
+    for seed in range(100, 400):
+        text = Generator(seed).question()
+        assert differences(text, seed, declared(seed)) == [], text
+
+
+def test_every_column_that_says_whose_a_row_is_has_no_range() -> None:
+    numbers = [f"{t}.{c}" for t, columns in COLUMNS.items() for c in numeric(columns)]
+    refused = {name for name in numbers if name not in OTHERS and "secret" not in name}
+    assert len(refused) == 8
+    for name in refused:
+        with pytest.raises(InputError, match="says whose rows they are"):
+            connect(random_world(1), {name: (1, 2)})
+    connect(random_world(1), dict.fromkeys(OTHERS, (1, 2)))
+
+
+def numeric(columns: str) -> list[str]:
+    listed = [column.split()[:2] for column in columns.replace("(10, 2)", "").split(", ")]
+    return [name for name, kind in listed if kind != "VARCHAR"]
+
+
+PATHS = {
+    "a": {"a": "x"},
+    "a composite": {"a": "(x, y)"},
+    "a key and its other side": {"a": "x -> b[y]", "b": "z"},
+    "a composite key": {"a": "(x, y) -> b[(y, z)].x", "b": "x"},
+    "a path of two steps": {"a": "x -> b[y].z -> c[x].y", "b": "x", "c": "y"},
+    "owners of another table": {"a": "x -> b[y]", "b": "z -> c[y]", "c": "x"},
+    "several owners": {"a": ["p: x", "q: y"]},
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_columns_on_the_way_to_an_owner_have_no_range(name: str) -> None:
+    tables = {t: {"x": "INTEGER", "y": "INTEGER", "z": "INTEGER", "v": "INTEGER"} for t in "abc"}
+    owners = PATHS[name]
+    plain = Schema.build("duckdb", tables, owners=owners, public=set("abc") - set(owners))
+    used = set()
+    for table in owners:
+        for link in plain.ownership(table).links:
+            start = next(
+                (one.table for one in plain.ownership(table).links if one.name == link.start), table
+            )
+            used |= {f"{start}.{c}" for c in link.columns} | {f"{link.table}.{c}" for c in link.key}
+        for tie in plain.ownership(table).ties:
+            place = next(
+                (one.table for one in plain.ownership(table).links if one.name == tie.place), table
+            )
+            used |= {f"{place}.{c}" for c in tie.columns}
+    assert used
+    for table in tables:
+        for column in "xyzv":
+            ranges = {f"{table}.{column}": (0, 1)}
+            build = partial(
+                Schema.build, "duckdb", tables, owners=owners, public=plain.public, ranges=ranges
+            )
+            if f"{table}.{column}" in used:
+                with pytest.raises(InputError, match="says whose rows they are"):
+                    build()
+                facts = plain.to_json() | {"ranges": {f"{table}.{column}": [0, 1]}}
+                with pytest.raises(InputError, match="says whose rows they are"):
+                    Schema.from_json(facts)
+            else:
+                build()
+
+
+def test_a_range_on_an_owner_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: ranges of owners are taken, and cut what is compared but not who it is."""
+    monkeypatch.setattr("tulle.sql.schema.check_ranges", lambda ranges, owners: None)
+    cut = {"person.id": (2, 3), "edge.a": (1, 2), "orders.cust": (2, 2)}
+    texts = [
+        "SELECT COUNT(*) FROM person p JOIN person q ON p.id = q.id",
+        "SELECT COUNT(*) FROM person JOIN edge ON id = a",
+        "SELECT COUNT(*) FROM person JOIN orders ON id = cust",
+    ]
+    for text in texts:
+        assert any(differences(text, seed, cut) for seed in (1, 2)), text
 
 
 def failures(database: Database) -> set[str]:

@@ -72,12 +72,17 @@ class Database(Dataset):
         supplier 5 are then two. Without kinds equal identifiers are one participant everywhere,
         which protects at least as much.
 
+        Tables are those of the schema (database, in Spark) that is the current one now; they are
+        read by their full names, whatever becomes the current one or hides them later. A table
+        whose columns have changed since is refused.
+
         ``public`` lists the tables that belong to nobody. Any other table is refused when asked
         about. A row whose owner is NULL, or whose path leads nowhere, is left out of all answers.
 
         ``ranges`` says between which numbers values of a column lie: ``{"line.price": (0, inf)}``.
         Values beyond are taken for the nearer end, by the engine and whatever the question, so
-        nothing fails or shows when the declaration is wrong. A SUM of what cannot be negative then
+        nothing fails or shows when the declaration is wrong. Columns that say whose a row is, keys
+        on the way to an owner included, have no range. A SUM of what cannot be negative then
         pays for one sign only, and has an error interval.
 
         Raises:

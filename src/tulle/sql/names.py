@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -17,6 +18,8 @@ from tulle.sql.catalogue import RESERVED
 from tulle.sql.ranges import Range
 from tulle.sql.schema import Schema
 
+_NUMBERED = re.compile(r"_\d+")
+
 
 class Named:
     """A statement in which stars are written out and every source has a name of its own."""
@@ -26,6 +29,12 @@ class Named:
         self._tables = {self.normal(table): table for table in schema.tables}
         if RESERVED in tree.sql().lower():
             raise QueryError(f"Names that start with {RESERVED} are reserved.")
+        for given in tree.find_all(exp.TableAlias):
+            if _NUMBERED.fullmatch(given.name):
+                # Sources without a name get such names, and two of one name would be one.
+                raise QueryError(
+                    f"The alias {given.name} is reserved; choose a name with a letter."
+                )
         self._check_tables(tree)
         types = known_types(schema)
         try:

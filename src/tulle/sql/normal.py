@@ -8,8 +8,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import traverse_scope
 
 from tulle.core.errors import QueryError, raise_alone
+from tulle.sql.catalogue import RESERVED
 from tulle.sql.names import known_types
 from tulle.sql.schema import Schema
 
@@ -48,6 +50,7 @@ def normal_text(tree: Any, dialect: str, schema: Schema | None = None) -> str:
             )
         except SqlglotError as error:
             raise_alone(QueryError(f"The query does not fit the schema: {error}"))
+        _name_by_place(whole)
     for expression in list(whole.expressions):
         if isinstance(expression, exp.Alias) and isinstance(expression.this.unnest(), exp.AggFunc):
             # What the answer is called asks nothing.
@@ -57,6 +60,29 @@ def normal_text(tree: Any, dialect: str, schema: Schema | None = None) -> str:
             join.set("kind", None)
     _bracket(whole)
     return str(whole.sql(dialect=dialect, comments=False))
+
+
+def _name_by_place(tree: Any) -> None:
+    """Call every source t0, t1, ... in the order in which they are found."""
+    renamed: list[tuple[Any, str]] = []
+    for scope in traverse_scope(tree):
+        for name, (node, _) in scope.selected_sources.items():
+            holder: Any = node
+            while not isinstance(holder, exp.Table | exp.Subquery) or holder.alias != name:
+                holder = holder.parent
+            # In two steps: a new name must not be taken for an old one that is still there.
+            between = f"{RESERVED}_{len(renamed)}"
+            for column in scope.columns:
+                if column.table == name:
+                    column.set("table", exp.to_identifier(between, quoted=True))
+            holder.args["alias"].set("this", exp.to_identifier(between, quoted=True))
+            renamed.append((holder, between))
+    final = {between: f"t{place}" for place, (_, between) in enumerate(renamed)}
+    for column in tree.find_all(exp.Column):
+        if column.table in final:
+            column.set("table", exp.to_identifier(final[column.table], quoted=True))
+    for holder, between in renamed:
+        holder.args["alias"].set("this", exp.to_identifier(final[between], quoted=True))
 
 
 def _bracket(tree: Any) -> None:
