@@ -191,11 +191,10 @@ class Compiler:
             if name == self.summed and self.summed:
                 self._check_summed(projection.unalias(), made.kind)
             columns[name] = made.kind
-            named = isinstance(projection, exp.Alias | exp.Column)
-            if isinstance(made.node, exp.Column) and made.node.name == name:
-                chosen.append(made.node)
-            else:
-                chosen.append(alias(made.node, name) if named else made.node)
+            named = isinstance(projection, exp.Alias) or (
+                isinstance(projection, exp.Column) and not isinstance(made.node, exp.Column)
+            )
+            chosen.append(alias(made.node, name) if named else made.node)
         tree.set("expressions", chosen)
         return columns
 

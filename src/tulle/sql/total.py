@@ -68,7 +68,9 @@ def _names(*listed: str) -> frozenset[str]:
 # Numbers
 
 
-def _number_kind(wider: Callable[[int, int], int], deeper: Callable[[int, int], int]) -> Any:
+def _number_kind(
+    wider: Callable[[int, int], int], deeper: Callable[[int, int], int]
+) -> Callable[[list[Kind], Any, str], Kind]:
     def kind(given: list[Kind], node: Any, dialect: str) -> Kind:
         if any(one.name not in {WHOLE, DECIMAL} for one in given):
             return Kind(DOUBLE)
@@ -453,7 +455,7 @@ def _extracted(dialect: str) -> Form:
     def form(node: Any, given: list[Typed]) -> Any:
         (value,) = given
         inner = value.node
-        if dialect != "duckdb" and value.kind.name in DAYS:
+        if dialect != "duckdb" and value.kind.name in {kinds.TIMESTAMP, kinds.ZONED}:
             inner = usual_days(value, dialect)
         return exp.Extract(this=exp.Var(this=_field(node)), expression=inner)
 
