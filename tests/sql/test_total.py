@@ -76,11 +76,10 @@ def failing(database: Database, texts: list[str]) -> list[str]:
 
     def search(part: list[str]) -> Iterator[str]:
         if stops(part):
-            if len(part) == 1:
-                yield part[0]
-            else:
-                yield from search(part[: len(part) // 2])
-                yield from search(part[len(part) // 2 :])
+            halves = [part[: len(part) // 2], part[len(part) // 2 :]]
+            found = [text for half in halves for text in search(half)] if len(part) > 1 else part
+            # Some stop the engine only next to others, with which they share a part.
+            yield from found or [" and ".join(part)]
 
     taken, _, _ = compiled(texts, dialect)
     return [
@@ -206,6 +205,9 @@ def test_what_occurs_twice_is_tried_by_itself() -> None:
     twice = "SELECT TRY(CAST(s AS INTEGER) + CAST(s AS INTEGER)) FROM extreme"
     with pytest.raises(duckdb.Error):
         connection.execute(twice).fetchall()
+    apart = "SELECT TRY(CAST(s AS INTEGER) + 1), TRY(CAST(s AS INTEGER) + 2) FROM extreme"
+    with pytest.raises(duckdb.Error):
+        connection.execute(apart).fetchall()
     assert failing(in_duckdb(rows("duckdb")), ["CAST(x.s AS INTEGER) + CAST(x.s AS INTEGER)"]) == []
 
 
@@ -320,6 +322,8 @@ ATTACKS = [
     "SELECT SUM(CASE WHEN s = 'x' AND w >= 4 THEN CAST('x' AS INTEGER) ELSE 0 END) FROM extreme",
     "SELECT SUM(CASE WHEN who = 7 THEN w * 9223372036854775807 ELSE 0 END) FROM extreme",
     "SELECT COUNT(*) FROM extreme WHERE who = 7 AND CAST(s || 'x' AS DATE) > DATE '2020-01-01'",
+    "SELECT SUM(p * p * p * p * p * p * p * p * p * p * p * p) FROM extreme",
+    "SELECT COUNT(*) FROM (SELECT NULL AS q, s FROM extreme) t WHERE q = s OR q < 5",
 ]
 REFUSED = [
     ("SELECT COUNT(*) FROM extreme WHERE EXTRACT(HOUR FROM day) = 1", "has the fields YEAR"),

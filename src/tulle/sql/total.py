@@ -422,8 +422,9 @@ def check_interval(node: Any, dialect: str) -> None:
             "write an interval as a whole number and a unit, such as INTERVAL '3' MONTH; units: "
             + ", ".join(_LONGEST)
         )
-    if size > (_LONGEST[unit] if dialect == "postgres" else 2**31 - 1):
-        raise Impossible(f"the longest interval is {_LONGEST[unit]} {unit}")
+    longest = _LONGEST[unit] if dialect == "postgres" else min(1000 * _LONGEST[unit], 2**31 - 1)
+    if size > longest:
+        raise Impossible(f"the longest interval is {longest} {unit}")
 
 
 def _field(node: Any) -> str:
