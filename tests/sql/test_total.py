@@ -76,11 +76,10 @@ def failing(database: Database, texts: list[str]) -> list[str]:
 
     def search(part: list[str]) -> Iterator[str]:
         if stops(part):
-            if len(part) == 1:
-                yield part[0]
-            else:
-                yield from search(part[: len(part) // 2])
-                yield from search(part[len(part) // 2 :])
+            halves = [part[: len(part) // 2], part[len(part) // 2 :]]
+            found = [text for half in halves for text in search(half)] if len(part) > 1 else part
+            # Some stop the engine only next to others, with which they share a part.
+            yield from found or [" and ".join(part)]
 
     taken, _, _ = compiled(texts, dialect)
     return [
@@ -175,13 +174,13 @@ def test_one_unguarded_node_is_caught_in_duckdb(
 
 
 @pytest.mark.parametrize(
-    "written", ["{} + {}", "{} * {}", "{} / {}", "{} % {}", "-{}", "DATE_TRUNC('week', {})"]
+    "written", ["{} + {}", "{} * {}", "{} / {}", "{} % {}", "-{}", "{} + INTERVAL '3' MONTH"]
 )
 def test_one_unguarded_node_is_caught_in_postgresql(
     written: str, monkeypatch: pytest.MonkeyPatch, postgres_url: str
 ) -> None:
     database = in_postgres(postgres_url, rows("postgres"))
-    arguments = ("x.moment",) if "TRUNC" in written else ("x.w", "y.w")
+    arguments = ("x.moment",) if "INTERVAL" in written else ("x.w", "y.w")
     unguarded(monkeypatch, "postgres", written)
     assert failing(database, [written.format(*arguments)])
     database.close()
@@ -206,6 +205,9 @@ def test_what_occurs_twice_is_tried_by_itself() -> None:
     twice = "SELECT TRY(CAST(s AS INTEGER) + CAST(s AS INTEGER)) FROM extreme"
     with pytest.raises(duckdb.Error):
         connection.execute(twice).fetchall()
+    apart = "SELECT TRY(CAST(s AS INTEGER) + 1), TRY(CAST(s AS INTEGER) + 2) FROM extreme"
+    with pytest.raises(duckdb.Error):
+        connection.execute(apart).fetchall()
     assert failing(in_duckdb(rows("duckdb")), ["CAST(x.s AS INTEGER) + CAST(x.s AS INTEGER)"]) == []
 
 
@@ -320,6 +322,8 @@ ATTACKS = [
     "SELECT SUM(CASE WHEN s = 'x' AND w >= 4 THEN CAST('x' AS INTEGER) ELSE 0 END) FROM extreme",
     "SELECT SUM(CASE WHEN who = 7 THEN w * 9223372036854775807 ELSE 0 END) FROM extreme",
     "SELECT COUNT(*) FROM extreme WHERE who = 7 AND CAST(s || 'x' AS DATE) > DATE '2020-01-01'",
+    "SELECT SUM(p * p * p * p * p * p * p * p * p * p * p * p) FROM extreme",
+    "SELECT COUNT(*) FROM (SELECT NULL AS q, s FROM extreme) t WHERE q = s OR q < 5",
 ]
 REFUSED = [
     ("SELECT COUNT(*) FROM extreme WHERE EXTRACT(HOUR FROM day) = 1", "has the fields YEAR"),
@@ -400,14 +404,16 @@ def test_values_of_groups_are_of_the_kind_of_the_column() -> None:
             sql(text, groups={name: bad}).rewrite(database.schema)
 
 
-def test_text_that_doubles_is_cut() -> None:
+def test_text_that_doubles_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sub-selects that put a text together with itself would fill the memory for some rows only."""
+    monkeypatch.setattr(statements, "LONGEST_TEXT", 64)
     database = in_duckdb(planted("duckdb"))
     inner = "SELECT s || s AS q FROM extreme"
-    for _ in range(30):
+    for _ in range(8):
         inner = f"SELECT q || q AS q FROM ({inner}) t"
     text = f"SELECT SUM(LENGTH(q)) FROM ({inner}) t"
-    assert max(relations_of(database, sql(text))[0].weights) <= 12 * 2 * statements.LONGEST_TEXT
+    weights = relations_of(database, sql(text))[0].weights
+    assert max(weights) <= len(planted("duckdb")) * 2 * statements.LONGEST_TEXT
 
 
 def test_keys_of_different_kinds_lead_to_owners() -> None:
@@ -435,7 +441,7 @@ def test_weights_of_contributions_do_not_fail(postgres_url: str) -> None:
                     columns=10,
                     outside="drop",
                 )
-                for question in (tulle.weights(bound=3, total=7), tulle.weights(total=1e-200)):
+                for question in (tulle.weights(bound=3, total=7), tulle.weights(total=1e-55)):
                     tulle.release(held, question, unit="participant", epsilon=1.0)
         with pytest.raises(QueryError, match="not known to be a number"):
             tulle.Contributions.from_query(

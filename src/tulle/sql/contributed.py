@@ -130,7 +130,9 @@ class Contributed:
         # Cut and rounded down before it is scaled: PostgreSQL fails when a product of doubles is
         # too large or too small. What is below a quarter of a step is no step.
         size = 2.0**limits.exponent
-        low, top = (f"CAST({end!r} AS {double})" for end in (size / 4, size * (cells.max() + 1)))
+        low, top = (
+            f"CAST({end!r} AS {double})" for end in (size / 4, size * (float(cells.max()) + 1))
+        )
         held = f"CASE WHEN ABS(e.w) < {low} THEN 0 ELSE LEAST(ABS(e.w), {top}) END"
         sized = (
             f"SELECT e.i AS i, e.k AS k, {label} AS g, CASE WHEN e.w < 0 THEN -1 ELSE 1 END AS z,"

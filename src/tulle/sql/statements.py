@@ -55,7 +55,7 @@ from tulle.sql.kinds import (
     kind_of_type,
 )
 from tulle.sql.schema import Schema
-from tulle.sql.total import apply, check_interval, entries_of
+from tulle.sql.total import Entry, apply, check_interval, entries_of
 
 Columns = dict[str, Kind]
 
@@ -191,11 +191,10 @@ class Compiler:
             if name == self.summed and self.summed:
                 self._check_summed(projection.unalias(), made.kind)
             columns[name] = made.kind
-            named = isinstance(projection, exp.Alias | exp.Column)
-            if isinstance(made.node, exp.Column) and made.node.name == name:
-                chosen.append(made.node)
-            else:
-                chosen.append(alias(made.node, name) if named else made.node)
+            named = isinstance(projection, exp.Alias) or (
+                isinstance(projection, exp.Column) and not isinstance(made.node, exp.Column)
+            )
+            chosen.append(alias(made.node, name) if named else made.node)
         tree.set("expressions", chosen)
         return columns
 
@@ -247,7 +246,7 @@ class Compiler:
         source = f"__tulle_side_{self._last}"
         chosen = []
         for name, one, other in zip(names, given, wanted, strict=True):
-            value = Typed(column(name, source), one)
+            value = Typed(exp.null() if one.name == NULL else column(name, source), one)
             if not self._is_alike(one, other):
                 value = self._converted(value, other, column(name))
             chosen.append(alias(value.node, name))
@@ -257,7 +256,7 @@ class Compiler:
 
     @staticmethod
     def _is_alike(one: Kind, other: Kind) -> bool:
-        same_name = one.name in {other.name, NULL}
+        same_name = one.name == other.name
         return same_name and (
             one.name != DECIMAL or (one.digits, one.scale) == (other.digits, other.scale)
         )
@@ -314,6 +313,7 @@ class Compiler:
             raise refused(node, "it is not among the expressions that are known to be safe")
         parts = [name for name in entries[0].parts if node.args.get(name) is not None]
         given = [self.value(node.args[name], scope) for name in parts]
+        given = [self._usable(one, place, entries) for place, one in enumerate(given)]
         for entry in entries:
             if all(
                 _takes(k, one.kind, self.dialect)
@@ -332,6 +332,16 @@ class Compiler:
         raise refused(
             node, f"it has arguments of kind ({has}) and takes {allowed}; CAST them explicitly"
         )
+
+    def _usable(self, given: Typed, place: int, entries: Sequence[Entry]) -> Typed:
+        """Return the result of a user's function as a value of a kind that is taken here."""
+        if given.kind.name != ANY:
+            return given
+        allowed = {name for e in entries for taken in e.takes[place : place + 1] for name in taken}
+        for name in (DOUBLE, TEXT, kinds.TIMESTAMP, DATE, WHOLE):
+            if name in allowed:
+                return convert(given, Kind(name, 19 if name == WHOLE else None), self.dialect)
+        return given
 
     def _converted(self, given: Typed, kind: Kind, node: Any, to: Any = None) -> Typed:
         if given.kind.name in {OPAQUE, kinds.BYTES} and kind.name != TEXT:
@@ -641,6 +651,8 @@ class Compiler:
                 return self._moment(given.node.name.strip(), {kind.name})
             except ValueError:
                 pass
+        if kind.digits is not None and kind.width > 39:
+            raise refused(node, "decimals have at most 38 digits")
         if kind.name == OPAQUE or (kind.name == TEXT and to.this == exp.DataType.Type.ENUM):
             raise refused(node, "name a type of numbers, texts, booleans, dates or times")
         return self._converted(given, kind, node, to)
@@ -691,6 +703,9 @@ class Compiler:
         """Return numbers of which no number of rows has a sum that does not fit."""
         kind = given.kind
         if self.dialect == "postgres" and kind.name in {WHOLE, DECIMAL}:
+            if kind.digits is None or kind.scale > 300:
+                # A sum that is not zero must not be zero as a double: that is an error.
+                return replace(given, node=call("ROUND", given.node, number(300)))
             return given
         if kind.name not in {WHOLE, DECIMAL} or kind.width > EXACT:
             return self._converted(given, Kind(DOUBLE), node)
@@ -728,6 +743,9 @@ def _named(columns: Mapping[str, Kind], name: str) -> Kind | None:
 
 def _plain_column(node: Any, kind: Kind) -> Typed:
     """Return a column; enumerations as texts, and timestamps of other precisions as usual ones."""
+    if kind.name == NULL:
+        # Engines give a column of NULLs a type of their own choice, and convert others to it.
+        return Typed(exp.null(), kind)
     if kind.name == TEXT and kind.stored.startswith("enum"):
         return Typed(as_type(node.copy(), "TEXT", "duckdb"), Kind(TEXT))
     if (

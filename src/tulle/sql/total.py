@@ -68,7 +68,9 @@ def _names(*listed: str) -> frozenset[str]:
 # Numbers
 
 
-def _number_kind(wider: Callable[[int, int], int], deeper: Callable[[int, int], int]) -> Any:
+def _number_kind(
+    wider: Callable[[int, int], int], deeper: Callable[[int, int], int]
+) -> Callable[[list[Kind], Any, str], Kind]:
     def kind(given: list[Kind], node: Any, dialect: str) -> Kind:
         if any(one.name not in {WHOLE, DECIMAL} for one in given):
             return Kind(DOUBLE)
@@ -420,8 +422,9 @@ def check_interval(node: Any, dialect: str) -> None:
             "write an interval as a whole number and a unit, such as INTERVAL '3' MONTH; units: "
             + ", ".join(_LONGEST)
         )
-    if size > (_LONGEST[unit] if dialect == "postgres" else 2**31 - 1):
-        raise Impossible(f"the longest interval is {_LONGEST[unit]} {unit}")
+    longest = _LONGEST[unit] if dialect == "postgres" else min(1000 * _LONGEST[unit], 2**31 - 1)
+    if size > longest:
+        raise Impossible(f"the longest interval is {longest} {unit}")
 
 
 def _field(node: Any) -> str:
@@ -453,7 +456,7 @@ def _extracted(dialect: str) -> Form:
     def form(node: Any, given: list[Typed]) -> Any:
         (value,) = given
         inner = value.node
-        if dialect != "duckdb" and value.kind.name in DAYS:
+        if dialect != "duckdb" and value.kind.name in {kinds.TIMESTAMP, kinds.ZONED}:
             inner = usual_days(value, dialect)
         return exp.Extract(this=exp.Var(this=_field(node)), expression=inner)
 

@@ -9,7 +9,7 @@ FROM (
     "_0"."__tulle_2" AS "__tulle_6",
     "_1"."c_custkey" AS "__tulle_7",
     "_1"."__tulle_1" AS "__tulle_8",
-    "_1"."__tulle_4" AS "__tulle_9"
+    CAST("_1"."__tulle_4" AS DOUBLE) AS "__tulle_9"
   FROM (
     SELECT
       "__tulle_3"."c_custkey",

@@ -1,6 +1,6 @@
 SELECT DISTINCT
   DENSE_RANK() OVER (ORDER BY "__tulle_10"."__tulle_7", "__tulle_10"."__tulle_8") AS "__tulle_tuple",
-  CAST("__tulle_10"."__tulle_9" AS DOUBLE PRECISION) AS "__tulle_times",
+  "__tulle_10"."__tulle_9" AS "__tulle_times",
   "__tulle_10"."__tulle_5" AS "__tulle_owner_0",
   "__tulle_10"."__tulle_6" AS "__tulle_owner_1"
 FROM (
@@ -9,7 +9,7 @@ FROM (
     "_0"."__tulle_2" AS "__tulle_6",
     "_1"."c_custkey" AS "__tulle_7",
     "_1"."__tulle_1" AS "__tulle_8",
-    "_1"."__tulle_4" AS "__tulle_9"
+    CAST("_1"."__tulle_4" AS DOUBLE PRECISION) AS "__tulle_9"
   FROM (
     SELECT
       "__tulle_3"."c_custkey",

@@ -4,18 +4,20 @@ SELECT
   "__tulle_12"."__tulle_10" AS "__tulle_owner_2",
   CAST(SUM(
     CASE
-      WHEN "__tulle_12"."__tulle_weight" > 0
+      WHEN "__tulle_12"."__tulle_weight" > CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
       AND "__tulle_12"."__tulle_weight" <= CAST(1E240 AS DOUBLE PRECISION)
       THEN "__tulle_12"."__tulle_weight"
-      ELSE 0
+      ELSE CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
     END
   ) AS DOUBLE PRECISION) AS "__tulle_above",
   CAST(SUM(
     CASE
-      WHEN "__tulle_12"."__tulle_weight" < 0
-      AND "__tulle_12"."__tulle_weight" >= CAST(-1E+240 AS DOUBLE PRECISION)
+      WHEN "__tulle_12"."__tulle_weight" < CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
+      AND "__tulle_12"."__tulle_weight" >= (
+        -CAST(1E+240 AS DOUBLE PRECISION)
+      )
       THEN "__tulle_12"."__tulle_weight"
-      ELSE 0
+      ELSE CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
     END
   ) AS DOUBLE PRECISION) AS "__tulle_below"
 FROM (
@@ -26,7 +28,38 @@ FROM (
     "__tulle_7"."__tulle_6" AS "__tulle_10"
   FROM (
     SELECT
-      "_1"."l_price" / NULLIF("_1"."l_tax", 0) AS "__tulle_weight",
+      (
+        (
+          (
+            NULLIF(
+              NULLIF(
+                LEAST(
+                  GREATEST(CAST("_1"."l_price" AS DOUBLE PRECISION), CAST('-1e154' AS DOUBLE PRECISION)),
+                  CAST('1e154' AS DOUBLE PRECISION)
+                ),
+                CAST('-1e154' AS DOUBLE PRECISION)
+              ),
+              CAST('1e154' AS DOUBLE PRECISION)
+            ) + CAST('1e-130' AS DOUBLE PRECISION)
+          ) - CAST('1e-130' AS DOUBLE PRECISION)
+        ) / NULLIF(
+          (
+            (
+              NULLIF(
+                NULLIF(
+                  LEAST(
+                    GREATEST(CAST("_1"."l_tax" AS DOUBLE PRECISION), CAST('-1e154' AS DOUBLE PRECISION)),
+                    CAST('1e154' AS DOUBLE PRECISION)
+                  ),
+                  CAST('-1e154' AS DOUBLE PRECISION)
+                ),
+                CAST('1e154' AS DOUBLE PRECISION)
+              ) + CAST('1e-130' AS DOUBLE PRECISION)
+            ) - CAST('1e-130' AS DOUBLE PRECISION)
+          ),
+          0
+        )
+      ) AS "__tulle_weight",
       "_0"."__tulle_1" AS "__tulle_4",
       "_1"."__tulle_2" AS "__tulle_5",
       "_1"."__tulle_3" AS "__tulle_6"
@@ -48,15 +81,45 @@ FROM (
       FROM "lineitem" AS "t"
       CROSS JOIN "orders" AS "t1"
       WHERE
-        (
-          "t"."l_orderkey" = "t1"."o_orderkey" AND NOT "t1"."o_custkey" IS NULL
-        )
+        "t"."l_orderkey" = "t1"."o_orderkey"
+        AND NOT "t1"."o_custkey" IS NULL
         AND NOT "t"."l_suppkey" IS NULL
     ) AS "_1"
     WHERE
       "_1"."l_orderkey" = "_0"."o_orderkey"
       AND NOT (
-        "_1"."l_price" / NULLIF("_1"."l_tax", 0)
+        (
+          (
+            (
+              NULLIF(
+                NULLIF(
+                  LEAST(
+                    GREATEST(CAST("_1"."l_price" AS DOUBLE PRECISION), CAST('-1e154' AS DOUBLE PRECISION)),
+                    CAST('1e154' AS DOUBLE PRECISION)
+                  ),
+                  CAST('-1e154' AS DOUBLE PRECISION)
+                ),
+                CAST('1e154' AS DOUBLE PRECISION)
+              ) + CAST('1e-130' AS DOUBLE PRECISION)
+            ) - CAST('1e-130' AS DOUBLE PRECISION)
+          ) / NULLIF(
+            (
+              (
+                NULLIF(
+                  NULLIF(
+                    LEAST(
+                      GREATEST(CAST("_1"."l_tax" AS DOUBLE PRECISION), CAST('-1e154' AS DOUBLE PRECISION)),
+                      CAST('1e154' AS DOUBLE PRECISION)
+                    ),
+                    CAST('-1e154' AS DOUBLE PRECISION)
+                  ),
+                  CAST('1e154' AS DOUBLE PRECISION)
+                ) + CAST('1e-130' AS DOUBLE PRECISION)
+              ) - CAST('1e-130' AS DOUBLE PRECISION)
+            ),
+            0
+          )
+        )
       ) IS NULL
   ) AS "__tulle_7"
 ) AS "__tulle_12"

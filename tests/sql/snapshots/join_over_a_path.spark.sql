@@ -3,20 +3,22 @@ SELECT
   `__tulle_12`.`__tulle_9` AS `__tulle_owner_1`,
   `__tulle_12`.`__tulle_10` AS `__tulle_owner_2`,
   CAST(SUM(
-    CASE
-      WHEN `__tulle_12`.`__tulle_weight` > 0
-      AND `__tulle_12`.`__tulle_weight` <= CAST(1E240 AS DOUBLE)
+    CAST(CASE
+      WHEN `__tulle_12`.`__tulle_weight` > CAST(0 AS DOUBLE)
+      AND `__tulle_12`.`__tulle_weight` <= CAST(CAST(1E240 AS DOUBLE) AS DOUBLE)
       THEN `__tulle_12`.`__tulle_weight`
-      ELSE 0
-    END
+      ELSE CAST(0 AS DOUBLE)
+    END AS DOUBLE)
   ) AS DOUBLE) AS `__tulle_above`,
   CAST(SUM(
-    CASE
-      WHEN `__tulle_12`.`__tulle_weight` < 0
-      AND `__tulle_12`.`__tulle_weight` >= CAST(-1E+240 AS DOUBLE)
+    CAST(CASE
+      WHEN `__tulle_12`.`__tulle_weight` < CAST(0 AS DOUBLE)
+      AND `__tulle_12`.`__tulle_weight` >= CAST((
+        -CAST(1E+240 AS DOUBLE)
+      ) AS DOUBLE)
       THEN `__tulle_12`.`__tulle_weight`
-      ELSE 0
-    END
+      ELSE CAST(0 AS DOUBLE)
+    END AS DOUBLE)
   ) AS DOUBLE) AS `__tulle_below`
 FROM (
   SELECT
@@ -26,7 +28,7 @@ FROM (
     `__tulle_7`.`__tulle_6` AS `__tulle_10`
   FROM (
     SELECT
-      `_1`.`l_price` / NULLIF(`_1`.`l_tax`, 0) AS `__tulle_weight`,
+      TRY_DIVIDE(CAST(`_1`.`l_price` AS DOUBLE), CAST(`_1`.`l_tax` AS DOUBLE)) AS `__tulle_weight`,
       `_0`.`__tulle_1` AS `__tulle_4`,
       `_1`.`__tulle_2` AS `__tulle_5`,
       `_1`.`__tulle_3` AS `__tulle_6`
@@ -48,15 +50,14 @@ FROM (
       FROM `lineitem` AS `t`
       CROSS JOIN `orders` AS `t1`
       WHERE
-        (
-          `t`.`l_orderkey` = `t1`.`o_orderkey` AND NOT `t1`.`o_custkey` IS NULL
-        )
+        `t`.`l_orderkey` = `t1`.`o_orderkey`
+        AND NOT `t1`.`o_custkey` IS NULL
         AND NOT `t`.`l_suppkey` IS NULL
     ) AS `_1`
     WHERE
       `_1`.`l_orderkey` = `_0`.`o_orderkey`
       AND NOT (
-        `_1`.`l_price` / NULLIF(`_1`.`l_tax`, 0)
+        TRY_DIVIDE(CAST(`_1`.`l_price` AS DOUBLE), CAST(`_1`.`l_tax` AS DOUBLE))
       ) IS NULL
   ) AS `__tulle_7`
 ) AS `__tulle_12`
