@@ -25,7 +25,7 @@ from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Outcome
 from tulle.core.query import Query
 from tulle.matrices.data import BinaryMatrix
-from tulle.noise import SeededSource, laplace
+from tulle.noise import SeededSource
 
 KINDS = tuple(worlds.SETTINGS)
 
@@ -81,7 +81,7 @@ def test_every_unit_of_every_kind_has_a_plain_setting():
         assert plain == set(opened.units), kind
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "graph"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_show_the_same(kind):
     assert found_in(kind) == []
 
@@ -106,8 +106,6 @@ def test_questions_are_answered_and_not_only_refused():
     from tulle.core.unit import Unit
 
     for kind in KINDS:
-        if kind == "graph":
-            continue
         supported, answered = set(), set()
         for case in worlds.cases(kind):
             mechanisms = registry.mechanisms(kind).values()
@@ -117,7 +115,7 @@ def test_questions_are_answered_and_not_only_refused():
                 if (str(case.query), case.unit) not in answered and replay_case(once).gives("ask"):
                     answered.add((str(case.query), case.unit))
         assert supported
-        assert supported == answered, kind
+        assert supported == answered, (kind, supported - answered)
 
 
 # --- the order of records -----------------------------------------------------------------------
@@ -168,7 +166,16 @@ def test_the_order_of_records_changes_nothing(name, open_records, records, query
 
 # --- the command line and the studio ------------------------------------------------------------
 
-BOOKED = ("--ledger", "{folder}/s.ledger", "--account", "a", "--budget", "9", "--budget-delta", "1e-3")
+BOOKED = (
+    "--ledger",
+    "{folder}/s.ledger",
+    "--account",
+    "a",
+    "--budget",
+    "9",
+    "--budget-delta",
+    "1e-3",
+)
 PRICE = ("--epsilon", "1", "--delta", "1e-6")
 REPORTED = (
     ("report", "{folder}/s.ledger", "--out", "{folder}/page.html"),
@@ -198,7 +205,10 @@ LINES = {
         commands((), "edges.mtx", "triangles", "--unit", "edge"),
     ),
     "graph per node": (
-        [partial(worlds.write_graph, ".csv", n, e) for n, e in worlds.GRAPHS["a kite and a guest"][1]],
+        [
+            partial(worlds.write_graph, ".csv", n, e)
+            for n, e in worlds.GRAPHS["a kite and a guest"][1]
+        ],
         commands((), "edges.csv", "edges", "--unit", "node"),
     ),
     "votes": (
@@ -217,8 +227,8 @@ def test_command_lines_show_the_same(name):
     variants, lines = LINES[name]
     seen = replay_commands(variants, lines, ("out.json", "page.html"))
     assert seen.findings == ()
-    codes = [one.text.split(":")[0] for one in seen.shown if one.place.startswith("tulle ")]
-    assert codes == ["exit 0"] * 4 + ["exit 3"] + ["exit 0"] * 2, seen.shown
+    codes = [one.text[:12] for one in seen.shown if one.place.startswith("tulle ")]
+    assert codes == ["gives exit 0"] * 4 + ["gives exit 3"] + ["gives exit 0"] * 2, seen.shown
 
 
 def write_database(staff, friends, folder):
@@ -238,7 +248,7 @@ STAFF = [partial(write_database, *rows) for rows in worlds.STAFFS["staff"]]
 
 def test_command_lines_of_a_database_show_the_same():
     asked = "SELECT COUNT(*) FROM person WHERE salary > 100 AND name <> 'ann'"
-    terms = ("{folder}/staff.toml", asked, "--epsilon", "1")
+    terms = ("{folder}/staff.toml", asked, "--unit", "participant", "--epsilon", "1")
     lines = (
         ("sql", "plan", *terms),
         ("sql", "ask", *terms, *BOOKED, "--json"),
@@ -253,7 +263,12 @@ def test_command_lines_of_a_database_show_the_same():
 @pytest.mark.parametrize(
     ("variants", "spec", "asked", "unit"),
     [
-        (LINES["graph per edge"][0], {"kind": "graph"}, {"kind": "graph", "text": "triangles"}, "edge"),
+        (
+            LINES["graph per edge"][0],
+            {"kind": "graph"},
+            {"kind": "graph", "text": "triangles"},
+            "edge",
+        ),
         (LINES["votes"][0], {"kind": "matrix", "header": True}, {"kind": "matrix"}, "row"),
         (
             LINES["trips"][0],
@@ -319,7 +334,10 @@ def test_estimators_show_the_same(unit):
     rows = [[1.0, 2.0], [2.0, 0.0], [5.0, 9.0], [4.0, 4.0]]
     targets, labels = [1.0, 2.0, 3.0, 9.0], ["ill", "ill", "well", "ill"]
     changed = [[1e9, -1e9], *rows[1:]]
-    more = [(rows[1:], targets[1:], labels[1:]), ([*rows, rows[0]], [*targets, 1.0], [*labels, "well"])]
+    more = [
+        (rows[1:], targets[1:], labels[1:]),
+        ([*rows, rows[0]], [*targets, 1.0], [*labels, "well"]),
+    ]
     swaps = [(changed, [1e300, *targets[1:]], ["well", *labels[1:]])]
     others = more if unit == "participant" else swaps
 
@@ -380,7 +398,9 @@ def test_spark_shows_the_same():
     kinds = "id INT, name STRING, salary DOUBLE, dept STRING"
 
     def opened(staff, friends, folder):
-        session.createDataFrame([list(one) for one in staff], kinds).createOrReplaceTempView("person")
+        session.createDataFrame([list(one) for one in staff], kinds).createOrReplaceTempView(
+            "person"
+        )
         session.createDataFrame([list(e) for e in friends], "a INT, b INT").createOrReplaceTempView(
             "friend"
         )
@@ -502,7 +522,7 @@ class Honest(Mechanism):
         return Prediction(None, None)
 
     def run(self, terms, settings, dataset, source):
-        return Outcome(int(laplace(3.0, source=source)) + terms.query.truth(dataset), None)
+        return Outcome(source.read(1)[0] + terms.query.truth(dataset), None)
 
 
 class Long(Honest):

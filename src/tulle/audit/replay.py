@@ -273,9 +273,7 @@ def private_names(kind: str, mechanism: str) -> tuple[str, ...]:
 
 
 def _public(data: Mapping[str, Any], private: set[str]) -> dict[str, Any]:
-    return {
-        name: shape_of(value) if name in private else value for name, value in data.items()
-    }
+    return {name: shape_of(value) if name in private else value for name, value in data.items()}
 
 
 def shape_of(value: Any) -> Any:
@@ -442,6 +440,8 @@ def entries(onlooker: Onlooker, ledger: Ledger) -> None:
     """Write down what the ledger holds, entry by entry; times and digests tell of the run."""
     for entry in ledger.entries():
         onlooker.hide(entry.time, "time")
+        onlooker.hide(entry.time[:19].replace("T", " "), "time")
+        onlooker.hide(entry.time[:16].replace("T", " "), "time")
         for digest in (entry.digest, entry.previous):
             onlooker.hide(digest, "digest")
             onlooker.hide(digest[:12], "digest")

@@ -186,8 +186,8 @@ def _read(array: Any, threshold: Number | None) -> Bits:
         raise InputError("A matrix holds numbers; got an array of something else.")
     if values.dtype.kind == "f" and bool(np.isnan(values).any()):
         raise InputError(
-            f"{_where(np.isnan(values))} is missing (NaN) or no number. A matrix holds numbers, a 0 "
-            "or a 1 in every cell: fill the missing ones first."
+            f"{_where(np.isnan(values))} is missing (NaN) or no number. A matrix holds numbers, a "
+            "0 or a 1 in every cell: fill the missing ones first."
         )
     if threshold is not None:
         limit = float(validate.number(threshold=threshold))
@@ -225,7 +225,9 @@ def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return values.astype(np.float64)
     except (TypeError, ValueError):
         raise_alone(
-            InputError("A matrix holds numbers; at least one cell is text, missing or another thing.")
+            InputError(
+                "A matrix holds numbers; at least one cell is text, missing or another thing."
+            )
         )
 
 

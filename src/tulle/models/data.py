@@ -172,7 +172,9 @@ def _read_classes(name: str, listed: Any) -> tuple[Any, ...]:
         raise InputError(f"The classes of {name!r} must be a list of at least two values.")
     given = listed.tolist() if hasattr(listed, "tolist") else listed
     found = tuple(value.item() if hasattr(value, "item") else value for value in given)
-    if len(found) < 2 or len(set(cells.texts(found, repr(name)).to_pylist()) - {None}) != len(found):
+    if len(found) < 2 or len(set(cells.texts(found, repr(name)).to_pylist()) - {None}) != len(
+        found
+    ):
         raise InputError(f"The classes of {name!r} must be at least two different values.")
     return found
 
