@@ -24,6 +24,7 @@ from tulle.audit.replay import (
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Outcome
 from tulle.core.query import Query
+from tulle.core.unit import Unit
 from tulle.matrices.data import BinaryMatrix
 from tulle.noise import SeededSource
 
@@ -48,20 +49,27 @@ KNOWN = {
 }
 
 
-def known(case: Case) -> list[str]:
-    return [part for part in KNOWN if part in str(case)]
+def found_in(kind: str, *, thorough: bool = False) -> list[str]:
+    """Replay the cases of a kind and return all findings that are not known.
 
-
-def found_in(kind: str, *, thorough: bool = False, expected: bool = False) -> list[str]:
-    """Replay the cases of a kind; the first variant must open, or the case shows nothing."""
-    found = []
+    A replay of failures alone would show nothing: the first variant must open, and whatever a
+    mechanism supports must be answered at least once.
+    """
+    found, supported, answered = [], set(), set()
+    mechanisms = registry.mechanisms(kind).values()
     for case in worlds.cases(kind, thorough=thorough):
-        if bool(known(case)) != expected:
+        if any(part in str(case) for part in KNOWN):
             continue
         seen = replay_case(case)
         found += [f"{case}: {finding}" for finding in seen.findings]
-        if not expected:
-            assert seen.gives("open"), (str(case), seen.shown[0])
+        assert seen.gives("open"), (str(case), seen.shown[0])
+        asked = str(case.query), case.unit
+        if any(item.supports(case.query, Unit.of(case.unit)) for item in mechanisms):
+            supported.add(asked)
+        if seen.gives("ask"):
+            answered.add(asked)
+    assert supported
+    assert supported <= answered, supported - answered
     return found
 
 
@@ -98,24 +106,19 @@ def test_neighbours_show_the_same_to_the_last_mechanism_and_reader(kind):
 def test_what_is_known_to_differ_differs_no_more(part):
     listed = [c for c in worlds.cases("graph", thorough=True) if part in str(c)]
     assert listed
-    assert [finding for case in listed for finding in replay_case(case).findings] == []
+    assert not any(replay_case(case).findings for case in listed)
 
 
-def test_questions_are_answered_and_not_only_refused():
-    """A replay of refusals alone would show nothing: what a mechanism supports is answered."""
-    from tulle.core.unit import Unit
+@pytest.mark.xfail(strict=True, reason="DuckDB guesses the types of a CSV file from its records")
+def test_a_database_of_csv_files_shows_the_same():
+    def opened(rows, folder):
+        path = worlds.write_rows(folder / "person.csv", [("id", "salary"), *rows])
+        return tulle.Database.connect("duckdb://", owners={"person": "id"}, tables={"person": path})
 
-    for kind in KINDS:
-        supported, answered = set(), set()
-        for case in worlds.cases(kind):
-            mechanisms = registry.mechanisms(kind).values()
-            if any(item.supports(case.query, Unit.of(case.unit)) for item in mechanisms):
-                supported.add((str(case.query), case.unit))
-                once = Case(case.name, case.unit, case.variants[:1], case.query, "1", "1e-6")
-                if (str(case.query), case.unit) not in answered and replay_case(once).gives("ask"):
-                    answered.add((str(case.query), case.unit))
-        assert supported
-        assert supported == answered, (kind, supported - answered)
+    rows = [("1", "40"), ("2", "050")]
+    variants = [partial(opened, held) for held in (rows, [*rows, ("3", "many")])]
+    case = Case("csv", "participant", variants, tulle.sql("SELECT COUNT(*) FROM person"))
+    assert replay_case(case).findings == ()
 
 
 # --- the order of records -----------------------------------------------------------------------
