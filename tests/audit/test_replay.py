@@ -24,8 +24,9 @@ from tulle.audit.replay import (
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Outcome
 from tulle.core.query import Query
+from tulle.core.unit import Unit
 from tulle.matrices.data import BinaryMatrix
-from tulle.noise import SeededSource, laplace
+from tulle.noise import SeededSource
 
 KINDS = tuple(worlds.SETTINGS)
 
@@ -48,20 +49,27 @@ KNOWN = {
 }
 
 
-def known(case: Case) -> list[str]:
-    return [part for part in KNOWN if part in str(case)]
+def found_in(kind: str, *, thorough: bool = False) -> list[str]:
+    """Replay the cases of a kind and return all findings that are not known.
 
-
-def found_in(kind: str, *, thorough: bool = False, expected: bool = False) -> list[str]:
-    """Replay the cases of a kind; the first variant must open, or the case shows nothing."""
-    found = []
+    A replay of failures alone would show nothing: the first variant must open, and whatever a
+    mechanism supports must be answered at least once.
+    """
+    found, supported, answered = [], set(), set()
+    mechanisms = registry.mechanisms(kind).values()
     for case in worlds.cases(kind, thorough=thorough):
-        if bool(known(case)) != expected:
+        if any(part in str(case) for part in KNOWN):
             continue
         seen = replay_case(case)
         found += [f"{case}: {finding}" for finding in seen.findings]
-        if not expected:
-            assert seen.gives("open"), (str(case), seen.shown[0])
+        assert seen.gives("open"), (str(case), seen.shown[0])
+        asked = str(case.query), case.unit
+        if any(item.supports(case.query, Unit.of(case.unit)) for item in mechanisms):
+            supported.add(asked)
+        if seen.gives("ask"):
+            answered.add(asked)
+    assert supported
+    assert supported <= answered, supported - answered
     return found
 
 
@@ -81,7 +89,7 @@ def test_every_unit_of_every_kind_has_a_plain_setting():
         assert plain == set(opened.units), kind
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "graph"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_neighbours_show_the_same(kind):
     assert found_in(kind) == []
 
@@ -98,26 +106,19 @@ def test_neighbours_show_the_same_to_the_last_mechanism_and_reader(kind):
 def test_what_is_known_to_differ_differs_no_more(part):
     listed = [c for c in worlds.cases("graph", thorough=True) if part in str(c)]
     assert listed
-    assert [finding for case in listed for finding in replay_case(case).findings] == []
+    assert not any(replay_case(case).findings for case in listed)
 
 
-def test_questions_are_answered_and_not_only_refused():
-    """A replay of refusals alone would show nothing: what a mechanism supports is answered."""
-    from tulle.core.unit import Unit
+@pytest.mark.xfail(strict=True, reason="DuckDB guesses the types of a CSV file from its records")
+def test_a_database_of_csv_files_shows_the_same():
+    def opened(rows, folder):
+        path = worlds.write_rows(folder / "person.csv", [("id", "salary"), *rows])
+        return tulle.Database.connect("duckdb://", owners={"person": "id"}, tables={"person": path})
 
-    for kind in KINDS:
-        if kind == "graph":
-            continue
-        supported, answered = set(), set()
-        for case in worlds.cases(kind):
-            mechanisms = registry.mechanisms(kind).values()
-            if any(item.supports(case.query, Unit.of(case.unit)) for item in mechanisms):
-                supported.add((str(case.query), case.unit))
-                once = Case(case.name, case.unit, case.variants[:1], case.query, "1", "1e-6")
-                if (str(case.query), case.unit) not in answered and replay_case(once).gives("ask"):
-                    answered.add((str(case.query), case.unit))
-        assert supported
-        assert supported == answered, kind
+    rows = [("1", "40"), ("2", "050")]
+    variants = [partial(opened, held) for held in (rows, [*rows, ("3", "many")])]
+    case = Case("csv", "participant", variants, tulle.sql("SELECT COUNT(*) FROM person"))
+    assert replay_case(case).findings == ()
 
 
 # --- the order of records -----------------------------------------------------------------------
@@ -229,8 +230,8 @@ def test_command_lines_show_the_same(name):
     variants, lines = LINES[name]
     seen = replay_commands(variants, lines, ("out.json", "page.html"))
     assert seen.findings == ()
-    codes = [one.text.split(":")[0] for one in seen.shown if one.place.startswith("tulle ")]
-    assert codes == ["exit 0"] * 4 + ["exit 3"] + ["exit 0"] * 2, seen.shown
+    codes = [one.text[:12] for one in seen.shown if one.place.startswith("tulle ")]
+    assert codes == ["gives exit 0"] * 4 + ["gives exit 3"] + ["gives exit 0"] * 2, seen.shown
 
 
 def write_database(staff, friends, folder):
@@ -250,7 +251,7 @@ STAFF = [partial(write_database, *rows) for rows in worlds.STAFFS["staff"]]
 
 def test_command_lines_of_a_database_show_the_same():
     asked = "SELECT COUNT(*) FROM person WHERE salary > 100 AND name <> 'ann'"
-    terms = ("{folder}/staff.toml", asked, "--epsilon", "1")
+    terms = ("{folder}/staff.toml", asked, "--unit", "participant", "--epsilon", "1")
     lines = (
         ("sql", "plan", *terms),
         ("sql", "ask", *terms, *BOOKED, "--json"),
@@ -524,7 +525,7 @@ class Honest(Mechanism):
         return Prediction(None, None)
 
     def run(self, terms, settings, dataset, source):
-        return Outcome(int(laplace(3.0, source=source)) + terms.query.truth(dataset), None)
+        return Outcome(source.read(1)[0] + terms.query.truth(dataset), None)
 
 
 class Long(Honest):

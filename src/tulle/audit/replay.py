@@ -155,7 +155,7 @@ def _printed() -> Iterator[dict[str, str]]:
     try:
         for name, (stream, number) in before.items():
             stream.flush()
-            file = tempfile.TemporaryFile()
+            file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
             files[name] = file, os.dup(number)
             os.dup2(file.fileno(), number)
             # Python's own stream may be somewhere else, as it is in a test or a notebook.
@@ -440,6 +440,8 @@ def entries(onlooker: Onlooker, ledger: Ledger) -> None:
     """Write down what the ledger holds, entry by entry; times and digests tell of the run."""
     for entry in ledger.entries():
         onlooker.hide(entry.time, "time")
+        onlooker.hide(entry.time[:19].replace("T", " "), "time")
+        onlooker.hide(entry.time[:16].replace("T", " "), "time")
         for digest in (entry.digest, entry.previous):
             onlooker.hide(digest, "digest")
             onlooker.hide(digest[:12], "digest")
@@ -449,8 +451,13 @@ def entries(onlooker: Onlooker, ledger: Ledger) -> None:
 def after(answer: Release, folder: Path) -> dict[str, Callable[[], Any]]:
     """Return what is done with a release: it is saved, read, reported, and its error looked at."""
     file, page = folder / "release.json", folder / "release.html"
+
+    def save() -> str:
+        answer.save(file)
+        return file.read_text(encoding="utf-8")
+
     return {
-        "save": lambda: (answer.save(file), file.read_text(encoding="utf-8")),
+        "save": save,
         "load": lambda: Release.load(file),
         "report": lambda: (answer.report(page), page.read_text(encoding="utf-8")),
         "interval": lambda: answer.interval(0.95),
@@ -520,7 +527,7 @@ def replay_studio(
         place = str(opener(folder))
         inside = Inside()
         said: list[Any] = []
-        inside.report = lambda fraction, label: said.append((fraction, label))  # type: ignore[method-assign]
+        inside.report = lambda fraction, label: said.append((fraction, label))
         ledger = str(folder / "studio.ledger")
         onlooker.see("read", lambda: inside.read({**spec, "path": place}))
         onlooker.see("open", lambda: inside.open(ledger, "study", unit, "100", "0.5"))

@@ -91,7 +91,7 @@ def texts(values: Any, what: str) -> Any:
 
 
 def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
-    """Return the number that each cell says; NaN where it says none.
+    """Return the finite number that each cell says; NaN where it says none.
 
     Example:
         >>> numbers(["1e3", " 2", "two", None, True], "weight").tolist()
@@ -101,7 +101,7 @@ def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
     import pyarrow.compute as pc
 
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
-        return values.astype(np.float64)
+        return _finite(values.astype(np.float64))
     column = _column(values, what)
     kind = column.type
     if pa.types.is_nested(kind):
@@ -113,7 +113,12 @@ def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
         bare = _bare(texts(column, what))
         fits = pc.match_substring_regex(bare, _NUMBER)
         found = pc.if_else(fits, bare, None).cast(pa.float64())
-    return np.asarray(found.fill_null(float("nan")).to_numpy(zero_copy_only=False))
+    return _finite(np.array(found.fill_null(float("nan")).to_numpy(zero_copy_only=False)))
+
+
+def _finite(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    numbers[~np.isfinite(numbers)] = np.nan
+    return numbers
 
 
 def places(values: Any, names: Sequence[Any], what: str) -> npt.NDArray[np.int64]:

@@ -64,9 +64,8 @@ def encode(
     individual = cells.codes(given.individual, "individual")
     row = cells.places(given.row, rows, "row")
     column = cells.places(given.column, columns, "column")
-    if given.weight is None:
-        weight = np.ones(len(individual))
-    else:
+    weight: Floats = np.ones(len(individual))
+    if given.weight is not None:
         weight = cells.numbers(given.weight, "weight")
     if len({len(individual), len(row), len(column), len(weight)}) > 1:
         raise InputError("individual, row, column and weight must be equally long.")
@@ -75,7 +74,8 @@ def encode(
     if not good.all():
         if not drop:
             raise InputError(_what_is_wrong(individual, row, column, finite))
-        individual, row, column, weight = (a[good] for a in (individual, row, column, weight))
+        individual, row, column = individual[good], row[good], column[good]
+        weight = weight[good]
     return individual, row * len(columns) + column, weight
 
 

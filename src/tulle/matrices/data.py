@@ -186,8 +186,8 @@ def _read(array: Any, threshold: Number | None) -> Bits:
         raise InputError("A matrix holds numbers; got an array of something else.")
     if values.dtype.kind == "f" and bool(np.isnan(values).any()):
         raise InputError(
-            f"{_where(np.isnan(values))} is missing (NaN) or no number. A matrix holds numbers, a 0 "
-            "or a 1 in every cell: fill the missing ones first."
+            f"{_where(np.isnan(values))} is missing (NaN) or no number. A matrix holds numbers, a "
+            "0 or a 1 in every cell: fill the missing ones first."
         )
     if threshold is not None:
         limit = float(validate.number(threshold=threshold))
