@@ -19,6 +19,7 @@ from tulle.core.errors import (
     QueryError,
     TulleError,
     UnkeptAnswerWarning,
+    raise_alone,
 )
 from tulle.core.exact import Number
 from tulle.core.mechanism import Outcome
@@ -202,7 +203,7 @@ class Session:
                 # The price is paid and the answer drawn: losing it as well would help nobody.
                 warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
         except KeyboardInterrupt:
-            raise self._interrupted(plan, booked=debit is not None) from None
+            raise_alone(self._interrupted(plan, booked=debit is not None))
         return answer
 
     def _interrupted(self, plan: Plan, *, booked: bool) -> InterruptedAnswer:

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from tulle.core.chain import printable
-from tulle.core.errors import LedgerError
+from tulle.core.errors import LedgerError, raise_alone
 
 fcntl: Any
 try:
@@ -88,11 +88,13 @@ class Place:
                     raise
                 self._descriptor, self._writable = os.open(path, os.O_RDONLY | _BINARY), False
         except OSError as error:
-            raise cannot(
-                path,
-                f"it cannot be opened ({error.strerror})",
-                "Check the path and the permissions of the file and its folder.",
-            ) from None
+            raise_alone(
+                cannot(
+                    path,
+                    f"it cannot be opened ({error.strerror})",
+                    "Check the path and the permissions of the file and its folder.",
+                )
+            )
 
     def __enter__(self) -> Place:
         return self
@@ -308,7 +310,7 @@ class _Journal:
         except OSError as error:
             what = f"the journal {path.name} beside it cannot be read ({error.strerror})"
             owner = path.with_name(path.name.removesuffix("-journal"))
-            raise cannot(owner, what, "Check its permissions.") from None
+            raise_alone(cannot(owner, what, "Check its permissions."))
 
     @staticmethod
     def _first_page(file: BinaryIO) -> int | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.graphs.labels import from_text, ordered
 
 LARGEST_NODE_COUNT = 2**31 - 1
@@ -94,7 +94,7 @@ def read_table(file: Path) -> dict[str, list[Any]]:
         try:
             table = parquet.read_table(file)
         except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, OSError):
-            raise InputError(f"{file} cannot be read as Parquet.") from None
+            raise_alone(InputError(f"{file} cannot be read as Parquet."))
         columns = {name: table.column(name).to_pylist() for name in table.column_names}
     elif kind in ("csv", "tsv"):
         lines = [line for line in _text(file).split("\n") if line.strip()]
@@ -126,7 +126,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
-        raise InputError(f"{file} is not UTF-8; save it as UTF-8.") from None
+        raise_alone(InputError(f"{file} is not UTF-8; save it as UTF-8."))
     except OSError as error:
         why = error.strerror or "input error"
-        raise InputError(f"{file} cannot be read: {why}.") from None
+        raise_alone(InputError(f"{file} cannot be read: {why}."))

@@ -21,7 +21,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from tulle.core.errors import QueryError
+from tulle.core.errors import QueryError, raise_alone
 from tulle.sql import kinds
 from tulle.sql.check import conjuncts, is_semi_join
 from tulle.sql.conversions import (
@@ -322,7 +322,7 @@ class Compiler:
                 try:
                     return apply(entry, node, given, self.dialect)
                 except Impossible as error:
-                    raise refused(node, str(error)) from None
+                    raise_alone(refused(node, str(error)))
         allowed = " or ".join(
             dict.fromkeys(
                 "(" + ", ".join("/".join(sorted(k)) for k in e.takes) + ")" for e in entries
@@ -349,7 +349,7 @@ class Compiler:
         try:
             return convert(given, kind, self.dialect, to)
         except Impossible as error:
-            raise refused(node, str(error)) from None
+            raise_alone(refused(node, str(error)))
 
     def _alike(self, given: Sequence[Typed], node: Any) -> tuple[list[Typed], Kind]:
         """Return expressions as values of one kind, which engines compare without converting."""
@@ -661,7 +661,7 @@ class Compiler:
         try:
             check_interval(node, self.dialect)
         except Impossible as error:
-            raise refused(node, str(error)) from None
+            raise_alone(refused(node, str(error)))
         return Typed(node.copy(), Kind(kinds.INTERVAL))
 
     def _function(self, node: Any, scope: Scope) -> Typed:
