@@ -410,10 +410,18 @@ def test_a_system_that_grants_every_lock_is_refused(
         store.append("debit", "a", {})
 
 
+def not_known(*arguments: object) -> None:
+    raise OSError(22, "Invalid argument")
+
+
+@pytest.mark.parametrize("way", ["not in Python", "not in the system"])
 def test_where_locks_of_open_files_are_missing_another_process_asks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any, way: str
 ) -> None:
-    monkeypatch.delattr(store_place.fcntl, "F_OFD_SETLK")
+    if way == "not in Python":
+        monkeypatch.delattr(store_place.fcntl, "F_OFD_SETLK")
+    else:
+        monkeypatch.setattr(store_place.fcntl, "fcntl", not_known)
     path = tmp_path / "study.ledger"
     assert Store(path).append("debit", "a", {}).number == 1
     request.getfixturevalue("unlocked")

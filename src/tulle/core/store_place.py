@@ -239,9 +239,7 @@ def _granted(descriptor: int, kind: int, start: int, length: int) -> bool | None
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
     except OSError as error:
-        if error.errno == errno.EINVAL:
-            return None
-        return error.errno not in (errno.EAGAIN, errno.EACCES)
+        return False if error.errno in (errno.EAGAIN, errno.EACCES) else None
     return True
 
 
