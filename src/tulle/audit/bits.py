@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tulle.audit.laws import Claim, Floats, Law
+from tulle.core.exact import rational
+from tulle.noise.xor import flip_probability
 
 
 class Noise:
@@ -64,8 +68,10 @@ class Coins(Law):
     """Independent bits: bit i is 1 with chance ``ones[true bit i]``."""
 
     truth: tuple[int, ...]
-    ones: tuple[float, float]
-    """The chance of a released 1 for a true 0, and for a true 1."""
+    ones: tuple[Any, Any]
+    """The chance of a released 1 for a true 0, and for a true 1: floats, or decimals if exact."""
+    zeros: tuple[Any, Any] | None = None
+    """The chances of a released 0, where one less the others would lose digits."""
 
     def claims(self, other: Coins) -> Iterator[Claim]:
         """Yield that one unit is one bit, with the same coins on both sides."""
@@ -81,8 +87,10 @@ class Coins(Law):
                 total += max(_log_ratio(p, q), _log_ratio(self._zero(a), other._zero(b)))
         return total
 
-    def _zero(self, bit: int) -> float:
+    def _zero(self, bit: int) -> Any:
         """Return the chance of a released 0; where coins are alike, without losing digits."""
+        if self.zeros is not None:
+            return self.zeros[bit]
         alike = self.ones[0] + self.ones[1] == 1
         return self.ones[1 - bit] if alike else 1 - self.ones[bit]
 
@@ -93,15 +101,60 @@ class Coins(Law):
     def points(self, left_out: float) -> tuple[list[Any], Floats]:
         masses = np.array([1.0])
         for bit in self.truth:
-            chance = self.ones[bit]
+            chance = float(self.ones[bit])
             masses = np.concatenate([masses * (1 - chance), masses * chance])
         return list(range(len(masses))), masses
 
 
-def _log_ratio(p: float, q: float) -> float:
+def _log_ratio(p: Any, q: Any) -> float:
     if p == 0:
         return -math.inf
-    return math.inf if q == 0 else math.log(p) - math.log(q)
+    if q == 0:
+        return math.inf
+    if isinstance(p, Decimal) and isinstance(q, Decimal):
+        with localcontext() as context:
+            context.prec = _DIGITS
+            return float(p.ln() - q.ln())
+    return math.log(p) - math.log(q)
+
+
+_DIGITS = 60
+
+
+def exact_coins(truth: tuple[int, ...], epsilon: Fraction) -> Coins:
+    """Return coins that flip each bit with chance 1 / (1 + exp(epsilon)), to sixty digits.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> exact_coins((0,), Fraction(10**4)).loss(exact_coins((1,), Fraction(10**4)))
+        10000.0
+    """
+    with localcontext() as context:
+        context.prec = _DIGITS
+        shrink = (-Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
+        keep = 1 / (1 + shrink)
+        flip = shrink * keep
+    return Coins(truth, (flip, keep), (keep, flip))
+
+
+def response_coins(truth: tuple[int, ...], settings: Mapping[str, Any]) -> Coins:
+    """Return the coins of a response: exact where its chances are those of its epsilon."""
+    invent, keep = settings["invent"], settings["keep"]
+    if "epsilon" in settings:
+        epsilon = rational(settings["epsilon"])
+        flip = flip_probability(epsilon)
+        if (invent, keep) == (flip, 1 - flip):
+            return exact_coins(truth, epsilon)
+    return Coins(truth, (invent, keep))
+
+
+def kept_coins(truth: tuple[int, ...], skip: Fraction, keep: Fraction) -> Coins:
+    """Return coins that invent a one with chance 1 - exp(-1 / skip), and keep one with another."""
+    with localcontext() as context:
+        context.prec = 2 * _DIGITS
+        absent = (-Decimal(skip.denominator) / Decimal(skip.numerator)).exp()
+        held, lost = (Decimal(x.numerator) / Decimal(x.denominator) for x in (keep, 1 - keep))
+        return Coins(truth, (1 - absent, held), (absent, lost))
 
 
 def number_of(bits: Any) -> int:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.bits import Coins, number_of
+from tulle.audit.bits import number_of, response_coins
 from tulle.audit.joint import JOINT_OPTIONS
 from tulle.audit.kind import Description, Kind
 from tulle.audit.laws import Ladder, LaplaceVector, Law
@@ -198,7 +198,7 @@ def with_spread(
 def describe_response(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe a coin for each pair of nodes."""
     bits = vector(topology().truth(graph).bits())
-    return Description((("answer", Coins(bits, (settings["invent"], settings["keep"]))),))
+    return Description((("answer", response_coins(bits, settings)),))
 
 
 Describer = Callable[[Terms, Parameters, Graph], Description]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tulle.audit.bits import Coins
+from tulle.audit.bits import response_coins
 from tulle.audit.kind import Description
 from tulle.audit.laws import Claim, Floats, LaplaceVector, Law, ratio
 from tulle.audit.spectra_bingham import describe_bingham, finish_bingham
@@ -212,7 +212,7 @@ def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph)
     degrees = np.bincount(graph.edges().ravel(), minlength=graph.node_count)
     scales = (rational(settings["degree_scale"]),) * len(degrees)
     law = LaplaceVector(tuple(int(degree) for degree in degrees), scales, Fraction(2))
-    coins = Coins(bits, (settings["invent"], settings["keep"]))
+    coins = response_coins(bits, settings)
     return Description((("answer", coins), ("degrees", law)))
 
 

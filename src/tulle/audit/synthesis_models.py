@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tulle.audit.bits import Coins
+from tulle.audit.bits import exact_coins, kept_coins, response_coins
 from tulle.audit.kind import Description
 from tulle.audit.laws import Ladder, LaplaceVector, Law
 from tulle.audit.synthesis_case import SynthesisCase
@@ -45,7 +45,6 @@ from tulle.graphs.synthesis.communities import inner_degrees
 from tulle.graphs.synthesis.ladder_counts import ladder_settings
 from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.synthesis.topm import coins_for
-from tulle.noise.xor import flip_probability
 
 FIXED_LIMIT = 2
 """How often a pair may be picked, in the descriptions."""
@@ -134,13 +133,12 @@ def core_laws(graph: Graph, epsilon: Fraction, inside: Chosen) -> dict[str, Law]
     differ in one of the three.
     """
     labels, outside = fixed_labels(graph), ~inside
-    flip = flip_probability(epsilon)
     bits = true_bits(induced(graph, np.flatnonzero(inside)))
     asked = side_counts(graph, labels, 2, outside, inside).ravel()
     answer = side_counts(graph, labels, 2, inside, outside).ravel()
     beyond = side_counts(graph, labels, 2, outside, outside).ravel()
     return {
-        "core, within": Coins(bits, (flip, 1 - flip)),
+        "core, within": exact_coins(bits, epsilon),
         "core, asked": laplace(asked, OUTWARDS * epsilon, 1),
         "core, answered": laplace(answer, INWARDS * epsilon, 1),
         "core, asked again": laplace(asked, AGAIN * epsilon, 1),
@@ -157,7 +155,7 @@ def describe_top_m(terms: Terms, settings: Parameters, graph: Graph) -> Descript
         parts.append(("edges", laplace(graph.edge_count, rational(settings["count"]), 1)))
     edges = int(settings.get("edges", 1))
     rates = coins_for(graph.node_count, edges, rational(settings["coins"]))
-    parts.append(("chosen", Coins(true_bits(graph), (rates.invent, float(rates.keep)))))
+    parts.append(("chosen", kept_coins(true_bits(graph), rates.skip, rates.keep)))
     return Description(tuple(parts))
 
 
@@ -170,7 +168,7 @@ def describe_response_model(terms: Terms, settings: Parameters, graph: Graph) ->
     """Describe a coin for each pair of nodes."""
     if int(settings["nodes"]) < 2:
         return Description(())
-    coins = Coins(true_bits(graph), (settings["invent"], settings["keep"]))
+    coins = response_coins(true_bits(graph), settings)
     return Description((("packed", coins),))
 
 

@@ -240,8 +240,11 @@ def draw_ladder(profile: Profile, most: int, decay: Fraction, source: Source | N
     """
     counts = rung_counts(profile, most)
     steps = [after - before for before, after in zip([0, *counts], counts, strict=False)]
-    exponents = [t * decay for t in range(len(steps))]
-    start = choose_log_weights(exponents, multiplicities=steps, source=source)
+    # Where widths do not grow, nothing starts: such places have no weight, and are left out.
+    places = [place for place, step in enumerate(steps) if step]
+    exponents = [place * decay for place in places]
+    growth = [steps[place] for place in places]
+    start = places[choose_log_weights(exponents, multiplicities=growth, source=source)]
     rung = start + geometric(scale=1 / decay, source=source)
     if rung == 0:
         return 0
