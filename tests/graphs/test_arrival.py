@@ -462,3 +462,42 @@ def test_without_declared_nodes_every_guarantee_says_so(tmp_path: Path) -> None:
         Graph.from_edges([(0, 1)], labels=["ann", "bob"]),
     ):
         assert made.assumptions("edge") == ()
+
+
+# --- readers that guess from the records --------------------------------------------------------
+
+
+def guess_header(file: Path) -> Graph:
+    """A broken reader: a first row whose names never recur is taken for a header."""
+    first, *rest = [line.split(",") for line in file.read_text().splitlines()] or [[]]
+    recurs = any(name in row for row in rest for name in first)
+    return Graph.read(file, header=not recurs)
+
+
+def guess_delimiter(file: Path) -> Graph:
+    """A broken reader: all lines have the delimiter of the first."""
+    first = next(iter(file.read_text().splitlines()), "")
+    return Graph.read(file, header=False, delimiter=";" if ";" in first else ",")
+
+
+def misread(read: Callable[[Path], Graph], folder: Path) -> int:
+    """Count the files in which an edge that others leave alone is lost or read otherwise."""
+    file = folder / "net.csv"
+    found = 0
+    for seed in range(5):
+        edges = [*network(TEXT[:3], seed), ("p;q", "r"), ("s", "t")]
+        for some in neighbours_of(edges):
+            file.write_text(
+                "".join(f'"{u}","{v}"\n' if ";" in u else f"{u},{v}\n" for u, v in some)
+            )
+            try:
+                found += named_edges(read(file)) != {frozenset(edge) for edge in some}
+            except InputError:
+                found += 1
+    return found
+
+
+def test_guesses_from_the_records_are_caught(tmp_path: Path) -> None:
+    assert misread(lambda file: Graph.read(file, header=False), tmp_path) == 0
+    assert misread(guess_header, tmp_path) > 0
+    assert misread(guess_delimiter, tmp_path) > 0

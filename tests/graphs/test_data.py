@@ -131,6 +131,7 @@ def test_no_edges(edges):
         ([(0, 1)], {"nodes": 2**31}, "at most"),
         ([(0, 1)], {"nodes": 3, "labels": "ab"}, "2 names for nodes=3"),
         ([(0, 1)], {"labels": ["a", "a"]}, "distinct"),
+        ([(0, 1)], {"labels": ["a", "b"], "nodes": ["a", "b"]}, "not both"),
         ([(0, 1)], {"labels": [[], []]}, "hashable"),
     ],
 )

@@ -30,7 +30,7 @@ class Dataset(ABC):
     def facts(self, unit: Unit) -> Facts:
         """Return what is public under ``unit``; equal on all neighbours, by construction."""
 
-    def public(self, unit: Unit) -> Any:
+    def public_side(self, unit: Unit) -> Any:
         """Return what a question may look at when it objects: by default the dataset itself.
 
         Kinds of data whose facts differ between units return what is public under this one.

@@ -94,7 +94,10 @@ def plan_for(
             f"{type(dataset).__name__}."
         )
     known = dataset.check_unit(unit)
-    if isinstance(query, Query) and (reason := query.objection(dataset.public(known))) is not None:
+    if (
+        isinstance(query, Query)
+        and (reason := query.objection(dataset.public_side(known))) is not None
+    ):
         raise QueryError(reason)
     return make_plan(
         query,

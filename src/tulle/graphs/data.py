@@ -129,6 +129,8 @@ class Graph(Dataset):
         if labels is None:
             return cls._build(factorise(edges, known))
         names = _label_array(labels)
+        if isinstance(known, list):
+            raise InputError("Pass labels for numbered nodes, or the labels as nodes; not both.")
         if known is None:
             known = len(names)
         if known != len(names):
@@ -373,7 +375,7 @@ class Graph(Dataset):
             return EdgeFacts(self.node_count, self._labels, self._kinds())
         return NodeFacts(self._kinds())
 
-    def public(self, unit: str | Unit) -> EdgeFacts | NodeFacts:
+    def public_side(self, unit: str | Unit) -> EdgeFacts | NodeFacts:
         """Return the public side of the graph, by the unit: all that a question may object to."""
         return self.facts(unit)
 
