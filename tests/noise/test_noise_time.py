@@ -9,6 +9,7 @@ search until they find and that skip what they can must fail the same checks.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections import defaultdict
@@ -55,11 +56,14 @@ def work(action):
         return tracer
 
     before = sys.gettrace()
+    # The collector runs when it likes, and others hang code of theirs on it.
+    gc.disable()
     sys.settrace(tracer)
     try:
         found = action()
     finally:
         sys.settrace(before)
+        gc.enable()
     return found, lines
 
 

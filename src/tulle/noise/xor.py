@@ -94,6 +94,7 @@ def exchangeable_bits(law: Counts, lines: int, source: Source | None = None) -> 
     Returns a uint8 array with one line per row.
 
     Example:
+        >>> from fractions import Fraction
         >>> from tulle.noise.xor_laws import TwoLevel
         >>> exchangeable_bits(TwoLevel(Fraction(1000), 8, 0), 2).sum(axis=1).tolist()
         [0, 0]
