@@ -212,7 +212,7 @@ def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph)
     degrees = np.bincount(graph.edges().ravel(), minlength=graph.node_count)
     scales = (rational(settings["degree_scale"]),) * len(degrees)
     law = LaplaceVector(tuple(int(degree) for degree in degrees), scales, Fraction(2))
-    coins = response_coins(bits, settings)
+    coins = response_coins(bits, {**settings, "epsilon": settings["epsilon_pairs"]})
     return Description((("answer", coins), ("degrees", law)))
 
 
