@@ -45,7 +45,9 @@ def test_the_first_row_is_shown_and_asked_about(client: TestClient) -> None:
     assert "The first row is" in page
     assert "ego · alter" in page
     assert "first row may be a header or a link" in open_study(client)
-    assert "Open the study" not in open_study(client, header="yes")
+    shown = open_study(client, header="yes")
+    assert "Open the study" not in shown
+    assert "Assuming that who has an edge at all is public" in shown
     study = client.study  # type: ignore[attr-defined]
     assert dict(study.facts) == {"nodes": 12}
     assert "read off the edges" in study.assumptions[0]

@@ -83,11 +83,8 @@ def from_igraph(graph: Any, ignore: Iterable[str], nodes: Any = None) -> Graph:
         raise InputError(f"from_igraph needs an igraph graph; got a {type(graph).__name__}.")
     if graph.is_directed() and "direction" not in words:
         raise refuse_direction("The igraph graph")
-    if "weights" not in words:
-        if "weight" in graph.es.attributes():
-            raise refuse_weights("The igraph graph")
-        if graph.has_multiple():
-            raise refuse_weights("The igraph graph", "has parallel edges")
+    if "weights" not in words and "weight" in graph.es.attributes():
+        raise refuse_weights("The igraph graph")
     ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     count = graph.vcount()
     names = list(range(count))

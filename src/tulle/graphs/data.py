@@ -246,8 +246,8 @@ class Graph(Dataset):
         :meth:`from_edges`.
 
         Raises:
-            InputError: when it is directed and ``ignore`` lacks "direction", or when it has
-                weights or parallel edges and ``ignore`` lacks "weights".
+            InputError: when it is directed and ``ignore`` lacks "direction", or when its edges
+                have the attribute weight and ``ignore`` lacks "weights".
         """
         from tulle.graphs.conversion import from_igraph
 

@@ -246,7 +246,7 @@ class EdgeList:
 
 def _delimiter_of(line: str) -> str:
     """Return the delimiter of one line, by that line alone."""
-    bare = _QUOTED.sub("", line)
+    bare = _QUOTED.sub("", line) if '"' in line else line
     for delimiter in ("\t", ";", ","):
         if delimiter in bare:
             return delimiter
