@@ -306,7 +306,7 @@ def test_the_command_line_does_not_charge_for_a_wrong_type(tmp_path: Path) -> No
 
 def test_the_refusal_of_an_engine_is_the_same_on_neighbours() -> None:
     database = connect(random_world(1))
-    for text in ("SELECT SUM(city) FROM person", "SELECT COUNT(*) FROM person WHERE city > age"):
+    for text in ("SELECT SUM(city) FROM person", "SELECT SUM(nothing) FROM person"):
         said = {sql(text).objection(one) for one in (database, *database.neighbours("participant"))}
         assert len(said) == 1
         assert said != {None}
