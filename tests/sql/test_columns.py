@@ -24,10 +24,10 @@ from sql_worlds import (
 )
 
 import tulle
-import tulle.sql.rows
 from tulle.core.errors import QueryError, TulleError
 from tulle.sql.data import Database
 from tulle.sql.gather import gather
+from tulle.sql.names import Named
 from tulle.sql.queries import SqlQuery, gather_tuples, relation_of, sql
 
 TABLES = {
@@ -111,13 +111,7 @@ def test_columns_of_one_name_in_many_questions() -> None:
 
 def test_columns_that_share_a_name_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: the second column keeps the name of the first."""
-    true = tulle.sql.rows.Rewriter.project
-
-    def project(self: Any, block: Any, wanted: Any, **given: Any) -> Any:
-        chosen = [(e, wanted[0][1] if n.startswith("__tulle_") else n) for e, n in wanted]
-        return true(self, block, chosen if given.get("conditions") is None else wanted, **given)
-
-    monkeypatch.setattr(tulle.sql.rows.Rewriter, "project", project)
+    monkeypatch.setattr(Named, "_name_apart", lambda self: None)
     broken = 0
     for seed in range(25):
         try:
@@ -306,15 +300,15 @@ def test_the_command_line_does_not_charge_for_a_wrong_type(tmp_path: Path) -> No
         ],
     )
     assert said.exit_code == 2
-    assert "does not accept the query" in " ".join(said.output.split())
     # The account is not even opened.
     assert tulle.Ledger(book).accounts() == []
 
 
 def test_the_refusal_of_an_engine_is_the_same_on_neighbours() -> None:
     database = connect(random_world(1))
-    for text in ("SELECT SUM(city) FROM person", "SELECT COUNT(*) FROM person WHERE city > age"):
+    for text in ("SELECT SUM(city) FROM person", "SELECT SUM(nothing) FROM person"):
         said = {sql(text).objection(one) for one in (database, *database.neighbours("participant"))}
         assert len(said) == 1
-        with pytest.raises(QueryError, match="does not accept the query"):
+        assert said != {None}
+        with pytest.raises(QueryError):
             gather_tuples(database, sql(text))

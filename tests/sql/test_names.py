@@ -178,7 +178,7 @@ def test_postgresql_reads_the_table_that_was_connected_to(
         # A key of another schema's table of that name says nothing about this one.
         with pytest.raises(tulle.InputError, match=r"near|which key|far"):
             Database.connect(postgres_url, owners={"near": "id -> far.nothing", "far": "who"})
-        assert database._engine.keys().foreign == {}
+        assert ("near", ("id",)) not in database._engine.keys().foreign
         mine = database._engine._connection.cursor()  # type: ignore[attr-defined]
         mine.execute("SET default_transaction_read_only = off")
         for change in (

@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"_\d+")
 
 
 class Named:
-    """A statement in which stars are written out and every source has a name of its own."""
+    """A statement in which stars are written out and sources and columns have their own names."""
 
     def __init__(self, tree: exp.Expression, schema: Schema) -> None:
         self.schema = schema
@@ -44,11 +44,12 @@ class Named:
                 schema=types,
                 canonicalize_table_aliases=True,
             )
+            self._check_ambiguity()
+            self._name_apart()
             # Types decide what a division of whole numbers means in another dialect.
             self.tree = annotate_types(self.tree, schema=types, dialect=schema.dialect)
         except SqlglotError as error:
             raise_alone(QueryError(f"The query does not fit the schema: {error}"))
-        self._check_ambiguity()
         self._check_correlation()
         self._used: dict[str, dict[str, None]] = {}
         for found in self.tree.find_all(exp.Column):
@@ -114,6 +115,18 @@ class Named:
                             f"{times[found.name]} columns of that name. Give them names of their "
                             "own: SELECT x.a AS one, y.a AS other."
                         )
+
+    def _name_apart(self) -> None:
+        """Give columns of one name, which nobody can use, names of their own."""
+        for select in self.tree.find_all(exp.Select):
+            if select is self.tree:
+                continue
+            taken: set[str] = set()
+            for place, expression in enumerate(list(select.expressions)):
+                if expression.alias_or_name in taken:
+                    name = f"{RESERVED}_again_{place}"
+                    expression.replace(exp.alias_(expression.unalias().copy(), name, quoted=True))
+                taken.add(expression.alias_or_name)
 
     def _check_correlation(self) -> None:
         """Refuse sub-selects in FROM, and sides of unions, that look at rows beside them."""

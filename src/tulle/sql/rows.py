@@ -74,11 +74,7 @@ class Rewriter:
             return intersect(left, right, self.namer)
         if not isinstance(tree, exp.Select):
             raise QueryError(f"{tree.key.upper()} is not taken: rows come from SELECT and UNION.")
-        wanted: list[tuple[Any, str]] = []
-        for expression in tree.expressions:
-            name, taken = expression.alias_or_name, {other for _, other in wanted}
-            # Two columns may have one name, which nobody can then use; each is a column still.
-            wanted.append((expression.unalias(), self.namer.fresh() if name in taken else name))
+        wanted = [(e.unalias(), e.alias_or_name) for e in tree.expressions]
         return self.project(
             self.block(tree, views), wanted, distinct=tree.args.get("distinct") is not None
         )
