@@ -188,8 +188,8 @@ class Compiler:
         for place, projection in enumerate(tree.expressions):
             made = self.value(projection.unalias(), scope)
             name = projection.alias_or_name or f"column_{place}"
-            if name == self.summed and self.summed:
-                self._check_summed(projection.unalias(), made.kind)
+            if self.summed and name == self.summed:
+                made = self._summable(made, projection.unalias())
             columns[name] = made.kind
             named = isinstance(projection, exp.Alias) or (
                 isinstance(projection, exp.Column) and not isinstance(made.node, exp.Column)
@@ -198,12 +198,16 @@ class Compiler:
         tree.set("expressions", chosen)
         return columns
 
-    def _check_summed(self, node: Any, kind: Kind) -> None:
-        if kind.name not in {*NUMBERS, NULL, ANY}:
+    def _summable(self, given: Typed, node: Any) -> Typed:
+        """Return an expression as a number to add: a condition that holds counts 1."""
+        if given.kind.name == BOOLEAN:
+            return self._converted(given, Kind(WHOLE, 10), node)
+        if given.kind.name not in {*NUMBERS, NULL, ANY}:
             raise QueryError(
-                f"SUM({shown(node)}) is not supported: it is a {kind.name}, and numbers are added. "
-                "Write SUM(CAST(... AS DOUBLE)), or SUM(CASE WHEN ... THEN 1 ELSE 0 END)."
+                f"SUM({shown(node)}) is not supported: it is a {given.kind.name}, and numbers are "
+                "added. Write SUM(CAST(... AS DOUBLE)), or SUM(CASE WHEN ... THEN 1 ELSE 0 END)."
             )
+        return given
 
     def _source(self, source: Any, scope: Scope) -> Columns:
         if isinstance(source, exp.Subquery):
@@ -692,8 +696,7 @@ class Compiler:
     def _sum(self, node: Any, scope: Scope) -> Typed:
         distinct = isinstance(node.this, exp.Distinct)
         inner = node.this.expressions[0] if distinct else node.this
-        given = self.value(inner, scope)
-        self._check_summed(inner, given.kind)
+        given = self._summable(self.value(inner, scope), inner)
         made = self._addable(given, inner).node
         if distinct:
             made = exp.Distinct(expressions=[made])
