@@ -679,7 +679,21 @@ class Compiler:
             )
         made = node.copy()
         made.set("expressions", [self.value(part, scope).node for part in node.expressions])
-        return Typed(call("TRY", made), Kind(ANY))
+        from_row = [part for part in made.expressions if part.find(exp.Column)]
+        if not from_row:
+            raise refused(node, "it does not depend on the row; write its value instead")
+        # What occurs twice inside, or in two functions, would be worked out once beforehand and
+        # outside of TRY; DuckDB leaves alone what is in a CASE.
+        either = exp.Case(
+            ifs=[
+                exp.If(
+                    this=exp.Is(this=exp.paren(from_row[0].copy()), expression=exp.null()),
+                    true=made,
+                )
+            ],
+            default=made.copy(),
+        )
+        return Typed(call("TRY", either), Kind(ANY))
 
     # What the library itself writes
 
