@@ -249,7 +249,8 @@ def expressions(dialect: str) -> list[str]:
             found[entry.written.format(*sided)] = None
     for shape in SHAPES:
         single = shape.count("{}") == 1
-        for one in first.values():
+        everything = [name for names in having.values() for name in names]
+        for one in everything if single else first.values():
             for other in [one] if single else first.values():
                 arguments = [f"x.{one}", f"y.{other}", f"x.{other}"]
                 found[shape.format(*arguments)] = None

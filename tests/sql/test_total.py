@@ -17,6 +17,7 @@ from sql_extremes import (
     inserted,
     nested,
     rows,
+    schema,
 )
 
 import tulle
@@ -388,6 +389,35 @@ def test_the_attacks_show_nothing_in_postgresql(
         with pytest.raises(QueryError, match=words.replace("(", ".")):
             sql(text).rewrite(database.schema)
     database.close()
+
+
+def test_a_condition_that_is_summed_counts_one() -> None:
+    database = in_duckdb(planted("duckdb"))
+    for text in ("SELECT SUM(b) FROM extreme", "SELECT SUM(i = 3) FROM extreme"):
+        question = sql(text)
+        assert relations_of(database, question)[0].total == question.truth(database) > 0
+    with pytest.raises(QueryError, match="does not depend on the row"):
+        sql("SELECT SUM(f(1)) FROM extreme", functions=["f"]).rewrite(database.schema)
+    with pytest.raises(QueryError, match="only DuckDB can be kept"):
+        sql("SELECT SUM(f(i)) FROM extreme", functions=["f"]).rewrite(schema("spark"))
+
+
+def test_functions_of_ones_own_are_tried() -> None:
+    database = in_duckdb(planted("duckdb"))
+    connection = database._engine._connection  # type: ignore[attr-defined]
+    connection.execute("CREATE MACRO risky(x) AS CAST(x AS INTEGER) + 1")
+    connection.execute("CREATE MACRO twice(x) AS CAST(x AS INTEGER) + CAST(x AS INTEGER)")
+    for text in (
+        "SELECT SUM(risky(s) + risky(s)) FROM extreme",
+        "SELECT COUNT(*) FROM extreme WHERE risky(s) + 1 > 0 AND risky(s) + 2 > 0",
+        "SELECT COUNT(*) FROM extreme WHERE risky(w) = day",
+        "SELECT COUNT(DISTINCT risky(s)) FROM extreme WHERE risky(s)",
+        "SELECT SUM(twice(s)) FROM extreme WHERE risky(s) > 0",
+        "SELECT SUM(twice(s) + risky(s) + risky(twice(s))) FROM extreme WHERE twice(s) > risky(s)",
+        "SELECT COUNT(DISTINCT twice(s), risky(s)) FROM extreme",
+    ):
+        question = sql(text, functions=["risky", "twice"])
+        relations_of(database, question)
 
 
 def test_values_of_groups_are_of_the_kind_of_the_column() -> None:

@@ -96,7 +96,7 @@ def _reason(node: Any) -> str:
     if isinstance(node, exp.Anonymous):
         return (
             "nothing is known about this function. If its value follows from its arguments alone "
-            f"and it never fails, allow it: tulle.sql(..., functions=[{name!r}])"
+            f"allow it, on DuckDB: tulle.sql(..., functions=[{name!r}])"
         )
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return "write the value into the query"

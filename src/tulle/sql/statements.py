@@ -188,8 +188,8 @@ class Compiler:
         for place, projection in enumerate(tree.expressions):
             made = self.value(projection.unalias(), scope)
             name = projection.alias_or_name or f"column_{place}"
-            if name == self.summed and self.summed:
-                self._check_summed(projection.unalias(), made.kind)
+            if self.summed and name == self.summed:
+                made = self._summable(made, projection.unalias())
             columns[name] = made.kind
             named = isinstance(projection, exp.Alias) or (
                 isinstance(projection, exp.Column) and not isinstance(made.node, exp.Column)
@@ -198,12 +198,16 @@ class Compiler:
         tree.set("expressions", chosen)
         return columns
 
-    def _check_summed(self, node: Any, kind: Kind) -> None:
-        if kind.name not in {*NUMBERS, NULL, ANY}:
+    def _summable(self, given: Typed, node: Any) -> Typed:
+        """Return an expression as a number to add: a condition that holds counts 1."""
+        if given.kind.name == BOOLEAN:
+            return self._converted(given, Kind(WHOLE, 10), node)
+        if given.kind.name not in {*NUMBERS, NULL, ANY}:
             raise QueryError(
-                f"SUM({shown(node)}) is not supported: it is a {kind.name}, and numbers are added. "
-                "Write SUM(CAST(... AS DOUBLE)), or SUM(CASE WHEN ... THEN 1 ELSE 0 END)."
+                f"SUM({shown(node)}) is not supported: it is a {given.kind.name}, and numbers are "
+                "added. Write SUM(CAST(... AS DOUBLE)), or SUM(CASE WHEN ... THEN 1 ELSE 0 END)."
             )
+        return given
 
     def _source(self, source: Any, scope: Scope) -> Columns:
         if isinstance(source, exp.Subquery):
@@ -675,7 +679,21 @@ class Compiler:
             )
         made = node.copy()
         made.set("expressions", [self.value(part, scope).node for part in node.expressions])
-        return Typed(call("TRY", made), Kind(ANY))
+        from_row = [part for part in made.expressions if part.find(exp.Column)]
+        if not from_row:
+            raise refused(node, "it does not depend on the row; write its value instead")
+        # What occurs twice inside, or in two functions, would be worked out once beforehand and
+        # outside of TRY; DuckDB leaves alone what is in a CASE.
+        either = exp.Case(
+            ifs=[
+                exp.If(
+                    this=exp.Is(this=exp.paren(from_row[0].copy()), expression=exp.null()),
+                    true=made,
+                )
+            ],
+            default=made.copy(),
+        )
+        return Typed(call("TRY", either), Kind(ANY))
 
     # What the library itself writes
 
@@ -692,8 +710,7 @@ class Compiler:
     def _sum(self, node: Any, scope: Scope) -> Typed:
         distinct = isinstance(node.this, exp.Distinct)
         inner = node.this.expressions[0] if distinct else node.this
-        given = self.value(inner, scope)
-        self._check_summed(inner, given.kind)
+        given = self._summable(self.value(inner, scope), inner)
         made = self._addable(given, inner).node
         if distinct:
             made = exp.Distinct(expressions=[made])

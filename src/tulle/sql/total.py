@@ -72,7 +72,7 @@ def _number_kind(
     wider: Callable[[int, int], int], deeper: Callable[[int, int], int]
 ) -> Callable[[list[Kind], Any, str], Kind]:
     def kind(given: list[Kind], node: Any, dialect: str) -> Kind:
-        if any(one.name not in {WHOLE, DECIMAL} for one in given):
+        if _in_doubles(node, given, dialect):
             return Kind(DOUBLE)
         if dialect == "postgres":
             given = [as_numeric(Typed(exp.null(), one)).kind for one in given]
@@ -88,8 +88,6 @@ def _number_kind(
                     "DOUBLE"
                 )
             return Kind(name, digits, scale)
-        if scale > 38:
-            return Kind(DOUBLE)
         if name == WHOLE:
             # The engine stays within the type of the wider one.
             return Kind(WHOLE, 39 if max(sizes) > 19 else 19)
@@ -140,7 +138,7 @@ def _postgres_arithmetic(held: Callable[[Typed], Any]) -> Form:
 
 def _spark_function(name: str) -> Form:
     def form(node: Any, given: list[Typed]) -> Any:
-        if _any_double(given) or _too_deep(node, given):
+        if _in_doubles(node, [one.kind for one in given], "spark"):
             given = _doubles(given, "spark")
         return call(name, *(one.node for one in given))
 
@@ -148,14 +146,34 @@ def _spark_function(name: str) -> Form:
 
 
 def _duckdb_arithmetic(node: Any, given: list[Typed]) -> Any:
-    if _any_double(given) or _too_deep(node, given):
+    if _in_doubles(node, [one.kind for one in given], "duckdb"):
         given = _doubles(given, "duckdb")
     return exp.Paren(this=type(node)(this=given[0].node, expression=given[1].node))
 
 
-def _too_deep(node: Any, given: list[Typed]) -> bool:
-    """Say whether a product of decimals has more digits after the point than engines have."""
-    return isinstance(node, exp.Mul) and sum(one.kind.scale for one in given) > 38
+def _in_doubles(node: Any, given: list[Kind], dialect: str) -> bool:
+    """Say whether to compute in doubles: with one, or where decimals have too many digits.
+
+    DuckDB brings both sides to one type first. Where that can fail it is not left to DuckDB, which
+    does it outside of TRY for what occurs in two of them.
+    """
+    if any(one.name not in {WHOLE, DECIMAL} for one in given):
+        return True
+    if dialect == "postgres":
+        return False
+    if isinstance(node, exp.Mul) and sum(one.scale for one in given) > 38:
+        return True
+    if dialect == "spark" or len(given) == 1:
+        return False
+    digits = [38 if one.digits is None else one.digits for one in given]
+    if all(one.name == WHOLE for one in given):
+        return len({one.stored for one in given}) > 1 and any(
+            one.stored == "uhugeint" for one in given
+        )
+    whole = any(one.name == WHOLE and one.width > 19 for one in given)
+    return whole or (
+        not isinstance(node, exp.Mul) and max(digits) + max(one.scale for one in given) > 38
+    )
 
 
 def _arithmetic(node: type[Any], sign: str, kind: Any, held: Callable[[Typed], Any]) -> Entry:
@@ -242,6 +260,8 @@ def _remainder(dialect: str) -> Form:
             if _any_double(given):
                 raise Impossible("PostgreSQL has no remainder of doubles; CAST AS DECIMAL(38, 6)")
             given = [as_numeric(one) for one in given]
+        elif _in_doubles(node, [one.kind for one in given], dialect):
+            given = _doubles(given, dialect)
         above, below = (one.node for one in given)
         return exp.Paren(this=exp.Mod(this=above, expression=_none_if_zero(below)))
 
