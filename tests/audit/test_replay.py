@@ -370,62 +370,6 @@ def test_estimators_show_the_same(unit):
     assert seen.gives("coefficients"), seen.shown
 
 
-# --- other engines ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    pgserver = pytest.importorskip("pgserver")
-    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server
-    server.cleanup()
-
-
-@pytest.mark.slow
-def test_postgresql_shows_the_same(postgres):
-    psycopg = pytest.importorskip("psycopg")
-
-    def opened(number, staff, friends, folder):
-        schema = f"replay{number}"
-        with psycopg.connect(postgres.get_uri(), autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE IF EXISTS {schema}")
-            connection.execute(f"CREATE DATABASE {schema}")
-        # The name of the database stands in no error of tulle: it must not.
-        url = postgres.get_uri().replace("/postgres?", f"/{schema}?")
-        with psycopg.connect(url, autocommit=True) as connection:
-            for statement in (*worlds.MAKE_STAFF, *worlds.staff_rows(staff, friends)):
-                connection.execute(statement)
-        return tulle.Database.connect(url, owners=worlds.OWNERS)
-
-    variants = [partial(opened, n, *rows) for n, rows in enumerate(worlds.STAFFS["staff"])]
-    for query in worlds.questions()["database", "sql"]:
-        seen = replay_case(Case("staff, postgresql", "participant", variants, query, "1", "1e-6"))
-        assert seen.gives("ask"), seen.shown
-        assert seen.findings == ()
-
-
-@pytest.mark.slow
-def test_spark_shows_the_same():
-    pyspark = pytest.importorskip("pyspark.sql")
-    session = pyspark.SparkSession.builder.master("local[1]").getOrCreate()
-    kinds = "id INT, name STRING, salary DOUBLE, dept STRING"
-
-    def opened(staff, friends, folder):
-        session.createDataFrame([list(one) for one in staff], kinds).createOrReplaceTempView(
-            "person"
-        )
-        session.createDataFrame([list(e) for e in friends], "a INT, b INT").createOrReplaceTempView(
-            "friend"
-        )
-        return tulle.Database.connect(session, owners=worlds.OWNERS)
-
-    variants = [partial(opened, *rows) for rows in worlds.STAFFS["staff"][:2]]
-    for query in worlds.questions()["database", "sql"][:2]:
-        seen = replay_case(Case("staff, spark", "participant", variants, query, "1", "1e-6"))
-        assert seen.gives("ask"), seen.shown
-        assert seen.findings == ()
-
-
 # --- broken versions that the replay must catch -------------------------------------------------
 
 VOTES = worlds.MATRICES["votes"][1]
