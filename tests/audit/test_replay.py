@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import tulle
 from tulle.audit import replay_worlds as worlds
@@ -15,18 +16,21 @@ from tulle.audit.replay import (
     Case,
     Replayed,
     Seen,
+    causes_of,
     form_of,
     replay,
     replay_case,
     replay_commands,
     replay_studio,
 )
+from tulle.cli.main import app
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Outcome
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.matrices.data import BinaryMatrix
 from tulle.noise import SeededSource
+from tulle.studio.inside import Inside
 
 KINDS = tuple(worlds.SETTINGS)
 
@@ -115,7 +119,7 @@ def test_a_database_of_csv_files_shows_the_same():
         path = worlds.write_rows(folder / "person.csv", [("id", "salary"), *rows])
         return tulle.Database.connect("duckdb://", owners={"person": "id"}, tables={"person": path})
 
-    rows = [("1", "40"), ("2", "050")]
+    rows = [("1", "40"), ("2", "50")]
     variants = [partial(opened, held) for held in (rows, [*rows, ("3", "many")])]
     case = Case("csv", "participant", variants, tulle.sql("SELECT COUNT(*) FROM person"))
     assert replay_case(case).findings == ()
@@ -186,6 +190,12 @@ REPORTED = (
 )
 
 
+def run_line(line):
+    result = CliRunner().invoke(app, list(line))
+    failure = [] if result.exception is None else causes_of(result.exception)
+    return f"exit {result.exit_code}: {result.output} {result.stderr} {failure}"
+
+
 def commands(group, file, question, *more):
     terms = (f"{{folder}}/{file}", question, *PRICE, *more)
     return (
@@ -228,7 +238,7 @@ LINES = {
 @pytest.mark.parametrize("name", LINES)
 def test_command_lines_show_the_same(name):
     variants, lines = LINES[name]
-    seen = replay_commands(variants, lines, ("out.json", "page.html"))
+    seen = replay_commands(run_line, variants, lines, ("out.json", "page.html"))
     assert seen.findings == ()
     codes = [one.text[:12] for one in seen.shown if one.place.startswith("tulle ")]
     assert codes == ["gives exit 0"] * 4 + ["gives exit 3"] + ["gives exit 0"] * 2, seen.shown
@@ -258,7 +268,7 @@ def test_command_lines_of_a_database_show_the_same():
         ("sql", "ask", *terms, *BOOKED),
         *REPORTED,
     )
-    seen = replay_commands(STAFF, lines, ("page.html",))
+    seen = replay_commands(run_line, STAFF, lines, ("page.html",))
     assert seen.findings == ()
     assert all("exit 0" in one.text for one in seen.shown if one.place.startswith("tulle ")), seen
 
@@ -288,7 +298,7 @@ def test_command_lines_of_a_database_show_the_same():
     ],
 )
 def test_the_studio_shows_the_same(variants, spec, asked, unit):
-    seen = replay_studio(variants, spec, asked, unit)
+    seen = replay_studio(Inside, variants, spec, asked, unit)
     assert seen.findings == ()
     assert seen.gives("ask"), seen.shown
 
@@ -358,62 +368,6 @@ def test_estimators_show_the_same(unit):
     seen = replay([lambda folder, one=one: one for one in ((rows, targets, labels), *others)], path)
     assert seen.findings == ()
     assert seen.gives("coefficients"), seen.shown
-
-
-# --- other engines ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    pgserver = pytest.importorskip("pgserver")
-    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server
-    server.cleanup()
-
-
-@pytest.mark.slow
-def test_postgresql_shows_the_same(postgres):
-    psycopg = pytest.importorskip("psycopg")
-
-    def opened(number, staff, friends, folder):
-        schema = f"replay{number}"
-        with psycopg.connect(postgres.get_uri(), autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE IF EXISTS {schema}")
-            connection.execute(f"CREATE DATABASE {schema}")
-        # The name of the database stands in no error of tulle: it must not.
-        url = postgres.get_uri().replace("/postgres?", f"/{schema}?")
-        with psycopg.connect(url, autocommit=True) as connection:
-            for statement in (*worlds.MAKE_STAFF, *worlds.staff_rows(staff, friends)):
-                connection.execute(statement)
-        return tulle.Database.connect(url, owners=worlds.OWNERS)
-
-    variants = [partial(opened, n, *rows) for n, rows in enumerate(worlds.STAFFS["staff"])]
-    for query in worlds.questions()["database", "sql"]:
-        seen = replay_case(Case("staff, postgresql", "participant", variants, query, "1", "1e-6"))
-        assert seen.gives("ask"), seen.shown
-        assert seen.findings == ()
-
-
-@pytest.mark.slow
-def test_spark_shows_the_same():
-    pyspark = pytest.importorskip("pyspark.sql")
-    session = pyspark.SparkSession.builder.master("local[1]").getOrCreate()
-    kinds = "id INT, name STRING, salary DOUBLE, dept STRING"
-
-    def opened(staff, friends, folder):
-        session.createDataFrame([list(one) for one in staff], kinds).createOrReplaceTempView(
-            "person"
-        )
-        session.createDataFrame([list(e) for e in friends], "a INT, b INT").createOrReplaceTempView(
-            "friend"
-        )
-        return tulle.Database.connect(session, owners=worlds.OWNERS)
-
-    variants = [partial(opened, *rows) for rows in worlds.STAFFS["staff"][:2]]
-    for query in worlds.questions()["database", "sql"][:2]:
-        seen = replay_case(Case("staff, spark", "participant", variants, query, "1", "1e-6"))
-        assert seen.gives("ask"), seen.shown
-        assert seen.findings == ()
 
 
 # --- broken versions that the replay must catch -------------------------------------------------
@@ -607,13 +561,13 @@ def test_a_report_that_counts_rows_is_caught(monkeypatch):
 
     monkeypatch.setattr(BinaryMatrix, "read", classmethod(reading))
     monkeypatch.setattr(answering, "_show", counting)
-    seen = replay_commands(LINES["votes"][0], LINES["votes"][1][:3])
+    seen = replay_commands(run_line, LINES["votes"][0], LINES["votes"][1][:3])
     caught(seen, "tulle matrix ask")
 
 
 def test_an_exit_code_that_follows_the_data_is_caught(monkeypatch):
     monkeypatch.setattr(BinaryMatrix, "facts", Moody.facts)
-    seen = replay_commands(LINES["votes"][0], LINES["votes"][1][:1])
+    seen = replay_commands(run_line, LINES["votes"][0], LINES["votes"][1][:1])
     caught(seen, "exit")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tulle
-from tulle.audit.replay import _causes
+from tulle.audit.replay import causes_of
 from tulle.audit.replay_worlds import write_rows
 from tulle.core import cells
 from tulle.models import Table
@@ -426,7 +426,7 @@ def test_errors_of_reading_quote_nothing_and_keep_nothing(tmp_path):
         try:
             act()
         except tulle.TulleError as error:
-            failed[name] = " ".join(_causes(error))
+            failed[name] = " ".join(causes_of(error))
     assert len(failed) >= 25
     assert [name for name, words in failed.items() if SECRET in words] == []
 

@@ -26,6 +26,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ class Onlooker:
                 result = act()
                 said = f"gives {show(result)}"
             except Exception as error:  # noqa: BLE001 - any error at all must be the same
-                said = f"raises {' <- '.join(_causes(error))}"
+                said = f"raises {' <- '.join(causes_of(error))}"
                 result = None
         self.note(place, said)
         for warning in warned:
@@ -129,7 +130,7 @@ class _Logged(logging.Handler):
         if record.name.split(".")[0] in QUIET and record.levelno < logging.WARNING:
             return
         carried = record.exc_info[1] if record.exc_info else None
-        causes = _causes(carried) if isinstance(carried, Exception) else []
+        causes = causes_of(carried) if isinstance(carried, Exception) else []
         self.lines.append(f"{record.name} {record.levelname}: {record.getMessage()} {causes}")
 
 
@@ -175,7 +176,7 @@ def _printed() -> Iterator[dict[str, str]]:
             file.close()
 
 
-def _causes(error: BaseException | None) -> list[str]:
+def causes_of(error: BaseException | None) -> list[str]:
     """Return an error's type and text, and those of all that it keeps as cause or context."""
     found: list[str] = []
     known: set[int] = set()
@@ -475,31 +476,22 @@ def _whole_release(release: Release) -> str:
 
 
 def replay_commands(
+    run: Callable[[Sequence[str]], str],
     variants: Sequence[Opener],
     commands: Sequence[Sequence[str]],
     files: Sequence[str] = (),
 ) -> Replayed:
     """Replay command lines: openers write files; output, errors, exit codes and files are seen.
 
-    ``{folder}`` in a command stands for the variant's folder; ``files`` are read afterwards.
+    ``run`` runs one line in this process and returns its exit code and all that it wrote.
+    ``{folder}`` in a line stands for the variant's folder; ``files`` are read afterwards.
     """
-    from typer.testing import CliRunner
-
-    from tulle.cli.main import app
 
     def path(onlooker: Onlooker, tape: Tape, opener: Opener, folder: Path) -> None:
         opener(folder)
         for command in commands:
             line = [part.replace("{folder}", str(folder)) for part in command]
-
-            def run(line: Sequence[str] = tuple(line)) -> str:
-                result = CliRunner().invoke(app, list(line))
-                failure = result.exception
-                causes = [] if failure is None else _causes(failure)
-                # A fault raises SystemExit or nothing; its own words never reach the screen.
-                return f"exit {result.exit_code}: {result.output} {result.stderr} {causes}"
-
-            onlooker.see(f"tulle {' '.join(command)}", run, show=str)
+            onlooker.see(f"tulle {' '.join(command)}", partial(run, line), show=str)
         for ledger in sorted(folder.glob("*.ledger")):
             entries(onlooker, Ledger(ledger, create=False))
         for name in files:
@@ -510,6 +502,7 @@ def replay_commands(
 
 
 def replay_studio(
+    make: Callable[[], Any],
     variants: Sequence[Opener],
     spec: Mapping[str, Any],
     asked: Mapping[str, Any],
@@ -517,17 +510,14 @@ def replay_studio(
     epsilon: str = "1",
     delta: str = "0",
 ) -> Replayed:
-    """Replay what the studio's inside process does for a page: peek, read, open, ask.
+    """Replay what the studio's inside process, which ``make`` makes, does: read, open, ask.
 
     Openers write a file and return its path. What only the custodian is shown is left out.
     """
-    from tulle.studio.inside import Inside
 
     def path(onlooker: Onlooker, tape: Tape, opener: Opener, folder: Path) -> None:
         place = str(opener(folder))
-        inside = Inside()
-        said: list[Any] = []
-        inside.report = lambda fraction, label: said.append((fraction, label))
+        inside = make()
         ledger = str(folder / "studio.ledger")
         onlooker.see("read", lambda: inside.read({**spec, "path": place}))
         onlooker.see("open", lambda: inside.open(ledger, "study", unit, "100", "0.5"))

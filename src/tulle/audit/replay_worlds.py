@@ -506,7 +506,7 @@ SNPS = ("rs1", "rs2", "rs3")
 
 def genotype_readers() -> dict[str, Callable[[Study, Path], Any]]:
     """Return every way in which genotypes come in."""
-    from tulle import Genotypes
+    from tulle.genomes.data import Genotypes
 
     def cases(people: Study) -> list[int]:
         return [label for _, label, _ in people]
