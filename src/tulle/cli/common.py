@@ -40,7 +40,7 @@ INTERRUPTED = 130
 """What a program ends with, by custom, when it was interrupted from the keyboard."""
 
 EXIT_CODES = """Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 refused by the \
-budget, 4 a ledger problem, 70 a fault of tulle."""
+budget, 4 a ledger problem, 70 a fault of tulle, 130 interrupted."""
 
 Report = Callable[[float, str], None]
 
