@@ -522,6 +522,7 @@ class Failing(Honest):
 
 @pytest.mark.parametrize("twin", [Long, Mixed, Keyed, Telling, Failing])
 def test_a_mechanism_that_shows_something_is_caught(monkeypatch, twin):
+    registry.find("mechanism", "matrix")  # imports the room
     shelf = registry._items["mechanism", "matrix"]
     for mechanism, clean in ((Honest, True), (twin, False)):
         monkeypatch.setitem(shelf, "honest", mechanism)

@@ -25,12 +25,11 @@ def test_postgresql_shows_the_same_on_neighbours(postgres_url: str) -> None:
     import adbc_driver_postgresql.dbapi as driver
 
     def opened(staff: Any, friends: Any, folder: Path) -> Any:
-        with driver.connect(postgres_url, autocommit=True) as connection:
-            with connection.cursor() as cursor:
-                for table in ("person", "friend"):
-                    cursor.execute(f"DROP TABLE IF EXISTS {table}")
-                for statement in (*worlds.MAKE_STAFF, *worlds.staff_rows(staff, friends)):
-                    cursor.execute(statement)
+        with driver.connect(postgres_url, autocommit=True) as link, link.cursor() as cursor:
+            for table in ("person", "friend"):
+                cursor.execute(f"DROP TABLE IF EXISTS {table}")
+            for statement in (*worlds.MAKE_STAFF, *worlds.staff_rows(staff, friends)):
+                cursor.execute(statement)
         return tulle.Database.connect(postgres_url, owners=worlds.OWNERS)
 
     check([partial(opened, *rows) for rows in worlds.STAFFS["staff"]], "postgresql", len(QUESTIONS))

@@ -251,14 +251,13 @@ def form_of(outcome: Outcome, names: Iterable[str]) -> str:
     """Return all of an outcome but its private numbers: types, shapes, keys, public settings."""
     private = set(names)
     law = None if outcome.error is None else outcome.error.to_json()
-    public = {
-        "value": shape_of(outcome.value),
-        "error": None if law is None else _public(law, private),
-        "details": _public(dict(outcome.details), private),
-    }
+    details = _public(dict(outcome.details), private)
     if "error" in private:
-        public["error"] = None if law is None else sorted(law)
-    return repr(public)
+        # Which threshold won, and whether any did, is drawn: with it come a law and its entries.
+        law = None
+        details = {name: shape for name, shape in details.items() if name not in private}
+    error = None if law is None else _public(law, private)
+    return repr({"value": shape_of(outcome.value), "error": error, "details": details})
 
 
 def private_names(kind: str, mechanism: str) -> tuple[str, ...]:
