@@ -222,6 +222,8 @@ def test_a_driver_that_logs_is_caught(
             patch.setattr(tulle.sql.engines.base, "quiet", lambda families: nullcontext())
             assert SECRET in leaks(engine, capfd)
         engine.close()
+        # Another database of this session may still keep Java still.
+        spark_session.sparkContext.setLogLevel("ERROR")
         with monkeypatch.context() as patch:
             patch.setattr(Spark, "muted", lambda self: nullcontext())
             assert SECRET in leaks(engine, capfd)
