@@ -34,27 +34,8 @@ from tulle.studio.inside import Inside
 
 KINDS = tuple(worlds.SETTINGS)
 
-KNOWN = {
-    # Each entry is a part of a case's name. It stands here until what it tells of is mended.
-    "parts, d8e91fe49955) per node": "objections per node say how many nodes there are",
-    "parts, e3b0c44298fc) per node": "objections per node say how many nodes there are",
-    "one person, pairs: triangles_at(1) per node": "objections per node say who is there",
-    "one person, pairs: degree_of(1) per node": "objections per node say who is there",
-    "one person, pairs: clustering(1) per node": "objections per node say who is there",
-    "no edges, .csv": "a header is guessed from the records",
-    "no edges, .tsv": "a header is guessed from the records",
-    "no edges, .txt": "a header is guessed from the records",
-    "one person, .csv": "a header is guessed from the records",
-    "one person, .tsv": "a header is guessed from the records",
-    "one person, .txt": "a header is guessed from the records",
-    "a star and its hub, .csv": "a header is guessed from the records",
-    "a star and its hub, .tsv": "a header is guessed from the records",
-    "a star and its hub, .txt": "a header is guessed from the records",
-}
-
-
 def found_in(kind: str, *, thorough: bool = False) -> list[str]:
-    """Replay the cases of a kind and return all findings that are not known.
+    """Replay the cases of a kind and return all findings.
 
     A replay of failures alone would show nothing: the first variant must open, and whatever a
     mechanism supports must be answered at least once.
@@ -62,8 +43,6 @@ def found_in(kind: str, *, thorough: bool = False) -> list[str]:
     found, supported, answered = [], set(), set()
     mechanisms = registry.mechanisms(kind).values()
     for case in worlds.cases(kind, thorough=thorough):
-        if any(part in str(case) for part in KNOWN):
-            continue
         seen = replay_case(case)
         found += [f"{case}: {finding}" for finding in seen.findings]
         assert seen.gives("open"), (str(case), seen.shown[0])
@@ -105,14 +84,6 @@ def test_neighbours_show_the_same_to_the_last_mechanism_and_reader(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="; ".join(sorted(set(KNOWN.values()))))
-@pytest.mark.parametrize("part", KNOWN)
-def test_what_is_known_to_differ_differs_no_more(part):
-    listed = [c for c in worlds.cases("graph", thorough=True) if part in str(c)]
-    assert listed
-    assert not any(replay_case(case).findings for case in listed)
-
-
 @pytest.mark.xfail(strict=True, reason="DuckDB guesses the types of a CSV file from its records")
 def test_a_database_of_csv_files_shows_the_same():
     def opened(rows, folder):

@@ -143,7 +143,9 @@ def read_names(ending: str, nodes: int, edges: Edges, folder: Path) -> Any:
 
 def with_ages(nodes: int, edges: Edges, ages: Sequence[Any], folder: Path) -> Any:
     """Bring in a graph whose nodes have ages, some of them missing."""
-    return from_edges(nodes, edges, folder).with_attributes(nodes={"age": list(ages)})
+    return from_edges(nodes, edges, folder).with_attributes(
+        nodes={"age": list(ages)}, kinds={"age": "number"}
+    )
 
 
 AGED: tuple[tuple[str, str, Any, Any], ...] = (
