@@ -34,6 +34,7 @@ from tulle.studio.inside import Inside
 
 KINDS = tuple(worlds.SETTINGS)
 
+
 def found_in(kind: str, *, thorough: bool = False) -> list[str]:
     """Replay the cases of a kind and return all findings.
 
@@ -84,7 +85,6 @@ def test_neighbours_show_the_same_to_the_last_mechanism_and_reader(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="DuckDB guesses the types of a CSV file from its records")
 def test_a_database_of_csv_files_shows_the_same():
     def opened(rows, folder):
         path = worlds.write_rows(folder / "person.csv", [("id", "salary"), *rows])

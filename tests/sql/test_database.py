@@ -15,6 +15,7 @@ from sql_worlds import connect, random_world, summary
 import tulle
 from tulle.core.errors import InputError, MissingExtraError, QueryError, SealedError, UnitError
 from tulle.sql.data import Database
+from tulle.sql.engines.base import EngineError
 from tulle.sql.queries import gather_tuples, relation_of, sql
 
 
@@ -63,8 +64,9 @@ def test_csv_and_parquet_files(tmp_path: Path) -> None:
     (tmp_path / "it's.csv").write_text("a,b\n1,2\n2,3\n")
     duckdb.sql("SELECT 1 AS id, 'x' AS name").write_parquet(str(tmp_path / "node.parquet"))
     tables = {"edge": tmp_path / "it's.csv", "node": tmp_path / "node.parquet"}
+    types = {"edge.a": "INTEGER", "edge.b": "INTEGER"}
     database = Database.connect(
-        "duckdb://", tables=tables, owners={"edge": ["a", "b"], "node": "id"}
+        "duckdb://", tables=tables, types=types, owners={"edge": ["a", "b"], "node": "id"}
     )
     question = sql("SELECT COUNT(*) FROM edge JOIN node ON a = id")
     gathered = gather_tuples(database, question)
@@ -72,6 +74,46 @@ def test_csv_and_parquet_files(tmp_path: Path) -> None:
     assert gathered.names == (("participant", 1), ("participant", 2))
     with pytest.raises(InputError, match="there is no file"):
         Database.connect("duckdb://", tables={"x": tmp_path / "none.csv"}, owners={})
+    for wrong, words in (
+        ({"edge.c": "INTEGER"}, "has no such column"),
+        ({"edge.a": "NOT A TYPE"}, "is not a type"),
+        ({"node.id": "TEXT"}, "types of its own"),
+        ({"other.id": "TEXT"}, "types of its own"),
+    ):
+        with pytest.raises(InputError, match=words):
+            Database.connect("duckdb://", tables=tables, types=wrong, owners={"edge": "a"})
+    with pytest.raises(InputError, match="memory must be a size"):
+        Database.connect("duckdb://", tables=tables, owners={"edge": "a"}, memory="lots")
+
+
+def test_a_csv_column_is_text_whatever_its_rows_hold(tmp_path: Path) -> None:
+    def opened(body: str, **types: str) -> Database:
+        (tmp_path / "p.csv").write_text(f"id,salary\n{body}")
+        return Database.connect(
+            "duckdb://",
+            tables={"p": tmp_path / "p.csv"},
+            types={f"p.{name}": kind for name, kind in types.items()},
+            owners={"p": "id"},
+        )
+
+    bodies = ("", "1,2\n", "1,2\nx,many\n", "1\n", "1;2\n", '"1","2"\n', "id,salary\n", "# 1,2\n")
+    assert {str(opened(body).schema.tables) for body in bodies} == {
+        "{'p': {'id': 'VARCHAR', 'salary': 'VARCHAR'}}"
+    }
+    typed = opened("1,2.5\n2,many\n3,\n", salary="DOUBLE")
+    assert typed.schema.tables["p"]["salary"] == "DOUBLE"
+    assert sql("SELECT SUM(salary) FROM p").truth(typed) == 2.5
+    assert sql("SELECT COUNT(*) FROM p").truth(typed) == 3
+
+
+def test_memory_is_a_public_limit_with_one_behaviour(tmp_path: Path) -> None:
+    file = str(tmp_path / "big.duckdb")
+    with duckdb.connect(file) as made:
+        made.execute("CREATE TABLE p AS SELECT range AS id, range::TEXT AS t FROM range(3000000)")
+    small = Database.connect(f"duckdb:///{file}", owners={"p": "id"}, memory="12MB")
+    question = sql("SELECT COUNT(DISTINCT x.t || y.t) FROM p x JOIN p y ON x.id = y.id")
+    with pytest.raises(EngineError, match="the price stays paid"):
+        relation_of(small, question)
 
 
 @pytest.mark.parametrize("url", ["mysql://user:secret@host/db", 3, "shop.duckdb"])

@@ -161,7 +161,9 @@ def test_spark_gives_the_same_relations(spark_session: Any, tmp_path: Any) -> No
         assert len(relation_of(wide, sql(text)).weights) == 1 + ("ABS" in text), text
     wide.close()
     (tmp_path / "edge.csv").write_text("a,b\n1,2\n2,1\n")
-    files = Database.connect("local[2]", tables={"arc": tmp_path / "edge.csv"}, owners={"arc": "a"})
+    arcs = {"arc": tmp_path / "edge.csv"}
+    files = Database.connect("local[2]", tables=arcs, types={"arc.b": "INT"}, owners={"arc": "a"})
+    assert files.schema.tables["arc"] == {"a": "string", "b": "int"}
     assert relation_of(files, sql("SELECT COUNT(*) FROM arc x, arc y")).total == 4
 
 

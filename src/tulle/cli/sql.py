@@ -84,6 +84,15 @@ Tables = Annotated[
         rich_help_panel=_CONNECTING,
     ),
 ]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--types",
+        metavar="TABLE.COLUMN=TYPE",
+        help="The type of a CSV column, such as line.price=DOUBLE; others are text; repeatable.",
+        rich_help_panel=_CONNECTING,
+    ),
+]
 Groups = Annotated[
     list[str] | None,
     typer.Option(
@@ -135,6 +144,7 @@ class Connection:
     public: Public = None
     ranges: Ranges = None
     tables: Tables = None
+    types: Types = None
 
     def open(self) -> Database:
         """Connect.
@@ -145,10 +155,10 @@ class Connection:
         from tulle.sql.data import Database
 
         if self.database.endswith(".toml"):
-            if any((self.owners, self.public, self.ranges, self.tables)):
+            if any((self.owners, self.public, self.ranges, self.tables, self.types)):
                 raise InputError(
-                    "--owners, --public, --ranges and --tables go with a URL; a TOML file says "
-                    "them itself."
+                    "--owners, --public, --ranges, --tables and --types go with a URL; a TOML file "
+                    "says them itself."
                 )
             return Database.from_toml(self.database)
         if not self.owners:
@@ -168,6 +178,7 @@ class Connection:
                 for name, listed in _pairs(self.ranges or [], "--ranges TABLE.COLUMN=LOW,HIGH")
             },
             tables=dict(_pairs(self.tables or [], "--tables NAME=FILE")),
+            types=dict(_pairs(self.types or [], "--types TABLE.COLUMN=TYPE")),
         )
 
     def name(self) -> str:

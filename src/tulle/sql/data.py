@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tulle.sql.schema import Schema
 
 
+MEMORY = "4GB"
+"""How much memory a DuckDB that is opened here may use, unless the custodian says otherwise."""
+
+
 class Database(Dataset):
     """Tables that stay in their engine, with the owners of every row declared.
 
@@ -57,6 +61,8 @@ class Database(Dataset):
         public: Iterable[str] = (),
         ranges: Mapping[str, Any] | None = None,
         tables: Mapping[str, str | PathLike[str]] | None = None,
+        types: Mapping[str, str] | None = None,
+        memory: str = MEMORY,
     ) -> Database:
         """Connect to an engine, and check the owners against its catalogue.
 
@@ -85,6 +91,14 @@ class Database(Dataset):
         on the way to an owner included, have no range. A SUM of what cannot be negative then
         pays for one sign only, and has an error interval.
 
+        Columns of a CSV file in ``tables`` are texts unless ``types`` says otherwise, such as
+        ``{"line.price": "DOUBLE"}``: a type that followed from the rows would tell of them. Values
+        that do not fit are NULL. The first line names the columns.
+
+        ``memory`` is how much a DuckDB that is opened here may use, before it uses ten times as
+        much on disk. It is public. A question that needs more stops with one message, and its price
+        stays paid. A connection, server or session that is handed over keeps its own limits.
+
         Raises:
             InputError: when the engine cannot be reached, or owners do not fit the catalogue.
             MissingExtraError: when the engine's driver is not installed.
@@ -92,7 +106,7 @@ class Database(Dataset):
         _require_parser()
         from tulle.sql.schema import Schema
 
-        engine = open_engine(url, dict(tables or {}))
+        engine = open_engine(url, dict(tables or {}), dict(types or {}), memory)
         try:
             schema = Schema.build(
                 engine.dialect,
@@ -132,10 +146,13 @@ class Database(Dataset):
             raise_alone(InputError(f"{file} cannot be read: {error.strerror}."))
         except tomllib.TOMLDecodeError as error:
             raise_alone(InputError(f"{file} is not TOML: {error}."))
-        unknown = sorted(set(settings) - {"url", "owners", "public", "ranges", "tables"})
+        unknown = sorted(
+            set(settings) - {"url", "owners", "public", "ranges", "tables", "types", "memory"}
+        )
         if unknown or "url" not in settings or "owners" not in settings:
             raise InputError(
-                f"{file} must have url and owners, and may have public, ranges and tables; "
+                f"{file} must have url and owners, and may have public, ranges, tables, "
+                "types and memory; "
                 f"it has {', '.join(settings) or 'nothing'}."
             )
         url, folder = settings["url"], file.parent
@@ -148,6 +165,8 @@ class Database(Dataset):
             public=settings.get("public", ()),
             ranges=settings.get("ranges"),
             tables=tables,
+            types=_flat(settings.get("types", {})),
+            memory=settings.get("memory", MEMORY),
         )
 
     @property
@@ -226,14 +245,31 @@ class Database(Dataset):
         self._engine.close()
 
 
-def open_engine(url: Any, tables: dict[str, Any]) -> Engine:
+def _flat(types: Mapping[str, Any]) -> dict[str, str]:
+    """Return types by "table.column", also where a file nests them by table."""
+    flat: dict[str, str] = {}
+    for name, given in types.items():
+        columns = given.items() if isinstance(given, Mapping) else [("", given)]
+        flat |= {f"{name}.{column}" if column else name: str(kind) for column, kind in columns}
+    return flat
+
+
+def open_engine(
+    url: Any,
+    tables: dict[str, Any],
+    types: Mapping[str, str] | None = None,
+    memory: str = MEMORY,
+) -> Engine:
     """Return the engine behind a URL or a connection; see :meth:`Database.connect`."""
+    from tulle.sql.engines.files import check_types
+
+    check_types(types or {}, tables)
     if isinstance(url, str):
         if url.startswith("duckdb://"):
             from tulle.sql.engines.duckdb import DuckDB
 
             rest = url.removeprefix("duckdb://")
-            return DuckDB.open(rest.removeprefix("/") if rest else "", tables)
+            return DuckDB.open(rest.removeprefix("/") if rest else "", tables, types or {}, memory)
         if url.startswith(("postgresql://", "postgres://")):
             from tulle.sql.engines.postgresql import PostgreSQL
 
@@ -241,7 +277,7 @@ def open_engine(url: Any, tables: dict[str, Any]) -> Engine:
         if url.startswith(("spark://", "local")):
             from tulle.sql.engines.spark import Spark
 
-            return Spark.open(url, tables)
+            return Spark.open(url, tables, types or {})
     elif type(url).__module__.startswith(("duckdb", "_duckdb")):
         from tulle.sql.engines.duckdb import DuckDB
 

@@ -24,9 +24,10 @@ class EngineError(TulleError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The engine stopped while running the query. Its message may quote records and is not "
-            "shown. Print database.rewritten(query) and run it in the engine to see the cause; "
-            "often a number is too large for its type or a text is compared with a number."
+            "The engine stopped while running the query, and the price stays paid. Its message may "
+            "quote records and is not shown. Memory or disk may have ended (memory= of "
+            "Database.connect), a file may be damaged, or a view of the database may fail; run "
+            "database.rewritten(query) in the engine to see the cause."
         )
 
 

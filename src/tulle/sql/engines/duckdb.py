@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.sql.catalogue import Catalogue, Keys
+from tulle.sql.catalogue import RESERVED, Catalogue, Keys
 from tulle.sql.engines.base import Engine
+from tulle.sql.engines.files import csv_file, is_parquet
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,7 +31,9 @@ class DuckDB(Engine):
         self._place: tuple[str, str] = tuple(here)
 
     @classmethod
-    def open(cls, path: str, tables: Mapping[str, Any]) -> DuckDB:
+    def open(
+        cls, path: str, tables: Mapping[str, Any], types: Mapping[str, str], memory: str
+    ) -> DuckDB:
         """Open a file for reading, or without a path an empty database over these files.
 
         Raises:
@@ -50,26 +54,57 @@ class DuckDB(Engine):
                 )
             )
         engine = cls(connection, owned=True)
+        engine._limit(memory)
         for name, source in tables.items():
-            engine._attach(name, Path(source))
+            engine._attach(name, Path(source), types)
         return engine
 
-    def _attach(self, name: str, path: Path) -> None:
+    def _limit(self, memory: str) -> None:
+        """Keep to a public limit of memory; what needs more uses the disk, ten times as much."""
+        refusal = InputError(f"memory must be a size such as '4GB'; got {memory!r}.")
+        size = re.fullmatch(r"\s*([0-9]+)\s*([KMGT]B)\s*", memory)
+        if size is None:
+            raise refusal
+        on_disk = f"{10 * int(size[1])}{size[2]}"
+        for setting, value in (
+            ("memory_limit", memory.strip()),
+            ("max_temp_directory_size", on_disk),
+        ):
+            self.attempt(partial(self._connection.execute, f"SET {setting} = '{value}'"), refusal)
+
+    def _attach(self, name: str, path: Path, types: Mapping[str, str]) -> None:
         pattern = str(path)
         if not path.exists() and "*" not in pattern:
             raise InputError(f"tables[{name!r}]: there is no file {pattern!r}.")
-        quoted = '"' + name.replace('"', '""') + '"'
-        literal = "'" + pattern.replace("'", "''") + "'"
-        if ".parquet" in pattern:
-            statement = f"CREATE VIEW {quoted} AS SELECT * FROM read_parquet({literal})"
-        else:
-            # Read once: parsing text again for every question would be slow.
-            statement = f"CREATE TABLE {quoted} AS SELECT * FROM read_csv({literal})"
         refusal = InputError(
             f"DuckDB cannot read {pattern!r}. Its message may quote the file and is not shown; "
             "read the file in DuckDB to see it."
         )
-        self.attempt(partial(self._connection.execute, statement), refusal)
+        quoted, literal = _name(name), _text(pattern)
+        if is_parquet(pattern):
+            statements = [f"CREATE VIEW {quoted} AS SELECT * FROM read_parquet({literal})"]
+        else:
+            # Read once: parsing text again for every question would be slow. Cast afterwards: casts
+            # that are pushed into the reader fail there.
+            source = csv_file(name, pattern, types, self.dialect)
+            listed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in source.columns)
+            chosen = ", ".join(
+                f"TRY_CAST({_name(column)} AS {source.types[column]}) AS {_name(column)}"
+                if column in source.types
+                else _name(column)
+                for column in source.columns
+            )
+            raw = _name(f"{RESERVED}_csv")
+            statements = [
+                f"CREATE TEMP TABLE {raw} AS SELECT * FROM read_csv({literal}, "
+                f"auto_detect = false, header = true, delim = {_text(source.delimiter)}, "
+                "quote = '\"', escape = '\"', null_padding = true, strict_mode = false, "
+                f"columns = {{{listed}}})",
+                f"CREATE TABLE {quoted} AS SELECT {chosen} FROM {raw}",
+                f"DROP TABLE {raw}",
+            ]
+        for statement in statements:
+            self.attempt(partial(self._connection.execute, statement), refusal)
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -134,6 +169,14 @@ class DuckDB(Engine):
     def close(self) -> None:
         if self._owned:
             self._connection.close()
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _import() -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.catalogue import Catalogue, Keys
 from tulle.sql.engines.base import Engine
+from tulle.sql.engines.files import CsvFile, csv_file, is_parquet
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,7 +46,7 @@ class Spark(Engine):
         return self._session.catalog.currentCatalog(), self._session.catalog.currentDatabase()
 
     @classmethod
-    def open(cls, master: str, tables: Mapping[str, Any]) -> Spark:
+    def open(cls, master: str, tables: Mapping[str, Any], types: Mapping[str, str]) -> Spark:
         """Start a session on this master, with a view for each Parquet or CSV path in ``tables``.
 
         Raises:
@@ -70,22 +71,33 @@ class Spark(Engine):
         # A session that was running before is not ours to stop.
         engine = cls(session, owned=not running)
         for name, path in tables.items():
-            engine._attach(name, str(path))
+            engine._attach(name, str(path), types)
         return engine
 
-    def _attach(self, name: str, path: str) -> None:
+    def _attach(self, name: str, path: str, types: Mapping[str, str]) -> None:
         refusal = InputError(
             f"tables[{name!r}]: Spark cannot read {path!r}. Its message may quote the file and is "
             "not shown; read the file in Spark to see it."
         )
-        self.attempt(partial(self._make_view, name, path), refusal)
+        source = None if is_parquet(path) else csv_file(name, path, types, self.dialect)
+        self.attempt(partial(self._make_view, name, path, source), refusal)
 
-    def _make_view(self, name: str, path: str) -> None:
+    def _make_view(self, name: str, path: str, source: CsvFile | None) -> None:
         reader = self._session.read
-        if ".parquet" in path:
+        if source is None:
             frame = reader.parquet(path)
         else:
-            frame = reader.csv(path, header=True, inferSchema=True)
+            named = ", ".join(f"{_quote(column)} STRING" for column in source.columns)
+            frame = reader.csv(
+                path, schema=named, header=True, sep=source.delimiter, quote='"', escape='"'
+            ).selectExpr(
+                *(
+                    f"TRY_CAST({_quote(column)} AS {source.types[column]}) AS {_quote(column)}"
+                    if column in source.types
+                    else _quote(column)
+                    for column in source.columns
+                )
+            )
         frame.createOrReplaceTempView(name)
 
     @property
