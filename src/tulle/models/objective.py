@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, round_up, short_up, text
+from tulle.core.guarantee import display
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -127,6 +128,13 @@ class Objective(Mechanism):
         exponent = math.frexp(float(spread))[1] - STEPS
         step = Fraction(2) ** exponent
         tolerance = gap * Fraction(round_up(Fraction(math.sqrt(float(longest)))))
+        # The tilt is 64 times its spread at most, but once in 2^90; a float keeps 52 bits of it.
+        if 8 * 64 * frame.size * spread / 2**52 > tolerance / 4:
+            raise QueryError(
+                f"epsilon = {display(terms.epsilon)} is too small for {frame.size} coefficients: "
+                "the noise would be so large that no minimum could be certified in floating point. "
+                "Spend more, or use mechanism='functional'."
+            )
         root = _root(frame)
         apart = 2 * (tolerance + root * step / 2) / penalty
         output = self.output_spread(frame, apart, OUTPUT * terms.epsilon, OUTPUT * terms.delta)
@@ -233,8 +241,8 @@ def near_minimum(
         if float(np.linalg.norm(gradient)) + rounding <= tolerance:
             return found
         aim /= 4
-    # Strictly convex, and far from the limits of floating point: this is not reached. Were it, no
-    # uncertified number would leave: this is the minimum without anybody.
+    # Strictly convex, and by the check of settings far from the limits of floating point: this is
+    # not reached. Were it, no uncertified number would leave: this is the minimum without anybody.
     return np.asarray(-tilt / penalty)
 
 
