@@ -80,6 +80,7 @@ def test_contributions_in_a_database(run: Run, trips: Path, tmp_path: Path) -> N
     pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
     (tmp_path / "city.toml").write_text(
         'url = "duckdb://"\n[owners]\ntrip = "who"\n[tables]\ntrip = "trips.csv"\n'
+        '[types.trip]\nfrom = "INT"\nto = "INT"\ntimes = "DOUBLE"\n'
     )
     select = 'SELECT "from", "to", times FROM trip'
     asked = ("matrix", "ask", "city.toml", WEIGHTS, *TERMS, "--select", select, "--rows", "3")

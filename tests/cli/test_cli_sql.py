@@ -118,7 +118,7 @@ def test_ask_books_and_the_same_question_is_free(run: Run, shop: Path, tmp_path:
 def test_ask_once_without_a_ledger_from_files(run: Run, tmp_path: Path) -> None:
     (tmp_path / "visit.csv").write_text("who,place,x\n1,a,4\n2,b,-1\n2,a,3\n")
     (tmp_path / "ask.sql").write_text("-- all\nSELECT SUM(x) FROM visit\n")
-    files = ("duckdb://", "@ask.sql", "--tables", "visit=visit.csv")
+    files = ("duckdb://", "@ask.sql", "--tables", "visit=visit.csv", "--types", "visit.x=INT")
     asked = ("sql", "ask", *files, *TERMS, "--no-ledger", "--json")
     ran = run(*asked, "--owners", "visit=who", "--ranges", "visit.x=0,inf")
     assert ran.code == 0, ran.err

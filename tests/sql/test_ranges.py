@@ -297,7 +297,7 @@ def test_ranges_in_toml_and_bad_ranges(tmp_path: Path) -> None:
     file = tmp_path / "pay.toml"
     file.write_text(
         'url = "duckdb://"\n[owners]\npay = "who"\n[tables]\npay = "pay.csv"\n'
-        '[ranges]\n"pay.x" = [0, inf]\n'
+        '[types]\n"pay.x" = "INTEGER"\n[ranges]\n"pay.x" = [0, inf]\n'
     )
     database = Database.from_toml(file)
     assert sql("SELECT SUM(x) FROM pay").truth(database) == 6

@@ -68,7 +68,7 @@ def describe(value: Any) -> Answer:
     """Return a value as an answer.
 
     Example:
-        >>> describe(float("nan")) == describe(np.float64("nan")), describe(0.0) == describe(-0.0)
+        >>> describe(float("nan")) == describe(float("nan")), describe(0.0) == describe(-0.0)
         (True, False)
     """
     failed = isinstance(value, Failure)

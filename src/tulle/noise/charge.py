@@ -366,8 +366,10 @@ class LadderCharge(Charge):
         """Return the decay that was drawn with, and what the sum of weights costs."""
         first, rest = draws[:2]
         exponents = [rational(exponent) for exponent in first.parameters["exponents"]]
-        steps = [after - before for before, after in pairwise(exponents)]
-        decay = max([*steps, 1 / rest.exact("scale")])
+        decay = 1 / rest.exact("scale")
+        # Rungs whose width is that of the rung before have no weight of their own, and are left out.
+        if any((exponent / decay).denominator != 1 for exponent in exponents):
+            raise CostError("The rungs of a ladder are not one decay apart.")
         if not self.smoothing:
             return Pure(2 * decay)
         counts = list(first.parameters["multiplicities"])
