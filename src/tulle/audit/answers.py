@@ -68,8 +68,10 @@ def describe(value: Any) -> Answer:
     """Return a value as an answer.
 
     Example:
-        >>> describe(float("nan")) == describe(float("nan")), describe(0.0) == describe(-0.0)
-        (True, False)
+        >>> describe(float("nan")).key == describe(np.float64("nan")).key
+        True
+        >>> describe(0.0).key == describe(-0.0).key
+        False
     """
     failed = isinstance(value, Failure)
     sort = f"raises {value.kind}" if failed else f"is of type {_name(type(value))}"

@@ -367,7 +367,7 @@ class LadderCharge(Charge):
         first, rest = draws[:2]
         exponents = [rational(exponent) for exponent in first.parameters["exponents"]]
         decay = 1 / rest.exact("scale")
-        # Rungs whose width is that of the rung before have no weight of their own, and are left out.
+        # Rungs as wide as the one before have no weight of their own, and are left out.
         if any((exponent / decay).denominator != 1 for exponent in exponents):
             raise CostError("The rungs of a ladder are not one decay apart.")
         if not self.smoothing:
