@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-slow lint types audit bench docs clean help
+.PHONY: demo test test-slow lint types audit bench docs index clean help
 
 help:
 	@echo "make demo       set up, then show a private answer about a network, end to end"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-slow  the statistical and exhaustive suites (minutes)"
 	@echo "make audit      the table mechanism x check, all of it"
 	@echo "make docs       the guide as a site, in docs/_build (built offline, without warnings)"
+	@echo "make index      what follows from registrations: names, type stubs; and the drawing of the rooms"
 	@echo "make bench      the benchmarks, compared with peers in the same run"
 
 $(BIN)/python:
@@ -53,6 +54,10 @@ lint: $(VENV)/.test-ready
 
 types: $(VENV)/.test-ready
 	$(BIN)/mypy
+
+index: $(VENV)/.test-ready
+	$(BIN)/python tools/index.py
+	$(BIN)/python docs/architecture.py
 
 docs: $(VENV)/.docs-ready
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build

@@ -28,9 +28,9 @@ from pyarrow import csv
 import tulle
 from benchmarks.common import print_table
 from tulle.core.release import Release
-from tulle.core.session import plan_for
-from tulle.matrices.low_rank import then_low_rank, then_positive
-from tulle.matrices.weights_reference import look_up
+from tulle.ledger.session import plan_for
+from tulle.matrices.contributions.low_rank import then_low_rank, then_positive
+from tulle.matrices.contributions.reference import look_up
 
 Array = Any
 SIDES = (20, 6)
@@ -151,8 +151,8 @@ def clipped(data: Any, query: Any, epsilon: float, mechanism: str, delta: float)
     from tulle.core import registry
     from tulle.core.exact import rational
     from tulle.core.mechanism import Terms
-    from tulle.matrices.block_clipping import clip
-    from tulle.matrices.block_mechanism import limits_from
+    from tulle.matrices.contributions.block_mechanism import limits_from
+    from tulle.matrices.contributions.clipping import clip
 
     unit = data.check_unit("participant")
     terms = Terms(query, unit, rational(epsilon), rational(delta), data.facts(unit))

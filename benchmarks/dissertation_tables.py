@@ -20,7 +20,7 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
-from tulle.graphs.kernels import degrees, triangles_per_node
+from tulle.graphs.kernels.counts import degrees, triangles_per_node
 from tulle.metrics import assortativity, louvain, measure_distances, modularity
 from tulle.metrics.portrait import leading
 from tulle.noise import SeededSource

@@ -19,10 +19,10 @@ from tulle import metrics
 from tulle.core import registry
 from tulle.core.errors import QueryError
 from tulle.graphs.generators import social_network
+from tulle.graphs.synthesis.generators.realise import realise_degrees
+from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.model import Model
-from tulle.graphs.synthesis.realise import realise_degrees
-from tulle.graphs.synthesis.realise_joint import place_edges
-from tulle.noise import SeededSource, afterwards
+from tulle.noise import SeededSource, post_processing
 
 GRAPHS = ("facebook_combined", "ego-Twitter")
 SHOWN = (
@@ -80,7 +80,7 @@ def time_models(name: str, graph: tulle.Graph) -> None:
 def time_parts(name: str, graph: tulle.Graph) -> None:
     """Print the time of the generators alone and of the metrics, on one graph."""
     degree = np.sort(np.diff(graph.csr()[0]))[::-1]
-    random = afterwards(SeededSource(1))
+    random = post_processing(SeededSource(1))
     one = np.array([[graph.edge_count]])
     acts: dict[str, Callable[[], Any]] = {
         "degrees to a graph, ten swaps per edge": lambda: realise_degrees(degree, random),

@@ -18,11 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from tulle.graphs.bounds import k_triangle_local_sensitivity, pair_front, star_front
-from tulle.graphs.cliques import clique_local_sensitivity, count_cliques
 from tulle.graphs.data import Graph
 from tulle.graphs.generators import social_network
-from tulle.graphs.kernels import count_k_triangles, count_stars, count_triangles, triangles_per_node
+from tulle.graphs.kernels.cliques import clique_local_sensitivity, count_cliques
+from tulle.graphs.kernels.counts import (
+    count_k_triangles,
+    count_stars,
+    count_triangles,
+    triangles_per_node,
+)
+from tulle.graphs.kernels.pair_bounds import k_triangle_local_sensitivity, pair_front, star_front
 
 REPEATS = 7
 BAR = 2.0

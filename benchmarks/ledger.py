@@ -14,11 +14,11 @@ from typing import Any
 
 import tulle
 from benchmarks.common import print_table
-from tulle.core import store_file
-from tulle.core.chain import answer_name, canonical, compute_digest
 from tulle.core.guarantee import Guarantee
-from tulle.core.ledger import Ledger
 from tulle.core.release import Release
+from tulle.ledger import store_file
+from tulle.ledger.chain import answer_name, canonical, compute_digest
+from tulle.ledger.ledger import Ledger
 
 SIZES = (10**3, 10**4, 10**5, 10**6)
 ASKS = 11

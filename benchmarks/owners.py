@@ -23,11 +23,11 @@ from tulle.core.mechanism import Outcome, Terms
 from tulle.core.registry import mechanisms
 from tulle.core.unit import Unit
 from tulle.relations.annotations import Participant, either
-from tulle.relations.owned import Owned, release_owned
+from tulle.relations.data import Relation
+from tulle.relations.mechanisms.recursive import STRETCH, Choice
+from tulle.relations.mechanisms.single_owner import Owned, release_owned
 from tulle.relations.queries import total
-from tulle.relations.recursive import STRETCH, Choice
-from tulle.relations.relation import Relation
-from tulle.relations.truncation import GAP, truncate
+from tulle.relations.truncation.totals import GAP, truncate
 from tulle.sql.mechanisms import ALONE_REACH, ALONE_SHARE, LINK_REACH, REACH
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)

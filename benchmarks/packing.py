@@ -32,10 +32,10 @@ import tulle
 from benchmarks.common import find_data, print_table
 from tulle.graphs.data import Graph
 from tulle.graphs.generators import social_network
-from tulle.graphs.subgraph_relation import relation_of
-from tulle.relations.packing import DeletionOracle, PackingProblem, solve
-from tulle.relations.recursive import Choice
-from tulle.relations.truncation import least_level, truncate
+from tulle.graphs.truncation.relation import relation_of
+from tulle.lp import DeletionOracle, PackingProblem, solve
+from tulle.relations.mechanisms.recursive import Choice
+from tulle.relations.truncation.totals import least_level, truncate
 
 GRAPHS = ("netscience", "ca-HepTh", "ca-GrQc", "facebook_combined", "ca-HepPh")
 GAP = 100

@@ -23,12 +23,12 @@ from benchmarks.common import print_table
 from tulle.core.mechanism import Terms
 from tulle.core.registry import mechanisms
 from tulle.core.unit import Unit
-from tulle.graphs.kernels import degrees
-from tulle.graphs.synthesis.auto import degrees_of
-from tulle.graphs.synthesis.auto_blocks import divide
+from tulle.graphs.kernels.counts import degrees
+from tulle.graphs.synthesis.auto.blocks import divide
+from tulle.graphs.synthesis.auto.model import degrees_of
 from tulle.metrics import divergence, information_beyond_chance
 from tulle.noise import SeededSource
-from tulle.noise.afterwards import afterwards
+from tulle.noise.post_processing import post_processing
 
 NODES = (500, 2000, 5000)
 COMMUNITIES = (2, 5, 20)
@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 def plant(shape: Shape, seed: int) -> tuple[tulle.Graph, Any]:
     """Return a degree-corrected planted partition, nodes in random order, and its communities."""
-    random = afterwards(SeededSource(seed))
+    random = post_processing(SeededSource(seed))
     labels = random.permutation(np.arange(shape.nodes) % shape.communities)
     weights = np.minimum((1 - random.random(shape.nodes)) ** (-1 / (TAIL - 1)), 30.0)
     ends = weights / weights.sum()

@@ -22,10 +22,10 @@ from tulle.core.query import Query
 from tulle.core.registry import mechanisms
 from tulle.graphs.data import Graph
 from tulle.graphs.generators import social_network
-from tulle.graphs.subgraph_bundles import bundles_of, has_bundles
-from tulle.graphs.subgraph_packing import BundleTruncation
-from tulle.graphs.subgraph_relation import relation_of
-from tulle.relations.truncation import GAP, truncate
+from tulle.graphs.truncation.bundle_packing import BundleTruncation
+from tulle.graphs.truncation.bundles import bundles_of, has_bundles
+from tulle.graphs.truncation.relation import relation_of
+from tulle.relations.truncation.totals import GAP, truncate
 
 EPSILON = 0.8
 RUNS = 201

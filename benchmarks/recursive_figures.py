@@ -34,10 +34,10 @@ from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.generators import erdos_renyi
 from tulle.relations.annotations import Annotation, Participant, either, together
+from tulle.relations.data import Relation
+from tulle.relations.mechanisms.recursive import TruncationMechanism
 from tulle.relations.queries import total
-from tulle.relations.recursive import TruncationMechanism
-from tulle.relations.relation import Relation
-from tulle.relations.truncation import Truncation
+from tulle.relations.truncation.totals import Truncation
 
 EPSILON = 0.5
 QUERIES: dict[str, Query] = {
@@ -99,7 +99,7 @@ def contestants(query: Query, nodes: int) -> Iterator[tuple[str, str, str, dict[
         yield f"the paper's settings, {unit}", "recursive", unit, paper_settings(reach)
         bound = {"bound": max(largest_contribution(query, nodes, unit), 2)}
         yield f"race, {unit}", "race", unit, bound
-    for name in ("smooth_pure", "steep", "ladder", "laplace"):
+    for name in ("smooth_pure", "smoothed_ladder", "ladder", "laplace"):
         mechanism = mechanisms("graph").get(name)
         if mechanism is not None and mechanism.supports(query, Unit.of("edge")):
             yield f"{name}, edge", name, "edge", {}

@@ -22,17 +22,16 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
-from tulle.core.arithmetic import predict_error
 from tulle.core.exact import rational
-from tulle.core.plan import Plan
+from tulle.core.expression_error import predict_error
 from tulle.core.registry import mechanisms
-from tulle.core.session import plan_for
-from tulle.graphs.direct import measure_widths
 from tulle.graphs.generators import erdos_renyi, watts_strogatz
-from tulle.graphs.ladder import draw_ladder
-from tulle.graphs.projection import on_grid
-from tulle.graphs.statistics_profiles import most, position
+from tulle.graphs.mechanisms.ladder import draw_ladder
+from tulle.graphs.mechanisms.projection import on_grid
+from tulle.graphs.mechanisms.statistic_ladder import measure_widths
+from tulle.ledger.session import plan_for
 from tulle.noise import SeededSource
+from tulle.planning.planner import Plan
 
 RUNS = 100
 VECTOR_RUNS = 3
@@ -133,16 +132,16 @@ def error_of_parts(query: Any, plan: Plan, graph: tulle.Graph) -> float:
 def error_of_direct(query: Any, graph: tulle.Graph, like: Any, epsilon: float) -> float:
     """Return the mean error of a statistic released as a whole."""
     plan = plan_for(
-        graph, query, unit="edge", epsilon=epsilon, mechanism="direct", like=like or graph
+        graph, query, unit="edge", epsilon=epsilon, mechanism="statistic_ladder", like=like or graph
     )
     settings = plan.chosen.settings
     units = int(settings["units"])
     widths, _ = measure_widths(query, graph, settings)
-    largest, decay = most(query, units), rational(settings["decay"])
+    largest, decay = query.cap(units), rational(settings["decay"])
     source = SeededSource(1)
     noise = np.array([float(draw_ladder(widths, largest, decay, source)) for _ in range(RUNS)])
     low, high = query.limits()
-    drawn = np.clip((position(query, graph, units) + noise) / units, low, high)
+    drawn = np.clip((query.position(graph, units) + noise) / units, low, high)
     return float(np.abs(drawn - query.truth(graph)).mean())
 
 
@@ -234,7 +233,7 @@ def vectors() -> list[dict[str, Any]]:
                 ("one budget", epsilon),
                 ("n budgets", epsilon * graph.node_count),
             ):
-                for route in ("bounded", "decomposed"):
+                for route in ("private_bound", "decomposed"):
                     row[f"{label}: {route}"] = _vector_error(graph, route, budget, kin, truth)
             printed = PRINTED[name] if epsilon == 1.0 else ("", "")
             row |= {

@@ -15,12 +15,12 @@ import tulle
 from benchmarks.common import find_data, print_table
 from tulle.core.query import Query
 from tulle.graphs.data import Graph
-from tulle.graphs.enumeration import count_copies
 from tulle.graphs.generators import social_network
-from tulle.graphs.patterns import Pattern
-from tulle.graphs.subgraph_bundles import bundles_of
-from tulle.graphs.subgraph_packing import solve_bundles
-from tulle.graphs.subgraph_relation import relation_of
+from tulle.graphs.patterns.enumeration import count_copies
+from tulle.graphs.patterns.pattern import Pattern
+from tulle.graphs.truncation.bundle_packing import solve_bundles
+from tulle.graphs.truncation.bundles import bundles_of
+from tulle.graphs.truncation.relation import relation_of
 
 NAMES = ("ca-GrQc", "facebook_combined", "ca-HepPh")
 LISTED: list[tuple[Query, str]] = [

@@ -25,11 +25,11 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
-from tulle.graphs.kernels import degrees, triangles_per_node
+from tulle.graphs.kernels.counts import degrees, triangles_per_node
 from tulle.metrics import PGB, Portrait, compare, louvain, measure_distances, modularity
 from tulle.metrics.portrait import assortativity, leading
 from tulle.noise import SeededSource, discrete_laplace
-from tulle.noise.afterwards import afterwards
+from tulle.noise.post_processing import post_processing
 
 GRAPHS = (
     "facebook_combined",
@@ -82,7 +82,7 @@ def draw_dgg(graph: tulle.Graph, epsilon: float, seed: int) -> tulle.Graph:
     degree, cut into communities one larger than their least degree, joined inside with a density
     that grows with the degree, and by expected degrees (Chung & Lu) across.
     """
-    random = afterwards(SeededSource(seed))
+    random = post_processing(SeededSource(seed))
     nodes = graph.node_count
     true = np.bincount(graph.edges().ravel(), minlength=nodes)
     noisy = np.maximum(true + discrete_laplace(scale=2 / epsilon, size=nodes), 0)
@@ -108,7 +108,7 @@ def draw_dgg(graph: tulle.Graph, epsilon: float, seed: int) -> tulle.Graph:
 
 def shuffled(graph: tulle.Graph, seed: int) -> tulle.Graph:
     """Return the same graph with its nodes renumbered at random."""
-    order = afterwards(SeededSource(seed)).permutation(graph.node_count)
+    order = post_processing(SeededSource(seed)).permutation(graph.node_count)
     return tulle.Graph.from_edges(order[graph.edges()], nodes=graph.node_count)
 
 

@@ -239,7 +239,7 @@ class Remembered:
 def errors(database: Any, question: Any, relation: Any, truth: float) -> list[float]:
     """Return the relative errors of repeated draws on one relation."""
     from tulle.core.mechanism import Terms
-    from tulle.relations.owned import Owned
+    from tulle.relations.mechanisms.single_owner import Owned
     from tulle.sql.mechanisms import DatabaseRecursive
 
     unit = database.check_unit("participant")

@@ -20,10 +20,10 @@ from scipy.optimize import minimize
 
 import tulle
 from benchmarks.common import find_data, print_table
-from tulle.graphs import response_estimates as topology_estimates
-from tulle.matrices.estimates import debias
-from tulle.noise.xor import flip_probability
-from tulle.noise.xor_limits import most_kept
+from tulle.graphs.topology import estimates as topology_estimates
+from tulle.matrices.binary.estimates import debias
+from tulle.noise.xor.limits import most_kept
+from tulle.noise.xor.patterns import flip_probability
 
 Array = Any
 Fit = Callable[[Array, Array], Array]

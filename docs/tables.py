@@ -130,8 +130,8 @@ def _vectors(found: Any) -> Iterator[str]:
         "graph",
         "epsilon",
         "guess the mean",
-        "*one* budget: `decomposed`, `bounded`",
-        "*n* budgets: `decomposed`, `bounded`",
+        "*one* budget: `decomposed`, `private_bound`",
+        "*n* budgets: `decomposed`, `private_bound`",
         "printed for n budgets: parts, direct",
     )
     yield "| " + " | ".join(heads) + " |"

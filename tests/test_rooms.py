@@ -1,76 +1,158 @@
-"""The import order of the rooms, and what starting up may import."""
+"""The import order of rooms and of the folders inside them, and what starting up may import."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "tulle"
 
-_DATA = {"core", "noise", "relations"}
+_SPINE = {"core", "planning", "ledger", "reports"}
+_DATA = {*_SPINE, "noise", "lp", "relations"}
 _KINDS = {"graphs", "sql", "matrices", "surveys", "models", "genomes"}
 ALLOWED: dict[str, set[str]] = {
     "core": set(),
+    "planning": {"core"},
+    "reports": {"core"},
+    "ledger": {"core", "planning", "reports"},
     "noise": {"core"},
-    "relations": {"core", "noise"},
-    "graphs": _DATA,
-    "sql": _DATA,
+    "lp": {"core"},
+    "relations": {"core", "noise", "lp"},
+    "graphs": {"core", "noise", "lp", "relations"},
+    "sql": {"core", "noise", "lp", "relations"},
     "matrices": {"core", "noise"},
     "surveys": {"core", "noise"},
-    "models": {"core", "noise"},
+    "models": {"core", "noise", "ledger"},
     "genomes": {"core", "noise"},
     "attacks": _DATA | _KINDS,
     "audit": _DATA | _KINDS,
     "metrics": _DATA | _KINDS,
-    "cli": _DATA | _KINDS | {"attacks", "audit", "metrics", "studio"},
     "studio": _DATA | _KINDS | {"attacks", "audit", "metrics"},
+    "cli": _DATA | _KINDS | {"attacks", "audit", "metrics", "studio"},
 }
 """Which rooms a room may import besides itself."""
 
 
-def rooms() -> list[str]:
-    return sorted(p.name for p in SOURCE.iterdir() if p.is_dir() and p.name != "__pycache__")
+def modules(source: Path = SOURCE) -> dict[str, Path]:
+    """Return every module below a folder by its name, such as ``graphs.data``."""
+    found = {}
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
 
 
-def imported_rooms(path: Path) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names: list[str] = []
+def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
+    """Yield what a module imports of ours when it runs, also inside functions; not for typing."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are written in full"
-            module = node.module or ""
-            names = [f"tulle.{a.name}" for a in node.names] if module == "tulle" else [module]
-        found |= {name.split(".")[1] for name in names if name.startswith("tulle.")}
-    return found
+            base = node.module or ""
+            whole = [f"{base}.{alias.name}" for alias in node.names]
+            names = [n if n.removeprefix("tulle.") in known else base for n in whole]
+            names = [n if n != "tulle" else w for n, w in zip(names, whole, strict=True)]
+        else:
+            continue
+        yield from (name.removeprefix("tulle.") for name in names if name.startswith("tulle."))
 
 
-def violations(room: str, found: set[str]) -> set[str]:
-    # The version lives at the top; everything else there is only a door to the rooms.
-    return found - ALLOWED[room] - {room, "__version__"}
+def place(module: str, known: dict[str, Path]) -> str:
+    """Return the folder that a module is in; files directly in a room stand for themselves."""
+    folder = module if known[module].name == "__init__.py" else module.rpartition(".")[0]
+    return folder if folder.count(".") else module
 
 
-@pytest.mark.parametrize("room", rooms())
+def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Return the groups of places that import each other in a circle."""
+    reach: dict[str, set[str]] = {}
+    for start in edges:
+        seen: set[str] = set()
+        stack = list(edges[start])
+        while stack:
+            here = stack.pop()
+            if here not in seen:
+                seen.add(here)
+                stack.extend(edges.get(here, ()))
+        reach[start] = seen
+    groups = {
+        tuple(sorted(o for o in reach[p] if p in reach.get(o, ()))) for p in edges if p in reach[p]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def graph_of(known: dict[str, Path], *, folders: bool) -> dict[str, set[str]]:
+    """Return who imports whom, by module or by folder."""
+    edges: dict[str, set[str]] = {}
+    for module, path in known.items():
+        own = place(module, known) if folders else module
+        for name in imports(path, known):
+            if name not in known:
+                continue
+            other = place(name, known) if folders else name
+            if other != own:
+                edges.setdefault(own, set()).add(other)
+    return edges
+
+
+def violations(room: str, names: Iterator[str]) -> set[str]:
+    # The version and the index live at the top; everything else there is a door to the rooms.
+    return {name.split(".")[0] for name in names} - ALLOWED[room] - {room, "__version__", "_index"}
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
 def test_imports_point_down_the_list_only(room: str) -> None:
-    assert room in ALLOWED, f"add {room} to the order of rooms in DESIGN and here"
-    for path in sorted((SOURCE / room).rglob("*.py")):
-        wrong = violations(room, imported_rooms(path))
-        assert not wrong, f"{path.relative_to(SOURCE)} may not import {sorted(wrong)}"
+    known = modules()
+    for module, path in known.items():
+        if module.split(".")[0] == room:
+            wrong = violations(room, imports(path, known))
+            assert not wrong, f"{module} may not import {sorted(wrong)}"
+
+
+def test_every_room_is_in_the_order() -> None:
+    assert {module.split(".")[0] for module in modules()} - {"", "_index"} == set(ALLOWED)
+
+
+def test_folders_import_in_one_direction() -> None:
+    assert cycles(graph_of(modules(), folders=True)) == []
+
+
+def test_modules_import_in_one_direction() -> None:
+    assert cycles(graph_of(modules(), folders=False)) == []
 
 
 def test_a_wrong_import_would_be_found(tmp_path: Path) -> None:
-    file = tmp_path / "bad.py"
-    file.write_text(
-        "def f():\n    from tulle.graphs.data import Graph\n    import tulle.cli.main\n"
-    )
-    assert violations("core", imported_rooms(file)) == {"graphs", "cli"}
-    file.write_text("from tulle import noise\n")
-    assert violations("core", imported_rooms(file)) == {"noise"}
+    for name, text in {
+        "core/a.py": "def f():\n    from tulle.graphs.data import Graph\n    import tulle.cli.x\n",
+        "core/b.py": "from tulle import noise\n",
+        "core/c.py": "if TYPE_CHECKING:\n    from tulle.graphs.data import Graph\n",
+        "graphs/data.py": "",
+        "graphs/io/read.py": "def f():\n    from tulle.graphs.queries.ask import x\n",
+        "graphs/queries/ask.py": "from tulle.graphs.io import read\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    known = modules(tmp_path)
+    assert violations("core", imports(known["core.a"], known)) == {"graphs", "cli"}
+    assert violations("core", imports(known["core.b"], known)) == {"noise"}
+    assert violations("core", imports(known["core.c"], known)) == set()
+    assert cycles(graph_of(known, folders=True)) == [["graphs.io", "graphs.queries"]]
+    assert cycles(graph_of(known, folders=False)) == [["graphs.io.read", "graphs.queries.ask"]]
 
 
 def test_only_noise_draws_randomness() -> None:
@@ -78,7 +160,8 @@ def test_only_noise_draws_randomness() -> None:
     studio's tokens are no noise.
     """
     for path in SOURCE.rglob("*.py"):
-        if path.parent.name == "noise" or path.name in {"generators.py", "tokens.py"}:
+        inside = path.relative_to(SOURCE).parts[0] == "noise"
+        if inside or path.name in {"generators.py", "tokens.py"}:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):

@@ -12,8 +12,8 @@ import numpy as np
 from gallery._style import INSIDE, OUTSIDE, panels, save
 
 import tulle
-from tulle.core.session import plan_for
 from tulle.graphs.generators import social_network
+from tulle.ledger.session import plan_for
 
 
 def draw(path: Path) -> None:

@@ -177,7 +177,7 @@ def test_bad_membership_input_is_refused(changes, text):
 def test_every_attack_is_where_it_is_said_to_be():
     import importlib
 
-    from tulle.attacks.face import ATTACKS
+    from tulle.attacks.contract import ATTACKS
 
     for home in ATTACKS.values():
         module, _, name = home.partition(":")

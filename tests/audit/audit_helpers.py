@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tulle.audit.exact import check_sampler
-from tulle.audit.fresh import check_fresh
-from tulle.audit.kind import Kind
+from tulle.audit.engine.exact import check_sampler
+from tulle.audit.engine.fresh import check_fresh
+from tulle.audit.engine.kind import Kind
 from tulle.audit.table import DRAWN_AT, check_black_box
 from tulle.core import registry
 

@@ -14,7 +14,7 @@ def test_one_mechanism():
     assert told
     rows = table.rows()
     assert {row["verdict"] for row in rows} == {"passed", "caught"}
-    assert any(row["mechanism"].startswith("twin: isotonic") for row in rows)
+    assert any(row["mechanism"].startswith("broken: isotonic") for row in rows)
     written = json.loads(json.dumps(table.to_json()))
     assert written["passed"]
     assert len(written["rows"]) == len(rows)

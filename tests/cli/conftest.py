@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow
 import pytest
-from cli_helpers import SECRET, Ran, Run
 from pyarrow import parquet
+from tests.cli.cli_helpers import SECRET, Ran, Run
 from typer.testing import CliRunner
 
 from tulle.cli.main import app

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tulle.core.accounting import compose_tightly
 from tulle.core.errors import InputError, UnitError
 from tulle.core.guarantee import Guarantee, delta_of_rho, display, epsilon_of_rho
 from tulle.core.unit import Unit
+from tulle.ledger.accounting import compose_tightly
 
 small = st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(20))
 

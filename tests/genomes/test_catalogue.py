@@ -4,7 +4,7 @@ import gzip
 import os
 
 import pytest
-from genome_helpers import HEADER
+from tests.genomes.genome_helpers import HEADER
 
 from tulle.core.errors import InputError
 from tulle.genomes import Association, Catalogue

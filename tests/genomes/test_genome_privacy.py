@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from tulle.audit.failures import check_alike
-from tulle.audit.kind import kind_of
+from tulle.audit.engine.failures import check_alike
+from tulle.audit.engine.kind import kind_of
 from tulle.audit.table import BUDGETS, closed_form, drawn
 from tulle.audit.table import FAST as EFFORT
 from tulle.core import registry

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from genome_helpers import study
 from scipy.stats import binom, chi2
+from tests.genomes.genome_helpers import study
 
 import tulle
 from tulle.core.errors import InputError, QueryError
@@ -103,7 +103,7 @@ def test_statistics_from_counts_are_those_of_the_table():
 
 def test_chi_squares_beat_p_values():
     plans = [
-        tulle.core.session.plan_for(STUDY, query, unit="row", epsilon=1)
+        tulle.ledger.session.plan_for(STUDY, query, unit="row", epsilon=1)
         for query in (chi_squares([3]), p_values([3]))
     ]
     truth = chi_squares([3]).truth(STUDY)[0]
@@ -127,7 +127,7 @@ def test_selection_is_as_good_as_predicted():
     large = study(cases=80, controls=60, snps=60, missing=0.0)
     query = top_snps(3)
     for name in ("one_shot", "peeling", "laplace_top"):
-        plan = tulle.core.session.plan_for(large, query, unit="row", epsilon=5, mechanism=name)
+        plan = tulle.ledger.session.plan_for(large, query, unit="row", epsilon=5, mechanism=name)
         weights = plan.chosen.settings["weights"]
         from tulle.genomes.scores import true_differences
 
@@ -143,14 +143,14 @@ def test_selection_is_as_good_as_predicted():
 
 
 def test_the_planner_prefers_the_better_choice():
-    plan = tulle.core.session.plan_for(STUDY, top_snps(3), unit="row", epsilon=1)
+    plan = tulle.ledger.session.plan_for(STUDY, top_snps(3), unit="row", epsilon=1)
     assert [offer.mechanism for offer in plan.offers] == ["one_shot", "peeling"]
 
 
 def test_many_snps_are_cheaper_with_a_delta():
     wide = study(snps=200)
     plans = [
-        tulle.core.session.plan_for(wide, top_snps(count), unit="row", epsilon=1, delta=delta)
+        tulle.ledger.session.plan_for(wide, top_snps(count), unit="row", epsilon=1, delta=delta)
         for count, delta in ((50, 1e-6), (50, 0), (3, 1e-6))
     ]
     assert [plan.mechanism for plan in plans] == ["exponential", "one_shot", "one_shot"]

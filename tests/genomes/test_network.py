@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from genome_helpers import study
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.genomes.genome_helpers import study
 
 import tulle
 from tulle.core.errors import InputError

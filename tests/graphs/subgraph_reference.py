@@ -9,7 +9,7 @@ import networkx as nx
 from networkx.algorithms.isomorphism import GraphMatcher
 
 from tulle.graphs.data import Graph, all_graphs
-from tulle.graphs.patterns import Pattern
+from tulle.graphs.patterns.pattern import Pattern
 
 
 def connected_patterns(nodes: int) -> list[Pattern]:

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sparse
-from slow_reference import SlowGraph
+from tests.graphs.slow_reference import SlowGraph
 
 from tulle.core.errors import InputError, MissingExtraError, SealedError, UnitError
 from tulle.graphs.data import Dropped, Graph, all_graphs

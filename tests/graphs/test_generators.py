@@ -6,7 +6,7 @@ import pytest
 
 from tulle.core.errors import InputError
 from tulle.graphs.generators import barabasi_albert, erdos_renyi, social_network, watts_strogatz
-from tulle.graphs.kernels import count_stars, count_triangles, degrees
+from tulle.graphs.kernels.counts import count_stars, count_triangles, degrees
 
 MAKERS = {
     "social": lambda seed: social_network(400, seed=seed),

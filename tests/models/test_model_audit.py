@@ -3,11 +3,11 @@
 from fractions import Fraction
 
 import pytest
-from audit_helpers import black_box_finds_nothing, runs_are_as_described
+from tests.audit.audit_helpers import black_box_finds_nothing, runs_are_as_described
 
-from tulle.audit.failures import check_alike
-from tulle.audit.kind import kind_of
-from tulle.audit.models import CHANGE_HIDDEN, rows_of
+from tulle.audit.engine.failures import check_alike
+from tulle.audit.engine.kind import kind_of
+from tulle.audit.models.kind import CHANGE_HIDDEN, rows_of
 from tulle.audit.table import closed_form
 from tulle.core import registry
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tulle.core.errors import InputError
+from tulle.relations.annotated_table import Table
 from tulle.relations.annotations import (
     ALWAYS,
     NEVER,
@@ -19,9 +20,8 @@ from tulle.relations.annotations import (
     either,
     together,
 )
-from tulle.relations.relation import Relation
-from tulle.relations.table import Table
-from tulle.relations.truncation import truncate
+from tulle.relations.data import Relation
+from tulle.relations.truncation.totals import truncate
 
 NAMES = range(4)
 leaves = st.one_of(st.sampled_from([Participant(n) for n in NAMES]), st.just(ALWAYS))

@@ -1,7 +1,7 @@
-"""Rows of values at the edges of their types, and every expression that is taken over them.
+"""Rows of values at the edges of their types, and every supported expression over them.
 
-Expressions come from the list of what is taken (``tulle.sql.total.ENTRIES``), so that a new entry
-is tried by itself, on all kinds of arguments that it takes.
+Expressions come from the supported ones (``tulle.sql.expressions.total.ENTRIES``), so that a new
+entry is tried by itself, on all kinds of arguments that it takes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import sqlglot
 from sqlglot import exp
 
 from tulle.core.errors import QueryError
-from tulle.sql import kinds
-from tulle.sql.schema import Schema
-from tulle.sql.statements import Compiler, Scope
-from tulle.sql.total import ENTRIES
+from tulle.sql.compile.statements import Compiler, Scope
+from tulle.sql.expressions import kinds
+from tulle.sql.expressions.total import ENTRIES
+from tulle.sql.schema.schema import Schema
 
 TYPES: dict[str, dict[str, str]] = {
     "duckdb": {
@@ -235,7 +235,7 @@ CONSTANTS = [
 
 
 def expressions(dialect: str) -> list[str]:
-    """Return every expression that is taken, over all kinds of arguments; and some that are not."""
+    """Return every supported expression, over all kinds of arguments; and some that are not."""
     having = columns(dialect)
     having.setdefault(kinds.INTERVAL, [])
     first = {kind: names[0] for kind, names in having.items() if names}
@@ -259,7 +259,7 @@ def expressions(dialect: str) -> list[str]:
 
 
 def compiled(texts: list[str], dialect: str) -> tuple[list[str], list[str], Any]:
-    """Return which expressions are taken, which refused, and one statement with all that are."""
+    """Return the supported expressions, the refused ones, and one statement with all supported."""
     taken, refused, made = [], [], []
     compiler = Compiler(schema(dialect))
     sources = dict.fromkeys(("x", "y"), compiler._tables["extreme"])
@@ -275,7 +275,7 @@ def compiled(texts: list[str], dialect: str) -> tuple[list[str], list[str], Any]
 
 
 def nested(dialect: str, seed: int, count: int) -> list[str]:
-    """Return random expressions that are taken, each made of others before it."""
+    """Return random expressions that are supported, each made of others before it."""
     draw = random.Random(seed)
     compiler = Compiler(schema(dialect))
     scope = Scope({}, dict.fromkeys(("x", "y"), compiler._tables["extreme"]))

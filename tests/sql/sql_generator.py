@@ -15,7 +15,7 @@ NUMBERS = {
 
 
 class Generator:
-    """Writes SQL of every construct that is taken; the same seed writes the same question."""
+    """Writes SQL of every construct that is supported; the same seed writes the same question."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)

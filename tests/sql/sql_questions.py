@@ -1,4 +1,4 @@
-"""Questions that use every construct that is taken, over the tables of ``sql_worlds``."""
+"""Questions that use every construct that is supported, over the tables of ``sql_worlds``."""
 
 from __future__ import annotations
 

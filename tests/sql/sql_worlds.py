@@ -8,9 +8,9 @@ from typing import Any
 
 import duckdb
 
-from tulle.relations.relation import Relation
+from tulle.relations.data import Relation
+from tulle.sql.compile.gather import Gathered
 from tulle.sql.data import Database
-from tulle.sql.gather import Gathered
 
 Who = tuple[str, int]
 Rows = dict[str, list[tuple[Any, ...]]]

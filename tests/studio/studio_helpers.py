@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError
-from tulle.studio.inside import Inside
+from tulle.studio.data_worker import Inside
 
 PATIENCE = 300
 """Seconds to wait for what comes at once on an idle machine."""
@@ -118,7 +118,7 @@ class Stalling(Inside):
     """Pays like the real one, then draws for ever."""
 
     def ask(self, **arguments: Any) -> str:
-        import tulle.core.session as session
+        import tulle.ledger.session as session
 
         def stall(*_: Any, **__: Any) -> Any:
             self.report(0.5, "stalled")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tulle.audit.surveys import Exact
+from tulle.audit.surveys.kind import Exact
 
 SIGNIFICANCE = 1e-6
 """A right sampler or interval fails one test in a million runs."""

@@ -4,9 +4,9 @@ Every attack has the same face, so that results of different attacks can be laid
 
 * It is a function that takes **releases**, never a dataset, and the adversary's knowledge as
   keyword arguments. The first thing it does is ``known = released(release, "what it needs")``
-  (:mod:`tulle.attacks.face`), which refuses sealed data and anything else that was not released.
-  A public table that was published without a guarantee (a GWAS catalogue, say) may stand in for a
-  release: the report then has ``guarantee=None``.
+  (:mod:`tulle.attacks.contract`), which refuses sealed data and anything else that was not
+  released. A public table that was published without a guarantee (a GWAS catalogue, say) may
+  stand in for a release: the report then has ``guarantee=None``.
 * It returns one :class:`~tulle.attacks.report.AttackReport`, which says what is guessed, what the
   adversary knows, ``before`` and ``after`` (the same figure without and with the release), an
   interval of ``after`` at a stated level, and ``limits``, the range in which the guarantee keeps
@@ -21,53 +21,13 @@ Every attack has the same face, so that results of different attacks can be laid
   unit protects. ``units`` is by how many units the adversary's hypotheses differ: an edge there or
   not is one unit; one participant with one record or another is two under add-remove, one under
   replace. A guarantee that does not hold (a replayable source) limits nothing.
-* It is listed in :data:`tulle.attacks.face.ATTACKS` under the word that the command line uses.
+* It is listed in :data:`tulle.attacks.contract.ATTACKS` under the word that the command line uses.
 
 An attack draws no randomness and sees no truth. Whether a guess was right is the business of the
 caller who knows the truth: attacks that are scored take it as ``truth=``, an array with one entry
 per target, and use it for counting only.
 """
 
-from __future__ import annotations
+from tulle.core.public import exports
 
-from typing import TYPE_CHECKING
-
-from tulle.core.lazy import lazy
-
-if TYPE_CHECKING:
-    from tulle.attacks.edges import count_inference, edge_inference
-    from tulle.attacks.intervals import mean_interval, rate_interval
-    from tulle.attacks.limits import NO_LIMIT, belief_limits, success_limit
-    from tulle.attacks.membership import membership_inference
-    from tulle.attacks.model_inversion import confusion_matrix, feature_inference
-    from tulle.attacks.report import AttackReport
-    from tulle.attacks.traits import identity_inference, new_trait_inference, trait_inference
-
-_HOMES = {
-    "edges": ("count_inference", "edge_inference"),
-    "intervals": ("mean_interval", "rate_interval"),
-    "limits": ("NO_LIMIT", "belief_limits", "success_limit"),
-    "membership": ("membership_inference",),
-    "model_inversion": ("confusion_matrix", "feature_inference"),
-    "report": ("AttackReport",),
-    "traits": ("identity_inference", "new_trait_inference", "trait_inference"),
-}
-
-__all__ = [
-    "NO_LIMIT",
-    "AttackReport",
-    "belief_limits",
-    "confusion_matrix",
-    "count_inference",
-    "edge_inference",
-    "feature_inference",
-    "identity_inference",
-    "mean_interval",
-    "membership_inference",
-    "new_trait_inference",
-    "rate_interval",
-    "success_limit",
-    "trait_inference",
-]
-
-__getattr__, __dir__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = exports(__name__)

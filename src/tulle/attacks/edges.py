@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.attacks.face import released
+from tulle.attacks.contract import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import (
     BELIEF_REASON,
@@ -23,18 +23,20 @@ from tulle.core import registry, validate
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
+from tulle.core.public import public
 from tulle.core.query import parse
 from tulle.core.release import Release
 from tulle.graphs.data import Graph
-from tulle.graphs.queries import GraphQuery
-from tulle.graphs.response import Topology
-from tulle.graphs.response_estimates import estimate_density
+from tulle.graphs.queries.counts import GraphQuery
+from tulle.graphs.topology.estimates import estimate_density
+from tulle.graphs.topology.response import Topology
 
 Pair = tuple[int, int]
 
 LEVEL = 0.95
 
 
+@public()
 def edge_inference(
     release: Release,
     *,
@@ -78,6 +80,7 @@ def edge_inference(
     return _success(known, chance, flip, knows, truth)
 
 
+@public()
 def count_inference(
     release: Release,
     *,

@@ -10,8 +10,10 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.error_law import check_level
 from tulle.core.errors import InputError
+from tulle.core.public import public
 
 
+@public()
 def rate_interval(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
     """Return an interval for a rate from counts of independent trials (Clopper & Pearson).
 
@@ -37,6 +39,7 @@ def rate_interval(successes: int, trials: int, level: float = 0.95) -> tuple[flo
     return float(low), float(high)
 
 
+@public()
 def mean_interval(values: Any, level: float = 0.95) -> tuple[float, float]:
     """Return an interval for the mean of independent values from 0 to 1.
 

@@ -9,8 +9,9 @@ from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, widen_up
 from tulle.core.guarantee import Guarantee
+from tulle.core.public import public
 
-NO_LIMIT = (0.0, 1.0)
+NO_LIMIT = public()((0.0, 1.0))
 """Limits of an attack on a secret that the unit does not protect."""
 
 BELIEF_REASON = "the odds of one unit move by at most exp(epsilon)"
@@ -39,6 +40,7 @@ def grouped(guarantee: Guarantee, units: int = 1) -> tuple[float, float]:
     return widen_up(units * epsilon), min(1.0, widen_up(delta * grown, 8))
 
 
+@public()
 def belief_limits(before: Number, guarantee: Guarantee, *, units: int = 1) -> tuple[float, float]:
     """Return the least and the largest belief after a release, from the belief before it.
 
@@ -68,6 +70,7 @@ def belief_limits(before: Number, guarantee: Guarantee, *, units: int = 1) -> tu
     return low, high
 
 
+@public()
 def success_limit(
     before: Number, guarantee: Guarantee, *, units: int = 1, values: int | None = None
 ) -> float:

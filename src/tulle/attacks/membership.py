@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.attacks.face import released
+from tulle.attacks.contract import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import SUCCESS_REASON, success_limit
 from tulle.attacks.report import CERTAIN, AttackReport
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.genomes.data import MISSING
 from tulle.genomes.estimates import allele_frequencies
@@ -32,6 +33,7 @@ def membership_scores(release: Release, profiles: Any, reference: Any) -> npt.ND
     return np.asarray(((cases - base) * (own - base) / (base * (1 - base))).sum(axis=1))
 
 
+@public()
 def membership_inference(
     release: Release, profiles: Any, *, reference: Any, truth: Any
 ) -> AttackReport:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.attacks.face import released
+from tulle.attacks.contract import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import NO_LIMIT
 from tulle.attacks.report import AttackReport
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.models.model import Model
 
@@ -29,6 +30,7 @@ REASON = (
 )
 
 
+@public()
 def feature_inference(
     release: Release,
     *,
@@ -135,6 +137,7 @@ def feature_inference(
     )
 
 
+@public()
 def confusion_matrix(model: Model, features: Any, outcome: Any) -> list[list[int]]:
     """Count, on public or held-out people, actual classes (rows) by predicted ones (columns)."""
     assert model.classes is not None

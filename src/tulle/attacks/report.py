@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
+from tulle.core.public import public
 
 Measure = Literal["belief", "success"]
 
@@ -19,6 +20,7 @@ CERTAIN = 1 - 1e-6
 """The level at which a release is accused of breaking its guarantee."""
 
 
+@public()
 @dataclass(frozen=True)
 class AttackReport:
     """One attack on releases: what the adversary knows, gains, and could gain at most.

@@ -19,6 +19,7 @@ from tulle.attacks.report import AttackReport
 from tulle.core import validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.genomes.network import TraitNetwork
 
 Floats = npt.NDArray[np.float64]
@@ -27,6 +28,7 @@ LEVEL = 0.95
 REASON = "the guarantee is about taking part in the study, not about people in general"
 
 
+@public()
 def trait_inference(
     network: TraitNetwork, profiles: Any, trait: str, *, truth: Any = None
 ) -> AttackReport:
@@ -110,6 +112,7 @@ def record_beliefs(
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
+@public()
 def identity_inference(
     network: TraitNetwork, profiles: Any, *, traits: Sequence[str], truth: int | None = None
 ) -> AttackReport:
@@ -146,6 +149,7 @@ def identity_inference(
     )
 
 
+@public()
 def new_trait_inference(
     network: TraitNetwork, profiles: Any, *, traits: Sequence[str], new: str
 ) -> AttackReport:

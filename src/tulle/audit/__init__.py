@@ -1,4 +1,4 @@
-"""The house's conscience: every bound, distribution and sampler checked, and the checks checked.
+"""The audit: every bound, distribution and sampler is checked, and so are the checks.
 
 * ``exhaustive``: each inequality that a proof rests on, on all small datasets and neighbours.
 * ``exact``: whole output distributions of neighbours against the stated guarantee, and real
@@ -6,12 +6,12 @@
 * ``fresh``: noise is new every time and comes from the source asked for.
 * ``blackbox``: a lower bound on epsilon from draws alone, with a stated power.
 * ``failures``: neighbours fail alike and say nothing in between.
-* ``twins``: mechanisms that are wrong on purpose; the same checks must reject them.
+* ``faults``: mechanisms that are wrong on purpose; the same checks must reject them.
 
-``kind`` says what a room must provide to be audited; ``graphs`` does so for graphs.
+``kind`` says what a kind of data must provide to be audited; ``graphs`` does so for graphs.
 """
 
-from tulle.audit.blackbox import Evidence, find_pairs, lower_bound, one_by_one, power
+from tulle.audit.engine.blackbox import Evidence, find_pairs, lower_bound, one_by_one, power
 from tulle.audit.table import AuditTable, Row, run_audit
 
 __all__ = [

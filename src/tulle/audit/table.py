@@ -1,4 +1,4 @@
-"""The audit's table: every mechanism, question and check, and what became of the twins."""
+"""The audit's table: every mechanism, question and check, and which broken versions were caught."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
-from tulle.audit.blackbox import lower_bound, power
-from tulle.audit.exact import check_exact, check_sampler
-from tulle.audit.exhaustive import check_claims, describe_world
-from tulle.audit.failures import check_alike
-from tulle.audit.findings import Finding, merge
-from tulle.audit.fresh import check_fresh
-from tulle.audit.kind import Kind, is_audited, kind_of
-from tulle.audit.leaving import check_leaving, forget_one, goes_through_a_relation
-from tulle.audit.owned import owned_findings
-from tulle.audit.surveys import catch_twins, check_surveys
-from tulle.audit.twins import Twin
-from tulle.audit.world import World
+from tulle.audit.engine.blackbox import lower_bound, power
+from tulle.audit.engine.exact import check_exact, check_sampler
+from tulle.audit.engine.exhaustive import check_claims, describe_world
+from tulle.audit.engine.failures import check_alike
+from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.findings import Finding, merge
+from tulle.audit.engine.fresh import check_fresh
+from tulle.audit.engine.kind import Kind, is_audited, kind_of
+from tulle.audit.engine.world import World
+from tulle.audit.relations.removal_check import check_leaving, forget_one, goes_through_a_relation
+from tulle.audit.relations.single_owner import owned_findings
+from tulle.audit.surveys.kind import catch_twins, check_surveys
 from tulle.core import registry
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Mechanism
@@ -71,7 +71,7 @@ class Row:
 
     @property
     def good(self) -> bool:
-        """Whether this is as it should be: real mechanisms pass, twins are caught."""
+        """Whether this is as it should be: real mechanisms pass, broken versions are caught."""
         return self.verdict in ("passed", "caught")
 
     def to_json(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class AuditTable:
 
     @property
     def passed(self) -> bool:
-        """Whether every mechanism passed every check and every twin was caught."""
+        """Whether every mechanism passed every check and every broken version was caught."""
         return all(row.good for row in self.lines)
 
     def rows(self) -> list[dict[str, str]]:
@@ -127,7 +127,7 @@ def run_audit(
     mechanisms: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> AuditTable:
-    """Examine the registered mechanisms and their broken twins.
+    """Examine the registered mechanisms and broken versions of them.
 
     ``slow`` adds the largest worlds and more draws. ``progress`` is told, in words, what is being
     examined.
@@ -156,7 +156,7 @@ def _survey_rows() -> list[Row]:
     rows = [_row(finding) for finding in merge(check_surveys())]
     for twin in catch_twins():
         verdict: Verdict = "MISSED" if twin.passed else "caught"
-        name = f"twin: {twin.mechanism}, {twin.query}"
+        name = f"broken: {twin.mechanism}, {twin.query}"
         rows.append(Row(name, "", twin.check, twin.cases, twin.figure, verdict))
     return rows
 
@@ -196,7 +196,7 @@ def _audit_kind(
         found.extend(owned_findings())
     caught: dict[str, list[Row]] = {item.name: [] for item in group}
     for twin in twins:
-        tell(f"twin: {twin.name}")
+        tell(f"broken: {twin.name}")
         caught[twin.mimics].append(_twin_row(kind, twin))
     verdicts = merge(found)
     rows: list[Row] = []
@@ -235,7 +235,7 @@ def leaving(nodes: int) -> list[Finding]:
         found.append(
             replace(
                 twin,
-                query=f"twin: a forgotten owner, per {unit}",
+                query=f"broken: a forgotten owner, per {unit}",
                 passed=not twin.passed,
                 worst=float(twin.passed) * 2,
                 figure=f"{twin.figure}, as they should",
@@ -323,7 +323,7 @@ def _twin_row(kind: Kind, twin: Twin) -> Row:
     missed = [check for check, finding in caught.items() if finding is None]
     shown = [finding for finding in caught.values() if finding is not None]
     return Row(
-        f"twin: {twin.name}",
+        f"broken: {twin.name}",
         " ".join(dict.fromkeys(finding.query for finding in shown)),
         " + ".join(caught),
         sum(finding.cases for finding in shown),
@@ -341,7 +341,7 @@ def completeness(kind: Kind | None, mechanism: Mechanism) -> Iterator[Row]:
     if kind is None or not kind.questions(mechanism):
         yield Row(mechanism.name, "", "has a case", 0, "no closed form is known", "FAILED")
     if kind is None or not any(twin.mimics == mechanism.name for twin in kind.twins()):
-        yield Row(mechanism.name, "", "has a twin", 0, "no broken twin", "FAILED")
+        yield Row(mechanism.name, "", "has a broken version", 0, "none is known", "FAILED")
 
 
 def _row(finding: Finding) -> Row:

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tulle.cli.asking import Asking, Purse
+from tulle.cli.asking import Asking, LedgerAccount
 from tulle.cli.common import BAD_INPUT, print_json, printer, showing_progress, warn
 from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
-    from tulle.core.ledger import Budget
     from tulle.core.release import Release
+    from tulle.ledger.ledger import Budget
 
 NO_LEDGER = (
-    "This answer is booked nowhere. Each further answer about the same people adds to what is "
+    "This answer is recorded nowhere. Each further answer about the same people adds to what is "
     "given away, and nobody adds it up; use --ledger if there will be more than one."
 )
 
 LedgerFile = Annotated[
     Path | None, typer.Option("--ledger", help="The ledger's file; made if it is not there.")
 ]
-NoLedger = Annotated[bool, typer.Option("--no-ledger", help="Answer once, booked nowhere.")]
+NoLedger = Annotated[bool, typer.Option("--no-ledger", help="Answer once, recorded nowhere.")]
 AccountName = Annotated[
     str | None, typer.Option("--account", help="The account; else named like the file.")
 ]
@@ -55,20 +55,22 @@ class Booking:
     budget_delta: TotalDelta = None
     again: Again = False
 
-    def purse(self, named: str) -> Purse | None:
+    def ledger_account(self, named: str) -> LedgerAccount | None:
         """Return where the answer is booked, or None with --no-ledger.
 
         Raises:
             InputError: when neither or both are said, or options do not go together.
         """
         if self.ledger is not None and not self.no_ledger:
-            return Purse.of(self.ledger, self.account, named, self.budget, self.budget_delta)
+            return LedgerAccount.of(
+                self.ledger, self.account, named, self.budget, self.budget_delta
+            )
         if self.ledger is not None:
             raise InputError("--ledger and --no-ledger exclude each other; choose one.")
         if not self.no_ledger:
             raise InputError(
-                "Say where the answer is booked: --ledger FILE, or --no-ledger for a single answer "
-                "that is booked nowhere."
+                "Say where the price is recorded: --ledger FILE, or --no-ledger for a single "
+                "answer that is recorded nowhere."
             )
         said = (self.account, self.budget, self.budget_delta)
         if self.again or any(item is not None for item in said):
@@ -79,7 +81,7 @@ class Booking:
 def answer(
     dataset: Dataset,
     asking: Asking,
-    purse: Purse | None,
+    ledger_account: LedgerAccount | None,
     public: str,
     *,
     again: bool,
@@ -88,14 +90,14 @@ def answer(
     after: Callable[[Release], Release] | None = None,
 ) -> None:
     """Book the question, draw the answer, print and save it; ``after`` is post-processing."""
-    if purse is None:
+    if ledger_account is None:
         with showing_progress("asking"):
             release = asking.release(dataset)
         warn(NO_LEDGER)
         left, kept = None, False
     else:
         with showing_progress("asking"):
-            book, session = purse.open(dataset, asking)
+            book, session = ledger_account.open(dataset, asking)
             before = book.head()
             release = asking.ask(session, again=again)
             booked = {entry.digest for entry in book.since(before)}
@@ -104,9 +106,9 @@ def answer(
         release = after(release)
     failure = _save(release, out)
     if as_json:
-        print_json(_to_json(release, purse, kept, left))
+        print_json(_to_json(release, ledger_account, kept, left))
     else:
-        _show(release, purse, kept, left, out if failure is None else None)
+        _show(release, ledger_account, kept, left, out if failure is None else None)
         printer().print(public, style="dim")
     if failure is not None:
         warn(failure)
@@ -138,15 +140,19 @@ def _save(release: Release, out: Path | None) -> str | None:
 
 
 def _show(
-    release: Release, purse: Purse | None, kept: bool, left: Budget | None, out: Path | None
+    release: Release,
+    ledger_account: LedgerAccount | None,
+    kept: bool,
+    left: Budget | None,
+    out: Path | None,
 ) -> None:
-    from tulle.cli import tables
+    from tulle.cli import output as tables
 
     console = printer()
     console.print(release.query, style="bold")
     drawn = tables.answer(release)
-    if purse is not None:
-        drawn.add_row("account", f"{purse.account} in {purse.file}")
+    if ledger_account is not None:
+        drawn.add_row("account", f"{ledger_account.account} in {ledger_account.file}")
         drawn.add_row("left", str(left))
     console.print(drawn)
     if kept:
@@ -156,16 +162,16 @@ def _show(
 
 
 def _to_json(
-    release: Release, purse: Purse | None, kept: bool, left: Budget | None
+    release: Release, ledger_account: LedgerAccount | None, kept: bool, left: Budget | None
 ) -> dict[str, Any]:
-    from tulle.cli.tables import interval_json
+    from tulle.cli.output import interval_json
     from tulle.core.exact import text
 
     remaining = None if left is None else {"epsilon": text(left.epsilon), "delta": text(left.delta)}
     return {
         "release": release.to_json(),
         "interval": interval_json(release),
-        "account": None if purse is None else purse.account,
+        "account": None if ledger_account is None else ledger_account.account,
         "asked_before": kept,
         "remaining": remaining,
     }

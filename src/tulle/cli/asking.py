@@ -13,11 +13,11 @@ from tulle.core.errors import BudgetError, InputError
 if TYPE_CHECKING:
     from tulle.cli.options import Price
     from tulle.core.dataset import Dataset
-    from tulle.core.ledger import Ledger
-    from tulle.core.plan import Plan
     from tulle.core.query import Query
     from tulle.core.release import Release
-    from tulle.core.session import Session
+    from tulle.ledger.ledger import Ledger
+    from tulle.ledger.session import Session
+    from tulle.planning.planner import Plan
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Asking:
 
     def plan(self, dataset: Dataset) -> Plan:
         """Plan it; nothing is spent."""
-        from tulle.core.session import plan_for
+        from tulle.ledger.session import plan_for
 
         return plan_for(
             dataset, self.query, unit=self.price.unit, options=self.settings, **self._terms()
@@ -40,7 +40,7 @@ class Asking:
 
     def release(self, dataset: Dataset) -> Release:
         """Answer it outside a ledger."""
-        from tulle.core.session import release
+        from tulle.ledger.session import release
 
         return release(dataset, self.query, unit=self.price.unit, **self._terms(), **self.settings)
 
@@ -58,7 +58,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Purse:
+class LedgerAccount:
     """Where answers are booked: a ledger's file, an account and, the first time, its total."""
 
     file: Path
@@ -69,7 +69,7 @@ class Purse:
     @classmethod
     def of(
         cls, file: Path, account: str | None, named: str, budget: str | None, delta: str | None
-    ) -> Purse:
+    ) -> LedgerAccount:
         """Check the options; the account's name defaults to the file's, without its endings."""
         from tulle.core import validate
 
@@ -83,7 +83,7 @@ class Purse:
 
     def open(self, dataset: Dataset, asking: Asking) -> tuple[Ledger, Session]:
         """Open the account. A new one is made only if the question can be planned and paid."""
-        from tulle.core.ledger import Ledger
+        from tulle.ledger.ledger import Ledger
 
         ledger = Ledger(self.file, create=False) if os.path.lexists(self.file) else None
         known = {account.name: account for account in ledger.accounts()} if ledger else {}

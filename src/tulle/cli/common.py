@@ -1,6 +1,6 @@
 """What all commands share: where they print, how they fail, how they show progress.
 
-Nothing here imports the library's data rooms, so that ``tulle --help`` answers at once.
+Nothing here imports what reads data, so that ``tulle --help`` answers at once.
 """
 
 from __future__ import annotations

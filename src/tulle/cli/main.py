@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tulle.cli import (
+from tulle.cli.commands import (
     ask,
     attack,
     audit,

@@ -49,7 +49,7 @@ UnitName = Annotated[
 Epsilon = Annotated[
     str, typer.Option("--epsilon", help="What the answer may cost.", show_default=False)
 ]
-Delta = Annotated[str, typer.Option("--delta", help="Lets mechanisms that need a delta take part.")]
+Delta = Annotated[str, typer.Option("--delta", help="Allows mechanisms that need a delta.")]
 MechanismName = Annotated[
     str | None, typer.Option("--mechanism", help="Use this one, not the one predicted best.")
 ]
@@ -88,7 +88,7 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first row names the columns; to be said where ids are not numbers.",
+        help="Whether the first row names the columns; needed where ids are not numbers.",
         rich_help_panel=_READING,
     ),
 ]
@@ -145,7 +145,7 @@ class Price:
 
 
 @dataclass(frozen=True)
-class Manner:
+class AnswerOptions:
     """How a question is to be answered: what the user leaves open, the plan chooses."""
 
     delta: Delta = "0"

@@ -1,1 +1,1 @@
-"""The nouns of tulle; this room knows no kind of data."""
+"""The nouns of tulle; no kind of data is known here."""

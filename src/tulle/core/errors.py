@@ -9,27 +9,35 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from tulle.core.public import public
 
+
+@public("Errors")
 class TulleError(Exception):
     """Base of all errors that tulle raises on purpose."""
 
 
+@public("Errors")
 class InputError(TulleError, ValueError):
     """An argument or an input file is not usable as it is."""
 
 
+@public("Errors")
 class UnitError(InputError):
     """The privacy unit is unknown, or it does not fit the data or the question."""
 
 
+@public("Errors")
 class QueryError(InputError):
     """The question is malformed or no mechanism answers it under the unit asked for."""
 
 
+@public("Errors")
 class BudgetError(TulleError):
     """The question costs more than the account still holds; nothing was spent."""
 
 
+@public("Errors")
 class LedgerError(TulleError):
     """The ledger file cannot be used, or it fails verification.
 

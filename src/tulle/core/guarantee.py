@@ -16,6 +16,7 @@ from typing import Any, Literal
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, rational, round_up, text
+from tulle.core.public import public
 from tulle.core.unit import Unit
 
 Measure = Literal["pure", "approximate", "concentrated"]
@@ -23,6 +24,7 @@ Measure = Literal["pure", "approximate", "concentrated"]
 REPLAYABLE = "drawn from a source that can be replayed: anyone who knows it can undo the noise"
 
 
+@public("Plan, pay, release")
 @dataclass(frozen=True)
 class Guarantee:
     """A differential privacy guarantee for one unit.

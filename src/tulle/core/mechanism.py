@@ -91,15 +91,24 @@ class Mechanism(ABC):
     needs_options: ClassVar[tuple[str, ...]] = ()
     """Options without which it cannot run, since nothing public could stand in for them."""
 
-    @abstractmethod
+    answers: ClassVar[tuple[type[Query], ...]] = ()
+    """Classes of the questions that it may answer; from its registration, as name and kind."""
+
+    units: ClassVar[tuple[str, ...]] = ()
+    """Names of the units under which it answers them."""
+
+    named_only: ClassVar[Mapping[str, tuple[type[Query], ...]]] = {}
+    """By unit, questions that it answers only when a user names it; from its registration."""
+
     def supports(self, query: Query, unit: Unit) -> bool:
         """Say whether it answers this question under this unit."""
+        return isinstance(query, self.answers) and unit.name in self.units
 
     def offers(self, query: Query, unit: Unit) -> bool:
         """Say whether plans should consider it when nobody names it: false where it is known to be
         worse than another, and slow to predict.
         """
-        return True
+        return not isinstance(query, self.named_only.get(unit.name, ()))
 
     @abstractmethod
     def settings(self, terms: Terms, options: Parameters) -> Parameters:

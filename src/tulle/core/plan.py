@@ -1,302 +1,204 @@
-"""Before anything is spent: which mechanisms could answer, at what price, how wrong."""
+"""What a plan is: offers of mechanisms, sorted, with price and predicted error, as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tulle.core import registry, validate
-from tulle.core.arithmetic import predict_error, slopes, slopes_nearby, variance_of
-from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
-from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import Number
-from tulle.core.guarantee import Guarantee, display, floor_to
-from tulle.core.mechanism import Mechanism, Prediction, Terms
-from tulle.core.offers import Offer, Plan
-from tulle.core.query import Expression, Query, Tree, kind_of
-from tulle.core.splitting import Split, choose_split, even_shares, spreads_of
+from tulle.core.exact import text
+from tulle.core.guarantee import Guarantee, display
+from tulle.core.mechanism import Parameters, Prediction, Terms
+from tulle.core.public import public
+from tulle.core.query import Expression, Query
 from tulle.core.unit import Unit
 
-__all__ = ["Offer", "Plan", "make_plan"]
 
-GIVEN = "the public stand-in given as like="
+@dataclass(frozen=True)
+class Offer:
+    """One mechanism's way to answer: its settings, its price and the error to expect."""
 
-DECOMPOSED = "decomposed"
-"""The name of the route that answers a question through the expression that equals it."""
+    terms: Terms
+    mechanism: str
+    title: str
+    settings: Parameters
+    guarantee: Guarantee
+    prediction: Prediction
+    plan: Plan | None = None
+    """For an answer put together from other questions: the plan of that expression."""
+
+    def to_json(self, chosen: bool) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        typical, bound = self.prediction.typical, self.prediction.bound
+        return {
+            "mechanism": self.mechanism,
+            "title": self.title,
+            "chosen": chosen,
+            "guarantee": self.guarantee.to_json(),
+            "settings": dict(self.settings),
+            "median_error": self.prediction.rank(),
+            "half_width_95": None if typical is None else typical.half_width(0.95),
+            "half_width_95_on_any_data": None if bound is None else bound.half_width(0.95),
+        }
 
 
-def make_plan(
-    query: Query,
-    *,
-    kind: str,
-    facts: Facts,
-    assumptions: tuple[str, ...] = (),
-    unit: Unit,
-    epsilon: Number,
-    delta: Number = 0,
-    mechanism: str | None = None,
-    like: Dataset | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> Plan:
-    """Plan a question from public facts, and from ``like``, a dataset that is declared public.
+@public("Plan, pay, release")
+@dataclass(frozen=True)
+class Plan:
+    """What answering would take. Made from public facts only; making it spends nothing.
 
-    ``assumptions`` are what every guarantee about the data rests on, in words.
-
-    Raises:
-        QueryError: when no mechanism answers the question under the unit and guarantee.
-        InputError: when epsilon or delta is out of range, or an option is not known.
+    ``offers`` are sorted, the best first: that one is chosen. For an expression, ``parts`` has a
+    plan for each leaf and ``offers`` is empty. A question that can also be put together from
+    others has an offer ``decomposed``; when that is chosen, ``parts`` are the plans of these.
     """
-    if not isinstance(query, Query):
-        raise QueryError(
-            f"A question is needed, such as tulle.triangles(); got {type(query).__name__}."
+
+    query: Query
+    unit: Unit
+    guarantee: Guarantee
+    offers: tuple[Offer, ...]
+    refused: tuple[tuple[str, str], ...]
+    parts: tuple[Plan, ...] = ()
+    stand_in: str | None = None
+    """What the typical error was computed on, in words; None when nothing was needed."""
+    predicted: ErrorLaw | None = None
+    """For an expression: the error to expect on the stand-in."""
+    shares: tuple[Fraction, ...] = ()
+    """For an expression: which part of the budget each leaf gets."""
+
+    @property
+    def chosen(self) -> Offer:
+        """The offer that will be used."""
+        return self.offers[0]
+
+    @property
+    def mechanism(self) -> str:
+        """Name of the chosen mechanism; for an expression, of each leaf's."""
+        if not self.offers:
+            return " & ".join(dict.fromkeys(part.mechanism for part in self.parts))
+        return self.chosen.mechanism
+
+    @property
+    def expression(self) -> Expression | None:
+        """How the answer is put together from the parts; None when it is drawn as a whole."""
+        if not self.offers:
+            assert isinstance(self.query, Expression)
+            return self.query
+        return None if self.chosen.plan is None else self.chosen.plan.expression
+
+    def canonical(self) -> dict[str, Any]:
+        """Return what identifies the question, its price and its settings: equal means same."""
+        if self.parts:
+            return {
+                "query": self.query.canonical(),
+                "parts": [part.canonical() for part in self.parts],
+            }
+        chosen = self.chosen
+        return {
+            "query": self.query.canonical(),
+            "mechanism": chosen.mechanism,
+            "settings": dict(chosen.settings),
+            "epsilon": text(chosen.terms.epsilon),
+            "delta": text(chosen.terms.delta),
+        }
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the plan as a table: one row for each offer, the chosen ones marked."""
+        if not self.offers:
+            return [row for part in self.parts for row in part.rows()]
+        return [
+            {
+                "chosen": "→" if offer is self.chosen else "",
+                "query": str(self.query),
+                "mechanism": offer.mechanism,
+                "price": _price(offer.guarantee),
+                "median error": _figure(offer.prediction.rank()),
+                "95 % within": _width(offer.prediction.typical),
+                "on any data": _width(offer.prediction.bound),
+            }
+            for offer in self.offers
+        ]
+
+    def half_width(self, level: float) -> float | None:
+        """Return how far off the answer would be on the stand-in, with this probability.
+
+        None when there is no stand-in to tell.
+        """
+        law = self.chosen.prediction.typical if self.offers else self.predicted
+        return None if law is None else law.half_width(level)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form, numbers as numbers."""
+        return {
+            "query": str(self.query),
+            "guarantee": self.guarantee.to_json(),
+            "mechanism": self.mechanism,
+            "half_width_95": self.half_width(0.95),
+            "offers": [offer.to_json(offer is self.chosen) for offer in self.offers],
+            "refused": [{"mechanism": name, "reason": why} for name, why in self.refused],
+            "stand_in": self.stand_in,
+            "parts": [part.to_json() for part in self.parts],
+        }
+
+    def notes(self) -> list[str]:
+        """Return the sentences that belong below the table."""
+        lines = [f"{name}: {why}" for name, why in self.refused]
+        for part in self.parts:
+            lines.extend(part.notes())
+        for plan in (*(offer.plan for offer in self.offers if offer.plan), self):
+            if plan.shares:
+                lines.append(_divided(plan))
+        if self.stand_in:
+            lines.append(f"Typical errors are those of {self.stand_in}.")
+        return list(dict.fromkeys(lines))
+
+    def __repr__(self) -> str:
+        rows = self.rows()
+        titles = {name: "" if name == "chosen" else name for name in rows[0]}
+        widths = {name: max(len(row[name]) for row in (titles, *rows)) for name in titles}
+        lines = [
+            "  ".join(row[name].ljust(widths[name]) for name in titles).rstrip()
+            for row in (titles, *rows)
+        ]
+        head = f"Plan for {self.query}: {self.guarantee}; nothing is spent yet"
+        return "\n".join([head, *lines, *self.notes()])
+
+    def _repr_html_(self) -> str:
+        import html
+
+        rows = self.rows()
+        head = "".join(f"<th>{html.escape(n)}</th>" for n in rows[0])
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(v)}</td>" for v in row.values()) + "</tr>"
+            for row in rows
         )
-    epsilon = validate.epsilon(epsilon=epsilon)
-    delta = validate.delta(delta=delta)
-    query = query.asked_of(kind)
-    if kind_of(query) != kind:
-        raise QueryError(f"{query} asks about a {kind_of(query)}, but the data is a {kind}.")
-    query = query.bound_to(facts)
-    if like is not None and like.kind != kind:
-        raise InputError(f"like= must be a public {kind}; got a {like.kind}.")
-    if like is None:
-        like, described = _stand_in(kind, unit, facts)
-    else:
-        described = GIVEN
-    terms = Terms(query, unit, epsilon, delta, facts, tuple(assumptions))
-    if isinstance(query, Expression):
-        return _plan_expression(query, terms, mechanism, like, described, options or {})
-    return _plan_leaf(terms, kind, mechanism, like, described, options or {})
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes())
+        caption = html.escape(f"Plan for {self.query}: {self.guarantee}; nothing is spent yet")
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>{notes}"
 
 
-def _stand_in(kind: str, unit: Unit, facts: Facts) -> tuple[Dataset | None, str | None]:
-    for make in registry.find("stand-in", kind).values():
-        made: tuple[Dataset, str] | None = make(unit, facts)
-        if made is not None:
-            return made
-    return None, None
-
-
-def _plan_leaf(
-    terms: Terms,
-    kind: str,
-    mechanism: str | None,
-    like: Dataset | None,
-    described: str | None,
-    options: Mapping[str, Any],
-) -> Plan:
-    known = registry.mechanisms(kind)
-    route = terms.query.decomposition()
-    together = route is not None and mechanism in (None, DECOMPOSED)
-    if mechanism is not None and mechanism not in known and not together:
-        raise QueryError(
-            f"There is no mechanism {mechanism!r} for a {kind}.{validate.meant(mechanism, known)} "
-            f"Known: {', '.join(known)}."
-        )
-    if not together:
-        _check_answerable(terms, known)
-    offers: list[Offer] = []
-    refused: list[tuple[str, str]] = []
-    if route is not None and together:
-        try:
-            offers.append(_offer_route(route, terms, like, described, options))
-        except QueryError as error:
-            if mechanism is not None:
-                raise
-            refused.append((DECOMPOSED, str(error)))
-    for name, item in known.items():
-        if mechanism is None and not item.offers(terms.query, terms.unit):
-            continue
-        if mechanism is not None and (name != mechanism or together):
-            continue
-        reason = _refusal(item, terms, options if mechanism is not None else {})
-        if reason is not None:
-            if mechanism is not None:
-                raise QueryError(f"Mechanism {name!r} cannot answer {terms.query}: {reason}.")
-            if item.supports(terms.query, terms.unit):
-                refused.append((name, reason))
-            continue
-        item.check_options(options if mechanism is not None else {})
-        try:
-            chosen = options if mechanism is not None else {}
-            if like is not None:
-                chosen = item.tune(terms, chosen, like)
-            settings = item.settings(terms, chosen)
-        except QueryError as error:
-            if mechanism is not None:
-                raise
-            # What one mechanism cannot do by the public facts, another may.
-            refused.append((name, str(error)))
-            continue
-        offers.append(
-            Offer(
-                terms,
-                name,
-                item.title,
-                settings,
-                item.guarantee(terms, settings).assuming(terms.assumptions),
-                item.predict(terms, settings, like),
-            )
-        )
-    if options and mechanism is None:
-        raise InputError(
-            f"Options ({', '.join(options)}) belong to a mechanism: name it with mechanism=."
-        )
-    if not offers:
-        reasons = list(dict.fromkeys(reason for _, reason in refused))
-        if len(reasons) == 1 and len(refused) > 1:
-            raise QueryError(reasons[0])
-        why = "; ".join(f"{name}: {reason}" for name, reason in refused)
-        raise QueryError(f"No mechanism answers {terms.query} at this guarantee ({why}).")
-    offers.sort(key=lambda offer: offer.prediction.rank())
-    needed = any(o.prediction.typical != o.prediction.bound for o in offers)
-    return Plan(
-        terms.query,
-        terms.unit,
-        offers[0].guarantee,
-        tuple(offers),
-        tuple(refused),
-        () if offers[0].plan is None else offers[0].plan.parts,
-        stand_in=described if needed else None,
+def _divided(plan: Plan) -> str:
+    shares = ", ".join(
+        f"{part.query} {float(share):.0%}"
+        for part, share in zip(plan.parts, plan.shares, strict=True)
     )
+    return f"{plan.query}: the budget is divided as {shares}."
 
 
-def _offer_route(
-    route: Expression,
-    terms: Terms,
-    like: Dataset | None,
-    described: str | None,
-    options: Mapping[str, Any],
-) -> Offer:
-    """Return the offer to answer a question through the expression that equals it."""
-    if options:
-        raise InputError(f"The route {DECOMPOSED!r} has no options; got {', '.join(options)}.")
-    limits = terms.query.limits()
-    plan = _plan_expression(
-        route, replace(terms, query=route), None, like, described, {}, limits=limits
-    )
-    return Offer(
-        terms,
-        DECOMPOSED,
-        str(route),
-        {"expression": route.tree()},
-        plan.guarantee,
-        Prediction(None, plan.predicted),
-        plan,
-    )
+def _price(guarantee: Guarantee) -> str:
+    if guarantee.rho is not None:
+        return f"rho {display(guarantee.rho)}"
+    price = f"epsilon {display(guarantee.epsilon)}"
+    return f"{price}, delta {display(guarantee.delta)}" if guarantee.delta else price
 
 
-def _check_answerable(terms: Terms, known: Mapping[str, Mechanism]) -> None:
-    if any(item.supports(terms.query, terms.unit) for item in known.values()):
-        return
-    from tulle.core.unit import UNITS
-
-    others = [
-        unit.name
-        for unit in UNITS.values()
-        if any(item.supports(terms.query, unit) for item in known.values())
-    ]
-    instead = f"It can be asked per {', '.join(others)}." if others else "No unit is supported yet."
-    raise QueryError(f"{terms.query} cannot be answered per {terms.unit.name}. {instead}")
+def _width(law: Any) -> str:
+    if law is None:
+        return "not known"
+    return f"± {_figure(law.half_width(0.95))}"
 
 
-def _refusal(item: Mechanism, terms: Terms, options: Mapping[str, Any]) -> str | None:
-    if not item.supports(terms.query, terms.unit):
-        return f"it does not answer {terms.query.name} per {terms.unit.name}"
-    if item.needs_delta and terms.delta == 0:
-        return "it needs a delta above zero"
-    missing = [name for name in item.needs_options if name not in options]
-    if missing:
-        return f"it needs {', '.join(f'{name}=' for name in missing)}"
-    return None
-
-
-def _plan_expression(
-    query: Expression,
-    terms: Terms,
-    mechanism: str | None,
-    like: Dataset | None,
-    described: str | None,
-    options: Mapping[str, Any],
-    *,
-    limits: tuple[float, float] = (-float("inf"), float("inf")),
-) -> Plan:
-    leaves = query.parts()
-    kind = kind_of(query)
-    tree = query.tree()
-    # A generated stand-in is a guess at the data; one that the user gives is meant to be like it.
-    vague = described != GIVEN
-    # Each leaf's truth is asked of the public stand-in once.
-    values = None if like is None else {str(leaf): float(leaf.truth(like)) for leaf in leaves}
-
-    def plan_leaf(leaf: Query, share: Fraction) -> Plan:
-        # Shares are rounded down, so the parts never add up to more than was asked.
-        part = replace(
-            terms,
-            query=leaf,
-            epsilon=floor_to(terms.epsilon * share, 12),
-            delta=terms.delta * share,
-        )
-        if part.epsilon < validate.LEAST_EPSILON:
-            raise InputError(
-                f"epsilon = {display(terms.epsilon)} is too small to divide among "
-                f"{len(leaves)} questions."
-            )
-        return _plan_leaf(part, kind, mechanism, like, described, options)
-
-    def plan(shares: Sequence[Fraction]) -> Split:
-        parts = tuple(plan_leaf(leaf, share) for leaf, share in zip(leaves, shares, strict=True))
-        law = _predict(tree, values, parts, limits)
-        error = float("inf") if law is None else law.half_width(0.5)
-        return Split(tuple(shares), parts, error, law)
-
-    def spreads(split: Split) -> list[float]:
-        laws = _laws(split.plans)
-        if laws is None or values is None:
-            return [float("inf")] * len(leaves)
-        variances = {name: variance_of(law) for name, law in laws.items()}
-        steep = slopes_nearby(tree, values) if vague else slopes(tree, values)
-        return spreads_of(steep, variances, [str(leaf) for leaf in leaves])
-
-    if values is None:
-        split = plan(even_shares(len(leaves)))
-    else:
-        split = choose_split(len(leaves), plan, spreads, vague=vague)
-    parts = split.plans
-    return Plan(
-        query,
-        terms.unit,
-        Guarantee.compose(part.guarantee for part in parts),
-        (),
-        (),
-        parts,
-        next((part.stand_in for part in parts if part.stand_in), None),
-        split.law,
-        split.shares,
-    )
-
-
-def _laws(parts: Sequence[Plan]) -> dict[str, ErrorLaw] | None:
-    """Return the error law to expect for each leaf, or None when one is not known."""
-    found = {}
-    for part in parts:
-        prediction = part.chosen.prediction
-        law = prediction.typical or prediction.bound
-        if law is None:
-            return None
-        found[str(part.query)] = law
-    return found
-
-
-def _predict(
-    tree: Tree,
-    values: Mapping[str, float] | None,
-    parts: Sequence[Plan],
-    limits: tuple[float, float],
-) -> ErrorLaw | None:
-    laws = _laws(parts)
-    if values is None or laws is None:
-        return None
-    return predict_error(tree, values, laws, limits)
+def _figure(value: float) -> str:
+    if value == float("inf"):
+        return "not known"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"

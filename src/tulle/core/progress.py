@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from tulle.core.public import public
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -39,6 +41,7 @@ Watcher = Callable[[Progress], None]
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
+@public("Plan, pay, release")
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
     """Let ``watcher`` be told how far computations in this block are.

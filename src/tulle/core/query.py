@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from inspect import isabstract
 from typing import Any, ClassVar, Literal
 
 from tulle.core import validate
@@ -34,6 +35,25 @@ class Query(ABC):
 
     integral: ClassVar[bool] = True
     """Whether every entry of the true answer is a whole number."""
+
+    bounds: ClassVar[tuple[str, ...]] = ()
+    """Names of the members that say how far one unit moves the answer, here and in all bases."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a question with a new answer and the bound of another: it would be a leak."""
+        super().__init_subclass__(**options)
+        if "truth" not in cls.__dict__:
+            return
+        for base in cls.__mro__[1:]:
+            if issubclass(base, Query) and not isabstract(base):
+                stated = {name for one in cls.__mro__ for name in getattr(one, "bounds", ())}
+                missing = sorted(stated - set(cls.__dict__))
+                if missing:
+                    raise TypeError(
+                        f"{cls.__name__} changes the answer of {base.__name__} and takes over "
+                        f"{', '.join(missing)} from it. State them anew, or derive from a base "
+                        "without an answer."
+                    )
 
     @abstractmethod
     def truth(self, dataset: Any) -> Any:

@@ -1,32 +1,36 @@
-"""Where the planner finds mechanisms, and where stored names are turned back into things.
+"""One registration for whatever has a name: mechanisms, questions, error laws, released values.
 
-Rooms are imported when first needed: :func:`announce` says which module provides a name, and the
-lookup imports it. Nothing read from a file can name a module.
+A thing registers itself by a decorator where it is defined. ``tools/index.py`` reads the decorators
+off the source and writes ``tulle/_index.py``, so that a name is found, and its module imported,
+when it is first used. Nothing read from a file of a user's can name a module.
+
+Mechanisms of other distributions come in by entry points of the group ``tulle``, each a module that
+registers with the same decorators. They are marked as not audited.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from tulle import _index
 from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
     from tulle.core.mechanism import Mechanism
+    from tulle.core.query import Query
 
-Role = Literal["mechanism", "law", "value", "query", "stand-in"]
+Role = Literal["mechanism", "law", "value", "query", "stand-in", "audit", "page", "data"]
 Item = TypeVar("Item")
+Named = TypeVar("Named", bound="type[Mechanism]")
 
-_announced: dict[tuple[Role, str], list[str]] = {}
+ENTRY_POINTS = "tulle"
+"""The group of entry points by which other distributions add mechanisms."""
+
 _items: dict[tuple[Role, str], dict[str, Any]] = {}
-
-
-def announce(role: Role, name: str, module: str) -> None:
-    """Say that importing ``module`` registers things of this role under ``name``."""
-    modules = _announced.setdefault((role, name), [])
-    if module not in modules:
-        modules.append(module)
 
 
 def register(role: Role, group: str, name: str) -> Callable[[Item], Item]:
@@ -37,36 +41,118 @@ def register(role: Role, group: str, name: str) -> Callable[[Item], Item]:
     """
 
     def keep(item: Item) -> Item:
-        shelf = _items.setdefault((role, group), {})
-        if name in shelf and getattr(shelf[name], "__qualname__", None) != getattr(
+        known = _items.setdefault((role, group), {})
+        if name in known and getattr(known[name], "__qualname__", None) != getattr(
             item, "__qualname__", None
         ):
             raise InputError(f"Two items register as {role} {name!r} of {group!r}.")
-        shelf[name] = item
+        known[name] = item
         return item
 
     return keep
 
 
-def find(role: Role, group: str) -> dict[str, Any]:
-    """Return all items of a role and group by name, importing the room that provides them."""
-    for module in _announced.get((role, group), ()):
-        importlib.import_module(module)
-    return dict(_items.get((role, group), {}))
+def mechanism(
+    kind: str,
+    name: str,
+    *,
+    answers: tuple[type[Query], ...],
+    units: tuple[str, ...] = (),
+    named_only: Mapping[str, tuple[type[Query], ...]] = MappingProxyType({}),
+) -> Callable[[Named], Named]:
+    """Return a decorator that registers a mechanism for one kind of data under its name.
+
+    ``answers`` are the classes of questions that it may answer, or bases of them; plans import only
+    mechanisms that state the question at hand. ``units`` names whom it protects. ``named_only``
+    holds, by unit, questions that it answers only when a user names it, since others do better;
+    plans do not import it for those.
+    """
+
+    def keep(item: Named) -> Named:
+        item.kind, item.name = kind, name
+        item.answers, item.units, item.named_only = answers, units, named_only
+        return register("mechanism", kind, name)(item)
+
+    return keep
+
+
+class Registered(Mapping[str, Any]):
+    """Items of a role and group by name; looking one up imports the module that defines it."""
+
+    def __init__(self, role: Role, group: str) -> None:
+        self._key = role, group
+        self._modules: Mapping[str, str] = _index.REGISTERED.get(self._key, {})
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._modules:
+            importlib.import_module(self._modules[name])
+        return _items.get(self._key, {})[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules or name in _items.get(self._key, {})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._modules, *_items.get(self._key, {}))))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def find(role: Role, group: str) -> Registered:
+    """Return all items of a role and group by name, each imported when it is looked up."""
+    return Registered(role, group)
 
 
 def groups(role: Role) -> tuple[str, ...]:
-    """Return the names of all groups of a role, announced or registered."""
-    names = [group for known, group in (*_announced, *_items) if known == role]
-    return tuple(dict.fromkeys(names))
+    """Return the names of all groups of a role."""
+    return tuple(dict.fromkeys(g for known, g in (*_index.REGISTERED, *_items) if known == role))
 
 
-def mechanisms(kind: str) -> dict[str, Mechanism]:
-    """Return the mechanisms for one kind of data by name, in order of registration."""
-    return {name: mechanism() for name, mechanism in find("mechanism", kind).items()}
+def make_mechanism(kind: str, name: str) -> Mechanism:
+    """Return the mechanism of this name for one kind of data."""
+    made: Mechanism = find("mechanism", kind)[name]()
+    return made
+
+
+def mechanisms(
+    kind: str, query: Query | None = None, unit: str | None = None
+) -> dict[str, Mechanism]:
+    """Return the mechanisms for one kind of data by name; for a question, those that may answer.
+
+    Only modules of mechanisms that state the question's class, or a base of it, are imported; with
+    a unit, not those that answer it under that unit only when named.
+    """
+    load_entry_points()
+    found = find("mechanism", kind)
+    names = None if query is None else {base.__name__ for base in type(query).__mro__}
+    answers, named_only = _index.ANSWERS.get(kind, {}), _index.NAMED_ONLY.get(kind, {})
+    return {
+        name: make_mechanism(kind, name)
+        for name in found
+        if names is None
+        or name not in answers
+        or (
+            names & set(answers[name])
+            and not (unit and names & set(named_only.get(name, {}).get(unit, ())))
+        )
+    }
 
 
 def every_mechanism() -> Iterator[Mechanism]:
     """Yield each registered mechanism of every kind of data."""
     for kind in groups("mechanism"):
         yield from mechanisms(kind).values()
+
+
+def is_audited(item: object) -> bool:
+    """Say whether a registered item is part of this distribution, whose audit covers it."""
+    return type(item).__module__.partition(".")[0] == "tulle"
+
+
+@cache
+def load_entry_points() -> None:
+    """Import what other distributions register, once."""
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS):
+        entry.load()

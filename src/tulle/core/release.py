@@ -1,4 +1,4 @@
-"""A released answer: the only thing that leaves the house."""
+"""A released answer: the only thing that may be published."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tulle.core import codec
-from tulle.core.arithmetic import Quotient, image, quotients
+from tulle.core import registry
 from tulle.core.error_law import ErrorLaw, check_level, law_from_json
 from tulle.core.errors import InputError, NoIntervalError, raise_alone
 from tulle.core.guarantee import Guarantee
+from tulle.core.public import public
+
+if TYPE_CHECKING:
+    from tulle.core.expression_error import Quotient
 
 FORMAT = 1
 
 
+@public("Plan, pay, release")
 @dataclass(frozen=True, eq=False)
 class Release:
     """A private value with its guarantee, its error and where it was booked.
@@ -63,6 +67,8 @@ class Release:
 
         level = check_level(level)
         if self.parts:
+            from tulle.core.expression_error import image
+
             each = level ** (1 / len(self.parts))
             ranges = {name: part.interval(each) for name, part in self.parts.items()}
             low, high = image(self.parameters["expression"], ranges)
@@ -93,10 +99,14 @@ class Release:
         """
         if not self.parts:
             return []
+        from tulle.core.expression_error import quotients
+
         return quotients(self.parameters["expression"], *noisy_values(self.parts))
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form that :meth:`from_json` reads back exactly."""
+        from tulle.core import codec
+
         return {
             "format": FORMAT,
             "query": self.query,
@@ -117,6 +127,8 @@ class Release:
         Raises:
             InputError: when it is not a release, or one of another format.
         """
+        from tulle.core import codec
+
         try:
             parsed = json.loads(data) if isinstance(data, str) else data
             if parsed["format"] != FORMAT:
@@ -163,9 +175,7 @@ class Release:
             >>> r.report().startswith("<!doctype html>")
             True
         """
-        from tulle.core.report import outside_report
-
-        page = outside_report([self])
+        page: str = registry.find("page", "release")["outside"]([self])
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tulle.core.errors import UnitError, raise_alone
+from tulle.core.public import public
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -24,6 +25,7 @@ _EXISTING: dict[str, tuple[Relation, str]] = {
 }
 
 
+@public("Plan, pay, release")
 @dataclass(frozen=True)
 class Unit:
     """The thing whose presence a release hides.

@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.genomes.reading import open_text
 
 _COLUMNS = {
@@ -33,6 +34,7 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
 _PEOPLE = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)[^,;\d]*?\b(cases|controls)\b", re.IGNORECASE)
 
 
+@public()
 @dataclass(frozen=True)
 class Association:
     """One published association: this allele is this much more frequent among cases.
@@ -65,6 +67,7 @@ class Association:
         return odds / (1 + odds)
 
 
+@public()
 @dataclass(frozen=True)
 class Catalogue:
     """The usable associations of a catalogue, and how many rows were left out for which reason.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from os import PathLike
 from typing import Any, ClassVar
@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core import registry
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.public import public
 from tulle.core.unit import Unit
 
 Cells = npt.NDArray[np.int8]
@@ -25,6 +27,7 @@ LARGEST_NEIGHBOURHOOD = 4
 """All records are listed for at most so many SNPs."""
 
 
+@public("Hold data")
 class Genotypes(Dataset):
     """A sealed table of genotypes: one row per person, one column per SNP.
 
@@ -100,9 +103,8 @@ class Genotypes(Dataset):
             InputError: naming the line, when the file is not of that format.
             MissingExtraError: for PLINK files, when bed-reader is not installed.
         """
-        from tulle.genomes.reading import read_genotypes
-
-        return read_genotypes(path, cases=cases, snps=snps, counted=counted, format=format)
+        read: Callable[..., Genotypes] = registry.find("data", "genotypes")["read"]
+        return read(path, cases=cases, snps=snps, counted=counted, format=format)
 
     # --- public -----------------------------------------------------------------------------
 

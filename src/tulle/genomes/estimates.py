@@ -9,11 +9,13 @@ import numpy as np
 
 from tulle.core.error_law import LaplaceLaw, check_level
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.genomes.scores import Floats
 from tulle.genomes.scores import chi_squares as statistics
 
 
+@public()
 @dataclass(frozen=True)
 class SnpEstimates:
     """A number for each SNP, with an interval that covers the true number of the data at hand.
@@ -29,6 +31,7 @@ class SnpEstimates:
     level: float
 
 
+@public()
 def allele_frequencies(release: Release, *, level: float = 0.95) -> dict[str, SnpEstimates]:
     """Return the frequency of the counted allele among known genotypes, for each group.
 
@@ -56,6 +59,7 @@ def allele_frequencies(release: Release, *, level: float = 0.95) -> dict[str, Sn
     return found
 
 
+@public()
 def odds_ratios(release: Release, *, level: float = 0.95) -> SnpEstimates:
     """Return the odds ratio of the counted allele, cases to controls, from private frequencies.
 
@@ -79,6 +83,7 @@ def odds_ratios(release: Release, *, level: float = 0.95) -> SnpEstimates:
     )
 
 
+@public()
 def association_tests(release: Release) -> SnpEstimates:
     """Return the chi-square statistic computed from released allele counts, without an interval.
 
@@ -96,6 +101,7 @@ def association_tests(release: Release) -> SnpEstimates:
     return SnpEstimates(names, found, blank, blank, 0.0)
 
 
+@public()
 def significance(release: Release, *, level: float = 0.95) -> SnpEstimates:
     """Return p-values from released chi-square statistics, with intervals.
 
@@ -113,6 +119,7 @@ def significance(release: Release, *, level: float = 0.95) -> SnpEstimates:
     return SnpEstimates(tuple(release.parameters["snps"]), value, smallest, largest, level)
 
 
+@public()
 def score_intervals(release: Release, *, level: float = 0.95) -> SnpEstimates:
     """Return the released scores of the strongest SNPs, with intervals.
 

@@ -13,13 +13,14 @@ from tulle.core.exact import rational
 from tulle.core.guarantee import epsilon_of_rho, floor_to
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
+from tulle.genomes.queries import TopSnps
 from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism
 from tulle.noise import choose_log_weights, uniform_below
 from tulle.noise.charge import ChoiceCharge, charge
 
 
-@registry.register("mechanism", "genotypes", "exponential")
+@registry.mechanism("genotypes", "exponential", answers=(TopSnps,))
 class Exponential(TopMechanism):
     """Draw the SNPs one after another, each with weight exp(score / scale).
 
@@ -47,7 +48,6 @@ class Exponential(TopMechanism):
         ['snp1', 'snp0']
     """
 
-    name: ClassVar[str] = "exponential"
     title: ClassVar[str] = "one choice after another, with a delta"
     reference: ClassVar[str] = "Durfee & Rogers, NeurIPS 2019"
     needs_delta: ClassVar[bool] = True

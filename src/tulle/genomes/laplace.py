@@ -29,7 +29,7 @@ LARGEST_SCALE = 2**47
 """The samplers for arrays hold at most this scale."""
 
 
-@registry.register("mechanism", "genotypes", "laplace")
+@registry.mechanism("genotypes", "laplace", answers=(AlleleCounts, ChiSquares, PValues))
 class Laplace(Mechanism):
     """Add discrete Laplace noise to every number, of a scale that fits what one person can move.
 
@@ -56,8 +56,6 @@ class Laplace(Mechanism):
         ('laplace', (2, 1, 2))
     """
 
-    name: ClassVar[str] = "laplace"
-    kind: ClassVar[str] = "genotypes"
     title: ClassVar[str] = "noise on what one person can move"
     reference: ClassVar[str] = "Dwork et al., TCC 2006"
 

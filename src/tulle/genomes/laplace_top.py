@@ -11,13 +11,14 @@ from tulle.core.mechanism import Parameters
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.genomes.queries import TopSnps
 from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import NoisyMaxCharge, charge
 
 
-@registry.register("mechanism", "genotypes", "laplace_top")
+@registry.mechanism("genotypes", "laplace_top", answers=(TopSnps,))
 class LaplaceTop(TopMechanism):
     """Add Laplace noise to every score once and name the SNPs with the largest sums.
 
@@ -38,7 +39,6 @@ class LaplaceTop(TopMechanism):
         Slavković & Uhler, Privacy preserving GWAS data sharing, ICDM workshops 2011.
     """
 
-    name: ClassVar[str] = "laplace_top"
     title: ClassVar[str] = "two-sided noise on every score, once"
     reference: ClassVar[str] = "Bhaskar et al., KDD 2010"
     two_sided: ClassVar[bool] = True

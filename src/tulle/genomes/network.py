@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
+from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.genomes.catalogue import Association, Catalogue
 from tulle.genomes.data import MISSING, Genotypes
@@ -22,6 +23,7 @@ Link = Literal["odds", "noisy_or"]
 Profiles = npt.NDArray[np.int8]
 
 
+@public()
 class TraitNetwork:
     """Traits above, SNPs below, and an arrow from a trait to each SNP that it is associated with.
 

@@ -9,13 +9,14 @@ from tulle.core import registry
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
+from tulle.genomes.queries import TopSnps
 from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import geometric
 from tulle.noise.charge import NoisyMaxCharge, charge
 
 
-@registry.register("mechanism", "genotypes", "one_shot")
+@registry.mechanism("genotypes", "one_shot", answers=(TopSnps,))
 class OneShot(TopMechanism):
     """Add geometric noise to every score once and name the SNPs with the largest sums.
 
@@ -43,7 +44,6 @@ class OneShot(TopMechanism):
         (['snp1'], 'one_shot')
     """
 
-    name: ClassVar[str] = "one_shot"
     title: ClassVar[str] = "one-sided noise on every score, once"
     reference: ClassVar[str] = "Durfee & Rogers, NeurIPS 2019"
 

@@ -11,13 +11,14 @@ from tulle.core import registry
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
+from tulle.genomes.queries import TopSnps
 from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism
 from tulle.noise import geometric
 from tulle.noise.charge import NoisyMaxCharge, charge
 
 
-@registry.register("mechanism", "genotypes", "peeling")
+@registry.mechanism("genotypes", "peeling", answers=(TopSnps,))
 class Peeling(TopMechanism):
     """Choose the strongest SNP privately, take it out, and choose again.
 
@@ -43,7 +44,6 @@ class Peeling(TopMechanism):
         ['snp1', 'snp0']
     """
 
-    name: ClassVar[str] = "peeling"
     title: ClassVar[str] = "one choice after another"
     reference: ClassVar[str] = "McKenna & Sheldon, NeurIPS 2020"
     rounds: ClassVar[bool] = True

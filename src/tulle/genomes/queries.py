@@ -13,6 +13,7 @@ from tulle.core import registry, validate
 from tulle.core.errors import QueryError
 from tulle.core.exact import Number, rational, text
 from tulle.core.mechanism import Terms
+from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.genomes.data import Genotypes
 from tulle.genomes.scores import (
@@ -135,6 +136,7 @@ class TopSnps(Query):
         return f"top_snps({self.count}, by={self.by!r}, scores={self.scores}{extra})"
 
 
+@public()
 @registry.register("query", "genotypes", "allele_counts")
 def allele_counts(snps: Sequence[int] | None = None) -> AlleleCounts:
     """Ask for the alleles of each group: what frequencies and odds ratios are computed from.
@@ -151,12 +153,14 @@ def allele_counts(snps: Sequence[int] | None = None) -> AlleleCounts:
     return AlleleCounts(_places(snps))
 
 
+@public()
 @registry.register("query", "genotypes", "chi_squares")
 def chi_squares(snps: Sequence[int] | None = None) -> ChiSquares:
     """Ask for the chi-square statistic of each SNP; a missing genotype counts as one copy."""
     return ChiSquares(_places(snps))
 
 
+@public()
 @registry.register("query", "genotypes", "p_values")
 def p_values(snps: Sequence[int] | None = None) -> PValues:
     """Ask for the p-value of each SNP's association.
@@ -167,6 +171,7 @@ def p_values(snps: Sequence[int] | None = None) -> PValues:
     return PValues(_places(snps))
 
 
+@public()
 @registry.register("query", "genotypes", "top_snps")
 def top_snps(
     count: int, *, by: Score = "difference", scores: bool = False, ratio: Number | None = None

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
+from tulle.core import registry
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.genomes.data import MISSING, Cells, Genotypes
 
@@ -72,6 +73,7 @@ class _Columns:
         return _Found(self.people, held, self.names, self.counted, self.other)
 
 
+@registry.register("data", "genotypes", "read")
 def read_genotypes(
     path: str | PathLike[str],
     *,

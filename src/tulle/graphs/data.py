@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from os import PathLike
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import validate
+from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.core.unit import Unit
 from tulle.graphs.facts import EdgeFacts, NodeFacts
-from tulle.graphs.labels import canonical
-from tulle.graphs.node_sets import check_count, declared_nodes
-from tulle.graphs.pairs import FactorisedPairs, factorise
+from tulle.graphs.io.labels import canonical
+from tulle.graphs.io.node_sets import check_count, declared_nodes
+from tulle.graphs.io.pairs import FactorisedPairs, Progress, factorise
 
 if TYPE_CHECKING:
     import igraph
     import networkx
     import scipy.sparse
 
-    from tulle.graphs.subgraph_attributes import AttributedGraph
+    from tulle.graphs.patterns.attributes import AttributedGraph
 
 Offsets = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
-Progress = Callable[[float, str], None]
 
 LARGEST_NODE_NEIGHBOURHOOD = 8
 
@@ -61,6 +61,7 @@ READ_OFF = {
 """What is assumed, by unit, when the set of nodes was not declared."""
 
 
+@public("Hold data")
 class Graph(Dataset):
     """A sealed graph: simple (no loops, no repeated edges), undirected, without weights.
 
@@ -110,7 +111,7 @@ class Graph(Dataset):
         dates, UUIDs or tuples of these, and nodes are numbered in their order: numbers first,
         then text, and so on, each ascending. With ``nodes=n`` the pairs hold whole numbers from 0
         to n - 1, and ``labels`` may name these nodes. With other ``nodes`` (labels, a table whose
-        first column has them, or a file; see :func:`tulle.graphs.reading.read`) these are the
+        first column has them, or a file; see :func:`tulle.graphs.io.reading.read`) these are the
         nodes, and pairs with an end elsewhere are left out and counted.
 
         Without ``nodes`` they are read off the edges: somebody whose only edge goes away goes
@@ -140,13 +141,8 @@ class Graph(Dataset):
         return cls._build(replace(factorise(edges, known), labels=names))
 
     @classmethod
-    def _build(
-        cls,
-        pairs: FactorisedPairs,
-        *,
-        mirrored: bool = False,
-    ) -> Graph:
-        """Sort checked pairs into CSR; ``mirrored`` says that both orders are meant as one."""
+    def _build(cls, pairs: FactorisedPairs) -> Graph:
+        """Sort checked pairs into CSR."""
         count = check_count(pairs.nodes)
         low = np.minimum(pairs.first, pairs.second)
         high = np.maximum(pairs.first, pairs.second)
@@ -162,7 +158,7 @@ class Graph(Dataset):
             fresh[0] = True
             np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
             keys = keys[fresh]
-        duplicates = 0 if mirrored else len(low) - len(keys)
+        duplicates = 0 if pairs.mirrored else len(low) - len(keys)
         low, high = np.divmod(keys, max(count, 1))
         dropped = Dropped(loops, duplicates, pairs.outside)
         graph = cls._from_sorted(count, low, high, pairs.labels, dropped)
@@ -206,10 +202,10 @@ class Graph(Dataset):
         ignore: Iterable[str] = (),
         progress: Progress | None = None,
     ) -> Graph:
-        """Read a graph from a file; see :func:`tulle.graphs.reading.read` for the formats."""
-        from tulle.graphs.reading import read
+        """Read a graph from a file; see :func:`tulle.graphs.io.reading.read` for the formats."""
+        from tulle.graphs.io.reading import read
 
-        return read(
+        pairs = read(
             path,
             format=format,
             nodes=nodes,
@@ -219,6 +215,7 @@ class Graph(Dataset):
             ignore=ignore,
             progress=progress,
         )
+        return cls._build(pairs)
 
     @classmethod
     def from_networkx(
@@ -232,9 +229,9 @@ class Graph(Dataset):
             InputError: when it is directed and ``ignore`` lacks "direction", or when it has
                 weights or parallel edges and ``ignore`` lacks "weights".
         """
-        from tulle.graphs.conversion import from_networkx
+        from tulle.graphs.io.conversion import from_networkx
 
-        return from_networkx(graph, ignore, nodes)
+        return cls._build(from_networkx(graph, ignore, nodes))
 
     @classmethod
     def from_igraph(
@@ -249,9 +246,9 @@ class Graph(Dataset):
             InputError: when it is directed and ``ignore`` lacks "direction", or when its edges
                 have the attribute weight and ``ignore`` lacks "weights".
         """
-        from tulle.graphs.conversion import from_igraph
+        from tulle.graphs.io.conversion import from_igraph
 
-        return from_igraph(graph, ignore, nodes)
+        return cls._build(from_igraph(graph, ignore, nodes))
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray, *, ignore: Iterable[str] = ()) -> Graph:
@@ -261,9 +258,9 @@ class Graph(Dataset):
             InputError: when it is not symmetric and ``ignore`` lacks "direction", or when it has
                 values other than 0 and 1 and ``ignore`` lacks "weights".
         """
-        from tulle.graphs.conversion import from_scipy
+        from tulle.graphs.io.conversion import from_scipy
 
-        return from_scipy(matrix, ignore)
+        return cls._build(from_scipy(matrix, ignore))
 
     # --- custodian side ---------------------------------------------------------------------
 
@@ -323,37 +320,36 @@ class Graph(Dataset):
             InputError: when a column has another length or a value that no column can hold.
 
         Example:
-            >>> from tulle.graphs.subgraph_queries import subgraphs
+            >>> from tulle.graphs.queries.subgraphs import subgraphs
             >>> path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
             >>> staff = path.with_attributes(nodes={"dept": ["law", "law", "art"]})
             >>> subgraphs("a-b", where="a.dept = b.dept").truth(staff)
             1
         """
-        from tulle.graphs.subgraph_attributes import AttributedGraph
-
-        return AttributedGraph.of(self, nodes=nodes, edges=edges, kinds=kinds)
+        attributed: type[AttributedGraph] = registry.find("data", "graph")["attributed"]
+        return attributed.of(self, nodes=nodes, edges=edges, kinds=kinds)
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the records to a file; see :func:`tulle.graphs.writing.write`. Custodian side."""
-        from tulle.graphs.writing import write
+        """Write the records to a file, as :mod:`tulle.graphs.io.writing` says. Custodian side."""
+        from tulle.graphs.io.writing import write
 
         write(self, path)
 
     def to_networkx(self) -> networkx.Graph:
         """Return the graph as a networkx graph with the labels as nodes. Custodian side."""
-        from tulle.graphs.conversion import to_networkx
+        from tulle.graphs.io.conversion import to_networkx
 
         return to_networkx(self)
 
     def to_igraph(self) -> igraph.Graph:
         """Return the graph as an igraph graph. Custodian side."""
-        from tulle.graphs.conversion import to_igraph
+        from tulle.graphs.io.conversion import to_igraph
 
         return to_igraph(self)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the adjacency matrix with entries of type int64. Custodian side."""
-        from tulle.graphs.conversion import to_scipy
+        from tulle.graphs.io.conversion import to_scipy
 
         return to_scipy(self)
 

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any
 
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.graphs.data import Graph
 from tulle.metrics.communities import (
     Labels,
@@ -113,6 +114,7 @@ class Comparison:
         return f"<table><tr>{head}</tr>{body}</table>"
 
 
+@public("Judge")
 def compare(
     truth: Graph | Portrait,
     synthetic: Graph | Portrait,

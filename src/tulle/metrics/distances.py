@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tulle.graphs.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
-from tulle.noise import SeededSource, afterwards
+from tulle.noise import SeededSource, post_processing
 
 Counts = npt.NDArray[np.int64]
 
@@ -129,7 +129,7 @@ def pick_sources(graph: Graph, wanted: int | None, most_work: int, seed: int) ->
         wanted = nodes if fits else SAMPLED_SOURCES
     if wanted >= nodes:
         return np.arange(nodes, dtype=np.int64)
-    random = afterwards(SeededSource(seed))
+    random = post_processing(SeededSource(seed))
     return np.sort(random.choice(nodes, size=wanted, replace=False)).astype(np.int64)
 
 

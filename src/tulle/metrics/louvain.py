@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from tulle.graphs.compiled import compiled
 from tulle.graphs.data import Graph
-from tulle.noise import Random, SeededSource, afterwards
+from tulle.noise import SeededSource, post_processing
+from tulle.noise.post_processing import Random
 
 Labels = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
@@ -34,7 +35,7 @@ def louvain(graph: Graph, *, seed: int = 1) -> Labels:
     weights = np.ones(len(indices), dtype=np.int64)
     strength = np.diff(indptr)
     labels = np.arange(graph.node_count, dtype=np.int64)
-    random = afterwards(SeededSource(seed))
+    random = post_processing(SeededSource(seed))
     while True:
         found = _one_level(indptr, indices, weights, strength, random)
         groups = int(found.max(initial=-1)) + 1

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels import degrees, triangles_per_node
+from tulle.graphs.kernels.counts import degrees, triangles_per_node
 from tulle.metrics.betweenness import betweenness
 from tulle.metrics.distances import Distances, measure_distances
 from tulle.metrics.louvain import louvain, modularity
-from tulle.noise import SeededSource, afterwards
+from tulle.noise import SeededSource, post_processing
 
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -139,7 +139,7 @@ def leading(graph: Graph, count: int = SPECTRUM) -> tuple[Floats, Floats]:
     else:
         from scipy.sparse.linalg import eigsh
 
-        start = afterwards(SeededSource(1)).random(nodes)
+        start = post_processing(SeededSource(1)).random(nodes)
         values, vectors = eigsh(matrix, k=min(count, nodes - 1), which="LA", v0=start)
     order = np.argsort(-values)[:count]
     return values[order], np.abs(vectors[:, order[0]])

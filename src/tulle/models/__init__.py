@@ -6,35 +6,6 @@
 when one of them is used.
 """
 
-from __future__ import annotations
+from tulle.core.public import exports
 
-from typing import TYPE_CHECKING
-
-from tulle.core.lazy import lazy
-
-if TYPE_CHECKING:
-    from tulle.models.data import Table
-    from tulle.models.estimators import LinearRegression, LogisticRegression
-    from tulle.models.intervals import noise_interval
-    from tulle.models.model import Model
-    from tulle.models.queries import linear, logistic
-
-_HOMES = {
-    "data": ("Table",),
-    "estimators": ("LinearRegression", "LogisticRegression"),
-    "intervals": ("noise_interval",),
-    "model": ("Model",),
-    "queries": ("linear", "logistic"),
-}
-
-__all__ = [
-    "LinearRegression",
-    "LogisticRegression",
-    "Model",
-    "Table",
-    "linear",
-    "logistic",
-    "noise_interval",
-]
-
-__getattr__, __dir__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = exports(__name__)

@@ -24,7 +24,7 @@ from tulle.noise import discrete_gaussian
 _LARGEST_DEVIATION = 2**44
 
 
-@registry.register("mechanism", "table", "adassp")
+@registry.mechanism("table", "adassp", answers=(Regression,), units=("participant", "row"))
 class AdaSSP(MomentMechanism):
     """Add Gaussian noise to the sufficient statistics of least squares, then solve.
 
@@ -59,7 +59,6 @@ class AdaSSP(MomentMechanism):
         epsilon = 1, delta = 1e-06, per participant (add-remove)
     """
 
-    name: ClassVar[str] = "adassp"
     title: ClassVar[str] = "Gaussian noise on sufficient statistics"
     reference: ClassVar[str] = "Wang, UAI 2018"
     needs_delta: ClassVar[bool] = True

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tulle.core import cells, validate
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.public import public
 from tulle.core.unit import Unit
 
 Floats = npt.NDArray[np.float64]
@@ -21,6 +22,7 @@ MOST_ROWS = 2**26
 """More rows than this are refused: certificates of minima leave room for rounding up to here."""
 
 
+@public()
 class Table(Dataset):
     """Sealed rows of people; each person has one row, and every column is declared.
 

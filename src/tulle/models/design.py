@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,9 @@ import numpy.typing as npt
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.models.data import Table
-from tulle.models.queries import Logistic, Regression
+
+if TYPE_CHECKING:
+    from tulle.models.queries import Regression
 
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -100,7 +102,7 @@ def frame_of(query: Regression, facts: Facts, unit: str) -> Frame:
     target = query.target
     if target not in bounds:
         raise QueryError(f"The table has no column {target!r} to predict.{_listed(bounds)}")
-    if isinstance(query, Logistic) and len(classes.get(target, ())) != 2:
+    if query.of_classes and len(classes.get(target, ())) != 2:
         raise QueryError(
             f"A logistic model needs a target with two declared classes; {target!r} has none. "
             "Declare them in the table's classes=."
@@ -133,7 +135,7 @@ def frame_of(query: Regression, facts: Facts, unit: str) -> Frame:
         query.ratio,
         query.intercept,
         query.norm,
-        isinstance(query, Logistic),
+        query.of_classes,
         unit,
         facts["rows"],
     )

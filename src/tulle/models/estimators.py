@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.exact import Number
+from tulle.core.public import public
 from tulle.core.release import Release
-from tulle.core.session import Session, release
 from tulle.core.unit import Unit
+from tulle.ledger.session import Session, release
 from tulle.models.data import Table
 from tulle.models.model import Model
 from tulle.models.queries import Regression, linear, logistic
@@ -120,6 +121,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return rows
 
 
+@public()
 class LinearRegression(RegressorMixin, _PrivateEstimator):  # type: ignore[misc]
     """Least squares under differential privacy, as a scikit-learn estimator.
 
@@ -190,6 +192,7 @@ class LinearRegression(RegressorMixin, _PrivateEstimator):  # type: ignore[misc]
         return self.model_.decision(rows)
 
 
+@public()
 class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[misc]
     """Logistic regression under differential privacy, as a scikit-learn classifier.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,9 @@ import numpy.typing as npt
 from tulle.core.unit import Unit
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, frame_of, moments, whole_rows
-from tulle.models.queries import Regression
+
+if TYPE_CHECKING:
+    from tulle.models.queries import Regression
 
 Floats = npt.NDArray[np.float64]
 

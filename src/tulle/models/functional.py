@@ -28,7 +28,7 @@ from tulle.noise import discrete_laplace
 _LARGEST_SCALE = 2**45
 
 
-@registry.register("mechanism", "table", "functional")
+@registry.mechanism("table", "functional", answers=(Regression,), units=("participant", "row"))
 class Functional(MomentMechanism):
     """Add Laplace noise to the coefficients of the objective, then minimise what they define.
 
@@ -64,7 +64,6 @@ class Functional(MomentMechanism):
         ('functional', 2)
     """
 
-    name: ClassVar[str] = "functional"
     title: ClassVar[str] = "Laplace noise on the objective's coefficients"
     reference: ClassVar[str] = "Zhang et al., VLDB 2012"
     noise: ClassVar[str] = "laplace"

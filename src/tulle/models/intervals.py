@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from tulle.core.error_law import law_from_json
 from tulle.core.errors import InputError, NoIntervalError
+from tulle.core.public import public
 from tulle.core.release import Release
 
 Floats = npt.NDArray[np.float64]
@@ -15,6 +16,7 @@ NOISE_LAW = "noise_law"
 """Where a release keeps the law of its noise when that is not the law of its whole error."""
 
 
+@public()
 def noise_interval(release: Release, level: float = 0.95) -> tuple[Floats, Floats]:
     """Return where the coefficients would be if the same loss of the same people had no noise.
 

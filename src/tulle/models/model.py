@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.models.design import Frame
 
@@ -30,6 +31,7 @@ def describe(frame: Frame, facts: Facts) -> dict[str, Any]:
     }
 
 
+@public()
 @dataclass(frozen=True, eq=False)
 class Model:
     """A regression model as it was released: post-processing only, it holds no records.

@@ -14,9 +14,7 @@ import numpy.typing as npt
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
-from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.unit import Unit
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, frame_of, moments
 from tulle.models.error_law import UNKNOWN, CoefficientLaw
@@ -85,9 +83,6 @@ class MomentMechanism(Mechanism):
 
     kind: ClassVar[str] = "table"
     noise: ClassVar[str]
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return isinstance(query, Regression) and unit.name in ("participant", "row")
 
     @abstractmethod
     def spreads(self, terms: Terms, settings: Parameters) -> Spreads:

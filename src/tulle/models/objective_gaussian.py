@@ -18,12 +18,15 @@ from tulle.core.mechanism import Terms
 from tulle.core.source import Source
 from tulle.models.design import Frame
 from tulle.models.objective import OUTPUT, STEPS, Objective, persons
+from tulle.models.queries import Logistic
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import Charge, Draw, GaussianCharge, PricedCharge
 from tulle.noise.events import Approximate, Composed, Event
 
 
-@registry.register("mechanism", "table", "objective_gaussian")
+@registry.mechanism(
+    "table", "objective_gaussian", answers=(Logistic,), units=("participant", "row")
+)
 class ObjectiveGaussian(Objective):
     """Tilt the logistic loss by Gaussian noise and minimise it.
 
@@ -58,7 +61,6 @@ class ObjectiveGaussian(Objective):
         epsilon = 1, delta = 1e-06, per row (replace)
     """
 
-    name: ClassVar[str] = "objective_gaussian"
     title: ClassVar[str] = "Gaussian noise on the slope of the loss"
     reference: ClassVar[str] = "Kifer et al., COLT 2012; Iyengar et al., S&P 2019"
     needs_delta: ClassVar[bool] = True

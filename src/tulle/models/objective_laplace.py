@@ -14,11 +14,12 @@ from tulle.core.mechanism import Terms
 from tulle.core.source import Source
 from tulle.models.design import Frame
 from tulle.models.objective import Objective, persons, row_length
+from tulle.models.queries import Logistic
 from tulle.noise import discrete_laplace, rounded_laplace
 from tulle.noise.charge import Charge, LaplaceCharge
 
 
-@registry.register("mechanism", "table", "objective_laplace")
+@registry.mechanism("table", "objective_laplace", answers=(Logistic,), units=("participant", "row"))
 class ObjectiveLaplace(Objective):
     """Tilt the logistic loss by Laplace noise and minimise it.
 
@@ -50,7 +51,6 @@ class ObjectiveLaplace(Objective):
         2
     """
 
-    name: ClassVar[str] = "objective_laplace"
     title: ClassVar[str] = "Laplace noise on the slope of the loss"
     reference: ClassVar[str] = "Chaudhuri et al., JMLR 2011; Iyengar et al., S&P 2019"
     noise: ClassVar[str] = "laplace"

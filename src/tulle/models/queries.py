@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number, rational, text
+from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.models.data import Table
 
@@ -35,6 +36,8 @@ class Regression(Query):
     bits: int | None = None
     """Rows are rounded to multiples of 2**-bits after scaling; None chooses from public facts."""
     kind: ClassVar[str] = "table"
+    of_classes: ClassVar[bool]
+    """Whether the target is one of two classes, instead of a number."""
     shape: ClassVar[Shape] = "vector"
     integral: ClassVar[bool] = False
 
@@ -69,6 +72,7 @@ class Linear(Regression):
     """Least squares."""
 
     name: ClassVar[str] = "linear"
+    of_classes: ClassVar[bool] = False
 
     def truth(self, dataset: Table) -> Floats:
         from tulle.models.fitting import fit_linear
@@ -81,6 +85,7 @@ class Logistic(Regression):
     """Logistic regression of a column with two classes."""
 
     name: ClassVar[str] = "logistic"
+    of_classes: ClassVar[bool] = True
 
     def truth(self, dataset: Table) -> Floats:
         from tulle.models.fitting import fit_logistic
@@ -88,6 +93,7 @@ class Logistic(Regression):
         return fit_logistic(self, dataset)
 
 
+@public()
 @registry.register("query", "table", "linear")
 def linear(
     target: str,
@@ -118,6 +124,7 @@ def linear(
     return Linear(*_read(target, features, sensitive, gamma, intercept, norm, bits))
 
 
+@public()
 @registry.register("query", "table", "logistic")
 def logistic(
     target: str,

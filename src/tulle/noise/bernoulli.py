@@ -12,6 +12,7 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
@@ -31,6 +32,7 @@ def bernoulli(  # type: ignore[overload-overlap]
 def bernoulli(p: Number, size: None = None, source: Source | None = None) -> bool: ...
 @overload
 def bernoulli(p: Number | Array, size: Size, source: Source | None = None) -> Array: ...
+@public()
 def bernoulli(
     p: Number | Array, size: Size | None = None, source: Source | None = None
 ) -> bool | Array:
@@ -76,7 +78,7 @@ def fixed_coins(floor: Callable[[int], tuple[int, bool]], count: int, source: So
     bits = Bits(source)
     if count <= _FEW_COINS:
         return _few_coins(floor, count, bits, source)
-    from tulle.noise import _kernels  # numba is slow to import
+    from tulle.noise import kernels as _kernels  # numba is slow to import
 
     threshold, rest = floor(8)[0], floor(8 + 63)[0] & (1 << 63) - 1
     first = np.frombuffer(source.read(count), dtype=np.uint8)
@@ -126,6 +128,7 @@ def bernoulli_exp(
 def bernoulli_exp(
     x: Number | Array, size: Size, source: Source | None = None, *, denominator: int = 1
 ) -> Array: ...
+@public()
 def bernoulli_exp(
     x: Number | Array,
     size: Size | None = None,
@@ -179,7 +182,7 @@ def exponential_coins(
     approximate: Array, exact: Callable[[int], Fraction], source: Source
 ) -> Array:
     """Draw Bernoulli(exp(-x)) for each x, given to 2**-40 and, by place, exactly."""
-    from tulle.noise import _kernels  # numba is slow to import
+    from tulle.noise import kernels as _kernels  # numba is slow to import
 
     count = len(approximate)
     raw = np.frombuffer(source.read(8 * count), dtype="<u8")

@@ -4,8 +4,9 @@ A mechanism says beside each draw what one unit can move there. Nobody listens i
 saying it costs next to nothing. Under :func:`watch` every sampler reports the parameters that it
 was really called with, a charge turns those and the stated sensitivity into an event, and a draw
 outside of all charges is an error. So the price of a run is recomputed from what was drawn, in
-whatever branch it took. Ordinary random numbers for post-processing (:mod:`tulle.noise.afterwards`)
-are free, but a function that draws them may not hold a dataset.
+whatever branch it took. Ordinary random numbers for post-processing
+(:mod:`tulle.noise.post_processing`) are free, but a function that draws them may not hold a
+dataset.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ def watched(source: Source) -> Source:
 
 
 @contextmanager
-def post_processing(source: Source | None) -> Iterator[None]:
+def free_of_charge(source: Source | None) -> Iterator[None]:
     """Allow bits for post-processing; while somebody watches, check who asks for them."""
     found = _WATCH.get()
     if found is None:
@@ -217,7 +218,7 @@ def post_processing(source: Source | None) -> Iterator[None]:
         return
     if found.draws is not None:
         raise CostError("Ordinary random numbers were asked for inside a charge.")
-    # The frames in between are those of this function, its context manager and afterwards().
+    # The frames in between are those of this function, its context manager and post_processing().
     asking = sys._getframe(3)
     held = [name for name, value in asking.f_locals.items() if isinstance(value, Dataset)]
     if held:
@@ -389,7 +390,7 @@ class LadderCharge(Charge):
 class SmoothCharge(Charge):
     """Laplace noise on a beta-smooth bound of what one unit moves on this dataset.
 
-    The log-ratio exceeds epsilon with probability delta only (see ``graphs/smooth.py``):
+    The log-ratio exceeds epsilon with probability delta only (see ``graphs/mechanisms/smooth.py``):
     epsilon = alpha - beta + ln(1/delta)·(exp(beta) - 1), and at least alpha + beta.
     """
 

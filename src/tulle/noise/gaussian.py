@@ -12,6 +12,7 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import opendp_backend
 from tulle.noise.bernoulli import exponential_coins
@@ -43,6 +44,7 @@ def discrete_gaussian(
     size: Size,
     source: Source | None = None,
 ) -> Array: ...
+@public()
 def discrete_gaussian(
     *,
     sigma: Number | None = None,

@@ -6,6 +6,7 @@ from typing import overload
 
 from tulle.core import validate
 from tulle.core.exact import Number
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
@@ -18,6 +19,7 @@ from tulle.noise.tables import check_scale, geometric_table
 def geometric(*, scale: Number, size: None = None, source: Source | None = None) -> int: ...
 @overload
 def geometric(*, scale: Number, size: Size, source: Source | None = None) -> Array: ...
+@public()
 def geometric(
     *, scale: Number, size: Size | None = None, source: Source | None = None
 ) -> int | Array:

@@ -11,6 +11,7 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, round_up, widen_up
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
@@ -28,6 +29,7 @@ def heavy_tailed(
 def heavy_tailed(
     *, scale: Number, power: Power, size: Size, source: Source | None = None
 ) -> Array: ...
+@public()
 def heavy_tailed(
     *, scale: Number, power: Power, size: Size | None = None, source: Source | None = None
 ) -> int | Array:
@@ -135,6 +137,7 @@ def _inside(u: int, v: int, width: int, power: int) -> bool | None:
     return False if v**4 > highest else None
 
 
+@public()
 def heavy_tailed_quantile(level: Number, power: Power) -> float:
     """Return a bound that abs(Z) stays below with probability at least ``level``.
 

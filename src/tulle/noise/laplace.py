@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from tulle.core import validate
 from tulle.core.exact import Number
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import opendp_backend
 from tulle.noise.bits import Bits
@@ -25,6 +26,7 @@ def discrete_laplace(  # type: ignore[overload-overlap]
 def discrete_laplace(*, scale: Number, size: None = None, source: Source | None = None) -> int: ...
 @overload
 def discrete_laplace(*, scale: Number, size: Size, source: Source | None = None) -> Array: ...
+@public()
 def discrete_laplace(
     *,
     scale: Number | Array | Sequence[Any],
@@ -88,6 +90,7 @@ def laplace_from_bits(scale: Fraction, bits: Bits) -> int:
 def rounded_laplace(*, scale: Number, size: None = None, source: Source | None = None) -> int: ...
 @overload
 def rounded_laplace(*, scale: Number, size: Size, source: Source | None = None) -> Array: ...
+@public()
 def rounded_laplace(
     *, scale: Number, size: Size | None = None, source: Source | None = None
 ) -> int | Array:

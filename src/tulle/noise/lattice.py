@@ -12,6 +12,7 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.laplace import discrete_laplace
 
@@ -20,6 +21,7 @@ Array = np.ndarray[Any, Any]
 _INT_LIMIT = 2**62
 
 
+@public()
 @dataclass(frozen=True, init=False)
 class Lattice:
     """The multiples of a step that is a power of two.
@@ -131,6 +133,7 @@ def laplace_on_lattice(
     lattice: Lattice | None = None,
     source: Source | None = None,
 ) -> float: ...
+@public()
 def laplace_on_lattice(
     value: Any,
     *,

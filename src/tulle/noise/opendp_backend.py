@@ -17,12 +17,14 @@ import numpy as np
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.exact import round_up
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.shape import Array, Size, shape_of
 
 _BACKEND: ContextVar[str] = ContextVar("tulle_noise_backend", default="tulle")
 
 
+@public()
 @contextmanager
 def backend(name: str) -> Iterator[None]:
     """Draw discrete Laplace and Gaussian noise with another library inside a ``with`` block.

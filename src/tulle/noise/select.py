@@ -13,6 +13,7 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, rational
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
@@ -41,6 +42,7 @@ def exponential(
     size: Size,
     source: Source | None = None,
 ) -> Array: ...
+@public()
 def exponential(
     scores: Values,
     *,
@@ -74,6 +76,7 @@ def exponential(
     return _choose(Choice(losses, None), size, source)
 
 
+@public()
 def permute_and_flip(
     scores: Values,
     *,
@@ -132,6 +135,7 @@ def choose_log_weights(
     size: Size | None,
     source: Source | None = None,
 ) -> int | Array: ...
+@public()
 def choose_log_weights(
     exponents: Values,
     *,

@@ -10,14 +10,17 @@ import numpy as np
 
 from tulle.core import validate
 from tulle.core.errors import InputError, TulleError
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.charge import watched
 
 
+@public()
 class TapeExhausted(TulleError):  # noqa: N818 - it names what happened, and only tests see it
     """A :class:`TapeSource` was asked for more bits than its tape holds."""
 
 
+@public()
 class SystemSource(Source):
     """The operating system's secure source; the only one that keeps a guarantee.
 
@@ -35,6 +38,7 @@ class SystemSource(Source):
         return "SystemSource()"
 
 
+@public()
 class SeededSource(Source):
     """A replayable stream of bits; it voids every guarantee and serves tests and examples.
 
@@ -62,6 +66,7 @@ class SeededSource(Source):
         return "SeededSource(...)"
 
 
+@public()
 class TapeSource(Source):
     """A finite tape of bits, to drive a sampler through every choice it can make.
 
@@ -107,6 +112,7 @@ class TapeSource(Source):
 _SYSTEM = SystemSource()
 
 
+@public()
 def system() -> SystemSource:
     """Return the shared secure source, which every sampler uses unless told otherwise."""
     return _SYSTEM

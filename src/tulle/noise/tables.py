@@ -17,14 +17,16 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
-from tulle.noise.laws import FoldedLaplace, Geometric, Law, TruncatedGeometric
+
+if TYPE_CHECKING:
+    from tulle.noise.laws import Law
 
 Array = np.ndarray[Any, Any]
 Mode = Literal["magnitude", "signed", "folded", "mirrored"]
@@ -87,7 +89,7 @@ class Table:
         minus zero is left out and others are made in its place; how many are left out says nothing
         about those that stay.
         """
-        from tulle.noise import _kernels  # numba is slow to import
+        from tulle.noise import kernels as _kernels  # numba is slow to import
 
         digits = len(self.laws)
         out = np.empty(count, dtype=np.int64)
@@ -168,6 +170,8 @@ def geometric_table(scale: Fraction) -> Table:
     Raises:
         InputError: when the scale is beyond :data:`LARGEST_SCALE`.
     """
+    from tulle.noise.laws import Geometric, TruncatedGeometric
+
     check_scale(scale)
     needed = _exponent(scale, 8192)
     if needed == 0:
@@ -188,6 +192,8 @@ def geometric_table(scale: Fraction) -> Table:
 def laplace_table(scale: Fraction) -> tuple[Table, Mode]:
     """Return the table of a discrete Laplace of that scale, and how it uses the sign."""
     if _exponent(scale, 4096) == 0:
+        from tulle.noise.laws import FoldedLaplace
+
         return Table.of((FoldedLaplace(scale),), (0,)), "folded"
     return geometric_table(scale), "signed"
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tulle.core import validate
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
@@ -22,6 +23,7 @@ Items = TypeVar("Items", list[Any], np.ndarray[Any, Any])
 def uniform_below(bound: int, size: None = None, source: Source | None = None) -> int: ...
 @overload
 def uniform_below(bound: int, size: Size, source: Source | None = None) -> Array: ...
+@public()
 def uniform_below(
     bound: int, size: Size | None = None, source: Source | None = None
 ) -> int | Array:
@@ -59,6 +61,7 @@ def uniform_below(
     return out.reshape(shape)
 
 
+@public()
 def permutation(count: int, source: Source | None = None) -> Array:
     """Draw one of the orders of 0, ..., count - 1, each with the same probability, exactly.
 
@@ -92,6 +95,7 @@ def _sorting(keys: Array) -> Array:
     return order
 
 
+@public()
 def shuffle(items: Items, source: Source | None = None) -> Items:
     """Return a copy of a list, or of an array's rows, in a uniformly random order.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from tulle.core.errors import InputError
-from tulle.relations.relation import Relation
+from tulle.relations.data import Relation
 
 _LARGEST = 15
 
@@ -21,7 +21,8 @@ class General:
     """The recursive sequence H and its bounding sequence G of a relation, by enumeration.
 
     ``deletions`` counts whole participants here; ``value`` and ``decide`` have the meaning of
-    :class:`tulle.relations.truncation.Truncation` with both numbers taken over whole deletions.
+    :class:`tulle.relations.truncation.totals.Truncation` with both numbers taken over whole
+    deletions.
     """
 
     def __init__(self, relation: Relation) -> None:

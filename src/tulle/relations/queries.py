@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tulle.core import registry
 from tulle.core.query import Query
-from tulle.relations.relation import Relation
+from tulle.relations.data import Relation
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """SQL counts and sums over any joins, with whole participants protected.
 
-The room itself can be called: ``tulle.sql("SELECT COUNT(*) FROM ...")`` builds a question, as
+The package itself can be called: ``tulle.sql("SELECT COUNT(*) FROM ...")`` builds a question, as
 :func:`tulle.sql.queries.sql` does.
 """
 

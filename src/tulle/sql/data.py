@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, MissingExtraError, QueryError, raise_alone
+from tulle.core.public import public
 from tulle.core.unit import Unit
 
 if TYPE_CHECKING:
-    from tulle.sql.contributed import Contributed
+    from tulle.sql.compile.engine_totals import Contributed
     from tulle.sql.engines.base import Engine
     from tulle.sql.queries import SqlQuery
-    from tulle.sql.schema import Schema
+    from tulle.sql.schema.schema import Schema
 
 
 MEMORY = "4GB"
 """How much memory a DuckDB that is opened here may use, unless the custodian says otherwise."""
 
 
+@public("Hold data")
 class Database(Dataset):
     """Tables that stay in their engine, with the owners of every row declared.
 
@@ -86,7 +88,7 @@ class Database(Dataset):
         about. A row whose owner is NULL, or whose path leads nowhere, is left out of all answers.
 
         ``ranges`` says between which numbers values of a column lie: ``{"line.price": (0, inf)}``.
-        Values beyond are taken for the nearer end, by the engine and whatever the question, so
+        Values beyond are clipped to the nearer end, by the engine and whatever the question, so
         nothing fails or shows when the declaration is wrong. Columns that say whose a row is, keys
         on the way to an owner included, have no range. A SUM of what cannot be negative then
         pays for one sign only, and has an error interval.
@@ -104,7 +106,7 @@ class Database(Dataset):
             MissingExtraError: when the engine's driver is not installed.
         """
         _require_parser()
-        from tulle.sql.schema import Schema
+        from tulle.sql.schema.schema import Schema
 
         engine = open_engine(url, dict(tables or {}), dict(types or {}), memory)
         try:
@@ -210,10 +212,10 @@ class Database(Dataset):
         Custodian side: :meth:`tulle.Contributions.from_query` calls it.
 
         Raises:
-            QueryError: when the SELECT is not taken, or rows do not have one owner each.
+            QueryError: when the SELECT is not supported, or rows do not have one owner each.
         """
-        from tulle.sql.contributed import Contributed
-        from tulle.sql.queries import parse_statement
+        from tulle.sql.compile.engine_totals import Contributed
+        from tulle.sql.question.parse import parse_statement
 
         tree = parse_statement(text, dialect)
         return Contributed(self._engine, self._schema, tree, self._gone)
@@ -226,7 +228,7 @@ class Database(Dataset):
 
     def participants(self) -> list[tuple[str, Any]]:
         """Return everyone who owns a row: kind and identifier. Custodian side."""
-        from tulle.sql.truth import participants
+        from tulle.sql.compile.truth import participants
 
         return participants(self._engine, self._schema, self._gone)
 
@@ -266,24 +268,24 @@ def open_engine(
     check_types(types or {}, tables)
     if isinstance(url, str):
         if url.startswith("duckdb://"):
-            from tulle.sql.engines.duckdb import DuckDB
+            from tulle.sql.engines.duckdb.engine import DuckDB
 
             rest = url.removeprefix("duckdb://")
             return DuckDB.open(rest.removeprefix("/") if rest else "", tables, types or {}, memory)
         if url.startswith(("postgresql://", "postgres://")):
-            from tulle.sql.engines.postgresql import PostgreSQL
+            from tulle.sql.engines.postgresql.engine import PostgreSQL
 
             return PostgreSQL.open(url)
         if url.startswith(("spark://", "local")):
-            from tulle.sql.engines.spark import Spark
+            from tulle.sql.engines.spark.engine import Spark
 
             return Spark.open(url, tables, types or {})
     elif type(url).__module__.startswith(("duckdb", "_duckdb")):
-        from tulle.sql.engines.duckdb import DuckDB
+        from tulle.sql.engines.duckdb.engine import DuckDB
 
         return DuckDB(url, owned=False)
     elif type(url).__module__.startswith("pyspark"):
-        from tulle.sql.engines.spark import Spark
+        from tulle.sql.engines.spark.engine import Spark
 
         return Spark(url, owned=False)
     # A URL may hold a password: only its beginning is shown.

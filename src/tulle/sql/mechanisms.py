@@ -14,13 +14,12 @@ from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.unit import Unit
-from tulle.relations.laws import TruncationLaw
-from tulle.relations.owned import NoiseOnGroups, Owned, release_owned
-from tulle.relations.race import Race
-from tulle.relations.recursive import Choice, Recursive, TruncationMechanism
-from tulle.relations.relation import Relation
-from tulle.relations.truncation import least_level
+from tulle.relations.data import Relation
+from tulle.relations.error_laws import TruncationLaw
+from tulle.relations.mechanisms.race import Race
+from tulle.relations.mechanisms.recursive import Choice, Recursive, TruncationMechanism
+from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned, release_owned
+from tulle.relations.truncation.totals import least_level
 from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, SqlSum, relations_of
 
@@ -48,9 +47,6 @@ class _OnDatabase(TruncationMechanism):
     def defaults(self, query: SqlQuery) -> Parameters:
         """Return settings that suit a question, where the user leaves them open."""
         return {}
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return isinstance(query, SqlQuery) and unit.name == "participant"
 
     def signed(self, query: Query) -> bool:
         return isinstance(query, SqlSum) and not query.positive
@@ -129,17 +125,17 @@ def _relations(terms: Terms, dataset: Dataset) -> tuple[Relation, ...]:
     return relations_of(dataset, terms.query)
 
 
-@registry.register("mechanism", "database", "recursive")
+@registry.mechanism("database", "recursive", answers=(SqlQuery,), units=("participant",))
 class DatabaseRecursive(_OnDatabase, Recursive):
     """The recursive mechanism on the joined rows of a question in SQL.
 
     Guarantee:
-        Pure epsilon per participant, as :class:`tulle.relations.recursive.Recursive`: when a
-        participant leaves with all their rows, the tuples that need them leave the relation and
-        nothing else changes. Where the public schema says that each row is about one participant,
-        everyone is cut by themselves, over all groups and both signs at once
-        (:mod:`tulle.relations.owned` has the argument): then neither groups nor signs divide
-        epsilon.
+        Pure epsilon per participant, as :class:`tulle.relations.mechanisms.recursive.Recursive`:
+        when a participant leaves with all their rows, the tuples that need them leave the relation
+        and nothing else changes. Where the public schema says that each row is about one
+        participant, everyone is cut by themselves, over all groups and both signs at once
+        (:mod:`tulle.relations.mechanisms.single_owner` has the argument): then neither groups nor
+        signs divide epsilon.
 
     Error:
         Noise about as large as the largest contribution of a participant over epsilon; the
@@ -230,15 +226,15 @@ class DatabaseRecursive(_OnDatabase, Recursive):
         return Outcome(answer, None if self.signed(query) else law, {"thresholds": [tau]})
 
 
-@registry.register("mechanism", "database", "race")
+@registry.mechanism("database", "race", answers=(SqlQuery,), units=("participant",))
 class DatabaseRace(_OnDatabase, Race):
     """The race to the top on the joined rows of a question in SQL; the bound is the user's.
 
     Guarantee:
-        Pure epsilon per participant, as :class:`tulle.relations.race.Race`.
+        Pure epsilon per participant, as :class:`tulle.relations.mechanisms.race.Race`.
 
     Error:
-        As :class:`tulle.relations.race.Race`.
+        As :class:`tulle.relations.mechanisms.race.Race`.
 
     Reference:
         Dong et al., R2T, SIGMOD 2022.

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core import registry
 from tulle.core.dataset import Facts
-from tulle.core.errors import InputError, MissingExtraError, QueryError, raise_alone
+from tulle.core.errors import InputError, QueryError
 from tulle.core.query import Query, Shape
-from tulle.relations.relation import Relation
+from tulle.relations.data import Relation
 from tulle.sql.data import Database
+from tulle.sql.question.parse import parse_statement
 
 if TYPE_CHECKING:
-    from tulle.sql.gather import Gathered
-    from tulle.sql.rewrite import Rewritten
-    from tulle.sql.schema import Schema
+    from tulle.sql.compile.gather import Gathered
+    from tulle.sql.compile.rewrite import Rewritten
+    from tulle.sql.schema.schema import Schema
 
 Groups = tuple[tuple[str, tuple[Any, ...]], ...]
 
@@ -67,7 +68,7 @@ class SqlQuery(Query):
         Raises:
             QueryError: when the question does not fit the schema.
         """
-        from tulle.sql.rewrite import rewrite
+        from tulle.sql.compile.rewrite import rewrite
 
         return rewrite(self.tree, self.groups, schema, gone, self.functions)
 
@@ -77,8 +78,8 @@ class SqlQuery(Query):
         Raises:
             QueryError: when it does not fit them, naming the table, column or clause.
         """
-        from tulle.sql.normal import normal_text
-        from tulle.sql.schema import Schema
+        from tulle.sql.compile.normal import normal_text
+        from tulle.sql.schema.schema import Schema
 
         schema = Schema.from_json(facts)
         found = self.rewrite(schema)
@@ -103,7 +104,7 @@ class SqlQuery(Query):
 
     def truth(self, dataset: Database) -> Any:
         """Return the exact answer. Custodian side: this value is not private."""
-        from tulle.sql.truth import true_answer
+        from tulle.sql.compile.truth import true_answer
 
         return true_answer(
             dataset._engine,
@@ -120,7 +121,7 @@ class SqlQuery(Query):
         A question that is not bound to a schema has what can be said without one: which table a
         column is from, and whether the engine tells "P" from "p", is then not known.
         """
-        from tulle.sql.normal import normal_text
+        from tulle.sql.compile.normal import normal_text
 
         text = self.resolved or normal_text(self.tree, self.dialect)
         form: dict[str, Any] = {"query": self.name, "text": text, "dialect": self.dialect}
@@ -175,7 +176,8 @@ def sql(
 
     Inner joins of any kind (self-joins, conditions other than equality), WHERE with any condition
     on the joined row, EXISTS and IN (SELECT ...), DISTINCT, UNION, UNION ALL, INTERSECT,
-    sub-selects and WITH are taken. What could make a row appear when somebody leaves is refused.
+    sub-selects and WITH are supported. What could make a row appear when somebody leaves is
+    refused.
 
     ``groups`` lists, for each column of GROUP BY, the values that everyone may know: the answer
     has one number for each of them (for each combination, the last column running fastest), 0
@@ -188,7 +190,7 @@ def sql(
     from failing is refused when the question meets the schema.
 
     Raises:
-        QueryError: naming the clause that is not taken, and why.
+        QueryError: naming the clause that is not supported, and why.
 
     Example:
         >>> print(sql("select count(*) from edge x join edge y on x.b = y.a"))
@@ -202,8 +204,8 @@ def sql(
     allowed = tuple(sorted({name.lower() for name in functions}))
     public = _check_groups(groups)
 
-    from tulle.sql.aggregate import check_aggregate, find_aggregate
-    from tulle.sql.check import check_statement
+    from tulle.sql.question.aggregate import check_aggregate, find_aggregate
+    from tulle.sql.question.check import check_statement
 
     check_statement(tree, grouped=bool(public), functions=allowed)
     check_aggregate(tree, public, allowed)
@@ -235,34 +237,11 @@ def relations_of(database: Database, query: SqlQuery) -> tuple[Relation, ...]:
 
 def gather_tuples(database: Database, query: SqlQuery) -> Gathered:
     """Return the relations together with who the participants are. Custodian side."""
-    from tulle.sql.gather import gather
+    from tulle.sql.compile.gather import gather
 
     rewritten = query.rewrite(database._schema, database._gone)
     database.check(rewritten.text)
     return gather(rewritten, database._engine.fetch(rewritten.text))
-
-
-def parse_statement(text: str, dialect: str) -> Any:
-    """Return the one statement that a text holds.
-
-    Raises:
-        QueryError: when it cannot be read, or is not one.
-    """
-    try:
-        import sqlglot
-        from sqlglot.errors import SqlglotError
-    except ImportError:
-        raise_alone(MissingExtraError("sqlglot", "sql", "A question in SQL"))
-    if not isinstance(text, str):
-        raise QueryError(f"A query is a text; got {type(text).__name__}.")
-    try:
-        statements = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
-    except SqlglotError as error:
-        first = str(error).splitlines()[0]
-        raise_alone(QueryError(f"The query cannot be read as {dialect} SQL: {first}"))
-    if len(statements) != 1:
-        raise QueryError(f"One statement is asked at a time; got {len(statements)}.")
-    return statements[0]
 
 
 def _check_groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups:

@@ -1,28 +1,21 @@
-"""The web application: pages over a desk, behind a door."""
+"""The web application: pages over the state of one studio, behind its access check."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
-from fastapi.templating import Jinja2Templates
 
-from tulle.core.codec import finite
-from tulle.core.errors import TulleError, raise_alone
-from tulle.studio import words
-from tulle.studio.desk import Desk
+from tulle.core.errors import TulleError
+from tulle.studio.responses import desk_of, go, page
+from tulle.studio.state import Desk
 
 HERE = Path(__file__).parent
-templates = Jinja2Templates(HERE / "templates")
-templates.env.filters["figure"] = words.figure
-templates.env.filters["odds"] = lambda epsilon: words.odds(float(epsilon))
-templates.env.globals["protected"] = words.PROTECTED
 
 
 def build(desk: Desk) -> FastAPI:
@@ -45,44 +38,6 @@ def build(desk: Desk) -> FastAPI:
     app.add_exception_handler(404, _nothing_here)
     app.add_exception_handler(Exception, _hold_back)
     return app
-
-
-def desk_of(request: Request) -> Desk:
-    """Return the desk that a request is about."""
-    desk: Desk = request.app.state.desk
-    return desk
-
-
-def page(request: Request, name: str, status: int = 200, **context: Any) -> Response:
-    """Render a page; a notice that waits for one is shown on it."""
-    desk = desk_of(request)
-    context = {"desk": desk, "notice": desk.take_notice(), "study": None, **context}
-    return templates.TemplateResponse(request, name, context, status_code=status)
-
-
-def tell(found: Any) -> JSONResponse:
-    """Answer a page's own request; numbers without end are left out, as JSON has none."""
-    return JSONResponse(finite(found))
-
-
-def go(place: str) -> RedirectResponse:
-    """Send the browser to another page after a form."""
-    return RedirectResponse(place, status_code=303)
-
-
-def asked_from(text: str) -> dict[str, Any]:
-    """Read a question from a form's field.
-
-    Raises:
-        TulleError: when it is not one.
-    """
-    try:
-        asked = json.loads(text)
-        assert isinstance(asked, dict)
-        assert isinstance(asked["kind"], str)
-    except (ValueError, KeyError, AssertionError):
-        raise_alone(TulleError("Choose a question first."))
-    return asked
 
 
 async def _explain(request: Request, error: Exception) -> Response:

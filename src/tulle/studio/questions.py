@@ -39,7 +39,7 @@ def build(asked: Asked) -> Query:
         import tulle
 
         return tulle.weights(**arguments)
-    raise QueryError(f"Nothing can be asked about a {asked['kind']} here.")
+    raise QueryError(f"Questions about a {asked['kind']} cannot be answered here.")
 
 
 def _parse(text: str) -> Query:

@@ -10,8 +10,8 @@ from pathlib import Path
 import uvicorn
 
 from tulle.studio.app import build
-from tulle.studio.desk import Desk
 from tulle.studio.security import Door
+from tulle.studio.state import Desk
 
 HOST = "127.0.0.1"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.ledger import Ledger
-from tulle.studio.inside import Inside
+from tulle.ledger.ledger import Ledger
+from tulle.studio.data_worker import Inside
 from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
 from tulle.studio.questions import Asked

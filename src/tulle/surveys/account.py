@@ -14,6 +14,7 @@ from tulle.core import validate
 from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError, raise_alone
 from tulle.core.exact import Number, rational, text
 from tulle.core.guarantee import display
+from tulle.core.public import public
 from tulle.core.unit import Unit
 
 
@@ -25,6 +26,7 @@ class Question(NamedTuple):
     draw: Callable[[], Any]
 
 
+@public()
 class ClientAccount:
     """The client's own book: every report is priced, kept and repeated from then on.
 

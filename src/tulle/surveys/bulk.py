@@ -1,6 +1,6 @@
 """Bulk perturbation, for simulations and for a custodian who holds the answers already.
 
-The same laws as the client's, drawn by the noise room for whole arrays, exactly.
+The same laws as the client's, drawn by ``noise`` for whole arrays, exactly.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import bernoulli, uniform_below
 from tulle.noise.laws import Bounds, Law
@@ -31,6 +32,7 @@ _CHUNK = 1 << 20
 _CHUNK_BITS = 1 << 24
 
 
+@public()
 @dataclass(frozen=True, eq=False)
 class Reports:
     """Perturbed answers of many clients, by attribute. They are private already.
@@ -76,6 +78,7 @@ def encode(survey: Survey, answers: Mapping[str, Any]) -> dict[str, Codes]:
     }
 
 
+@public()
 def perturb(form: Form, codes: Mapping[str, Any], *, source: Source | None = None) -> Reports:
     """Perturb the answers of many clients at once; answers are numbers of categories.
 
@@ -196,7 +199,7 @@ def _unary(design: UnaryEncoding, codes: Codes, source: Source) -> Codes:
 
 @dataclass(frozen=True)
 class Column(Law):
-    """One column of a design matrix as a law that the tables of the noise room can draw from."""
+    """One column of a design matrix as a law that the tables of ``noise`` can draw from."""
 
     finite: ClassVar[bool] = True
     probabilities: tuple[Fraction, ...]

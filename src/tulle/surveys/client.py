@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import uniform_below
 from tulle.surveys.account import ClientAccount, Question
@@ -17,6 +18,7 @@ from tulle.surveys.designs import Report
 from tulle.surveys.form import Form
 
 
+@public()
 def respond(
     form: Form,
     answers: Mapping[str, Any],

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.surveys import statistics
 from tulle.surveys.bulk import Reports
@@ -30,6 +31,7 @@ MOST_CELLS = 1 << 20
 MOST_HASH_CELLS = 1 << 27
 
 
+@public()
 class Collection:
     """Counts of the reports received so far; reports are added in any portions.
 

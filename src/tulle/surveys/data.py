@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tulle.core import validate
+from tulle.core import registry, validate
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
+from tulle.core.public import public
 
 if TYPE_CHECKING:
     from tulle.surveys.designs import Design
@@ -59,6 +60,7 @@ class Attribute:
         return found
 
 
+@public("Hold data")
 class Survey:
     """Questions with finitely many possible answers, known to everyone.
 
@@ -125,9 +127,8 @@ class Survey:
         Raises:
             InputError: when an epsilon is missing or not above zero, or a name is unknown.
         """
-        from tulle.surveys.form import make_form
-
-        return make_form(self, epsilon, designs or {})
+        made: Form = registry.find("data", "survey")["form"](self, epsilon, designs or {})
+        return made
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form that :meth:`from_json` reads."""

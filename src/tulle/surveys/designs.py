@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, rational, text
+from tulle.core.public import public
 from tulle.surveys.exact import (
     checked_epsilon,
     epsilon_of_ratio,
@@ -42,6 +43,7 @@ MOST_MATRIX_CATEGORIES = 512
 _PRIME = 2**127 - 1
 
 
+@public()
 class Design(ABC):
     """How one answer, a category numbered from 0, becomes a report."""
 
@@ -127,6 +129,7 @@ class MatrixDesign(Design):
         return number
 
 
+@public()
 @dataclass(frozen=True)
 class RandomizedResponse(MatrixDesign):
     """Report the answer with probability 1 - (k - 1)·other, any other category with ``other``.
@@ -206,6 +209,7 @@ class RandomizedResponse(MatrixDesign):
         return other_json(self, self.other)
 
 
+@public()
 @dataclass(frozen=True)
 class DesignMatrix(MatrixDesign):
     """A matrix given by the user: ``columns[answer][report]`` are exact probabilities.

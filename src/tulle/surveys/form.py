@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tulle.core import registry
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, rational
 from tulle.core.guarantee import Guarantee
+from tulle.core.public import public
 from tulle.surveys.data import Survey
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.exact import checked_epsilon
@@ -21,6 +23,7 @@ from tulle.surveys.planner import describe, design_named, plan_design
 FORMAT = 1
 
 
+@public()
 @dataclass(frozen=True)
 class Form:
     """A survey with a design for each attribute; the collector sends it to the clients.
@@ -118,6 +121,7 @@ class Form:
         return "\n".join(f"{name}: {describe(design)}" for name, design in named)
 
 
+@registry.register("data", "survey", "form")
 def make_form(
     survey: Survey,
     epsilon: Number | Mapping[str, Number] | None,

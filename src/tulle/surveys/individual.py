@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.surveys import operators
 from tulle.surveys.designs import MatrixDesign
 
 Floats = npt.NDArray[np.float64]
 
 
+@public()
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
     """Guesses of single answers from single reports, and how often they are right."""
@@ -41,6 +43,7 @@ class Reconstruction:
         return 1 - self.accuracy
 
 
+@public()
 def reconstruct(design: MatrixDesign, prior: Any) -> Reconstruction:
     """Return the best guess of each answer from its report, and its error.
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, text
+from tulle.core.public import public
 from tulle.surveys.designs import PRECISION, Design, Draw, Report, fraction_text, other_json
 from tulle.surveys.exact import checked_epsilon, round_up_to, shrunk
 
@@ -41,6 +42,7 @@ class SupportDesign(Design):
         return float(other * (1 - other) / (true - other) ** 2)
 
 
+@public()
 @dataclass(frozen=True)
 class UnaryEncoding(SupportDesign):
     """Report one bit for each category: the true one's is set with chance 1/2, others with q.
@@ -135,6 +137,7 @@ class UnaryEncoding(SupportDesign):
         return other_json(self, self.other)
 
 
+@public()
 @dataclass(frozen=True)
 class LocalHashing(SupportDesign):
     """Hash the answer to a few buckets with a random public function, then randomize the bucket.

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.errors import InputError
+from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.noise import bernoulli, permutation
@@ -30,6 +31,7 @@ Floats = npt.NDArray[np.float64]
 _CHUNK = 1 << 22
 
 
+@public()
 class LinkReports:
     """What clients said about their links, one bit for each pair, and estimates from it.
 
@@ -258,6 +260,7 @@ def links_to_keep(form: LinkForm, reported: int) -> int:
     return min(max(round(estimate), 0), form.pairs)
 
 
+@public()
 def perturb_links(form: LinkForm, edges: Any, *, source: Source | None = None) -> LinkReports:
     """Make the reports of all clients at once, for simulations; ``edges`` has two columns.
 

@@ -16,6 +16,7 @@ from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, text
 from tulle.core.guarantee import Guarantee
+from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import uniform_below
 from tulle.surveys.account import ClientAccount, Question
@@ -25,6 +26,7 @@ MOST_NODES = 16_384
 """Every pair is reported, so work and memory grow with the square of the number of people."""
 
 
+@public()
 @dataclass(frozen=True)
 class LinkForm:
     """Who reports which pairs, and with what probability a report is flipped. Public.
@@ -100,6 +102,7 @@ class LinkForm:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
+@public()
 def report_links(
     form: LinkForm,
     client: int,

@@ -9,6 +9,7 @@ from math import sqrt
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, text
+from tulle.core.public import public
 from tulle.surveys.designs import Design, RandomizedResponse
 from tulle.surveys.exact import checked_epsilon
 from tulle.surveys.laplace import laplace_and_round
@@ -25,6 +26,7 @@ MAKERS: dict[str, Callable[..., Design]] = {
 }
 
 
+@public()
 @dataclass(frozen=True)
 class DesignPlan:
     """The candidates for one attribute, best first, and why.
@@ -58,6 +60,7 @@ class DesignPlan:
         return "\n".join(lines)
 
 
+@public()
 def plan_design(categories: int, *, epsilon: Number) -> DesignPlan:
     """Compare the designs for so many categories at this epsilon.
 

@@ -1,4 +1,4 @@
-"""Counts that models draw from steep ladders, without buying an interval for them."""
+"""Counts that models draw from smoothed ladders, without buying an interval for them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
-from tulle.graphs.ladder import SMOOTHING_SHARE, draw_ladder, ladder_widths
-from tulle.graphs.queries import GraphQuery
-from tulle.graphs.sensitivity import cap
-from tulle.graphs.settings import public_length
+from tulle.graphs.mechanisms.ladder import SMOOTHING_SHARE, draw_ladder, ladder_widths
+from tulle.graphs.mechanisms.settings import public_length
+from tulle.graphs.queries.counts import ProfiledCount
 from tulle.noise.charge import LadderCharge, charge
 
 _SHARES = tuple(Fraction(parts, 16) for parts in (1, 2, 3, 4, 6))
@@ -22,7 +21,7 @@ _SHARES = tuple(Fraction(parts, 16) for parts in (1, 2, 3, 4, 6))
 
 
 def ladder_settings(
-    query: GraphQuery, nodes: int, epsilon: Fraction, share: Fraction = SMOOTHING_SHARE
+    query: ProfiledCount, nodes: int, epsilon: Fraction, share: Fraction = SMOOTHING_SHARE
 ) -> Parameters:
     """Return the settings of the ladder that a count is drawn from."""
     decay, smoothing = epsilon * (1 - share), epsilon * share
@@ -37,13 +36,13 @@ def ladder_settings(
 
 
 def draw_count(
-    query: GraphQuery,
+    query: ProfiledCount,
     graph: Graph,
     epsilon: Fraction,
     source: Source | None,
     share: Fraction = SMOOTHING_SHARE,
 ) -> int:
-    """Return a count, drawn from a steep ladder; it may come out negative.
+    """Return a count, drawn from a smoothed ladder; it may come out negative.
 
     ``share`` is the part of epsilon that is spent on smoothing, any public number below one.
     """
@@ -51,7 +50,7 @@ def draw_count(
     ladder = ladder_settings(query, nodes, epsilon, share)
     widths = ladder_widths(query, graph, ladder)
     with charge(LadderCharge(rational(ladder["smoothing"]))):
-        noise = draw_ladder(widths.profile, cap(query, nodes), rational(ladder["decay"]), source)
+        noise = draw_ladder(widths.profile, query.cap(nodes), rational(ladder["decay"]), source)
     return int(query.truth(graph)) + noise
 
 

@@ -20,7 +20,7 @@ from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.graph import SyntheticGraph
 from tulle.graphs.synthesis.query import Synthetic
-from tulle.noise.afterwards import Random, afterwards
+from tulle.noise.post_processing import Random, post_processing
 
 Statistics = Mapping[str, Any]
 """Private statistics by name: numbers, texts and arrays that were released under the guarantee."""
@@ -97,7 +97,7 @@ class Model(Mechanism):
         nodes = int(settings["nodes"])
         edges = np.empty((0, 2), dtype=np.int64)
         if nodes >= 2:
-            random = afterwards(source)
+            random = post_processing(source)
             edges = self.generate(statistics, settings, random)
             if self.anonymous:
                 edges = random.permutation(nodes)[edges]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from tulle.core import registry
 from tulle.core.errors import InputError
 from tulle.core.exact import text
+from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.graphs.data import Graph
 
@@ -57,6 +58,7 @@ class Synthetic(Query):
         return f"{self.name}({', '.join(shown)})"
 
 
+@public("Publish a graph")
 @registry.register("query", "graph", "synthetic")
 def synthetic(model: str = "auto", **options: Any) -> Synthetic:
     """Ask for a whole synthetic graph, made up from private statistics by a model.

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tulle.core.errors import InputError, QueryError, TulleError, raise_alone
-from tulle.sql.catalogue import Catalogue, Keys
 from tulle.sql.engines.quiet import quiet
+from tulle.sql.schema.catalogue import Catalogue, Keys
 
 if TYPE_CHECKING:
     import pyarrow

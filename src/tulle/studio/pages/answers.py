@@ -10,10 +10,10 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from tulle.core.errors import InputError
-from tulle.studio.app import desk_of, tell
 from tulle.studio.figures import belief_figure, compare_figure, value_figure
 from tulle.studio.jobs import Job
 from tulle.studio.pages.ask import opened, study_page
+from tulle.studio.responses import desk_of, tell
 from tulle.studio.study import Study
 
 router = APIRouter()
@@ -55,7 +55,7 @@ def truth(request: Request, identifier: str, debit: str) -> Response:
     asked = _asked(desk, study, debit)
     if asked is None:
         raise InputError(
-            "This question was asked in an earlier sitting; ask it again (it is free)."
+            "This question was asked before the studio was started; ask it again (it is free)."
         )
     shown = desk.clerk.call("show", release=study.release(debit))
     value = study.worker.call("truth", asked=asked)

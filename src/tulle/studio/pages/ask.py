@@ -9,10 +9,10 @@ from fastapi.responses import Response
 
 from tulle.core.errors import InputError
 from tulle.studio import words
-from tulle.studio.app import asked_from, desk_of, go, page, tell
-from tulle.studio.desk import Desk
 from tulle.studio.figures import curve_figure, heat_figure
 from tulle.studio.pages.opening import opening_page
+from tulle.studio.responses import asked_from, desk_of, go, page, tell
+from tulle.studio.state import Desk
 from tulle.studio.study import Study
 
 router = APIRouter()

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from tulle.core.errors import InputError
-from tulle.studio.app import desk_of, go, page
 from tulle.studio.jobs import Job
+from tulle.studio.responses import desk_of, go, page
 
 router = APIRouter()
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, UploadFile
 from fastapi.responses import Response
 
-from tulle.studio.app import desk_of, go, page
+from tulle.studio.responses import desk_of, go, page
 from tulle.studio.study import place_name
 
 router = APIRouter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from tulle.studio.app import desk_of, go, tell
+from tulle.studio.responses import desk_of, go, tell
 
 router = APIRouter()
 

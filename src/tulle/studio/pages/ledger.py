@@ -1,4 +1,4 @@
-"""The ledger: every debit, what is left, whether the book is sound."""
+"""The ledger: every debit, what is left, whether the ledger is intact."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from tulle.studio.app import desk_of, go, page
+from tulle.studio.responses import desk_of, go, page
 
 router = APIRouter()
 
@@ -42,12 +42,12 @@ def verify(request: Request) -> Response:
     desk = desk_of(request)
     problems = desk.ledger.verify()
     if problems:
-        desk.notice = ("error", "The book is not sound: " + "; ".join(map(str, problems)))
+        desk.notice = ("error", "The ledger is damaged: " + "; ".join(map(str, problems)))
     else:
         count = desk.ledger.head().count
         desk.notice = (
             "good",
-            f"The book is sound: {count} entries, each sealed with the digest of the one before.",
+            f"The ledger is intact: {count} entries, each with the digest of the one before.",
         )
     return go("/ledger")
 

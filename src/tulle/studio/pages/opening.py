@@ -11,9 +11,9 @@ from fastapi.responses import Response
 
 from tulle.core.errors import InputError, LedgerError
 from tulle.studio import words
-from tulle.studio.app import desk_of, go, page
-from tulle.studio.desk import Desk
-from tulle.studio.inside import database_url
+from tulle.studio.data_worker import database_url
+from tulle.studio.responses import desk_of, go, page
+from tulle.studio.state import Desk
 from tulle.studio.study import Study, place_name
 
 router = APIRouter()

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from tulle.core.errors import TulleError
-from tulle.sql.place import find_place
-from tulle.studio.app import desk_of, tell
+from tulle.sql.question.error_position import find_place
 from tulle.studio.pages.ask import opened, study_page
+from tulle.studio.responses import desk_of, tell
 from tulle.studio.study import parse_groups
 
 router = APIRouter()

@@ -14,7 +14,7 @@ function write(tag, text, attributes = {}) {
 
 async function read(place, options) {
   const answer = await fetch(place, { headers: { Accept: "application/json" }, ...options });
-  const found = await answer.json().catch(() => ({ error: "The studio does not answer." }));
+  const found = await answer.json().catch(() => ({ error: "The studio does not respond." }));
   if (found && found.error) throw new Error(found.error);
   return found;
 }
@@ -131,11 +131,11 @@ function watchPrice(form) {
       showPlan(plan, made, (name) => { mechanism.value = name; refresh(); }, mechanism.value);
       find("#meaning", form).textContent = made.meaning;
       pay.disabled = !made.affordable;
-      pay.textContent = made.affordable ? `Spend epsilon = ${epsilon.value} and ask` : "The budget does not hold that much";
+      pay.textContent = made.affordable ? `Spend epsilon = ${epsilon.value} and ask` : "Not enough budget is left";
     } catch (problem) {
       if (mine !== turn) return;
       plan.replaceChildren(write("p", problem.message, { class: "problem" }));
-      wait("This cannot be asked so");
+      wait("This question cannot be answered here");
     }
     drawCurve();
   }
@@ -196,7 +196,7 @@ function watchPrice(form) {
     later();
   });
   watchSql(form, base, asked, hold, refresh);
-  form.addEventListener("submit", () => { pay.disabled = true; pay.textContent = "Booking the price…"; });
+  form.addEventListener("submit", () => { pay.disabled = true; pay.textContent = "Recording the price…"; });
   mark();
 }
 

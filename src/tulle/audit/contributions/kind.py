@@ -1,0 +1,176 @@
+"""The audit's view of contributions: all tiny tables on a grid of two cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.audit.contributions.laws import BlockVector, Choice
+from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.world import World
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.exact import rational
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.unit import Unit
+from tulle.matrices.contributions.block_mechanism import limits_from, masses, weights_query
+from tulle.matrices.contributions.blocks import frame_of
+from tulle.matrices.contributions.clipping import clip
+from tulle.matrices.contributions.data import Contributions
+from tulle.matrices.contributions.partition import GAUSSIAN, LAPLACE
+from tulle.matrices.contributions.private_bounds import (
+    STEEPNESS,
+    BlockBounds,
+    block_bounds,
+    loss_scale,
+)
+from tulle.matrices.contributions.queries import weights
+
+ONE_BLOCK = weights(bound=2, total=2, blocks=1, step=1)
+TWO_BLOCKS = weights(bound=2, labels=[[0, 1]], block_total=[1, 2], total=2, step=1)
+APART = weights(bound=[[1, 2]], blocks=2, step=1)
+LENGTHS = weights(bound=3, labels=[[0, 1]], block_length=[1, 2], length=2, step=1)
+HALF = weights(bound=[[2, 0]], total=2, step=1)
+
+QUESTIONS: dict[str, tuple[Query, ...]] = {
+    "block_laplace": (ONE_BLOCK, TWO_BLOCKS, APART, HALF),
+    "block_gaussian": (ONE_BLOCK, TWO_BLOCKS, APART, LENGTHS, HALF),
+    "block_quantiles": (
+        block_bounds("0.5", [1, 2, 4]),
+        block_bounds("0.5", [1, 2], labels=[[0, 1]]),
+        block_bounds("0.3", [1, 2, 3], lengths=True),
+    ),
+}
+"""The questions on which each mechanism is examined."""
+
+_WEIGHTS = (0, 1, 3, -2)
+
+
+def table(people: Sequence[tuple[int, ...]]) -> Contributions:
+    """Return the made-up table in which each person has these weights in the two cells."""
+    entries = [(i, c, w) for i, person in enumerate(people) for c, w in enumerate(person) if w]
+    found = np.array(entries, dtype=np.int64).reshape(-1, 3)
+    return Contributions(
+        found[:, 0], found[:, 0] * 0, found[:, 1], found[:, 2].astype(float), rows=1, columns=2
+    )
+
+
+def people_of(dataset: Dataset) -> tuple[tuple[int, int], ...]:
+    """Return the people of a made-up table, in order of their weights."""
+    assert isinstance(dataset, Contributions)
+    found: dict[int, list[int]] = {}
+    for individual, cell, weight in zip(*(a.tolist() for a in dataset.entries()), strict=True):
+        found.setdefault(individual, [0, 0])[cell] = int(weight)
+    return tuple(sorted((a, b) for a, b in found.values()))
+
+
+def describe(noise: str, terms: Terms, settings: Parameters, centre: Any) -> BlockVector:
+    """Return the law of block noise around these totals."""
+    limits = limits_from(terms, settings)
+    squared = noise == "gaussian"
+    frame = frame_of(weights_query(terms), terms.facts, GAUSSIAN if squared else LAPLACE)
+    caps, total = masses(frame, limits, squared)
+    labels = tuple(limits.labels.reshape(-1).tolist())
+    scales = [rational(scale) for scale in settings["scales"]]
+    per_cell = tuple(scales[label] if label >= 0 else Fraction(0) for label in labels)
+    whole = tuple(int(entry) for entry in np.reshape(centre, -1))
+    return BlockVector(noise, whole, labels, per_cell, tuple(caps), total)
+
+
+def describe_run(name: str, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+    """Return the closed form of a run of a registered mechanism."""
+    if name == "block_quantiles":
+        return describe_choice(terms, settings, dataset)
+    centre = clip(dataset, limits_from(terms, settings))
+    law = describe(name.removeprefix("block_"), terms, settings, centre)
+    return Description((("totals", law),))
+
+
+def describe_choice(terms: Terms, settings: Parameters, dataset: Any) -> Description:
+    """Return one choice for each block."""
+    assert isinstance(terms.query, BlockBounds)
+    scale, moved = loss_scale(settings), rational(settings["sensitivity"])
+    return Description(
+        tuple(
+            (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved, STEEPNESS))
+            for place, row in enumerate(terms.query.scores(dataset))
+        )
+    )
+
+
+@registry.register("audit", "contributions", "view")
+class AuditedContributions(Kind):
+    """One to three people with weights 0, 1, 3 or -2 in each of two cells."""
+
+    name: ClassVar[str] = "contributions"
+
+    def world(self, size: int) -> World:
+        return _world(max(size // 2, 1))
+
+    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        if isinstance(mechanism, Twin):
+            return mechanism.questions
+        return QUESTIONS.get(mechanism.name, ())
+
+    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        return self.questions(mechanism)
+
+    def describe(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        if isinstance(mechanism, Twin):
+            return mechanism.describe(terms, settings, dataset)
+        return describe_run(mechanism.name, terms, settings, dataset)
+
+    def finish(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters
+    ) -> Callable[[tuple[Any, ...]], Hashable]:
+        if isinstance(terms.query, BlockBounds):
+            candidates = terms.query.candidates.values
+            return lambda parts: tuple(float(candidates[place]) for place in parts)
+        return lambda parts: tuple(float(entry) for entry in parts[0])
+
+    def observe(self, outcome: Outcome) -> Hashable:
+        return tuple(np.asarray(outcome.value).reshape(-1).tolist())
+
+    def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        return table([(1, 0), (3, 1)]), table([(1, 0)])
+
+    def show(self, dataset: Dataset) -> str:
+        return " ".join(f"{a},{b}" for a, b in people_of(dataset)) or "nobody"
+
+    def odd_questions(self) -> Sequence[Query]:
+        return [
+            ONE_BLOCK,
+            LENGTHS,
+            weights(bound=1e-30),
+            weights(total=1e30),
+            weights(bound=1, step=2.0**40),
+            weights(bound=[[1, 2, 3]]),
+            weights(bound=1, blocks=9),
+            block_bounds("0.5", [1e-9, 1e9]),
+            block_bounds("0.5", [1], labels=[[0], [1]]),
+        ]
+
+
+@lru_cache(maxsize=8)
+def _world(people: int) -> World:
+    kinds = [pair for pair in product(_WEIGHTS, repeat=2) if any(pair)]
+    made = [
+        table(chosen)
+        for count in range(people + 1)
+        for chosen in combinations_with_replacement(kinds, count)
+    ]
+    name = f"all tables of up to {people} people on two cells"
+    half = World.of(name, Unit.of("participant"), made, people_of)
+    # Removals are listed; additions are the same pairs the other way round.
+    first = np.concatenate((half.first, half.second)).astype(np.int64)
+    second = np.concatenate((half.second, half.first)).astype(np.int64)
+    return World(name, half.unit, half.datasets, first, second, half.outside)

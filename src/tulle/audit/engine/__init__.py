@@ -1,0 +1,1 @@
+"""Checks that know no kind of data: exact laws, exhaustive bounds, black-box tests, the table."""

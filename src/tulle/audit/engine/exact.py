@@ -1,0 +1,179 @@
+"""The whole distribution of what leaves, on tiny domains, against the stated guarantee."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from scipy.stats import chi2
+
+from tulle.audit.engine.findings import Finding
+from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.laws import excess
+from tulle.audit.engine.world import World
+from tulle.core.exact import text
+from tulle.core.guarantee import Guarantee
+from tulle.core.mechanism import Mechanism, Parameters, Terms
+from tulle.core.query import Query
+
+TOLERANCE = 1e-9
+"""Largest error of the computed log-ratios and divergences, relative to epsilon and delta."""
+
+SIGNIFICANCE = 1e-6
+"""How often a correct sampler is called wrong."""
+
+EXACT, SAMPLER = "exact", "sampler"
+
+
+def check_exact(
+    kind: Kind,
+    mechanism: Mechanism,
+    query: Query,
+    world: World,
+    described: Sequence[Description],
+    guarantee: Guarantee,
+) -> Finding:
+    """Compare the output distributions of all neighbours with what is guaranteed.
+
+    The parts of a run are independent, so the worst joint log-ratio is the sum of the parts'
+    worst ones; with a delta, the joint hockey-stick divergence is summed over all cells. It is
+    what leaves before post-processing that is compared: post-processing only brings
+    distributions closer.
+    """
+    assert guarantee.epsilon is not None
+    epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
+    worst, where = -1.0, (0, 0)
+    for place in world.distinct_pairs(described).values():
+        one, other = described[place[0]], described[place[1]]
+        observed = _excess(one, other, epsilon) / delta if delta else _loss(one, other) / epsilon
+        if observed > worst:
+            worst, where = observed, place
+    figure = (
+        f"delta {worst * delta:.4g} of {text(guarantee.delta)} at epsilon {text(guarantee.epsilon)}"
+        if delta
+        else f"loss {worst * epsilon:.6g} of {text(guarantee.epsilon)}"
+    )
+    return Finding(
+        mechanism.name,
+        str(query),
+        EXACT,
+        len(world.first),
+        worst,
+        worst <= 1 + TOLERANCE,
+        figure,
+        f"{kind.show(world.datasets[where[0]])} | {kind.show(world.datasets[where[1]])}",
+    )
+
+
+def _loss(one: Description, other: Description) -> float:
+    pairs = zip(one.parts, other.parts, strict=True)
+    return math.fsum(law.loss(neighbour) for (_, law), (_, neighbour) in pairs)
+
+
+def _excess(one: Description, other: Description, epsilon: float) -> float:
+    """Return the hockey-stick divergence of the joint distribution."""
+    (_, first), *rest = one.parts
+    masses, losses = first.losses(other.parts[0][1])
+    total = 0.0
+    # The other parts are pure and take few values of the log-ratio: condition on each.
+    others = [
+        law.losses(neighbour)
+        for (_, law), (_, neighbour) in zip(rest, other.parts[1:], strict=True)
+    ]
+    for cells in product(*(zip(*map(np.ndarray.tolist, part), strict=True) for part in others)):
+        weight = math.prod(mass for mass, _ in cells)
+        spent = math.fsum(loss for _, loss in cells)
+        left = -math.inf if spent == math.inf else epsilon - spent
+        total += weight * (1.0 if left == -math.inf else excess(masses, losses, left))
+    return total
+
+
+def output_law(
+    kind: Kind,
+    mechanism: Mechanism,
+    terms: Terms,
+    settings: Parameters,
+    description: Description,
+    left_out: float = 1e-7,
+) -> dict[Hashable, float]:
+    """Return the probability of each possible release, all but ``left_out`` of the mass."""
+    finish = kind.finish(mechanism, terms, settings)
+    share = left_out / len(description.parts)
+    listed = [law.points(share) for _, law in description.parts]
+    answers, weights = listed[0]
+    finished: dict[Hashable, float] = defaultdict(float)
+    tails = [list(zip(values, masses.tolist(), strict=True)) for values, masses in listed[1:]]
+    # Post-processing of the answer can be slow, and does not look at the other parts.
+    rest = list(product(*tails))
+    blank = tuple(cell[0] for cell in rest[0])
+    answered: dict[Hashable, tuple[object, float]] = {}
+    for answer, weight in zip(answers, weights.tolist(), strict=True):
+        seen = finish((answer, *blank))
+        known = answered.get(seen)
+        answered[seen] = (answer, weight + (known[1] if known else 0.0))
+    for answer, weight in answered.values():
+        for cells in rest:
+            outcome = finish((answer, *(value for value, _ in cells)))
+            finished[outcome] += weight * math.prod(mass for _, mass in cells)
+    return dict(finished)
+
+
+def check_sampler(
+    kind: Kind, mechanism: Mechanism, query: Query, *, epsilon: Fraction, delta: Fraction, runs: int
+) -> Finding:
+    """Compare real runs, from the system's source, with the closed form (chi-square).
+
+    This ties the descriptions that the other checks use to the code that draws: centre, noise,
+    independence of the parts and post-processing.
+    """
+    dataset = kind.small(query)[0]
+    unit = kind.unit_for(query, dataset)
+    terms = kind.terms(query, dataset, unit, epsilon, delta)
+    settings = mechanism.settings(terms, kind.options(mechanism)[0])
+    description = kind.describe(mechanism, terms, settings, dataset)
+    law = output_law(kind, mechanism, terms, settings, description)
+    seen = Counter(kind.observe(mechanism.run(terms, settings, dataset, None)) for _ in range(runs))
+    probability = chi_square(seen, law, runs)
+    return Finding(
+        mechanism.name,
+        str(query),
+        SAMPLER,
+        runs,
+        ratio_of_significance(probability),
+        probability >= SIGNIFICANCE,
+        f"chi-square p = {probability:.2g}",
+        kind.show(dataset),
+    )
+
+
+def ratio_of_significance(probability: float) -> float:
+    """Return ln p / ln significance: above 1 the test rejects."""
+    if probability <= 0:
+        return math.inf
+    return math.log(probability) / math.log(SIGNIFICANCE)
+
+
+def chi_square(seen: Counter[Hashable], law: dict[Hashable, float], runs: int) -> float:
+    """Return the probability of a fit at least as bad, rare outcomes taken as one."""
+    expected, observed = [], []
+    rare_expected, rare_observed = 0.0, runs
+    for outcome, probability in law.items():
+        if probability * runs >= 8:
+            expected.append(probability * runs)
+            observed.append(seen[outcome])
+            rare_observed -= seen[outcome]
+    rare_expected = max(runs - math.fsum(expected), 0.0)
+    if rare_expected >= 8:
+        expected.append(rare_expected)
+        observed.append(rare_observed)
+    elif rare_observed > rare_expected + 40:
+        # Outcomes that should hardly occur: a Poisson count this high has no chance.
+        return 0.0
+    if len(expected) < 2:
+        return 1.0 if rare_observed <= rare_expected + 40 else 0.0
+    e, o = np.array(expected), np.array(observed, dtype=np.float64)
+    return float(chi2.sf(float(np.sum((o - e) ** 2 / e)), len(e) - 1))

@@ -1,0 +1,122 @@
+"""What a room must say about its data and mechanisms so that the audit can examine them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tulle.audit.engine.laws import Law
+from tulle.audit.engine.world import World
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.errors import InputError
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.unit import Unit
+
+if TYPE_CHECKING:
+    from tulle.audit.engine.faults import Twin
+
+
+@dataclass(frozen=True)
+class Description:
+    """A run in closed form: independent parts, by name."""
+
+    parts: tuple[tuple[str, Law], ...]
+
+
+class Kind(ABC):
+    """The audit's view of one kind of data."""
+
+    name: ClassVar[str]
+
+    private: ClassVar[tuple[str, ...]] = ("spread", "slack")
+    """Entries of a release that, beside its value, are part of the private answer."""
+
+    @abstractmethod
+    def world(self, size: int) -> World:
+        """Return every dataset of at most, or exactly, this size, with its neighbours."""
+
+    def world_for(self, size: int, query: Query) -> World:
+        """Return the world for one question; a kind with several units chooses by the question."""
+        return self.world(size)
+
+    def unit_for(self, query: Query, dataset: Dataset) -> Unit:
+        """Return the unit under which runs on one question are drawn."""
+        return dataset.check_unit(dataset.units[0])
+
+    @abstractmethod
+    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        """Return the questions on which a mechanism is examined; empty when it has no case."""
+
+    @abstractmethod
+    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        """Return the questions on which runs are drawn: their answers vary on tiny data."""
+
+    @abstractmethod
+    def describe(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        """Return the closed form of a run of this mechanism on this dataset."""
+
+    @abstractmethod
+    def finish(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters
+    ) -> Callable[[tuple[Any, ...]], Hashable]:
+        """Return the post-processing: from one value for each part to what leaves."""
+
+    @abstractmethod
+    def observe(self, outcome: Outcome) -> Hashable:
+        """Return all that an outcome shows and that depends on the data."""
+
+    @abstractmethod
+    def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        """Return two tiny neighbours on which a question has a telling answer."""
+
+    @abstractmethod
+    def show(self, dataset: Dataset) -> str:
+        """Describe a made-up dataset, for a witness."""
+
+    def twins(self) -> Sequence[Twin]:
+        """Return the broken versions of this kind's mechanisms."""
+        found: Sequence[Twin] = registry.find("audit", self.name)["faults"]()
+        return found
+
+    @abstractmethod
+    def odd_questions(self) -> Sequence[Query]:
+        """Return questions with unusual arguments, for the check of failures."""
+
+    def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
+        """Return the options with which a mechanism is examined; draws use the first of them."""
+        return ({},)
+
+    def terms(
+        self,
+        query: Query,
+        dataset: Dataset,
+        unit: Unit,
+        epsilon: Fraction,
+        delta: Fraction = Fraction(0),
+    ) -> Terms:
+        """Return what is asked for, with the dataset's public facts."""
+        return Terms(query, unit, epsilon, delta, dataset.facts(unit))
+
+
+def is_audited(name: str) -> bool:
+    """Say whether the audit has a view of this kind of data."""
+    return "view" in registry.find("audit", name)
+
+
+def kind_of(name: str) -> Kind:
+    """Return the audit's view of a kind of data.
+
+    Raises:
+        InputError: when that kind has none: its mechanisms cannot be audited yet.
+    """
+    if not is_audited(name):
+        raise InputError(f"The audit does not know data of kind {name!r}. Add its view to audit/.")
+    view: Kind = registry.find("audit", name)["view"]()
+    return view

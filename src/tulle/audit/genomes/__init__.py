@@ -1,0 +1,1 @@
+"""The audit of mechanisms on genotypes, and faults that it must find."""

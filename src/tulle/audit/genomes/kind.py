@@ -1,0 +1,227 @@
+"""The audit's view of genotypes: all tiny tables of cases and controls on two or three SNPs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.laws import LaplaceVector
+from tulle.audit.engine.world import World
+from tulle.audit.genomes.laws import ChosenScores, Selection
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.exact import rational
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.unit import Unit
+from tulle.genomes.data import MISSING, Genotypes
+from tulle.genomes.laplace import Laplace
+from tulle.genomes.queries import (
+    AlleleCounts,
+    TopSnps,
+    allele_counts,
+    chi_squares,
+    p_values,
+    top_snps,
+)
+from tulle.genomes.top import whole_scores
+
+
+@dataclass(frozen=True)
+class Asked(Query):
+    """A question of the audit: the question proper, per whom, on how many SNPs."""
+
+    query: Query
+    unit: str
+    snps: int = 1
+    name: ClassVar[str] = "asked"
+    kind: ClassVar[str] = "genotypes"
+
+    def truth(self, dataset: Genotypes) -> Any:
+        return self.query.truth(dataset)
+
+    def __str__(self) -> str:
+        return f"{self.query} per {self.unit}"
+
+
+_COUNTS = tuple(
+    Asked(allele_counts(), unit, snps) for unit in ("row", "participant") for snps in (1, 2)
+)
+_TOP = (
+    Asked(top_snps(1), "row", 2),
+    Asked(top_snps(2), "row", 3),
+    Asked(top_snps(1, by="chi_square"), "row", 2),
+    Asked(top_snps(1, ratio="1/2"), "participant", 2),
+)
+_SCORED = (Asked(top_snps(1, scores=True), "row", 2),)
+
+QUESTIONS: dict[str, tuple[Asked, ...]] = {
+    "laplace": (*_COUNTS, Asked(chi_squares(), "row"), Asked(p_values(), "row")),
+    "one_shot": (*_TOP, *_SCORED),
+    "peeling": (*_TOP, *_SCORED),
+    "exponential": (*_TOP, *_SCORED),
+    "laplace_top": (*_TOP, *_SCORED),
+}
+"""The questions on which each mechanism is examined."""
+
+
+def describe(name: str, terms: Terms, settings: Parameters, dataset: Genotypes) -> Description:
+    """Return the closed form of a run of a registered mechanism."""
+    if name == "laplace":
+        return describe_noise(terms, settings, Laplace().centre(terms, settings, dataset))
+    return describe_choice(name, terms, settings, dataset)
+
+
+def describe_noise(terms: Terms, settings: Parameters, centre: Any) -> Description:
+    """Return noise on every entry; the sensitivity claimed is that of all entries together."""
+    flat = tuple(np.asarray(centre).reshape(-1).tolist())
+    scale = rational(settings["scale"])
+    law = LaplaceVector(flat, (scale,) * len(flat), scale * terms.epsilon)
+    return Description((("numbers", law),))
+
+
+def describe_choice(
+    way: Any, terms: Terms, settings: Parameters, dataset: Genotypes
+) -> Description:
+    """Return the choice and, where they are released, the noise on the chosen scores."""
+    assert isinstance(terms.query, TopSnps)
+    scores = tuple(whole_scores(terms.query, settings, dataset).tolist())
+    count, moved = int(settings["count"]), int(settings["sensitivity"])
+    law = Selection(way, scores, count, rational(settings["selection_scale"]), moved)
+    parts: tuple[tuple[str, Any], ...] = (("choice", law),)
+    if "score_scale" in settings:
+        noise = ChosenScores(scores, count, rational(settings["score_scale"]), moved)
+        parts = (*parts, ("scores", noise))
+    return Description(parts)
+
+
+def table(people: Sequence[tuple[int, ...]], snps: int) -> Genotypes:
+    """Return the made-up table in which each person is (label, genotypes...)."""
+    rows = np.array(people, dtype=np.int64).reshape(len(people), snps + 1)
+    return Genotypes(rows[:, 1:], cases=rows[:, 0])
+
+
+def key(dataset: Dataset) -> Hashable:
+    """Return what tells tables apart: their records. For made-up tables only."""
+    assert isinstance(dataset, Genotypes)
+    return len(dataset.snps), dataset.records()
+
+
+@registry.register("audit", "genotypes", "view")
+class AuditedGenotypes(Kind):
+    """Up to four people, cases and controls, with every genotype on one or two SNPs."""
+
+    name: ClassVar[str] = "genotypes"
+
+    def world(self, size: int) -> World:
+        return _world(max(2, min(size - 1, 3)), 1, "row")
+
+    def world_for(self, size: int, query: Query) -> World:
+        assert isinstance(query, Asked)
+        people = 2 if query.snps > 1 else max(2, min(size, 4))
+        return _world(people, query.snps, query.unit)
+
+    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        if isinstance(mechanism, Twin):
+            return mechanism.questions
+        return QUESTIONS.get(mechanism.name, ())
+
+    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        found = self.questions(mechanism)
+        # Draws over whole lattices and over many entries at once are too thin to be compared.
+        return [
+            asked
+            for asked in found
+            if isinstance(asked, Asked) and asked not in _SCORED and _is_countable(asked)
+        ]
+
+    def terms(
+        self,
+        query: Query,
+        dataset: Dataset,
+        unit: Unit,
+        epsilon: Fraction,
+        delta: Fraction = Fraction(0),
+    ) -> Terms:
+        assert isinstance(query, Asked)
+        known = Unit.of(query.unit)
+        return Terms(query.query, known, epsilon, delta, dataset.facts(known))
+
+    def describe(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        assert isinstance(dataset, Genotypes)
+        if isinstance(mechanism, Twin):
+            return mechanism.describe(terms, settings, dataset)
+        return describe(mechanism.name, terms, settings, dataset)
+
+    def finish(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters
+    ) -> Callable[[tuple[Any, ...]], Hashable]:
+        return lambda parts: tuple(parts[0])
+
+    def observe(self, outcome: Outcome) -> Hashable:
+        if isinstance(outcome.value, dict):
+            return tuple(outcome.value["places"])
+        return tuple(np.asarray(outcome.value).reshape(-1).tolist())
+
+    def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        assert isinstance(query, Asked)
+        people = [(1, *(2,) * query.snps), (0, *(0, 1, 2)[: query.snps])]
+        if query.unit == "participant":
+            return table(people, query.snps), table(people[1:], query.snps)
+        changed = [(1, *(0, 2, 0)[: query.snps]), people[1]]
+        return table(people, query.snps), table(changed, query.snps)
+
+    def show(self, dataset: Dataset) -> str:
+        assert isinstance(dataset, Genotypes)
+        words = {MISSING: "?", 0: "0", 1: "1", 2: "2"}
+        people = [
+            ("case " if person[0] else "control ") + "".join(words[int(g)] for g in person[1:])
+            for person in dataset.records()
+        ]
+        return ", ".join(people) or "nobody"
+
+    def odd_questions(self) -> Sequence[Query]:
+        return [
+            allele_counts(),
+            allele_counts([7]),
+            chi_squares([0]),
+            p_values(),
+            top_snps(1),
+            top_snps(9),
+            top_snps(1, ratio="1e-30"),
+            top_snps(1, by="chi_square", scores=True),
+        ]
+
+
+def _is_countable(asked: Asked) -> bool:
+    return isinstance(asked.query, TopSnps) or (
+        isinstance(asked.query, AlleleCounts) and asked.snps == 1
+    )
+
+
+@lru_cache(maxsize=16)
+def _world(people: int, snps: int, unit: str) -> World:
+    """Return all tables of so many people; under ``participant``, of at most so many."""
+    # On three SNPs the two extremes are enough: they are what moves scores furthest.
+    records = list(product((MISSING, 0, 1, 2) if snps < 3 else (0, 2), repeat=snps))
+    made = []
+    for count in range(people + 1) if unit == "participant" else (people,):
+        for cases in range(count + 1):
+            for chosen in combinations_with_replacement(records, cases):
+                for others in combinations_with_replacement(records, count - cases):
+                    listed = [(1, *r) for r in chosen] + [(0, *r) for r in others]
+                    # A question that compares the groups needs somebody in both.
+                    if unit == "participant" or 0 < cases < count:
+                        made.append(table(listed, snps))
+    many = f"at most {people}" if unit == "participant" else f"{people}"
+    return World.of(f"all tables of {many} people, {snps} SNPs, per {unit}", unit, made, key)

@@ -1,0 +1,1 @@
+"""The audit of mechanisms on graphs, and faults that it must find."""

@@ -1,0 +1,361 @@
+"""The audit's view of graphs: all small ones, and each mechanism's run in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.audit.engine.bits import number_of, response_coins
+from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.laws import Ladder, LaplaceVector, Law
+from tulle.audit.engine.rounded import RoundedHeavy, RoundedLaplace
+from tulle.audit.engine.world import World
+from tulle.audit.graphs.joint import JOINT_OPTIONS
+from tulle.audit.graphs.projection import OPTIONS as PROJECTION_OPTIONS
+from tulle.audit.graphs.projection import PER_NODE, PerNode, describe_projection, node_world
+from tulle.audit.graphs.projection import finish as finish_projection
+from tulle.audit.graphs.projection import see as see_projection
+from tulle.audit.graphs.projection import small_graphs as small_per_node
+from tulle.audit.graphs.spectra import DRAWN_SPECTRA, SPECTRA, SPECTRA_DESCRIBERS, is_spectral, see
+from tulle.audit.graphs.spectra import OPTIONS as SPECTRA_OPTIONS
+from tulle.audit.graphs.spectra import finish as finish_spectrum
+from tulle.audit.graphs.spectra import small_graphs as small_spectra
+from tulle.audit.graphs.statistics import COUNTS as STATISTIC_COUNTS
+from tulle.audit.graphs.statistics import (
+    DRAWN_STATISTICS,
+    LEFT_OUT,
+    STATISTICS,
+    STATISTICS_DESCRIBERS,
+    is_statistical,
+)
+from tulle.audit.graphs.statistics import OPTIONS as STATISTICS_OPTIONS
+from tulle.audit.graphs.statistics import finish as finish_statistic
+from tulle.audit.graphs.statistics import see as see_statistic
+from tulle.audit.graphs.synthesis import (
+    DRAWN_SYNTHESIS,
+    SYNTHESIS,
+    SYNTHESIS_DESCRIBERS,
+    finish_statistics,
+    is_synthesis,
+    see_statistics,
+    small_for,
+)
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.exact import rational
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.unit import Unit
+from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
+from tulle.graphs.mechanisms.ladder import smooth_widths
+from tulle.graphs.mechanisms.settings import SpreadBudget, SpreadLaw, graph_query, profiled_count
+from tulle.graphs.mechanisms.smooth import smooth_bound
+from tulle.graphs.queries.counts import (
+    DegreeDistribution,
+    Degrees,
+    GraphQuery,
+    ProfiledCount,
+    cliques,
+    degree_distribution,
+    degrees,
+    edges,
+    k_triangles,
+    stars,
+    triangles,
+)
+from tulle.graphs.sensitivity.counts import LocalSensitivity
+from tulle.graphs.spectra.queries import Spectrum
+from tulle.graphs.topology.response import Topology, WholeTopology, topology
+
+QUESTIONS: tuple[GraphQuery, ...] = (
+    edges(),
+    triangles(),
+    *(stars(k) for k in (2, 3, 4)),
+    *(k_triangles(k) for k in (2, 3)),
+    *(cliques(k) for k in (3, 4, 5)),
+    degrees(),
+    degree_distribution(),
+    *STATISTIC_COUNTS,
+)
+"""The questions of the audit; each mechanism is examined on those that it answers."""
+
+_DRAWN = (edges(), triangles(), stars(2), degrees(), degree_distribution(), topology())
+
+_KEPT = 40_000
+"""How many measurements are remembered: one question on all graphs of six nodes."""
+
+_memory: dict[Hashable, Any] = {}
+
+
+def graph_key(graph: Dataset) -> Hashable:
+    """Return what tells graphs apart: their records. For made-up graphs only."""
+    assert isinstance(graph, Graph)
+    indptr, indices = graph.csr()
+    return indptr.tobytes(), indices.tobytes()
+
+
+def measured(query: ProfiledCount, graph: Graph, length: int) -> tuple[int, LocalSensitivity]:
+    """Return a made-up graph's true count, profile and spread; each is computed once."""
+    key = query, graph_key(graph)
+    if key not in _memory:
+        if len(_memory) >= _KEPT:
+            _memory.clear()
+        # No mechanism looks further than this; a shorter profile is the start of a longer one.
+        found = query.measure(graph, 2 * graph.node_count + 2)
+        _memory[key] = int(query.truth(graph)), found
+    truth, whole = _memory[key]
+    return truth, whole._replace(profile=whole.profile[:length])
+
+
+def vector(value: Any) -> tuple[int, ...]:
+    """Return an answer as a tuple of whole numbers."""
+    return tuple(int(entry) for entry in np.atleast_1d(value))
+
+
+def describe_laplace(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on every entry of the answer."""
+    centre = vector(graph_query(terms).truth(graph))
+    return _laplace(centre, settings)
+
+
+def describe_isotonic(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on every entry of the sorted sequence."""
+    return _laplace(vector(sorted_sequence(terms.query, graph)), settings)
+
+
+def _laplace(centre: tuple[int, ...], settings: Parameters) -> Description:
+    scale = rational(settings["scale"])
+    law = LaplaceVector(centre, (scale,) * len(centre), Fraction(settings["sensitivity"]))
+    return Description((("answer", law),))
+
+
+def describe_ladder(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a draw from the graph's ladder, and its private spread."""
+    query = profiled_count(terms)
+    truth, found = measured(query, graph, int(settings["length"]))
+    most = query.cap(int(settings["nodes"]))
+    widths = _steepen(tuple(found.profile), most, rational(settings["smoothing"]))
+    return with_spread(ladder_law(truth, widths, most, settings), found.spread, settings)
+
+
+@lru_cache(maxsize=4096)
+def _steepen(profile: tuple[int, ...], most: int, smoothing: Fraction) -> tuple[int, ...]:
+    return tuple(smooth_widths(list(profile), most, smoothing))
+
+
+def ladder_law(truth: int, widths: Sequence[int], most: int, settings: Parameters) -> Ladder:
+    """Return a ladder with the rates that the settings say."""
+    rates = rational(settings["decay"]), rational(settings["smoothing"])
+    return Ladder(truth, tuple(widths), most, *rates)
+
+
+def describe_smooth(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe rounded Laplace noise on the smooth bound, and the private spread."""
+    return _smooth(RoundedLaplace, terms, settings, graph)
+
+
+def describe_smooth_pure(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe rounded heavy-tailed noise on the smooth bound, and the private spread."""
+    return _smooth(RoundedHeavy, terms, settings, graph)
+
+
+def _smooth(
+    law: type[RoundedLaplace] | type[RoundedHeavy],
+    terms: Terms,
+    settings: Parameters,
+    graph: Graph,
+) -> Description:
+    query = profiled_count(terms)
+    truth, found = measured(query, graph, int(settings["length"]))
+    beta = rational(settings["beta"])
+    bound = _smooth_bound(tuple(found.profile), query.cap(int(settings["nodes"])), beta)
+    answer = law(truth, bound, rational(settings["alpha"]), beta)
+    return with_spread(answer, found.spread, settings)
+
+
+@lru_cache(maxsize=4096)
+def _smooth_bound(profile: tuple[int, ...], most: int, beta: Fraction) -> Fraction:
+    return smooth_bound(list(profile), most, beta)
+
+
+def with_spread(
+    answer: Law, spread: int, settings: Parameters, *, open: bool = False
+) -> Description:
+    """Add the private spread to an answer; ``open`` describes a spread without noise."""
+    budget = SpreadBudget.from_settings(settings)
+    if budget.spread == 0:
+        return Description((("answer", answer),))
+    scale = Fraction(0) if open else 1 / budget.spread
+    return Description(
+        (("answer", answer), ("spread", LaplaceVector((spread,), (scale,), Fraction(1))))
+    )
+
+
+def describe_response(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a coin for each pair of nodes."""
+    bits = vector(topology().truth(graph).bits())
+    return Description((("answer", response_coins(bits, settings)),))
+
+
+Describer = Callable[[Terms, Parameters, Graph], Description]
+
+DESCRIBERS: dict[str, Describer] = {
+    "laplace": describe_laplace,
+    "isotonic": describe_isotonic,
+    "ladder": describe_ladder,
+    "smoothed_ladder": describe_ladder,
+    "smooth": describe_smooth,
+    "smooth_pure": describe_smooth_pure,
+    "response": describe_response,
+    **SPECTRA_DESCRIBERS,
+    "projection": describe_projection,
+    **STATISTICS_DESCRIBERS,
+    **SYNTHESIS_DESCRIBERS,
+}
+"""The closed form of each registered mechanism's run, by name."""
+
+
+@registry.register("audit", "graph", "view")
+class AuditedGraphs(Kind):
+    """Graphs under edge privacy, up to six nodes."""
+
+    name: ClassVar[str] = "graph"
+    private: ClassVar[tuple[str, ...]] = (*Kind.private, "statistics")
+
+    def world(self, size: int) -> World:
+        return _world(size)
+
+    def world_for(self, size: int, query: Query) -> World:
+        if isinstance(query, PerNode):
+            return node_world(size, graph_key)
+        return self.world(size)
+
+    def unit_for(self, query: Query, dataset: Dataset) -> Unit:
+        return Unit.of("node" if isinstance(query, PerNode) else "edge")
+
+    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        if isinstance(mechanism, Twin):
+            return mechanism.questions
+        if mechanism.name == "projection":
+            return (PER_NODE,)
+        if mechanism.name not in DESCRIBERS:
+            return ()
+        asked = (*QUESTIONS, topology(), *SPECTRA, *STATISTICS, *SYNTHESIS)
+        return [
+            query
+            for query in asked
+            if mechanism.supports(query, Unit.of("edge"))
+            and (mechanism.name, query) not in LEFT_OUT
+        ]
+
+    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        drawn = (*_DRAWN, PER_NODE, *DRAWN_SPECTRA, *DRAWN_STATISTICS, *DRAWN_SYNTHESIS)
+        return [query for query in self.questions(mechanism) if query in drawn]
+
+    def describe(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        assert isinstance(dataset, Graph)
+        if isinstance(mechanism, Twin):
+            return mechanism.describe(terms, settings, dataset)
+        return DESCRIBERS[mechanism.name](terms, settings, dataset)
+
+    def finish(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters
+    ) -> Callable[[tuple[Any, ...]], Hashable]:
+        if isinstance(terms.query, WholeTopology):
+            return lambda parts: int(parts[0])
+        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
+        if is_spectral(terms.query):
+            return finish_spectrum(name, mechanism, terms, settings)
+        if isinstance(terms.query, PerNode):
+            return finish_projection(settings)
+        if is_statistical(name):
+            return finish_statistic(name, terms, settings)
+        if is_synthesis(terms.query):
+            return finish_statistics(name, mechanism, terms, settings)
+        query = graph_query(terms)
+        most = query.maximum(int(settings["nodes"]))
+
+        def finish(parts: tuple[Any, ...]) -> Hashable:
+            answer = parts[0]
+            spread = parts[1][0] if len(parts) > 1 else None
+            if name == "isotonic":
+                return consistent(query, int(settings["nodes"]), answer), spread
+            if query.shape == "vector":
+                return tuple(min(max(entry, 0), most) for entry in answer), spread
+            value = answer[0] if isinstance(answer, tuple) else answer
+            return (min(max(value, 0), most),), spread
+
+        return finish
+
+    def observe(self, outcome: Outcome) -> Hashable:
+        if "statistics" in outcome.details:
+            return see_statistics(outcome)
+        seen = see_statistic(outcome) or see_projection(outcome)
+        if seen is not None:
+            return seen
+        if isinstance(outcome.value, Topology):
+            return number_of(outcome.value.bits())
+        if isinstance(outcome.value, Spectrum) or np.asarray(outcome.value).dtype.kind == "f":
+            return see(outcome.value)
+        spread = outcome.error.spread if isinstance(outcome.error, SpreadLaw) else None
+        return vector(outcome.value), spread
+
+    def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
+        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
+        return (SPECTRA_OPTIONS | STATISTICS_OPTIONS | PROJECTION_OPTIONS | JOINT_OPTIONS).get(
+            name, ({},)
+        )
+
+    def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        if isinstance(query, PerNode):
+            return small_per_node()
+        if is_synthesis(query):
+            return small_for(query)
+        if is_spectral(query):
+            return small_spectra()
+        if query.shape == "vector":
+            path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
+            return path, Graph.from_edges([(0, 1)], nodes=3)
+        square = [(0, 1), (1, 2), (2, 3), (3, 0)]
+        return Graph.from_edges(square, nodes=4), Graph.from_edges([*square, (0, 2)], nodes=4)
+
+    def show(self, dataset: Dataset) -> str:
+        assert isinstance(dataset, Graph)
+        listed = " ".join(f"{u}-{v}" for u, v in dataset.edges().tolist())
+        return f"{dataset.node_count} nodes: {listed or 'no edge'}"
+
+    def odd_questions(self) -> Sequence[Query]:
+        return [
+            *QUESTIONS,
+            topology(),
+            *SPECTRA,
+            *STATISTICS,
+            *SYNTHESIS,
+            stars(50),
+            k_triangles(50),
+            cliques(50),
+            3 * triangles() / stars(2),
+        ]
+
+
+@lru_cache(maxsize=8)
+def _world(nodes: int) -> World:
+    return World.of(f"all graphs on {nodes} nodes", "edge", all_graphs(nodes), graph_key)
+
+
+def consistent(query: Query, nodes: int, noisy: tuple[int, ...]) -> tuple[int, ...]:
+    """Post-process a noisy sequence as the isotonic mechanism does."""
+    most = nodes - 1 if isinstance(query, Degrees) else nodes
+    smoothed = np.clip(decreasing(np.array(noisy, dtype=np.int64)), 0, most)
+    final = np.rint(smoothed).astype(np.int64)
+    if isinstance(query, DegreeDistribution):
+        return vector(-np.diff(np.concatenate([[nodes], final, [0]])))
+    return vector(graphical(final))

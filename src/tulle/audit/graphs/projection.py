@@ -1,0 +1,221 @@
+"""The audit's view of degree distributions per node: all small graphs, nodes that come and go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.audit.engine.faults import SeededTwin, Twin
+from tulle.audit.engine.kind import Description
+from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
+from tulle.audit.engine.world import World
+from tulle.core.dataset import Dataset
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.kernels.counts import degrees
+from tulle.graphs.mechanisms.projection import (
+    Projection,
+    at_most,
+    candidates,
+    finish_counts,
+    projected_degrees,
+    standing,
+)
+from tulle.graphs.queries.counts import DegreeDistribution
+from tulle.noise import discrete_laplace
+
+
+@dataclass(frozen=True)
+class PerNode(DegreeDistribution):
+    """The degree distribution, asked with nodes as the units."""
+
+
+PER_NODE = PerNode()
+OPTIONS: dict[str, tuple[Parameters, ...]] = {
+    "projection": ({"largest": 2}, {"largest": 5, "bound_share": "1/2"}),
+}
+
+
+@lru_cache(maxsize=4)
+def node_world(size: int, key: Callable[[Dataset], Hashable]) -> World:
+    """Return all graphs with at most so many nodes, neighbours by one node."""
+    graphs = [graph for nodes in range(size + 1) for graph in all_graphs(nodes)]
+    return World.of(f"all graphs on at most {size} nodes", "node", graphs, key)
+
+
+@dataclass(frozen=True)
+class ChosenCounts(Law):
+    """A bound chosen by its score, then Laplace noise on the counts for that bound."""
+
+    centres: tuple[tuple[int, ...], ...]
+    scores: tuple[Fraction, ...]
+    rate: Fraction
+    sensitivities: tuple[int, ...]
+    epsilon: Fraction
+
+    def claims(self, other: ChosenCounts) -> Iterator[Claim]:
+        moved = max(abs(a - b) for a, b in zip(self.scores, other.scores, strict=True))
+        yield Claim("scores move by one", float(moved), f"moves {float(moved):.4g}")
+        for ours, theirs, allowed in zip(
+            self.centres, other.centres, self.sensitivities, strict=True
+        ):
+            step = sum(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+            yield Claim("L1 sensitivity", ratio(step, allowed), f"moves {step} of {allowed}")
+
+    def logs(self) -> Floats:
+        """Return the log-probability of each bound."""
+        logs = np.array([float(score * self.rate / 2) for score in self.scores])
+        return np.asarray(logs - np.logaddexp.reduce(logs), dtype=np.float64)
+
+    def _vector(self, place: int) -> LaplaceVector:
+        scale = Fraction(self.sensitivities[place]) / self.epsilon
+        centre = self.centres[place]
+        return LaplaceVector(centre, (scale,) * len(centre), Fraction(self.sensitivities[place]))
+
+    def loss(self, other: ChosenCounts) -> float:
+        chosen = self.logs() - other.logs()
+        return max(
+            float(extra) + self._vector(place).loss(other._vector(place))
+            for place, extra in enumerate(chosen)
+        )
+
+    def losses(self, other: ChosenCounts) -> tuple[Floats, Floats]:
+        masses, losses = [], []
+        for place, (ours, theirs) in enumerate(zip(self.logs(), other.logs(), strict=True)):
+            mass, loss = self._vector(place).losses(other._vector(place))
+            masses.append(math.exp(ours) * mass)
+            losses.append(loss + ours - theirs)
+        return np.concatenate(masses), np.concatenate(losses)
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        values: list[Any] = []
+        masses = []
+        for place, chance in enumerate(np.exp(self.logs()).tolist()):
+            listed, mass = self._vector(place).points(left_out)
+            values.extend(listed)
+            masses.append(chance * mass)
+        return values, np.concatenate(masses)
+
+
+def describe_projection(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe the choice of the bound and the noise on the counts."""
+    bounds = candidates(int(settings["largest"]))
+    kept = [projected_degrees(graph, bound) for bound in bounds]
+    return Description((("answer", _chosen(bounds, kept, settings)),))
+
+
+def _chosen(bounds: Sequence[int], kept: Sequence[Any], settings: Parameters) -> ChosenCounts:
+    return ChosenCounts(
+        tuple(
+            tuple(at_most(np.minimum(row, bound), bound).tolist())
+            for row, bound in zip(kept, bounds, strict=True)
+        ),
+        tuple(standing([int(row.sum()) for row in kept], list(bounds), settings)),
+        rational(settings["epsilon_bound"]),
+        tuple(bound + 1 for bound in bounds),
+        rational(settings["epsilon_answer"]),
+    )
+
+
+def finish(settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
+    """Return the post-processing of noisy counts."""
+    largest = int(settings["largest"])
+
+    def finish_one(parts: tuple[Any, ...]) -> Hashable:
+        counts = np.array(parts[0], dtype=np.int64)
+        return tuple(finish_counts(counts, largest).tolist()), len(counts) - 1
+
+    return finish_one
+
+
+def see(outcome: Outcome) -> Hashable | None:
+    """Return what a release per node shows, or None when it is something else."""
+    if set(outcome.details) != {"bound"}:
+        return None
+    return tuple(outcome.value.tolist()), int(outcome.details["bound"])
+
+
+def small_graphs() -> tuple[Graph, Graph]:
+    """Return two graphs that differ in one node."""
+    path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
+    return path, Graph.from_edges([(0, 1)], nodes=2)
+
+
+class _Projected(Twin, Projection):
+    mimics: ClassVar[str] = "projection"
+    questions: ClassVar[Sequence[Query]] = (PER_NODE,)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        return describe_projection(terms, settings, dataset)
+
+
+class HalfProjection(_Projected):
+    """Half the noise on the counts."""
+
+    name: ClassVar[str] = "projection, half the noise"
+    fault: ClassVar[str] = "a fraction of the noise that the guarantee needs"
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        honest = dict(super().settings(terms, options))
+        honest["epsilon_answer"] = text(2 * rational(honest["epsilon_answer"]))
+        return honest
+
+
+class Clipped(_Projected):
+    """Degrees are cut to the bound one by one, without taking edges away."""
+
+    name: ClassVar[str] = "projection, clipped degrees"
+    fault: ClassVar[str] = "a node that joins raises every degree at once"
+    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        bounds = candidates(int(settings["largest"]))
+        kept = [np.minimum(degrees(dataset), bound).astype(np.int64) for bound in bounds]
+        return Description((("answer", _chosen(bounds, kept, settings)),))
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Graph)
+        bound = int(settings["largest"])
+        exact = at_most(np.minimum(degrees(dataset), bound).astype(np.int64), bound)
+        scale = (bound + 1) / rational(settings["epsilon_answer"])
+        noisy = exact + discrete_laplace(scale=scale, size=exact.shape, source=source)
+        return Outcome(finish_counts(noisy, bound), None, {"bound": bound})
+
+
+class OwnBound(_Projected):
+    """The bound is the largest degree of the graph at hand."""
+
+    name: ClassVar[str] = "projection, true largest degree"
+    fault: ClassVar[str] = "the bound, and the length of the counts, tell the largest degree"
+    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+
+    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
+        law = describe_projection(terms, settings, dataset).parts[0][1]
+        assert isinstance(law, ChosenCounts)
+        own = int(degrees(dataset).max(initial=1))
+        place = min(range(len(law.centres)), key=lambda at: abs(len(law.centres[at]) - 1 - own))
+        scores = tuple(Fraction(10**6 if at == place else 0) for at in range(len(law.scores)))
+        return Description((("answer", replace(law, scores=scores)),))
+
+
+class SeededProjection(SeededTwin, _Projected):
+    """The noise is the same every time."""
+
+    name: ClassVar[str] = "projection, seeded"
+
+
+def projection_twins() -> list[Twin]:
+    """Return one of each twin."""
+    return [HalfProjection(), Clipped(), OwnBound(), SeededProjection()]

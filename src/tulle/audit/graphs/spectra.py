@@ -1,0 +1,280 @@
+"""The audit's view of private spectra: what their noise is added to, in closed form.
+
+An iteration is adaptive: what a round multiplies depends on the noise of earlier rounds. Its
+proof is about one round given all earlier ones, so each round is described for a fixed iterate
+with rows as long as clipping allows, which is the worst there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tulle.audit.engine.bits import response_coins
+from tulle.audit.engine.kind import Description
+from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
+from tulle.audit.graphs.spectra_bingham import describe_bingham, finish_bingham
+from tulle.core.exact import rational
+from tulle.core.mechanism import Mechanism, Parameters, Terms
+from tulle.core.query import Query
+from tulle.graphs.data import Graph
+from tulle.graphs.spectra.eigenvalues_laplace import finish as finish_values
+from tulle.graphs.spectra.eigenvalues_laplace import snapped
+from tulle.graphs.spectra.gaussian import conclude as conclude_gauss
+from tulle.graphs.spectra.power import Power, PowerPure, start, whole_rows
+from tulle.graphs.spectra.queries import (
+    SpectralQuery,
+    Spectrum,
+    eigenvalues,
+    public_signs,
+    spectrum,
+)
+from tulle.graphs.spectra.response import SpectralResponse
+from tulle.graphs.topology.response import Topology, topology
+
+SPECTRA: tuple[Query, ...] = (eigenvalues(1), eigenvalues(2), spectrum(1), spectrum(2))
+"""The questions of the audit about spectra; low_rank(k) draws as spectrum(k) does."""
+
+DRAWN_SPECTRA: tuple[Query, ...] = (eigenvalues(1), spectrum(1))
+
+OPTIONS: dict[str, tuple[Parameters, ...]] = {
+    "bingham": ({"levels": 1},),
+    "eigen_laplace": ({"step": "1/4"}, {}),
+    "eigen_gauss": ({"step": "1/4"},),
+    "power": (
+        {"iterations": 1, "levels": 1, "threshold": 0},
+        {"iterations": 2, "levels": 3, "reach": 1},
+    ),
+    "power_pure": (
+        {"iterations": 1, "levels": 1, "threshold": 0},
+        {"iterations": 2, "levels": 3, "reach": 1},
+        {},
+    ),
+    "spectral_response": ({"degree_share": "4/5"}, {}),
+}
+"""Coarse lattices and few rounds for the draws, so that every outcome can be listed."""
+
+
+@dataclass(frozen=True)
+class GaussianVector(Law):
+    """Independent discrete Gaussian noise of one variance on each entry."""
+
+    centre: tuple[int, ...]
+    variance: Fraction
+    sensitivity: Fraction
+    """The square of the most that one unit moves the centre in L2, as claimed."""
+
+    def claims(self, other: GaussianVector) -> Iterator[Claim]:
+        moved = sum((a - b) ** 2 for a, b in zip(self.centre, other.centre, strict=True))
+        yield Claim(
+            "squared L2 sensitivity",
+            ratio(moved, float(self.sensitivity)),
+            f"moves {moved} of {self.sensitivity}",
+        )
+
+    def loss(self, other: GaussianVector) -> float:
+        """Return infinity where the centres differ: Gaussian noise is never pure."""
+        return 0.0 if self.centre == other.centre else math.inf
+
+    def losses(self, other: GaussianVector) -> tuple[Floats, Floats]:
+        pairs = zip(self.centre, other.centre, strict=True)
+        return _gaussian_losses(
+            tuple(sorted(abs(a - b) for a, b in pairs if a != b)), self.variance
+        )
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        masses = _gaussian_masses(self.variance, left_out / len(self.centre))
+        reach = len(masses) // 2
+        vectors: list[tuple[int, ...]] = [()]
+        total = np.array([1.0])
+        for centre in self.centre:
+            values = range(centre - reach, centre + reach + 1)
+            vectors = [(*vector, value) for vector in vectors for value in values]
+            total = np.multiply.outer(total, masses).ravel()
+        return list(vectors), total
+
+
+def _gaussian_masses(variance: Fraction, left_out: float) -> Floats:
+    sigma = math.sqrt(variance)
+    reach = math.ceil(sigma * math.sqrt(2 * math.log(4 / left_out))) + 1
+    values = np.arange(-reach, reach + 1)
+    weights = np.exp(-(values**2) / (2 * float(variance)))
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+@lru_cache(maxsize=1024)
+def _gaussian_losses(moves: tuple[int, ...], variance: Fraction) -> tuple[Floats, Floats]:
+    """Return masses and log-ratios: (|d|² - 2·d·y) / (2·variance), y the noise, d the moves.
+
+    d·y is a whole number, so its distribution is a convolution of stretched ones.
+    """
+    total = np.array([1.0])
+    masses = _gaussian_masses(variance, 1e-17)
+    for move in moves:
+        stretched = np.zeros(move * (len(masses) - 1) + 1)
+        stretched[::move] = masses
+        total = np.convolve(total, stretched)
+    reach = len(total) // 2
+    inner = np.arange(-reach, reach + 1)
+    squares = sum(move**2 for move in moves)
+    return total, (squares - 2 * inner) / (2 * float(variance))
+
+
+def describe_values(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on the snapped eigenvalues."""
+    centre = tuple(snapped(graph, settings).tolist())
+    scale = rational(settings["scale"])
+    law = LaplaceVector(centre, (scale,) * len(centre), rational(settings["sensitivity"]))
+    return Description((("answer", law),))
+
+
+def describe_values_gauss(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Gaussian noise on the snapped eigenvalues."""
+    centre = tuple(snapped(graph, settings).tolist())
+    claimed = rational(settings["sensitivity"]) ** 2
+    return Description(
+        (("answer", GaussianVector(centre, rational(settings["variance"]), claimed)),)
+    )
+
+
+def describe_gauss(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Gaussian noise on the entry of each pair of nodes."""
+    bits = tuple(int(bit) for bit in topology().truth(graph).bits())
+    law = GaussianVector(bits, rational(settings["variance"]), Fraction(1))
+    return Description((("answer", law),))
+
+
+def worst_iterates(settings: Parameters) -> list[Floats]:
+    """Return an iterate for each round: the real start, then full rows along one axis or more."""
+    nodes, k = int(settings["nodes"]), int(settings["k"])
+    iterates = [start(settings)]
+    for turn in range(1, int(settings["iterations"])):
+        axis = np.zeros((nodes, k))
+        axis[:, turn % k] = public_signs(nodes, 2)[:, 1]
+        # The first row is longer than the others: clipping has something to do.
+        axis[0] *= 3
+        iterates.append(axis)
+    return iterates
+
+
+def products(graph: Graph, settings: Parameters, order: int) -> tuple[int, ...]:
+    """Return all rounds' products of the matrix and clipped rows, one after the other."""
+    levels = int(settings["levels"])
+    # Dense, since thousands of tiny graphs are described.
+    matrix = np.zeros((graph.node_count,) * 2, dtype=np.int64)
+    first, second = graph.edges().T
+    matrix[first, second] = matrix[second, first] = 1
+    made = [
+        matrix @ whole_rows(iterate, _shortest(iterate, order), levels, order)
+        for iterate in worst_iterates(settings)
+    ]
+    return tuple(int(entry) for product in made for entry in product.ravel())
+
+
+def _shortest(iterate: Floats, order: int) -> float:
+    return float(np.linalg.norm(iterate, ord=order, axis=1).min())
+
+
+def describe_power(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Gaussian noise on every round's product."""
+    return gaussian_rounds(products(graph, settings, Power.order), settings)
+
+
+def gaussian_rounds(centre: tuple[int, ...], settings: Parameters) -> Description:
+    """Return Gaussian noise on products that one edge moves by sqrt(2)·levels in each round."""
+    claimed = 2 * int(settings["levels"]) ** 2 * int(settings["iterations"])
+    law = GaussianVector(centre, rational(settings["variance"]), Fraction(claimed))
+    return Description((("answer", law),))
+
+
+def describe_power_pure(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on every round's product."""
+    centre = products(graph, settings, PowerPure.order)
+    return laplace_rounds(centre, settings)
+
+
+def laplace_rounds(centre: tuple[int, ...], settings: Parameters) -> Description:
+    """Return Laplace noise on products that one edge moves by 2·levels in each round."""
+    claimed = 2 * int(settings["levels"]) * int(settings["iterations"])
+    scales = (rational(settings["scale"]),) * len(centre)
+    return Description((("answer", LaplaceVector(centre, scales, Fraction(claimed))),))
+
+
+def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a coin for each pair of nodes, and Laplace noise on the degrees."""
+    bits = tuple(int(bit) for bit in topology().truth(graph).bits())
+    degrees = np.bincount(graph.edges().ravel(), minlength=graph.node_count)
+    scales = (rational(settings["degree_scale"]),) * len(degrees)
+    law = LaplaceVector(tuple(int(degree) for degree in degrees), scales, Fraction(2))
+    coins = response_coins(bits, {**settings, "epsilon": settings["epsilon_pairs"]})
+    return Description((("answer", coins), ("degrees", law)))
+
+
+Describer = Callable[[Terms, Parameters, Graph], Description]
+
+SPECTRA_DESCRIBERS: dict[str, Describer] = {
+    "bingham": describe_bingham,
+    "gauss": describe_gauss,
+    "eigen_gauss": describe_values_gauss,
+    "power": describe_power,
+    "power_pure": describe_power_pure,
+    "spectral_response": describe_spectral_response,
+    "eigen_laplace": describe_values,
+}
+"""The closed form of each mechanism's run, by name."""
+
+
+def is_spectral(query: Query) -> bool:
+    """Say whether a question is about the spectrum."""
+    return isinstance(query, SpectralQuery)
+
+
+def small_graphs() -> tuple[Graph, Graph]:
+    """Return a path of three nodes, and the path without one edge."""
+    return Graph.from_edges([(0, 1), (1, 2)], nodes=3), Graph.from_edges([(0, 1)], nodes=3)
+
+
+def see(value: Any) -> Hashable:
+    """Return a released spectrum, or eigenvalues, as something to be counted."""
+    if isinstance(value, Spectrum):
+        shown = np.concatenate([value.values, value.vectors.ravel(), [value.noise]])
+        return tuple((shown * 2**20).round())
+    return tuple(value.tolist())
+
+
+def finish(
+    name: str, mechanism: Mechanism, terms: Terms, settings: Parameters
+) -> Callable[[tuple[Any, ...]], Hashable]:
+    """Return the post-processing of one round, of flipped bits or of eigenvalues."""
+    nodes = int(settings["nodes"])
+
+    @lru_cache(maxsize=4096)
+    def finish_response(bits: int, degrees: tuple[int, ...]) -> Hashable:
+        listed = [bits >> place & 1 for place in range(nodes * (nodes - 1) // 2)]
+        drawn = Topology(nodes, np.packbits(np.array(listed, dtype=np.uint8)))
+        real = SpectralResponse()
+        return see(real.conclude(terms, drawn, np.array(degrees, dtype=np.int64), settings))
+
+    def finish_one(parts: tuple[Any, ...]) -> Hashable:
+        answer = parts[0]
+        if name in ("eigen_laplace", "eigen_gauss"):
+            return see(finish_values(np.array(answer, dtype=np.int64), settings))
+        if name == "gauss":
+            return see(conclude_gauss(terms, np.array(answer, dtype=np.int64), settings))
+        if name == "bingham":
+            return see(finish_bingham(answer, settings))
+        if name == "spectral_response":
+            # Degrees that no graph has are cut: that leaves few to be told apart.
+            return finish_response(answer, tuple(min(max(d, 0), nodes - 1) for d in parts[1]))
+        real = Power() if name == "power" else PowerPure()
+        noisy = np.array(answer, dtype=np.int64).reshape(nodes, int(settings["k"]))
+        rows, _ = real.rows(start(settings), settings)
+        return see(real.conclude(terms, rows, noisy, settings))
+
+    return finish_one

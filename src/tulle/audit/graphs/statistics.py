@@ -1,0 +1,338 @@
+"""The audit's view of statistics: ladders on a grid, bounded vectors, and what they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tulle.audit.engine.kind import Description
+from tulle.audit.engine.laws import Claim, Floats, Ladder, LaplaceVector, Law, ratio
+from tulle.core.exact import rational
+from tulle.core.mechanism import Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.graphs.data import Graph
+from tulle.graphs.kernels.counts import degrees
+from tulle.graphs.mechanisms.decomposed import TriplesLaw, combine_clustering, combine_triples
+from tulle.graphs.mechanisms.private_bound import (
+    PrivateBoundLaw,
+    law_of,
+)
+from tulle.graphs.mechanisms.settings import SpreadBudget
+from tulle.graphs.mechanisms.statistic_ladder import raise_widths
+from tulle.graphs.mechanisms.statistic_ladder_laws import StatisticLadderLaw
+from tulle.graphs.queries.counts import GraphQuery
+from tulle.graphs.queries.local_counts import (
+    BoundedVector,
+    TrianglesPerNode,
+    TriplesPerNode,
+    chains,
+    degree_of,
+    degree_squares,
+    edges_within,
+    triangles_at,
+    triangles_per_node,
+    triples_per_node,
+)
+from tulle.graphs.queries.statistics import (
+    AverageClustering,
+    Clustering,
+    Statistic,
+    assortativity,
+    average_clustering,
+    clustering,
+    modularity,
+    transitivity,
+)
+
+COUNTS: tuple[GraphQuery, ...] = (
+    chains(),
+    triangles_at(0),
+    triangles_per_node(),
+    triples_per_node(),
+    degree_of(0),
+    edges_within([0, 1]),
+    degree_squares(),
+    degree_squares([0, 1]),
+)
+"""Counts that statistics are made of; older mechanisms answer them too."""
+
+STATISTICS: tuple[Query, ...] = (
+    transitivity(),
+    average_clustering(),
+    clustering(0),
+    assortativity(),
+    modularity([0, 1]),
+    clustering(),
+)
+
+DRAWN_STATISTICS: tuple[Query, ...] = (
+    transitivity(),
+    triangles_per_node(),
+    triples_per_node(),
+)
+
+# Tiny grids: a ladder's whole law is listed, number by number.
+OPTIONS: dict[str, tuple[Parameters, ...]] = {
+    "statistic_ladder": ({"units": 8},),
+    "private_bound": ({"units": 4},),
+    "decomposed": ({"units": 4},),
+}
+
+
+LEFT_OUT: tuple[tuple[str, Query], ...] = (("decomposed", clustering()),)
+"""Compositions of parts that are examined by themselves: too many pairs for every day."""
+
+
+_memory: dict[Hashable, tuple[int, list[int]]] = {}
+_KEPT = 40_000
+
+
+def _numbers(values: Any) -> tuple[int, ...]:
+    return tuple(int(entry) for entry in np.atleast_1d(values))
+
+
+@dataclass(frozen=True)
+class BoundThenVector(Law):
+    """A private bound, and Laplace noise on every entry that follows it.
+
+    The two are one part: the noise depends on the bound that was drawn.
+    """
+
+    centre: tuple[int, ...]
+    spread: int
+    rate: Fraction
+    shift: int
+    reaches: tuple[int, ...]
+    """What one edge can move the vector by, for each bound from 1 on, as claimed."""
+    epsilon: Fraction
+
+    def claims(self, other: BoundThenVector) -> Iterator[Claim]:
+        step = abs(self.spread - other.spread)
+        yield Claim("spread moves by one", float(step), f"moves {step}")
+        moved = sum(abs(a - b) for a, b in zip(self.centre, other.centre, strict=True))
+        place = min(max(self.spread, 1), len(self.reaches)) - 1
+        yield Claim(
+            "spread bounds the move",
+            ratio(moved, self.reaches[place]),
+            f"moves {moved} of {self.reaches[place]}",
+        )
+
+    def loss(self, other: BoundThenVector) -> float:
+        return math.inf
+
+    def bounds(self) -> Floats:
+        """Return the probability of each bound from 1 on, the last for all above."""
+        return _bound_chances(float(self.rate), self.spread + self.shift, len(self.reaches))
+
+    def _vector(self, bound: int) -> LaplaceVector:
+        scale = Fraction(max(self.reaches[bound - 1], 1)) / self.epsilon
+        return LaplaceVector(self.centre, (scale,) * len(self.centre), Fraction(1))
+
+    def _losses(self, bound: int, other: BoundThenVector) -> tuple[Floats, Floats]:
+        """Return masses and log-ratios of the vector; with one scale they are few, and add up."""
+        rate = float(self.epsilon) / max(self.reaches[bound - 1], 1)
+        moves = (abs(a - b) for a, b in zip(self.centre, other.centre, strict=True))
+        return _move_losses(tuple(sorted(move for move in moves if move)), rate)
+
+    def losses(self, other: BoundThenVector) -> tuple[Floats, Floats]:
+        masses, losses = [], []
+        for bound, (ours, theirs) in enumerate(
+            zip(self.bounds(), other.bounds(), strict=True), start=1
+        ):
+            if ours <= 0:
+                continue
+            mass, loss = self._losses(bound, other)
+            masses.append(ours * mass)
+            losses.append(loss + (math.log(ours / theirs) if theirs > 0 else math.inf))
+        return np.concatenate(masses), np.concatenate(losses)
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        values: list[Any] = []
+        masses = []
+        for bound, chance in enumerate(self.bounds().tolist(), start=1):
+            if chance > left_out / (2 * len(self.reaches)):
+                listed, mass = self._vector(bound).points(left_out / 2)
+                values.extend((bound, vector) for vector in listed)
+                masses.append(chance * mass)
+        return values, np.concatenate(masses)
+
+
+@lru_cache(maxsize=4096)
+def _bound_chances(rate: float, centre: int, count: int) -> Floats:
+    q = math.exp(-rate)
+
+    def below(x: int) -> float:
+        """Return P(noise <= x)."""
+        return q ** (-x) / (1 + q) if x < 0 else 1 - q ** (x + 1) / (1 + q)
+
+    cumulative = np.array([below(bound - centre) for bound in range(1, count)] + [1.0])
+    return np.diff(np.concatenate([[0.0], cumulative]))
+
+
+@lru_cache(maxsize=4096)
+def _move_losses(moves: tuple[int, ...], rate: float) -> tuple[Floats, Floats]:
+    """Return masses and log-ratios of Laplace noise on entries that move by so much each."""
+    masses = np.array([1.0])
+    for move in moves:
+        entry = np.exp(-np.arange(move + 1) * rate) * math.tanh(rate / 2)
+        # All values beyond either end have the ratio of that end.
+        entry[[0, -1]] /= -math.expm1(-rate)
+        steps = np.zeros(2 * move + 1)
+        steps[::2] = entry[::-1]
+        masses = np.convolve(masses, steps)
+    reach = sum(moves)
+    return np.asarray(masses, dtype=np.float64), np.arange(-reach, reach + 1.0) * rate
+
+
+@dataclass(frozen=True)
+class FewLadder(Ladder):
+    """A ladder whose log-ratios, of which there are few, are listed once each."""
+
+    def losses(self, other: Ladder) -> tuple[Floats, Floats]:
+        return _few_losses(self, other)
+
+    def loss(self, other: Ladder) -> float:
+        return _largest_loss(self, other)
+
+
+@lru_cache(maxsize=4096)
+def _few_losses(ladder: Ladder, other: Ladder) -> tuple[Floats, Floats]:
+    masses, losses = Ladder.losses(ladder, other)
+    # Rounded up, so that nothing looks more private than it is.
+    kept, place = np.unique(np.ceil(losses * 1e12) / 1e12, return_inverse=True)
+    return np.bincount(place, weights=masses).astype(np.float64), kept
+
+
+@lru_cache(maxsize=4096)
+def _largest_loss(ladder: Ladder, other: Ladder) -> float:
+    return Ladder.loss(ladder, other)
+
+
+def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a draw from the statistic's ladder, and the private level of its widths."""
+    assert isinstance(terms.query, Statistic)
+    ladder, level = _ladder(terms.query, settings, graph)
+    budget = SpreadBudget.from_settings(settings)
+    if budget.spread == 0:
+        return Description((("answer", ladder),))
+    noise = LaplaceVector((level,), (1 / budget.spread,), Fraction(1))
+    return Description((("answer", ladder), ("spread", noise)))
+
+
+def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[FewLadder, int]:
+    # No two graphs are further apart than this; a shorter profile is the start of a longer one.
+    farthest = graph.node_count * (graph.node_count - 1) // 2 + 1
+    units = int(settings["units"])
+    key = query, units, graph.node_count, graph.edges().tobytes()
+    if key not in _memory:
+        if len(_memory) >= _KEPT:
+            _memory.clear()
+        _memory[key] = query.position(graph, units), query.profile(graph, units, farthest)
+    centre, row = _memory[key]
+    widths, level = raise_widths(query, row, settings)
+    return statistic_ladder(query, settings, centre, widths), level
+
+
+def statistic_ladder(
+    query: Statistic, settings: Parameters, centre: int, widths: list[int]
+) -> FewLadder:
+    """Return the ladder with these widths and the rates that the settings say."""
+    rates = rational(settings["decay"]), rational(settings["smoothing"])
+    return FewLadder(centre, tuple(widths), query.cap(int(settings["units"])), *rates)
+
+
+def describe_bounded(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe a private bound and the noise that follows it."""
+    return Description((("answer", bounded_vector(terms.query, settings, graph)),))
+
+
+def bounded_vector(query: Query, settings: Parameters, graph: Graph) -> BoundThenVector:
+    """Return the law of a bound and a vector."""
+    assert isinstance(query, BoundedVector)
+    nodes, units = int(settings["nodes"]), int(settings["units"])
+    reached = range(1, query.largest_spread(nodes) + 1)
+    return BoundThenVector(
+        _numbers(query.in_units(graph, units)),
+        query.spread(graph),
+        rational(settings["epsilon_bound"]),
+        int(settings["shift"]),
+        tuple(query.edge_sensitivity_at(bound, nodes, units) for bound in reached),
+        rational(settings["epsilon_answer"]),
+    )
+
+
+def describe_decomposed(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe the noise on degrees, triangles and the average that the answer is made of."""
+    centre = _numbers(degrees(graph))
+    scale = rational(settings["scale"])
+    noisy = LaplaceVector(centre, (scale,) * len(centre), Fraction(2))
+    if isinstance(terms.query, TriplesPerNode):
+        return Description((("answer", noisy),))
+    triangles = bounded_vector(TrianglesPerNode(), settings, graph)
+    average, _ = _ladder(AverageClustering(), settings["average"], graph)
+    return Description((("answer", triangles), ("degrees", noisy), ("average", average)))
+
+
+STATISTICS_DESCRIBERS: dict[str, Callable[[Terms, Parameters, Graph], Description]] = {
+    "statistic_ladder": describe_direct,
+    "private_bound": describe_bounded,
+    "decomposed": describe_decomposed,
+}
+
+
+def is_statistical(name: str) -> bool:
+    """Say whether a mechanism is one of those described here."""
+    return name in STATISTICS_DESCRIBERS
+
+
+def finish(name: str, terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
+    """Return the post-processing of one of these mechanisms."""
+    nodes = int(settings["nodes"])
+
+    def finish_direct(parts: tuple[Any, ...]) -> Hashable:
+        assert isinstance(terms.query, Statistic)
+        low, high = terms.query.limits()
+        value = min(max(parts[0] / int(settings["units"]), low), high)
+        return value, parts[1][0] if len(parts) > 1 else None
+
+    def finish_bounded(parts: tuple[Any, ...]) -> Hashable:
+        bound, vector = parts[0]
+        if isinstance(terms.query, Clustering):
+            units = int(settings["units"])
+            return tuple(min(max(entry / units, 0.0), 1.0) for entry in vector), bound
+        largest = TrianglesPerNode().maximum(nodes)
+        return tuple(min(max(entry, 0), largest) for entry in vector), bound
+
+    def finish_decomposed(parts: tuple[Any, ...]) -> Hashable:
+        if isinstance(terms.query, TriplesPerNode):
+            return _numbers(combine_triples(np.array(parts[0]), settings)), None
+        bound, vector = parts[0]
+        variance = law_of(TrianglesPerNode(), settings, bound).noise().variance()
+        average = min(max(parts[2] / int(settings["average"]["units"]), 0.0), 1.0)
+        corners, noisy = np.array(vector), np.array(parts[1])
+        value = combine_clustering(noisy, corners, variance, average, settings)
+        return tuple(value.tolist()), None
+
+    found = {
+        "statistic_ladder": finish_direct,
+        "private_bound": finish_bounded,
+        "decomposed": finish_decomposed,
+    }
+    return found[name]
+
+
+def see(outcome: Outcome) -> Hashable | None:
+    """Return what an outcome of one of these mechanisms shows, or None when it is of another."""
+    if isinstance(outcome.error, StatisticLadderLaw):
+        return outcome.value, outcome.error.spread
+    if isinstance(outcome.error, PrivateBoundLaw):
+        return tuple(np.asarray(outcome.value).tolist()), outcome.error.spread
+    if isinstance(outcome.error, TriplesLaw):
+        return _numbers(outcome.value), None
+    return None

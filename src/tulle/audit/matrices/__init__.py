@@ -1,0 +1,1 @@
+"""The audit of mechanisms on yes/no matrices, and faults that it must find."""

@@ -1,0 +1,259 @@
+"""The audit's view of tables of people: all tables of a few rows on a coarse grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.world import World
+from tulle.audit.models.laws import MomentVector, Tilted
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.exact import rational
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.query import Query
+from tulle.core.unit import Unit
+from tulle.models.adassp import AdaSSP, squared_moves
+from tulle.models.data import Table
+from tulle.models.design import whole_rows
+from tulle.models.error_law import CoefficientLaw
+from tulle.models.functional import Functional
+from tulle.models.intervals import NOISE_LAW
+from tulle.models.moments import MomentMechanism, Places, frame_for
+from tulle.models.objective import OUTPUT, Objective, persons, row_length
+from tulle.models.objective_gaussian import ObjectiveGaussian
+from tulle.models.objective_laplace import ObjectiveLaplace
+from tulle.models.queries import linear, logistic
+from tulle.models.sensitivity import functional_sensitivity, pair_weights, target_weights
+
+Row = tuple[float, float, int]
+
+ONE = linear("b", ["a"], intercept=False, bits=0)
+TWO = linear("y", ["a", "b"], intercept=False, bits=0)
+HIDDEN = linear("y", ["a", "b"], sensitive=["a"], gamma="0.25", bits=0)
+SHORT = linear("y", ["a", "b"], norm=1, bits=0)
+CHANGE = linear("b", ["a"], bits=0)
+CHANGE_HIDDEN = logistic("y", ["a", "b"], sensitive=["b"], gamma="0.5", bits=0)
+ODDS = logistic("y", ["a"], intercept=False, bits=0)
+CHANGE_ODDS = logistic("y", ["b"], intercept=False, bits=0)
+CHANGE_ONE = linear("y", ["b"], intercept=False, bits=0)
+
+QUESTIONS: dict[str, tuple[Query, ...]] = {
+    "functional": (ONE, TWO, HIDDEN, SHORT, CHANGE, CHANGE_HIDDEN, ODDS),
+    "adassp": (ONE, ODDS, CHANGE_ONE),
+    "objective_laplace": (ODDS, CHANGE_ODDS),
+    "objective_gaussian": (ODDS, CHANGE_ODDS),
+}
+"""The questions on which each mechanism is examined."""
+
+PER_ROW = frozenset({CHANGE, CHANGE_HIDDEN, CHANGE_ODDS, CHANGE_ONE})
+"""The questions that are examined per row; all others per participant."""
+
+DRAWN: dict[str, tuple[Query, ...]] = {
+    "functional": (ONE, ODDS),
+    "adassp": (ONE,),
+    "objective_laplace": (ODDS,),
+    "objective_gaussian": (ODDS,),
+}
+
+# Two is beyond the bounds of the first column and must be clipped.
+_ROWS: tuple[Row, ...] = tuple(product((-1.0, 0.0, 2.0), (-1.0, 0.0, 1.0), (0, 1)))
+
+BINS = 2
+"""How many bins to one unit a drawn minimum is sorted into."""
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Return the made-up table with these rows (a, b, y)."""
+    found = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    return Table(
+        {"a": found[:, 0], "b": found[:, 1], "y": found[:, 2].astype(int).tolist()},
+        bounds={"a": (-1, 1), "b": (-1, 1)},
+        classes={"y": [0, 1]},
+    )
+
+
+def rows_of(dataset: Dataset) -> tuple[Row, ...]:
+    """Return the rows of a made-up table, sorted."""
+    assert isinstance(dataset, Table)
+    columns = [dataset.column(name).tolist() for name in ("a", "b", "y")]
+    return tuple(sorted((a, b, int(y)) for a, b, y in zip(*columns, strict=True)))
+
+
+def describe_moments(
+    mechanism: MomentMechanism, terms: Terms, settings: Parameters, centre: Sequence[int]
+) -> Description:
+    """Return the law of noisy sums around these."""
+    frame = frame_for(terms)
+    places, bits = Places.of(frame), int(settings["bits"])
+    weights: Sequence[Any]
+    if mechanism.noise == "laplace":
+        labels = (0,) * len(centre)
+        weights = places.pack(pair_weights(frame), target_weights(frame)).tolist()
+        caps: list[Any] = [functional_sensitivity(frame) * 4**bits]
+    else:
+        labels = (0,) * len(places.pairs) + (1,) * places.targets
+        weights = [1 if i == j else 2 for i, j in places.pairs] + [1] * places.targets
+        caps = [moved * 16**bits for moved in squared_moves(frame)]
+    law = MomentVector(
+        mechanism.noise,
+        tuple(centre),
+        labels,
+        tuple(mechanism.spreads(terms, settings).each()),
+        tuple(caps),
+        sum(caps),
+        tuple(Fraction(w) for w in weights),
+    )
+    return Description((("sums", law),))
+
+
+def describe_objective(
+    mechanism: Objective, terms: Terms, settings: Parameters, dataset: Table
+) -> Description:
+    """Return the law of the minimum of a tilted loss with one feature."""
+    frame = frame_for(terms)
+    features, target = whole_rows(frame, dataset, settings["bits"])
+    steps = 2 ** settings["bits"]
+    people = sorted(zip((features[:, 0] / steps).tolist(), (target > 0).tolist(), strict=True))
+    share = rational(settings["volume_share"])
+    law = Tilted(
+        mechanism.noise,
+        tuple(people),
+        rational(settings["penalty"]),
+        rational(settings["spread"]),
+        persons(frame) * row_length(frame),
+        share * terms.epsilon,
+        OUTPUT * terms.epsilon,
+        2 * OUTPUT * terms.delta,
+        1 / BINS,
+    )
+    return Description((("minimum", law),))
+
+
+def describe_run(
+    mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any
+) -> Description:
+    """Return the closed form of a run of a real mechanism."""
+    if isinstance(mechanism, Objective):
+        return describe_objective(mechanism, terms, settings, dataset)
+    assert isinstance(mechanism, MomentMechanism)
+    centre = mechanism.centre(terms, settings, dataset)
+    return describe_moments(mechanism, terms, settings, centre)
+
+
+REAL: dict[str, Mechanism] = {
+    "functional": Functional(),
+    "adassp": AdaSSP(),
+    "objective_laplace": ObjectiveLaplace(),
+    "objective_gaussian": ObjectiveGaussian(),
+}
+
+
+@registry.register("audit", "table", "view")
+class AuditedTables(Kind):
+    """Tables of up to three rows with two features, one of them beyond its bounds at times."""
+
+    name: ClassVar[str] = "table"
+    private: ClassVar[tuple[str, ...]] = ("deviations", "bias", NOISE_LAW)
+
+    def world(self, size: int) -> World:
+        return _coming(size // 2)
+
+    def world_for(self, size: int, query: Query) -> World:
+        return _changing(max(size // 2, 1)) if query in PER_ROW else self.world(size)
+
+    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        if isinstance(mechanism, Twin):
+            return mechanism.questions
+        return QUESTIONS.get(mechanism.name, ())
+
+    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
+        return DRAWN.get(getattr(mechanism, "mimics", mechanism.name), ())
+
+    def describe(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        if isinstance(mechanism, Twin):
+            return mechanism.describe(terms, settings, dataset)
+        return describe_run(mechanism, terms, settings, dataset)
+
+    def finish(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters
+    ) -> Callable[[tuple[Any, ...]], Hashable]:
+        real = REAL[getattr(mechanism, "mimics", mechanism.name)]
+        if isinstance(real, Objective):
+            return lambda parts: (parts[0],)
+        assert isinstance(real, MomentMechanism)
+        frame = frame_for(terms)
+        return lambda parts: self.observe(real.finish(terms, settings, frame, np.array(parts[0])))
+
+    def observe(self, outcome: Outcome) -> Hashable:
+        value = np.asarray(outcome.value)
+        if "lattice" in outcome.details:
+            # Continuous but for the lattice: sorted into bins, the intercept left out.
+            return tuple(np.rint(value[1:] * BINS).astype(int).tolist())
+        law = outcome.error
+        shown = (*law.deviations, *law.bias) if isinstance(law, CoefficientLaw) else ()
+        return (*value.tolist(), *shown)
+
+    def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        return table([(2.0, 1.0, 1), (-1.0, 1.0, 1)]), table([(2.0, 1.0, 1)])
+
+    def show(self, dataset: Dataset) -> str:
+        return " ".join(f"{a:g},{b:g},{y}" for a, b, y in rows_of(dataset)) or "nobody"
+
+    def odd_questions(self) -> Sequence[Query]:
+        return [
+            ONE,
+            HIDDEN,
+            linear("y"),
+            logistic("y"),
+            linear("nothing"),
+            logistic("a"),
+            linear("a", ["nothing"]),
+            logistic("y", norm=0.01),
+            linear("y", sensitive=["a", "b"], gamma=1e-6),
+        ]
+
+
+@lru_cache(maxsize=8)
+def _coming(people: int) -> World:
+    made = [
+        table(chosen)
+        for count in range(people + 1)
+        for chosen in combinations_with_replacement(_ROWS, count)
+    ]
+    name = f"all tables of up to {people} rows"
+    half = World.of(name, Unit.of("participant"), made, rows_of)
+    # Removals are listed; additions are the same pairs the other way round.
+    first = np.concatenate((half.first, half.second)).astype(np.int64)
+    second = np.concatenate((half.second, half.first)).astype(np.int64)
+    return World(name, half.unit, half.datasets, first, second, half.outside)
+
+
+@lru_cache(maxsize=8)
+def _changing(people: int) -> World:
+    listed = [tuple(sorted(c)) for c in combinations_with_replacement(_ROWS, people)]
+    place = {rows: index for index, rows in enumerate(listed)}
+    first, second = [], []
+    for rows, index in place.items():
+        for one, other in product(range(people), _ROWS):
+            changed = tuple(sorted((*rows[:one], other, *rows[one + 1 :])))
+            if changed != rows:
+                first.append(index)
+                second.append(place[changed])
+    return World(
+        f"all tables of {people} rows, any one changed",
+        Unit.of("row"),
+        [table(rows) for rows in listed],
+        np.array(first),
+        np.array(second),
+        0,
+    )

@@ -1,0 +1,1 @@
+"""The audit of mechanisms on relations, and faults that it must find."""

@@ -1,0 +1,1 @@
+"""Whole paths from file to report, run on neighbours with the same noise."""

@@ -1,0 +1,1 @@
+"""The audit of survey designs, and faults that it must find."""

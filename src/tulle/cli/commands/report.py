@@ -1,0 +1,79 @@
+"""``tulle report``: publish a report on what was released."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tulle.cli import options
+from tulle.cli.common import command, print_json, printer, warn
+from tulle.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tulle.core.dataset import Dataset
+    from tulle.ledger.ledger import Ledger
+
+INSIDE = "This page shows the truth. It must stay with the custodian."
+
+
+@command
+def report(
+    ledger: Annotated[
+        Path, typer.Argument(metavar="LEDGER", help="The ledger's file.", show_default=False)
+    ],
+    account: Annotated[
+        str | None, typer.Option("--account", help="Whose releases; needed if there are several.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("report.html"),
+    truth: Annotated[
+        Path | None,
+        typer.Option(
+            "--truth",
+            help="For the custodian's own eyes: the account's network, or its database's TOML "
+            "file. The page then sets the truth beside each answer.",
+        ),
+    ] = None,
+    nodes: options.Nodes = None,
+    header: options.Header = None,
+    as_json: options.Json = False,
+) -> None:
+    """Publish a report: one page with all releases of an account; no truth, unless --truth."""
+    from tulle.ledger.ledger import Ledger
+    from tulle.reports.report import outside_report
+
+    book = Ledger(ledger, create=False)
+    names = [known.name for known in book.accounts()]
+    if account is None and len(names) != 1:
+        listed = ", ".join(names) or "none"
+        raise InputError(f"Say which account with --account. The ledger has: {listed}.")
+    chosen = account or names[0]
+    book.account(chosen)
+    releases = book.releases(chosen)
+    if truth is None:
+        page = outside_report(releases, title=f"Released: {chosen}")
+    else:
+        page = _inside(book, chosen, _read(truth, nodes, header))
+    out.write_text(page, encoding="utf-8")
+    if truth is not None:
+        warn(INSIDE)
+    if as_json:
+        print_json({"account": chosen, "releases": len(releases), "file": str(out)})
+        return
+    printer().print(f"{len(releases)} releases of {chosen!r} are reported in {out}.")
+
+
+def _read(path: Path, nodes: str | None, header: bool | None) -> Dataset:
+    if path.suffix == ".toml":
+        from tulle.sql.data import Database
+
+        return Database.from_toml(path)
+    return options.Network(path, nodes, header=header).read()
+
+
+def _inside(book: Ledger, account: str, dataset: Dataset) -> str:
+    terms = book.account(account).terms
+    assert terms.epsilon is not None
+    session = book.open(account, dataset, unit=terms.unit, epsilon=terms.epsilon, delta=terms.delta)
+    return session.report()

@@ -1,0 +1,384 @@
+"""``tulle sql``: counts and sums over joins, per participant, from a database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from tulle.cli import answering, options
+from tulle.cli.commands import plan
+from tulle.cli.common import command, print_json, printer
+from tulle.core.errors import InputError, QueryError, raise_alone
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tulle.sql.compile.outline import Outline
+    from tulle.sql.data import Database
+    from tulle.sql.queries import SqlQuery
+    from tulle.sql.schema.schema import Schema
+
+app = typer.Typer(
+    help="Ask a database for a COUNT or a SUM; everything that one participant owns is protected.",
+    no_args_is_help=True,
+)
+
+_CONNECTING = "Connecting without a TOML file"
+
+Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATABASE",
+        help="A TOML file with url and owners, or a URL: duckdb:///file, duckdb://, "
+        "postgresql://..., local[2], spark://...",
+        show_default=False,
+    ),
+]
+Statement = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUESTION",
+        help="One SELECT COUNT or SUM, or @FILE that holds it.",
+        show_default=False,
+    ),
+]
+UnitName = Annotated[
+    str, typer.Option("--unit", help="Who is protected: participant.", show_default=False)
+]
+Owners = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--owners",
+        metavar="TABLE=OWNER",
+        help="Whose a table's rows are; repeated for a table, a row belongs to all of them.",
+        rich_help_panel=_CONNECTING,
+    ),
+]
+Public = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--public",
+        metavar="TABLE",
+        help="A table that belongs to nobody; may be repeated.",
+        rich_help_panel=_CONNECTING,
+    ),
+]
+Ranges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ranges",
+        metavar="TABLE.COLUMN=LOW,HIGH",
+        help="Between which numbers values lie, such as line.price=0,inf; may be repeated.",
+        rich_help_panel=_CONNECTING,
+    ),
+]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tables",
+        metavar="NAME=FILE",
+        help="A CSV or Parquet file as a table, with duckdb:// or Spark; may be repeated.",
+        rich_help_panel=_CONNECTING,
+    ),
+]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--types",
+        metavar="TABLE.COLUMN=TYPE",
+        help="The type of a CSV column, such as line.price=DOUBLE; others are text; repeatable.",
+        rich_help_panel=_CONNECTING,
+    ),
+]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN=A,B,...",
+        help='The public values of a GROUP BY column, also as a list: \'city=["a, b", "c"]\'.',
+    ),
+]
+Dialect = Annotated[
+    str, typer.Option("--dialect", help="The SQL of the question: duckdb, postgres or spark.")
+]
+Functions = Annotated[
+    list[str] | None,
+    typer.Option("--functions", help="A function of your own to allow; may be repeated."),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option("--like", help="The TOML file of a similar, public database."),
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the text of a question is to be understood."""
+
+    groups: Groups = None
+    dialect: Dialect = "duckdb"
+    functions: Functions = None
+
+    def parse(self, text: str, as_json: bool) -> SqlQuery:
+        """Return the question; an error points at its place, unless it goes into JSON."""
+        from tulle.sql.queries import sql
+
+        if text.startswith("@"):
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        public = None if self.groups is None else _read_groups(self.groups)
+        try:
+            return sql(text, groups=public, dialect=self.dialect, functions=self.functions or ())
+        except QueryError as error:
+            raise_alone(QueryError(str(error) + _pointer(text, str(error), as_json)))
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where the database is, and whose its rows are."""
+
+    database: Place
+    owners: Owners = None
+    public: Public = None
+    ranges: Ranges = None
+    tables: Tables = None
+    types: Types = None
+
+    def open(self) -> Database:
+        """Connect.
+
+        Raises:
+            InputError: when nothing says whose the rows are, or two places do.
+        """
+        from tulle.sql.data import Database
+
+        if self.database.endswith(".toml"):
+            if any((self.owners, self.public, self.ranges, self.tables, self.types)):
+                raise InputError(
+                    "--owners, --public, --ranges, --tables and --types go with a URL; a TOML file "
+                    "says them itself."
+                )
+            return Database.from_toml(self.database)
+        if not self.owners:
+            raise InputError(
+                "Say whose the rows are: --owners TABLE=OWNER for each table, or a TOML file with "
+                "url and owners. Nothing can be protected for nobody."
+            )
+        owners: dict[str, list[str]] = {}
+        for table, owner in _pairs(self.owners, "--owners TABLE=OWNER"):
+            owners.setdefault(table, []).append(owner)
+        return Database.connect(
+            self.database,
+            owners=owners,
+            public=self.public or (),
+            ranges={
+                name: [_end(end) for end in listed.split(",")]
+                for name, listed in _pairs(self.ranges or [], "--ranges TABLE.COLUMN=LOW,HIGH")
+            },
+            tables=dict(_pairs(self.tables or [], "--tables NAME=FILE")),
+            types=dict(_pairs(self.types or [], "--types TABLE.COLUMN=TYPE")),
+        )
+
+    def name(self) -> str:
+        """Return what the account is called unless the user says: never user or password."""
+        place = self.database
+        path = urlsplit(place).path if "://" in place else place
+        return Path(path).name or "database"
+
+
+@app.command("show")
+@command
+def show(
+    connection: Connection,
+    reading: Reading,
+    question: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[QUESTION]", help="Also print the statement that the engine would run."
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show what is public: tables, columns, owners; for a question, what the engine would run."""
+    asked = None if question is None else reading.parse(question, as_json)
+    opened = connection.open()
+    statement = None if asked is None else opened.rewritten(asked)
+    if as_json:
+        facts = opened.facts(opened.check_unit("participant"))
+        print_json({**facts, **({} if statement is None else {"statement": statement})})
+        return
+    out = printer()
+    out.print(_schema_table(opened.schema))
+    if statement is not None:
+        out.print(statement, soft_wrap=True)
+
+
+@app.command("plan")
+@command
+def plan_question(
+    connection: Connection,
+    question: Statement,
+    unit: UnitName,
+    epsilon: options.Epsilon,
+    answer_options: options.AnswerOptions,
+    reading: Reading,
+    like: Like = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show mechanisms, price, predicted error, and who is needed for a row. Spends nothing."""
+    price = answer_options.price(unit, epsilon, ("participant",))
+    asked = reading.parse(question, as_json)
+    opened = connection.open()
+    asking = answer_options.asking(asked, price, _read_like(like))
+    outline = _outline(asked, opened, as_json)
+    if not as_json:
+        _show_outline(outline)
+    plan.present(opened, asking, _PUBLIC, as_json=as_json, relation=outline.to_json())
+
+
+@app.command("ask")
+@command
+def ask(
+    connection: Connection,
+    question: Statement,
+    unit: UnitName,
+    epsilon: options.Epsilon,
+    booking: answering.Booking,
+    answer_options: options.AnswerOptions,
+    reading: Reading,
+    like: Like = None,
+    out: answering.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Answer a question and record its price. The identical question again is free."""
+    price = answer_options.price(unit, epsilon, ("participant",))
+    asked = reading.parse(question, as_json)
+    ledger_account = booking.ledger_account(connection.name())
+    answering.check_out(out)
+    opened = connection.open()
+    _outline(asked, opened, as_json)
+    asking = answer_options.asking(asked, price, _read_like(like))
+    answering.answer(
+        opened, asking, ledger_account, _PUBLIC, again=booking.again, out=out, as_json=as_json
+    )
+
+
+_PUBLIC = "Public: names and types of tables and columns, owners, ranges; no row, and not how many."
+
+
+def _outline(query: SqlQuery, database: Database, as_json: bool) -> Outline:
+    from tulle.sql.compile.outline import outline_of
+
+    try:
+        return outline_of(query, database.schema)
+    except QueryError as error:
+        raise_alone(QueryError(str(error) + _pointer(query.text, str(error), as_json)))
+
+
+def _pointer(text: str, message: str, as_json: bool) -> str:
+    """Return the line of the question that an error is about, with the place marked."""
+    if as_json:
+        return ""
+    from tulle.sql.question.error_position import find_place
+
+    place = find_place(text, message)
+    if place is None:
+        return ""
+    line, start, end = place
+    shown = text.splitlines()[line].rstrip()
+    return f"\n  {shown}\n  {' ' * start}{'^' * (end - start)}"
+
+
+def _read_like(file: Path | None) -> Database | None:
+    from tulle.sql.data import Database
+
+    return None if file is None else Database.from_toml(file)
+
+
+def _pairs(given: list[str], form: str) -> list[tuple[str, str]]:
+    found = []
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip() or not value.strip():
+            raise InputError(f"Write {form}; got {text!r}.")
+        found.append((name.strip(), value.strip()))
+    return found
+
+
+def _end(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _read_groups(given: list[str]) -> dict[str, list[Any]]:
+    """Read COLUMN=a,b,c, or COLUMN=[...] as TOML; whole numbers and decimals are numbers."""
+    import tomllib
+
+    groups: dict[str, list[Any]] = {}
+    for name, listed in _pairs(given, "--groups COLUMN=A,B,..."):
+        if listed.startswith("["):
+            try:
+                groups[name] = tomllib.loads(f"values = {listed}")["values"]
+            except tomllib.TOMLDecodeError as error:
+                raise_alone(InputError(f"--groups {name}: the list cannot be read: {error}."))
+            continue
+        groups[name] = [_value(part.strip()) for part in listed.split(",")]
+    return groups
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _schema_table(schema: Schema) -> Table:
+    from tulle.cli.output import simple
+
+    drawn = simple()
+    for title in ("table", "whose rows", "columns"):
+        drawn.add_column(title, overflow="fold")
+    for table, columns in schema.tables.items():
+        owners = [str(owner) for owner in schema.owners.get(table, ())]
+        ranges = schema.ranges.get(table, {})
+        shown = [
+            name if name not in ranges else f"{name} in {_ends(ranges[name])}" for name in columns
+        ]
+        drawn.add_row(table, " and ".join(owners) or "public", ", ".join(shown))
+    return drawn
+
+
+def _ends(found: Any) -> str:
+    return f"[{found.low:g}, {found.high:g}]"
+
+
+def _show_outline(outline: Outline) -> None:
+    from tulle.cli.output import simple
+
+    drawn = simple()
+    for title in ("rows of", "belong to"):
+        drawn.add_column(title, overflow="fold")
+    for source in outline.sources:
+        drawn.add_row(source.name, " and ".join(source.owners) or "nobody (public)")
+    out = printer()
+    out.print(drawn)
+    if outline.joins:
+        out.print("joined on   " + " AND ".join(outline.joins))
+    several = "; it stays as long as one of its ways does" if outline.alternatives else ""
+    out.print(f"each needs  {outline.needs()}{several}")
+    if outline.groups > 1:
+        out.print(f"groups      {outline.groups:,}, each with an equal share of epsilon")
+    if outline.signed:
+        out.print(
+            "signs       terms may be negative, so both signs are paid for; declare --ranges if "
+            "they cannot"
+        )
+    out.print("")

@@ -1,0 +1,97 @@
+"""``tulle synth``: a whole synthetic graph, with its release beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tulle.cli import answering, options
+from tulle.cli.asking import Asking
+from tulle.cli.common import command
+from tulle.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tulle.core.release import Release
+
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="auto, 1k, 2k, 2.5k, kronecker, topm, response or communities.",
+    ),
+]
+Names = Annotated[
+    bool,
+    typer.Option(
+        "--names",
+        help="Give nodes the names of the file: with topm, response or communities only.",
+    ),
+]
+ModelOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="A setting of the model; may be repeated."),
+]
+GraphFile = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        help="Where the synthetic graph goes, by its ending .csv, .tsv, .txt, .mtx, .graphml or "
+        ".parquet; its release is put beside it as FILE.release.json.",
+        show_default=False,
+    ),
+]
+
+
+@command
+def synth(
+    network: options.Network,
+    unit: options.UnitName,
+    epsilon: options.Epsilon,
+    out: GraphFile,
+    booking: answering.Booking,
+    model: ModelName = "auto",
+    option: ModelOptions = None,
+    delta: options.Delta = "0",
+    names: Names = False,
+    as_json: options.Json = False,
+) -> None:
+    """Make a synthetic graph and record its price. Nodes have numbers, unless --names is given."""
+    from tulle.graphs.synthesis.query import synthetic
+
+    price = options.Price.of(unit, epsilon, delta, options.GRAPH_UNITS)
+    asked = options.parse_options(option) | ({"names": True} if names else {})
+    query = synthetic(model, **asked)
+    ledger_account = booking.ledger_account(network.path.name)
+    _check_ending(out)
+    beside = out.with_name(out.name + ".release.json")
+    for file in (out, beside):
+        answering.check_out(file)
+    graph = network.read()
+
+    def write(release: Release) -> Release:
+        release.value.write(out)
+        return release
+
+    asking = Asking(query, price, None, None, {})
+    answering.answer(
+        graph,
+        asking,
+        ledger_account,
+        network.public(price),
+        again=booking.again,
+        out=beside,
+        as_json=as_json,
+        after=write,
+    )
+
+
+def _check_ending(out: Path) -> None:
+    """Refuse a file that names no format, before anything is paid."""
+    endings = [suffix.lower() for suffix in out.suffixes]
+    if endings and endings[-1] == ".gz":
+        endings.pop()
+    known = (".csv", ".tsv", ".txt", ".edges", ".mtx", ".graphml", ".parquet")
+    if not endings or endings[-1] not in known:
+        raise InputError(f"--out {out} must end in {', '.join(known)}; most also with .gz.")

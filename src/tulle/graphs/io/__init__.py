@@ -1,0 +1,1 @@
+"""Graphs from files and objects of other libraries, and back."""

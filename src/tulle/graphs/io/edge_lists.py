@@ -1,0 +1,263 @@
+"""Parsing edge lists in text files.
+
+Each line is read by itself: which delimiter it has, whether it is a comment, who its two nodes
+are. Only the first line with data may be something else, a header; see :meth:`EdgeList.header`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tulle.core.errors import InputError, raise_alone
+from tulle.graphs.io.labels import from_text
+from tulle.graphs.io.node_sets import Declared
+from tulle.graphs.io.pairs import FactorisedPairs, Progress, number_ids, number_names
+
+_PIECE = 1 << 24
+_COMMENTS = ("#", "%", "//")
+_QUOTED = re.compile(r'"[^"]*"')
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,999}")
+_DIGITS = re.compile(r"[0-9]+")
+_NOT_WHOLE = re.compile(r"-[0-9]+|[+-]?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?")
+_NUMERIC = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+
+
+class EdgeList:
+    """One edge list: the settings and the two ways to parse it."""
+
+    def __init__(
+        self,
+        file: Path,
+        data: bytes,
+        *,
+        nodes: Declared,
+        columns: tuple[int | str, int | str] | None,
+        header: bool | None,
+        delimiter: str | None,
+        ignore: frozenset[str],
+        report: Progress,
+    ) -> None:
+        self.file, self.data, self.nodes, self.report = file, data, nodes, report
+        self.columns, self.stated, self.delimiter = columns, header, delimiter
+        if columns is not None and isinstance(columns[0], str):
+            if header is False:
+                raise InputError(
+                    "columns= has names, which stand in a header, and header=False says that "
+                    "there is none. Pass column numbers, from 0."
+                )
+            self.stated = True
+        self.more = columns is not None or "weights" in ignore
+        self.names: list[str] | None = None
+
+    def pairs(self) -> FactorisedPairs:
+        """Return the node numbers of all pairs, with labels if the ids are not 0 to n - 1."""
+        begin, skipped, places = self.header()
+        if places in ((0, 1), (1, 0)):
+            found = self._parse_numbers(begin)
+            if found is not None:
+                return found
+        return self._parse_labels(begin, skipped, places)
+
+    def header(self) -> tuple[int, int, tuple[int, int]]:
+        """Return where the data begins, how many lines are before it, and the two columns.
+
+        Whether the first line with data is a header is said by ``header``. Where it is not said,
+        all ids must be digits, and a first line in which neither id is a number is a header. A
+        file with other ids is refused in the same words whatever it holds
+        (:meth:`_ask_for_header`): a guess would hang on single edges.
+        """
+        line = self._first_line()
+        if line is None:
+            return 0, 0, self._places([])
+        number, end, text = line
+        fields = self._fields(text, number)
+        places = self._places(fields if self.stated else [])
+        headed = self.stated
+        if headed is None:
+            if len(fields) <= max(places):
+                raise self._too_few(number, len(fields))
+            headed = not any(_NUMERIC.fullmatch(fields[place]) for place in places)
+        if not headed:
+            return 0, 0, places
+        self.names = fields
+        return end, number, places
+
+    def _first_line(self) -> tuple[int, int, str] | None:
+        """Return the first line with data as (line number, where it ends, text)."""
+        place, number = 0, 0
+        while place < len(self.data):
+            end = self.data.find(b"\n", place)
+            end = len(self.data) if end < 0 else end + 1
+            number += 1
+            text = self._decode(self.data[place:end], number).strip()
+            if text and not text.startswith(_COMMENTS):
+                return number, end, text
+            place = end
+        return None
+
+    def _decode(self, line: bytes, number: int) -> str:
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise_alone(self._error(number, "not UTF-8; save the file as UTF-8"))
+
+    def _places(self, names: list[str]) -> tuple[int, int]:
+        if self.columns is None:
+            return 0, 1
+        first, second = self.columns
+        if isinstance(first, int) and isinstance(second, int):
+            return first, second
+        for name in (first, second):
+            if names.count(str(name)) != 1:
+                raise InputError(
+                    f"{self.file}: the header does not name one column {name!r}; pass column "
+                    "numbers, from 0, instead."
+                )
+        return names.index(str(first)), names.index(str(second))
+
+    def _parse_numbers(self, begin: int) -> FactorisedPairs | None:
+        """Parse whole numbers with the compiled parser; None when there is something else."""
+        from tulle.graphs.io.number_parser import ANY, DONE, NOT_WHOLE, TOO_FEW, parse_pairs
+
+        text = np.frombuffer(self.data, dtype=np.uint8)
+        rows = self.data.count(b"\n", begin) + 1
+        pairs = np.empty((rows, 2), dtype=np.int64)
+        filled, place = 0, begin
+        code = ANY if self.delimiter is None else ord(self.delimiter)
+        while place < len(text):
+            stop = self.data.find(b"\n", min(place + _PIECE, len(text)))
+            stop = len(text) if stop < 0 else stop + 1
+            filled, verdict, where = parse_pairs(text, place, stop, code, self.more, pairs, filled)
+            if verdict == NOT_WHOLE:
+                return None
+            if verdict != DONE:
+                line = self.data.count(b"\n", 0, where) + 1
+                raise self._too_few(line) if verdict == TOO_FEW else self._too_many(line)
+            place = stop
+            self.report(0.4 + 0.4 * place / len(text), "parsing")
+        pairs = pairs[:filled]
+        if isinstance(self.nodes, int) and filled and int(pairs.max()) >= self.nodes:
+            raise self._outside(int(np.argmax((pairs >= self.nodes).any(axis=1))), begin)
+        return number_ids(pairs, self.nodes)
+
+    def _parse_labels(self, begin: int, skipped: int, places: tuple[int, int]) -> FactorisedPairs:
+        first, second = places
+        least = max(places) + 1
+        one: list[str] = []
+        two: list[str] = []
+        for number, fields in self._records(begin, skipped):
+            if len(fields) < least:
+                raise self._too_few(number, len(fields))
+            if len(fields) > 2 and not self.more:
+                raise self._too_many(number)
+            u, v = fields[first], fields[second]
+            if not u or not v:
+                raise self._error(number, "a node is missing (empty field)")
+            if not (_WHOLE.fullmatch(u) and _WHOLE.fullmatch(v)):
+                if _NOT_WHOLE.fullmatch(u) or _NOT_WHOLE.fullmatch(v):
+                    raise self._error(
+                        number,
+                        "a number that is negative or has a fraction; nodes are whole numbers "
+                        "from 0, or names",
+                    )
+                if isinstance(self.nodes, int):
+                    raise InputError(
+                        f"{self.file}, line {number}: with nodes={self.nodes} every id must be a "
+                        "whole number from 0 to nodes - 1. Leave nodes out to read labels."
+                    )
+                if self.stated is None and not (_DIGITS.fullmatch(u) and _DIGITS.fullmatch(v)):
+                    raise self._ask_for_header()
+            elif isinstance(self.nodes, int) and max(int(u), int(v)) >= self.nodes:
+                raise self._outside_line(number)
+            one.append(u)
+            two.append(v)
+        if isinstance(self.nodes, int):
+            ends = np.array([one, two], dtype=np.int64).T.reshape(-1, 2)
+            return number_ids(ends, self.nodes)
+        labels = {token: from_text(token) for token in {*one, *two}}
+        return number_names(
+            [labels[token] for token in one], [labels[token] for token in two], self.nodes
+        )
+
+    def _records(self, begin: int, skipped: int) -> Iterator[tuple[int, list[str]]]:
+        """Yield (line number, fields) of each line with data."""
+        try:
+            text = self.data[begin:].decode("utf-8")
+        except UnicodeDecodeError as error:
+            number = skipped + self.data.count(b"\n", begin, begin + error.start) + 1
+            raise_alone(self._error(number, "not UTF-8; save the file as UTF-8"))
+        lines = text.split("\n")
+        for index, line in enumerate(lines):
+            stripped = line.strip()
+            if index % 200_000 == 0:
+                self.report(0.4 + 0.4 * index / len(lines), "parsing")
+            if stripped and not stripped.startswith(_COMMENTS):
+                number = skipped + index + 1
+                yield number, self._fields(stripped, number)
+
+    def _fields(self, line: str, number: int) -> list[str]:
+        if line.count('"') % 2:
+            raise self._error(number, "a quote is opened and not closed on the same line")
+        try:
+            return split(line, self.delimiter or _delimiter_of(line))
+        except csv.Error:
+            raise_alone(self._error(number, "the quoted fields cannot be told apart"))
+
+    def _ask_for_header(self) -> InputError:
+        return InputError(
+            f"{self.file}: not all ids are numbers, so the first row may be a header or a link. "
+            "Say which it is: header=True or header=False."
+        )
+
+    def _error(self, line: int, reason: str) -> InputError:
+        return InputError(f"{self.file}, line {line}: {reason}.")
+
+    def _too_few(self, line: int, fields: int = 1) -> InputError:
+        what = "one field only" if fields == 1 else f"only {fields} fields"
+        return InputError(
+            f"{self.file}, line {line}: {what}; each line needs two nodes, separated by a tab, a "
+            "semicolon, a comma or white space. Another delimiter is said with delimiter=."
+        )
+
+    def _too_many(self, line: int) -> InputError:
+        return InputError(
+            f"{self.file}, line {line}: more than two fields; is the graph weighted? Pick two "
+            'columns with columns=(0, 1), or pass ignore=("weights",) to keep the first two.'
+        )
+
+    def _outside(self, row: int, begin: int) -> InputError:
+        for count, (number, _) in enumerate(self._records(0, 0)):
+            if count == row + (begin > 0):
+                return self._outside_line(number)
+        raise AssertionError("a row has a line")
+
+    def _outside_line(self, line: int) -> InputError:
+        return InputError(
+            f"{self.file}, line {line}: an id outside 0 to nodes - 1 (nodes={self.nodes}). Leave "
+            "nodes out to take the ids as they occur."
+        )
+
+
+def _delimiter_of(line: str) -> str:
+    """Return the delimiter of one line, by that line alone."""
+    bare = _QUOTED.sub("", line) if '"' in line else line
+    for delimiter in ("\t", ";", ","):
+        if delimiter in bare:
+            return delimiter
+    return " "
+
+
+def split(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a line; a space stands for any run of white space."""
+    if '"' not in line:
+        fields = line.split() if delimiter == " " else line.split(delimiter)
+        return [field.strip() for field in fields]
+    if delimiter == " ":
+        line = re.sub(r"[ \t]+(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", " ", line)
+    (fields,) = csv.reader([line], delimiter=delimiter, skipinitialspace=True)
+    return [field.strip() for field in fields]

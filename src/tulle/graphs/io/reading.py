@@ -1,0 +1,207 @@
+"""Reading a graph from a file.
+
+Errors of reading are the custodian's own: they name a line and a reason, never a record. How a
+file is read follows from its name, from what is declared, and for each line from that line: no
+edge changes how another one is read, or where its nodes stand in the order.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tulle.core.errors import InputError, raise_alone
+from tulle.graphs.io.conversion import check_ignore
+from tulle.graphs.io.edge_lists import EdgeList
+from tulle.graphs.io.node_sets import declared_nodes
+from tulle.graphs.io.pairs import FactorisedPairs, Progress
+
+FORMATS = {
+    "edges": ("csv", "tsv", "txt", "edges", "edgelist", "el", "dat", "tab", "ssv", ""),
+    "parquet": ("parquet", "pq"),
+    "mtx": ("mtx", "mm"),
+    "graphml": ("graphml", "xml"),
+}
+
+_PIECE = 1 << 24
+
+
+def read(
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    nodes: Any = None,
+    columns: Sequence[int | str] | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    ignore: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> FactorisedPairs:
+    """Read a graph from an edge list, Parquet, MatrixMarket or GraphML file.
+
+    The format follows from the file name (``.csv``, ``.tsv``, ``.txt``, ``.edges``, ``.parquet``,
+    ``.mtx``, ``.graphml``; ``.gz`` on top of any but Parquet) or from ``format``: "edges",
+    "parquet", "mtx" or "graphml".
+
+    An edge list has one pair per line, separated by ``delimiter``; when that is left out, by a
+    tab, a semicolon, a comma or white space, the first of these that the line has. Lines that
+    start with ``#``, ``%`` or ``//`` are comments; fields may be quoted. Digits without
+    superfluous zeros are numbers, anything else is text; nodes are in the order of numbers, then
+    text, each ascending. More than two columns are refused unless ``columns`` picks two, by
+    number or by the name in the header, or ``ignore`` holds "weights", which keeps the first two.
+    An edge list does not say whether it is directed: a pair joins its nodes either way.
+
+    ``header`` says whether the first line names the columns. When it is left out, all ids must be
+    digits, and a first line without numbers is a header; files with other ids are refused.
+
+    ``nodes`` declares who is in the network, so that people without edges are, too: a number n
+    for the nodes 0 to n - 1, a list of labels, a table whose first column has them, or a file
+    (``.txt`` with one label per line; ``.csv``, ``.tsv`` or ``.parquet`` with labels in the first
+    column, under a header). Edges of others are left out and counted in ``graph.dropped``.
+    Without ``nodes`` they are read off the edges, and every guarantee says so.
+
+    MatrixMarket and GraphML say so: a matrix that is not symmetric and a directed graph are
+    refused unless ``ignore`` holds "direction"; weights are refused unless it holds "weights".
+
+    ``progress`` is called with the fraction done and a word for the current step.
+
+    Raises:
+        InputError: when the file cannot be read as asked; it names the line and the reason.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "friends.csv")
+        ...     _ = file.write_text("ego,alter\\nann,bob\\nbob,cas\\n")
+        ...     read(file, header=True, nodes=["ann", "bob", "cas", "dee"]).nodes
+        4
+    """
+    file = Path(path)
+    kind = _format_of(file, format)
+    words = check_ignore(ignore)
+    known = declared_nodes(nodes, from_file=True)
+    chosen = _check_columns(columns)
+    _check_manner(kind, header, delimiter)
+    report: Progress = progress or (lambda fraction, label: None)
+    if not file.exists():
+        raise InputError(f"{file} does not exist.")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder; pass the file inside it.")
+    if kind in ("mtx", "graphml") and chosen is not None:
+        raise InputError(f"columns is for edge lists and Parquet; a {kind} file has none.")
+    report(0.0, "reading")
+    if kind == "parquet":
+        from tulle.graphs.io.formats import read_parquet
+
+        pairs = read_parquet(file, known, chosen, words)
+    else:
+        data = _load(file, report)
+        if kind == "edges":
+            listed = EdgeList(
+                file,
+                data,
+                nodes=known,
+                columns=chosen,
+                header=header,
+                delimiter=delimiter,
+                ignore=words,
+                report=report,
+            )
+            pairs = listed.pairs()
+            report(0.8, "building")
+        else:
+            from tulle.graphs.io.formats import read_graphml, read_matrix_market
+
+            reader = read_matrix_market if kind == "mtx" else read_graphml
+            pairs = reader(file, data, known, words)
+    report(1.0, "done")
+    return pairs
+
+
+def _format_of(file: Path, format: str | None) -> str:
+    if format is not None:
+        for kind, names in FORMATS.items():
+            if format == kind or (format and format in names):
+                return kind
+        raise InputError(
+            f"format={format!r} is not known. Formats: {', '.join(FORMATS)} (csv, tsv and txt are "
+            "edges)."
+        )
+    suffixes = [suffix.lower().lstrip(".") for suffix in file.suffixes]
+    if suffixes and suffixes[-1] == "gz":
+        suffixes.pop()
+    last = suffixes[-1] if suffixes else ""
+    for kind, names in FORMATS.items():
+        if last in names:
+            return kind
+    return "edges"
+
+
+def _check_columns(columns: Sequence[int | str] | None) -> tuple[int | str, int | str] | None:
+    if columns is None:
+        return None
+    picked = (columns,) if isinstance(columns, str) else tuple(columns)
+    proper = all(
+        isinstance(column, str) or (type(column) is int and column >= 0) for column in picked
+    )
+    if len(picked) != 2 or not proper or picked[0] == picked[1]:
+        raise InputError(
+            f"columns={columns!r} must be two different columns, by number from 0 or by name."
+        )
+    if isinstance(picked[0], str) != isinstance(picked[1], str):
+        raise InputError(f"columns={columns!r} mixes names and numbers; use one or the other.")
+    return picked[0], picked[1]
+
+
+def _check_manner(kind: str, header: bool | None, delimiter: str | None) -> None:
+    if header is not None and not isinstance(header, bool):
+        raise InputError(f"header={header!r} must be True, False or left out.")
+    if kind != "edges":
+        for name, given in (("header", header), ("delimiter", delimiter)):
+            if given is not None:
+                raise InputError(f"{name} is for edge lists in text; a {kind} file has none.")
+    if delimiter is not None and (
+        not isinstance(delimiter, str)
+        or len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter.isalnum()
+        or delimiter in '"\r\n#%'
+    ):
+        raise InputError(
+            f"delimiter={delimiter!r} must be one character, such as ',' or '|'; ' ' stands for "
+            "any white space."
+        )
+
+
+def _load(file: Path, report: Progress) -> bytes:
+    """Return the file's bytes, uncompressed, without a byte order mark."""
+    pieces = []
+    try:
+        size = max(file.stat().st_size, 1)
+        with file.open("rb") as raw:
+            zipped = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            stream = gzip.GzipFile(fileobj=raw) if zipped else raw
+            while piece := stream.read(_PIECE):
+                pieces.append(piece)
+                report(0.4 * min(raw.tell() / size, 1.0), "reading")
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise_alone(InputError(f"{file} is not a whole gzip file; was the download cut off?"))
+    except OSError as error:
+        raise_alone(InputError(f"{file} cannot be read: {error.strerror or 'input error'}."))
+    data = b"".join(pieces)
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{file} is in UTF-16; save it as UTF-8.")
+    if b"\x00" in data:
+        raise InputError(
+            f"{file} is a binary file, not text. Name it .parquet if it is Parquet, or pass format."
+        )
+    if data[:3] == b"\xef\xbb\xbf":
+        data = data[3:]
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data

@@ -1,0 +1,138 @@
+"""Numbers around one node or one pair that bound what an edge does to a statistic.
+
+Custodian side: every number here is private.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.compiled import compiled, in_chunks
+from tulle.graphs.data import Graph
+from tulle.graphs.kernels.ordering import degree_rank, renumber
+
+Array = npt.NDArray[Any]
+Counts = npt.NDArray[np.int64]
+
+FINE = 2**32
+"""Clustering coefficients are summed in whole multiples of one over this."""
+
+
+def common_with(graph: Graph, node: int) -> Counts:
+    """Return how many neighbours each node shares with one node.
+
+    Example:
+        >>> common_with(Graph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)]), 0).tolist()
+        [2, 1, 1, 1]
+    """
+    indptr, indices = graph.csr()
+    near = indices[indptr[node] : indptr[node + 1]]
+    reached = [indices[indptr[other] : indptr[other + 1]] for other in near]
+    if not reached:
+        return np.zeros(graph.node_count, dtype=np.int64)
+    return np.bincount(np.concatenate(reached), minlength=graph.node_count).astype(np.int64)
+
+
+def closing_weight(graph: Graph) -> int:
+    """Return the most that joining or parting a pair moves all clustering coefficients together.
+
+    In multiples of 1/FINE, rounded up. For a pair i, j with u and v other neighbours it is the sum
+    over common neighbours w of 2 / (d_w·(d_w - 1)), plus 2/(u + 1) and 2/(v + 1); see
+    ``statistics_profiles`` for why. At least 5/3, which pairs without common neighbours need.
+
+    Example:
+        >>> closing_weight(Graph.from_edges([(0, 1), (1, 2)])) / FINE
+        3.0
+    """
+    indptr, indices = graph.csr()
+    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    degree = np.arange(int(np.diff(offsets).max(initial=0)) + 1, dtype=np.int64)
+    own = -(-2 * FINE // np.maximum(degree * (degree - 1), 1))
+    side = -(-2 * FINE // (np.maximum(degree, 1) + 1))
+    parts = in_chunks(
+        int(np.dot(np.diff(offsets), np.diff(offsets))),
+        lambda chunk, chunks: _closing(offsets, neighbours, split, own, side, chunk, chunks),
+    )
+    return max(int(max(parts)), -(-5 * FINE // 3))
+
+
+@compiled
+def _closing(
+    offsets: Array,
+    neighbours: Array,
+    split: Array,
+    own: Array,
+    side: Array,
+    chunk: int,
+    chunks: int,
+) -> int:
+    # As count_common, with each common neighbour's weight instead of one.
+    count = len(offsets) - 1
+    weight = np.zeros(count, np.int64)
+    touched = np.empty(count, np.uint32)
+    joined = np.zeros(count, np.uint8)
+    best = 0
+    for node in range(chunk, count, chunks):
+        degree = offsets[node + 1] - offsets[node]
+        for place in range(split[node], offsets[node + 1]):
+            joined[neighbours[place]] = 1
+        found = 0
+        for place in range(offsets[node], offsets[node + 1]):
+            middle = neighbours[place]
+            value = own[offsets[middle + 1] - offsets[middle]]
+            for step in range(offsets[middle + 1] - 1, offsets[middle] - 1, -1):
+                other = neighbours[step]
+                if other <= node:
+                    break
+                if weight[other] == 0:
+                    touched[found] = other
+                    found += 1
+                weight[other] += value
+        for place in range(found):
+            other = touched[place]
+            apart = np.int64(joined[other])
+            ends = side[degree - apart] + side[offsets[other + 1] - offsets[other] - apart]
+            best = max(best, weight[other] + ends)
+            weight[other] = 0
+        for place in range(split[node], offsets[node + 1]):
+            joined[neighbours[place]] = 0
+    return best
+
+
+def chain_weight(graph: Graph) -> int:
+    """Return the largest d_i·d_j + A_i + A_j over pairs, A_i the sum of d_x - 1 over neighbours.
+
+    It bounds what joining or parting i and j does to the number of chains. Nodes of one degree
+    matter only through the two of them with the largest A.
+
+    Example:
+        >>> chain_weight(Graph.from_edges([(0, 1), (1, 2)]))
+        3
+    """
+    indptr, indices = graph.csr()
+    degrees = np.diff(indptr).astype(np.int64)
+    if graph.node_count < 2:
+        return 0
+    sums = np.concatenate([[0], np.cumsum(degrees[indices] - 1)])
+    around = sums[indptr[1:]] - sums[indptr[:-1]]
+    order = np.lexsort((-around, degrees))
+    kept_degrees, kept_around = degrees[order], around[order]
+    first = np.concatenate([[True], kept_degrees[1:] != kept_degrees[:-1]])
+    second = np.concatenate([[False], first[:-1]]) & ~first
+    kept = first | second
+    d, a = kept_degrees[kept], kept_around[kept]
+    best = 0
+    for place in range(len(d) - 1):
+        others = d[place] * d[place + 1 :] + a[place + 1 :]
+        best = max(best, int(others.max()) + int(a[place]))
+    return best
+
+
+def count_chains(graph: Graph) -> int:
+    """Return the sum over edges ij of (d_i - 1)·(d_j - 1): walks of three edges, never back."""
+    first, second = graph.edges().T
+    others = (np.diff(graph.csr()[0]) - 1).astype(np.int64)
+    return int((others[first] * others[second]).sum())

@@ -1,0 +1,1 @@
+"""Mechanisms for counts and statistics of graphs, one file each."""

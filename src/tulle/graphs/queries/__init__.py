@@ -1,0 +1,1 @@
+"""Questions about a graph; each owns its bound."""

@@ -1,0 +1,465 @@
+"""Questions about a graph.
+
+Each class owns its bounds: the largest answer on so many nodes, how much one edge can move it at
+most, and for a :class:`ProfiledCount` what the graph at hand says about its sensitivity. They are
+abstract, so that a question without them cannot be built. Questions that count any other pattern
+are in :mod:`tulle.graphs.queries.subgraphs`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import registry, validate
+from tulle.core.public import public
+from tulle.core.query import Query, Shape
+from tulle.graphs.data import Graph
+from tulle.graphs.sensitivity import counts as sensitivity
+from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
+
+if TYPE_CHECKING:
+    from tulle.graphs.patterns.enumeration import Copies
+
+
+@dataclass(frozen=True)
+class GraphQuery(Query):
+    """A question about a graph whose answer one edge moves by a bounded amount."""
+
+    kind: ClassVar[str] = "graph"
+    bounds: ClassVar[tuple[str, ...]] = ("edge_sensitivity", "maximum")
+
+    @abstractmethod
+    def truth(self, dataset: Graph) -> Any:
+        """Return the true answer. Custodian side: this value is not private."""
+
+    @abstractmethod
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return the most that one edge can move the answer on any graph, in L1."""
+
+    @abstractmethod
+    def maximum(self, nodes: int) -> int:
+        """Return the largest value that an entry of the answer can have on so many nodes."""
+
+
+class SubgraphCount(GraphQuery):
+    """A count of the copies of some subgraph; each copy is there as long as its nodes are.
+
+    Truncation mechanisms answer it, per node and per edge.
+    """
+
+    bounds: ClassVar[tuple[str, ...]] = ("copies", "one_per_set")
+
+    @abstractmethod
+    def copies(self, graph: Graph, *, nodes: bool) -> Copies:
+        """List all copies: the nodes of each, or else the numbers of its edges. Custodian side."""
+
+    @abstractmethod
+    def one_per_set(self) -> bool:
+        """Say whether two copies never have the same nodes."""
+
+
+class ProfiledCount(GraphQuery):
+    """A count whose local sensitivity is known at every distance.
+
+    Ladders and smooth sensitivity answer it. What the members mean, and which conditions they must
+    meet, is said in :mod:`tulle.graphs.sensitivity.counts`.
+    """
+
+    bounds: ClassVar[tuple[str, ...]] = (
+        *("local_sensitivity", "envelope", "fastest_growth", "largest_spread", "law_key"),
+    )
+
+    @abstractmethod
+    def local_sensitivity(self, graph: Graph, length: int) -> LocalSensitivity:
+        """Return the profile I_0 ... I_{length-1} of a graph, and its spread. Custodian side."""
+
+    @abstractmethod
+    def envelope(self, spread: int) -> int:
+        """Return a bound on the local sensitivity of every graph with at most this spread.
+
+        At distance t the bound is ``envelope(spread + t)``: it grows at least as fast as any
+        profile, which is what error laws rely on.
+        """
+
+    @abstractmethod
+    def fastest_growth(self, spread: int, length: int) -> Profile | None:
+        """Return the profile that starts at nothing and grows fastest, for graphs of this spread.
+
+        None where a profile never starts far below the envelope.
+        """
+
+    @abstractmethod
+    def largest_spread(self, nodes: int) -> int:
+        """Return the largest spread that so many nodes allow."""
+
+    @abstractmethod
+    def law_key(self) -> tuple[str, int]:
+        """Return the name and the k by which an error law finds this question's envelope."""
+
+    def cap(self, nodes: int) -> int:
+        """Return the global bound, but at least 1, so that every rung has room."""
+        return max(self.edge_sensitivity(nodes), 1)
+
+    def measure(self, graph: Graph, length: int) -> LocalSensitivity:
+        """Return the local sensitivity with every entry between 1 and the global bound."""
+        found = self.local_sensitivity(graph, length)
+        most = self.cap(graph.node_count)
+        return LocalSensitivity([min(max(v, 1), most) for v in found.profile], found.spread)
+
+    def envelope_profiles(self, nodes: int, spread: int, length: int) -> list[Profile]:
+        """Return extreme profiles of graphs with at most this spread: the widest comes first.
+
+        For cliques and k-triangles the local sensitivity can be far below what the spread allows
+        and then grow fast; the second profile is that one.
+        """
+        most = self.cap(nodes)
+        rows = [[self.envelope(spread + t) for t in range(length)]]
+        fastest = self.fastest_growth(spread, length)
+        if fastest is not None:
+            rows.append(fastest)
+        return [[min(max(value, 1), most) for value in row] for row in rows]
+
+
+@dataclass(frozen=True)
+class Edges(SubgraphCount):
+    """How many edges."""
+
+    name: ClassVar[str] = "edges"
+
+    def truth(self, dataset: Graph) -> int:
+        return dataset.edge_count
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return 1
+
+    def maximum(self, nodes: int) -> int:
+        return comb(nodes, 2)
+
+    def copies(self, graph: Graph, *, nodes: bool) -> Copies:
+        from tulle.graphs.patterns.enumeration import Copies
+
+        pairs = graph.edges().astype(np.int32) if nodes else np.empty((0, 2), np.int32)
+        return Copies(pairs, np.arange(graph.edge_count, dtype=np.int32).reshape(-1, 1))
+
+    def one_per_set(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Triangles(ProfiledCount, SubgraphCount):
+    """How many triangles."""
+
+    name: ClassVar[str] = "triangles"
+
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.kernels.counts import count_triangles
+
+        return count_triangles(dataset)
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return max(nodes - 2, 0)
+
+    def maximum(self, nodes: int) -> int:
+        return comb(nodes, 3)
+
+    def local_sensitivity(self, graph: Graph, length: int) -> LocalSensitivity:
+        return sensitivity.triangles(graph, length)
+
+    def envelope(self, spread: int) -> int:
+        return spread
+
+    def fastest_growth(self, spread: int, length: int) -> Profile | None:
+        return None
+
+    def largest_spread(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+    def law_key(self) -> tuple[str, int]:
+        return self.name, 0
+
+    def copies(self, graph: Graph, *, nodes: bool) -> Copies:
+        from tulle.graphs.patterns.enumeration import Lister
+
+        lister = Lister(graph)
+        return lister.fill(lister.triangles(), 3 * nodes, 3 * (not nodes))
+
+    def one_per_set(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Stars(ProfiledCount, SubgraphCount):
+    """How many stars with k leaves: ways to choose a centre and k of its neighbours."""
+
+    k: int
+    name: ClassVar[str] = "stars"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2))
+
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.kernels.counts import count_stars
+
+        return count_stars(dataset, self.k)
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return 2 * comb(max(nodes - 2, 0), self.k - 1)
+
+    def maximum(self, nodes: int) -> int:
+        return nodes * comb(max(nodes - 1, 0), self.k)
+
+    def local_sensitivity(self, graph: Graph, length: int) -> LocalSensitivity:
+        return sensitivity.stars(graph, self.k, length)
+
+    def envelope(self, spread: int) -> int:
+        return 2 * comb(spread, self.k - 1)
+
+    def fastest_growth(self, spread: int, length: int) -> Profile | None:
+        return None
+
+    def largest_spread(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+    def law_key(self) -> tuple[str, int]:
+        return self.name, self.k
+
+    def copies(self, graph: Graph, *, nodes: bool) -> Copies:
+        from tulle.graphs.patterns.enumeration import Lister
+
+        lister, k = Lister(graph), self.k
+        return lister.fill(lister.stars(k), (k + 1) * nodes, k * (not nodes))
+
+    def one_per_set(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class KTriangles(ProfiledCount, SubgraphCount):
+    """How many k-triangles: ways to choose an edge and k triangles that share it."""
+
+    k: int
+    name: ClassVar[str] = "k_triangles"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2))
+
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.kernels.counts import count_k_triangles
+
+        return count_k_triangles(dataset, self.k)
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        others = max(nodes - 2, 0)
+        return comb(others, self.k) + 2 * others * comb(max(nodes - 3, 0), self.k - 1)
+
+    def maximum(self, nodes: int) -> int:
+        return comb(nodes, 2) * comb(max(nodes - 2, 0), self.k)
+
+    def local_sensitivity(self, graph: Graph, length: int) -> LocalSensitivity:
+        return sensitivity.k_triangles(graph, self.k, length)
+
+    def envelope(self, spread: int) -> int:
+        return sensitivity.most_k_triangles(self.k, spread)
+
+    def fastest_growth(self, spread: int, length: int) -> Profile | None:
+        return sensitivity.rising_k_triangles(self.k, 0, spread, length)
+
+    def largest_spread(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+    def law_key(self) -> tuple[str, int]:
+        return self.name, self.k
+
+    def copies(self, graph: Graph, *, nodes: bool) -> Copies:
+        from tulle.graphs.patterns.enumeration import Lister
+        from tulle.graphs.patterns.search import search_k_triangles
+
+        lister, k = Lister(graph), self.k
+        kernel = lister.search(search_k_triangles(k))
+        return lister.fill(kernel, (k + 2) * nodes, (2 * k + 1) * (not nodes))
+
+    def one_per_set(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Cliques(ProfiledCount, SubgraphCount):
+    """How many sets of k nodes that are all adjacent to each other."""
+
+    k: int
+    name: ClassVar[str] = "cliques"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=3))
+
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.kernels.cliques import count_cliques
+
+        return count_cliques(dataset, self.k)
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return comb(max(nodes - 2, 0), self.k - 2)
+
+    def maximum(self, nodes: int) -> int:
+        return comb(nodes, self.k)
+
+    def local_sensitivity(self, graph: Graph, length: int) -> LocalSensitivity:
+        if self.k == 3:
+            return sensitivity.triangles(graph, length)
+        return sensitivity.cliques(graph, self.k, length)
+
+    def envelope(self, spread: int) -> int:
+        return comb(spread, self.k - 2)
+
+    def fastest_growth(self, spread: int, length: int) -> Profile | None:
+        # Triangles have an exact profile, which starts at the envelope.
+        return None if self.k == 3 else sensitivity.rising_cliques(self.k, 0, spread, length)
+
+    def largest_spread(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+    def law_key(self) -> tuple[str, int]:
+        return self.name, self.k
+
+    def copies(self, graph: Graph, *, nodes: bool) -> Copies:
+        from tulle.graphs.patterns.enumeration import Lister
+        from tulle.graphs.patterns.search import search_cliques
+
+        lister, k = Lister(graph), self.k
+        kernel = lister.search(search_cliques(k))
+        return lister.fill(kernel, k * nodes, k * (k - 1) // 2 * (not nodes))
+
+    def one_per_set(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Degrees(GraphQuery):
+    """The degree sequence, largest first, without saying whose degree it is."""
+
+    name: ClassVar[str] = "degrees"
+    shape: ClassVar[Shape] = "vector"
+
+    def truth(self, dataset: Graph) -> npt.NDArray[np.int64]:
+        from tulle.graphs.kernels.counts import degrees as count
+
+        return np.sort(count(dataset))[::-1].copy()
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 2: two degrees move by one, and sorting never moves vectors apart in L1."""
+        return 2
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+
+@dataclass(frozen=True)
+class DegreeDistribution(GraphQuery):
+    """How many nodes have degree 0, 1, ... n - 1, on the public grid of all degrees."""
+
+    name: ClassVar[str] = "degree_distribution"
+    shape: ClassVar[Shape] = "vector"
+
+    def truth(self, dataset: Graph) -> npt.NDArray[np.int64]:
+        from tulle.graphs.kernels.counts import degrees as count
+
+        return np.bincount(count(dataset), minlength=dataset.node_count).astype(np.int64)
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 4: each end of an edge leaves one place of the grid and enters another."""
+        return 4
+
+    def maximum(self, nodes: int) -> int:
+        return nodes
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "edges")
+def edges() -> Edges:
+    """Ask how many edges there are.
+
+    Example:
+        >>> str(edges())
+        'edges()'
+    """
+    return Edges()
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "triangles")
+def triangles() -> Triangles:
+    """Ask how many triangles there are.
+
+    Example:
+        >>> square = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], nodes=4)
+        >>> triangles().truth(square)
+        2
+    """
+    return Triangles()
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "stars")
+def stars(k: int) -> Stars:
+    """Ask how many stars with ``k`` leaves there are, k at least 2.
+
+    Example:
+        >>> stars(2).truth(Graph.from_edges([(0, 1), (1, 2)], nodes=3))
+        1
+    """
+    return Stars(k)
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "k_triangles")
+def k_triangles(k: int) -> KTriangles:
+    """Ask how many sets of ``k`` triangles share an edge, k at least 2.
+
+    Example:
+        >>> square = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], nodes=4)
+        >>> k_triangles(2).truth(square)
+        1
+    """
+    return KTriangles(k)
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "cliques")
+def cliques(k: int) -> Cliques:
+    """Ask how many cliques of ``k`` nodes there are, k at least 3.
+
+    Example:
+        >>> cliques(3).truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)], nodes=3))
+        1
+    """
+    return Cliques(k)
+
+
+@public("Describe a graph")
+@registry.register("query", "graph", "degrees")
+def degrees() -> Degrees:
+    """Ask for the degree sequence, largest first.
+
+    Example:
+        >>> degrees().truth(Graph.from_edges([(0, 1), (1, 2)], nodes=3)).tolist()
+        [2, 1, 1]
+    """
+    return Degrees()
+
+
+@public("Describe a graph")
+@registry.register("query", "graph", "degree_distribution")
+def degree_distribution() -> DegreeDistribution:
+    """Ask how many nodes have each degree.
+
+    Example:
+        >>> degree_distribution().truth(Graph.from_edges([(0, 1), (1, 2)], nodes=3)).tolist()
+        [0, 2, 1]
+    """
+    return DegreeDistribution()

@@ -1,0 +1,458 @@
+"""Counts that statistics are put together from: per node, at one node, within a partition."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import registry, validate
+from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.public import public
+from tulle.core.query import Query, Shape
+from tulle.graphs.data import Graph
+from tulle.graphs.facts import EdgeFacts, find
+from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, Triangles
+from tulle.graphs.sensitivity import counts as sensitivity
+from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
+
+Counts = npt.NDArray[np.int64]
+
+
+def find_node(graph: Graph, node: int | str) -> int | None:
+    """Return the number of the node with this label, or None. Custodian side."""
+    return find(graph._labels, graph.node_count, node)
+
+
+def place_of(graph: Graph, node: int | str) -> int:
+    """Return the number of a node; on a stand-in that lacks it, of a node of middling degree."""
+    found = find_node(graph, node)
+    if found is not None:
+        return found
+    if graph.node_count == 0:
+        raise QueryError("A graph without nodes has none to ask about; pass another stand-in.")
+    order = np.argsort(np.diff(graph.csr()[0]), kind="stable")
+    return int(order[len(order) // 2])
+
+
+def no_such_node(facts: Any, node: int | str) -> str | None:
+    """Return why a question about a node cannot be asked, or None.
+
+    Who is in the graph is public under edge privacy; under another unit nothing is said about it.
+    """
+    if isinstance(facts, EdgeFacts) and facts.find(node) is None:
+        return f"The graph has no node {node!r}. Name one of its labels, or a number from 0 on."
+    return None
+
+
+def checked_node(node: Any) -> int | str:
+    """Return a node's label, checked."""
+    return node if isinstance(node, str) else validate.whole(node=node, at_least=0)
+
+
+# --- counts that statistics are made of -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BoundedVector(Query):
+    """A vector per node whose local sensitivity follows one number that can be released privately.
+
+    An edge moves that number, the spread, by at most one.
+    """
+
+    bounds: ClassVar[tuple[str, ...]] = (
+        *("spread", "largest_spread", "edge_sensitivity_at", "in_units", "maximum"),
+    )
+
+    kind: ClassVar[str] = "graph"
+    shape: ClassVar[Shape] = "vector"
+
+    @abstractmethod
+    def spread(self, graph: Graph) -> int:
+        """Return the number that bounds the local sensitivity. Custodian side."""
+
+    @abstractmethod
+    def largest_spread(self, nodes: int) -> int:
+        """Return the largest spread that so many nodes allow, at least 1."""
+
+    @abstractmethod
+    def edge_sensitivity_at(self, spread: int, nodes: int, units: int) -> int:
+        """Return the most that one edge moves :meth:`in_units`, in L1, at this spread."""
+
+    @abstractmethod
+    def in_units(self, graph: Graph, units: int) -> Counts:
+        """Return the answer in whole multiples of 1/units, rounded down. Custodian side."""
+
+    @abstractmethod
+    def maximum(self, nodes: int) -> int:
+        """Return the largest value that an entry of the answer can have on so many nodes."""
+
+
+@dataclass(frozen=True)
+class TrianglesPerNode(BoundedVector, GraphQuery):
+    """How many triangles pass through each node, in the order of the nodes."""
+
+    name: ClassVar[str] = "triangles_per_node"
+    shape: ClassVar[Shape] = "vector"
+
+    def truth(self, dataset: Graph) -> Counts:
+        from tulle.graphs.kernels.counts import triangles_per_node as count
+
+        return count(dataset)
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 3(n - 2): each triangle that an edge closes counts at all three corners."""
+        return 3 * max(nodes - 2, 0)
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
+
+    def spread(self, graph: Graph) -> int:
+        """Return the largest number of common neighbours of any pair.
+
+        An edge ij with c of them moves two entries by c and c entries by one.
+        """
+        return sensitivity.triangles(graph, 1).spread
+
+    def largest_spread(self, nodes: int) -> int:
+        return max(nodes - 2, 1)
+
+    def edge_sensitivity_at(self, spread: int, nodes: int, units: int) -> int:
+        return 3 * spread
+
+    def in_units(self, graph: Graph, units: int) -> Counts:
+        return self.truth(graph)
+
+
+@dataclass(frozen=True)
+class TriplesPerNode(GraphQuery):
+    """How many pairs of neighbours each node has, in the order of the nodes."""
+
+    name: ClassVar[str] = "triples_per_node"
+    shape: ClassVar[Shape] = "vector"
+
+    def truth(self, dataset: Graph) -> Counts:
+        degrees = np.diff(dataset.csr()[0])
+        triples: Counts = (degrees * (degrees - 1) // 2).astype(np.int64)
+        return triples
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 2(n - 2): each end gains a pair with each neighbour that it had."""
+        return 2 * max(nodes - 2, 0)
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
+
+
+@dataclass(frozen=True)
+class TrianglesAt(ProfiledCount):
+    """How many triangles pass through one node."""
+
+    node: int | str
+    name: ClassVar[str] = "triangles_at"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "node", checked_node(self.node))
+
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.kernels.local_counts import common_with
+
+        place = place_of(dataset, self.node)
+        common = common_with(dataset, place)
+        indptr, indices = dataset.csr()
+        return int(common[indices[indptr[place] : indptr[place + 1]]].sum()) // 2
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return max(nodes - 2, 0)
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0) * max(nodes - 2, 0) // 2
+
+    def objection(self, dataset: Any) -> str | None:
+        return no_such_node(dataset, self.node)
+
+    def local_sensitivity(self, graph: Graph, length: int) -> LocalSensitivity:
+        return sensitivity.triangles_at(graph, place_of(graph, self.node), length)
+
+    def envelope(self, spread: int) -> int:
+        return spread
+
+    def fastest_growth(self, spread: int, length: int) -> Profile | None:
+        return None
+
+    def largest_spread(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+    def law_key(self) -> tuple[str, int]:
+        # The envelope of all triangles bounds this one's too.
+        return Triangles.name, 0
+
+
+@dataclass(frozen=True)
+class DegreeOf(GraphQuery):
+    """How many neighbours one node has."""
+
+    node: int | str
+    name: ClassVar[str] = "degree_of"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "node", checked_node(self.node))
+
+    def truth(self, dataset: Graph) -> int:
+        place = place_of(dataset, self.node)
+        indptr = dataset.csr()[0]
+        return int(indptr[place + 1] - indptr[place])
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return 1
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+    def objection(self, dataset: Any) -> str | None:
+        return no_such_node(dataset, self.node)
+
+
+@dataclass(frozen=True)
+class Chains(ProfiledCount):
+    """How many walks of three edges that never turn back, both directions as one.
+
+    These are the paths with three edges, and each triangle three times: the sum over edges ij of
+    (d_i - 1)·(d_j - 1).
+    """
+
+    name: ClassVar[str] = "chains"
+
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.kernels.local_counts import count_chains
+
+        return count_chains(dataset)
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 3(n - 2)²: the pair in the middle, or at either end, of a walk in K_n."""
+        return 3 * max(nodes - 2, 0) ** 2
+
+    def maximum(self, nodes: int) -> int:
+        return nodes * max(nodes - 1, 0) // 2 * max(nodes - 2, 0) ** 2
+
+    def local_sensitivity(self, graph: Graph, length: int) -> LocalSensitivity:
+        return sensitivity.chains(graph, length)
+
+    def envelope(self, spread: int) -> int:
+        return 3 * spread * spread + 2 * spread
+
+    def fastest_growth(self, spread: int, length: int) -> Profile | None:
+        return None
+
+    def largest_spread(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+    def law_key(self) -> tuple[str, int]:
+        return self.name, 0
+
+
+@dataclass(frozen=True)
+class EdgesWithin(GraphQuery):
+    """How many edges have both ends in the same part of a public partition."""
+
+    partition: tuple[int, ...]
+    name: ClassVar[str] = "edges_within"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partition", checked_partition(self.partition))
+
+    def truth(self, dataset: Graph) -> int:
+        first, second = labels_on(self.partition, dataset)[dataset.edges()].T
+        return int((first == second).sum())
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        return 1
+
+    def maximum(self, nodes: int) -> int:
+        return nodes * max(nodes - 1, 0) // 2
+
+    def objection(self, dataset: Any) -> str | None:
+        return wrong_length(dataset, self.partition)
+
+    def __str__(self) -> str:
+        return f"{self.name}({shown(self.partition)})"
+
+
+@dataclass(frozen=True)
+class DegreeSquares(ProfiledCount):
+    """The sum over the parts of a public partition of their degrees together, squared."""
+
+    partition: tuple[int, ...] = ()
+    name: ClassVar[str] = "degree_squares"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partition", checked_partition(self.partition))
+
+    def part_degrees(self, dataset: Graph) -> Counts:
+        """Return the degrees of each part together. Custodian side."""
+        labels = labels_on(self.partition, dataset)
+        sums: Counts = np.bincount(labels, weights=np.diff(dataset.csr()[0])).astype(np.int64)
+        return sums
+
+    def truth(self, dataset: Graph) -> int:
+        return sum(int(part) ** 2 for part in self.part_degrees(dataset).tolist())
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 4D + 4, D the degrees of a part before it gains an edge: at most n(n-1) - 2."""
+        return 4 * max(nodes * (nodes - 1) - 2, 0) + 4
+
+    def maximum(self, nodes: int) -> int:
+        return (nodes * max(nodes - 1, 0)) ** 2
+
+    def objection(self, dataset: Any) -> str | None:
+        return wrong_length(dataset, self.partition) if self.partition else None
+
+    def __str__(self) -> str:
+        return f"{self.name}({shown(self.partition)})"
+
+    def local_sensitivity(self, graph: Graph, length: int) -> LocalSensitivity:
+        return sensitivity.degree_squares(self.part_degrees(graph), length)
+
+    def envelope(self, spread: int) -> int:
+        return 8 * spread + 4
+
+    def fastest_growth(self, spread: int, length: int) -> Profile | None:
+        return None
+
+    def largest_spread(self, nodes: int) -> int:
+        return nodes * max(nodes - 1, 0) // 2
+
+    def law_key(self) -> tuple[str, int]:
+        return self.name, 0
+
+
+def labels_on(partition: tuple[int, ...], graph: Graph) -> Counts:
+    """Return the parts of a graph's nodes; on a stand-in of another size, repeated or cut."""
+    if not partition:
+        return np.zeros(graph.node_count, dtype=np.int64)
+    return np.resize(np.array(partition, dtype=np.int64), graph.node_count)
+
+
+def checked_partition(labels: Any) -> tuple[int, ...]:
+    """Return the parts numbered in the order in which they first occur."""
+    numbers: dict[Any, int] = {}
+    try:
+        return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
+    except TypeError:
+        raise_alone(InputError("partition must list one label for each node, numbers or strings."))
+
+
+def wrong_length(facts: Any, partition: tuple[int, ...]) -> str | None:
+    """Return why a partition does not fit the public number of nodes, or None."""
+    if isinstance(facts, EdgeFacts) and len(partition) != facts.nodes:
+        return (
+            f"The partition has {len(partition):,} labels and the graph {facts.nodes:,} "
+            "nodes. Pass one label for each node, in their order."
+        )
+    return None
+
+
+def shown(partition: tuple[int, ...]) -> str:
+    """Return a short text that differs between partitions."""
+    digest = sha256(",".join(map(str, partition)).encode()).hexdigest()[:12]
+    return f"{len(set(partition))} parts, {digest}"
+
+
+# --- what users call ------------------------------------------------------------------------------
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "triangles_per_node")
+def triangles_per_node() -> TrianglesPerNode:
+    """Ask how many triangles pass through each node.
+
+    Example:
+        >>> triangles_per_node().truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)])).tolist()
+        [1, 1, 1]
+    """
+    return TrianglesPerNode()
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "triples_per_node")
+def triples_per_node() -> TriplesPerNode:
+    """Ask how many pairs of neighbours each node has.
+
+    Example:
+        >>> triples_per_node().truth(Graph.from_edges([(0, 1), (0, 2), (0, 3)])).tolist()
+        [3, 0, 0, 0]
+    """
+    return TriplesPerNode()
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "triangles_at")
+def triangles_at(node: int | str) -> TrianglesAt:
+    """Ask how many triangles pass through one node.
+
+    Example:
+        >>> triangles_at(0).truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)]))
+        1
+    """
+    return TrianglesAt(node)
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "degree_of")
+def degree_of(node: int | str) -> DegreeOf:
+    """Ask how many neighbours one node has.
+
+    Example:
+        >>> degree_of("ann").truth(Graph.from_edges([("ann", "bob"), ("ann", "cas")]))
+        2
+    """
+    return DegreeOf(node)
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "chains")
+def chains() -> Chains:
+    """Ask for the walks of three edges that never turn back: Σ (d_i - 1)·(d_j - 1) over edges.
+
+    Example:
+        >>> chains().truth(Graph.from_edges([(0, 1), (1, 2), (2, 3)]))
+        1
+    """
+    return Chains()
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "edges_within")
+def edges_within(partition: Any) -> EdgesWithin:
+    """Ask how many edges stay inside the parts of a partition that you declare public.
+
+    Example:
+        >>> edges_within("aabb").truth(Graph.from_edges([(0, 1), (1, 2)], nodes=4))
+        1
+    """
+    return EdgesWithin(tuple(listed(partition)))
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "degree_squares")
+def degree_squares(partition: Any = ()) -> DegreeSquares:
+    """Ask for the sum over the parts of a public partition of their degrees together, squared.
+
+    Without a partition all nodes are one part.
+
+    Example:
+        >>> degree_squares("aabb").truth(Graph.from_edges([(0, 1), (1, 2)], nodes=4))
+        10
+    """
+    return DegreeSquares(tuple(listed(partition)))
+
+
+def listed(partition: Any) -> list[Any]:
+    """Return the labels of a partition as a list."""
+    if not hasattr(partition, "__iter__"):
+        raise InputError("partition must list one label for each node, numbers or strings.")
+    return partition.tolist() if isinstance(partition, np.ndarray) else list(partition)

@@ -1,0 +1,177 @@
+"""The leading eigenvectors of a public, noisy matrix. All of it is post-processing.
+
+Vectors of real networks are concentrated on parts of the nodes. Two things make use of that: the
+search begins among the nodes of largest (noisy) degree, where fewer entries mean less noise, and
+entries that the noise alone could explain are set to zero between multiplications.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.spectra.queries import Floats, Spectrum, leading, oriented, public_signs, shrink
+
+LARGEST_HELD = 6_000
+"""Up to this many nodes a matrix, or a part of one, is held as floats."""
+
+_PLAIN, _INSIDE, _SPARSE, _LAST = 8, 10, 5, 5
+"""Rounds: plain ones of a block Krylov search; cleaned ones inside a core, with columns to spare;
+then on all nodes with columns to spare; then with those that are asked for.
+
+An eigenvalue just above half the bulk hardly stands out at first; once entries are cleaned it
+does, so columns must not be dropped before.
+"""
+
+_THRESHOLD = 2.0
+_SETTLED = 1 - 1e-12
+"""Columns whose cosine with those of the round before exceeds this will not change any more."""
+
+_SMALLEST_CORE = 32
+_SOLVED = 300
+"""Up to this many nodes a part is decomposed whole."""
+
+_GROWTH = 1.6
+_MARGIN = 3.0
+"""By how many of its own fluctuations an eigenvalue must leave the bulk to count."""
+
+
+class NoisyMatrix(ABC):
+    """An unbiased estimate of an adjacency matrix, with independent noise on each pair. Public."""
+
+    nodes: int
+    noise: float
+    """The standard deviation of the noise on an entry."""
+
+    @abstractmethod
+    def __matmul__(self, columns: Floats) -> Floats:
+        """Return the product with some columns."""
+
+    @abstractmethod
+    def part(self, places: npt.NDArray[np.int64]) -> NoisyMatrix:
+        """Return the rows and columns at these places, held as floats."""
+
+
+class HeldMatrix(NoisyMatrix):
+    """A noisy matrix that is small enough to be held as floats."""
+
+    def __init__(self, entries: npt.NDArray[np.float32], noise: float) -> None:
+        self.entries = entries
+        self.nodes = len(entries)
+        self.noise = noise
+
+    def __matmul__(self, columns: Floats) -> Floats:
+        return np.asarray(self.entries @ columns.astype(np.float32), dtype=np.float64)
+
+    def part(self, places: npt.NDArray[np.int64]) -> HeldMatrix:
+        return HeldMatrix(self.entries[np.ix_(places, places)], self.noise)
+
+
+def decompose_noisy(
+    matrix: NoisyMatrix, k: int, degrees: npt.NDArray[Any] | None, *, by_size: bool
+) -> Spectrum:
+    """Return the k leading values and vectors that a noisy matrix shows.
+
+    ``degrees`` rank the nodes; they too are public. The search takes cores of growing size, those
+    of largest degree, and begins with the one where most is left of the eigenvalues after the
+    noise. ``by_size`` looks for eigenvalues of either sign.
+    """
+    nodes = matrix.nodes
+    spare = min(5 * k + 5, 25)
+    order = np.arange(nodes) if degrees is None else np.argsort(-degrees, kind="stable")
+    best, core, inside = (-1.0, 0.0), order, np.zeros((nodes, 0))
+    for size in _sizes(nodes, 2 * (k + spare), by_degree=degrees is not None):
+        part = matrix if size == nodes else matrix.part(order[:size])
+        values, vectors = _search(part, min(k + spare, size), by_size)
+        left = _left(values[:k], part.noise, size, by_size)
+        if left > best:
+            best, core, inside = left, order[:size] if size < nodes else np.arange(nodes), vectors
+    if len(core) < nodes:
+        part = matrix.part(core)
+        inside = _ritz(part, _cleaned(part, inside, _INSIDE), by_size)[1]
+        columns = np.zeros((nodes, inside.shape[1]))
+        columns[core] = inside
+        columns = _cleaned(matrix, columns, _SPARSE)
+    else:
+        columns = _cleaned(matrix, inside, _INSIDE + _SPARSE)
+    columns = _cleaned(matrix, _ritz(matrix, columns, by_size)[1][:, :k], _LAST)
+    values, vectors = _ritz(matrix, columns, by_size)
+    most = float(nodes) - 1
+    level = matrix.noise * math.sqrt(len(core))
+    return Spectrum(np.clip(values, -most, most), oriented(vectors), level)
+
+
+def _search(part: NoisyMatrix, width: int, by_size: bool) -> tuple[Floats, Floats]:
+    """Return the leading values and vectors of a part: whole, or by a block Krylov search."""
+    size = part.nodes
+    if size <= max(_SOLVED, _PLAIN * width):
+        values, vectors = np.linalg.eigh(part @ np.eye(size))
+        order = leading(values, by_size)[:width]
+        return values[order], vectors[:, order]
+    block, _ = np.linalg.qr(public_signs(size, width))
+    basis, images = block, []
+    for turn in range(_PLAIN):
+        image = part @ block
+        images.append(image)
+        if turn < _PLAIN - 1:
+            # Twice is enough: the block is then orthogonal to the basis up to rounding.
+            for _ in range(2):
+                image = image - basis @ (basis.T @ image)
+            block, _ = np.linalg.qr(image)
+            basis = np.concatenate([basis, block], axis=1)
+    within = basis.T @ np.concatenate(images, axis=1)
+    values, turned = np.linalg.eigh((within + within.T) / 2)
+    order = leading(values, by_size)[:width]
+    return values[order], basis @ turned[:, order]
+
+
+def _sizes(nodes: int, least: int, *, by_degree: bool) -> list[int]:
+    """Return sizes of cores to try, growing, and all nodes."""
+    sizes: list[int] = []
+    size = float(max(_SMALLEST_CORE, least))
+    while by_degree and size < min(nodes, LARGEST_HELD + 1):
+        sizes.append(int(size))
+        size *= _GROWTH
+    return [*sizes, nodes]
+
+
+def _left(values: Floats, noise: float, size: int, by_size: bool) -> tuple[float, float]:
+    """Return what is left of true eigenvalues, and how far the first is out of the bulk.
+
+    A true value v shows as v + s²n/v, outside the bulk 2s·sqrt(n) of the noise, and its vector
+    with a cosine of sqrt(1 - s²n/v²) (Benaych-Georges & Nadakuditi 2011). The sum of v times the
+    cosine is returned; where nothing is out for certain, the second figure decides.
+    """
+    seen = np.abs(values) if by_size else values
+    bulk = 2 * noise * math.sqrt(size)
+    # Without noise, at a huge epsilon, everything is out.
+    out = (seen - bulk) / max(noise * size ** (-1 / 6), 1e-9)
+    true = (seen + np.sqrt(np.maximum(seen**2 - bulk**2, 0.0))) / 2
+    left = np.sqrt(np.maximum(true**2 - bulk**2 / 4, 0.0))
+    return float(left[out > _MARGIN].sum()), float(out[0])
+
+
+def _cleaned(matrix: NoisyMatrix, columns: Floats, rounds: int) -> Floats:
+    """Return columns after iterations that set to zero what the noise alone could explain."""
+    for _ in range(rounds):
+        image = matrix @ columns
+        # Turned so that its columns are orthogonal, the strongest first; far cheaper than an SVD.
+        image = image @ np.linalg.eigh(image.T @ image)[1][:, ::-1]
+        kept = shrink(image, _THRESHOLD * matrix.noise)
+        before = columns
+        columns, _ = np.linalg.qr(np.where(kept.any(axis=0), kept, image))
+        if np.abs((before * columns).sum(axis=0)).min() > _SETTLED:
+            break
+    return columns
+
+
+def _ritz(matrix: NoisyMatrix, columns: Floats, by_size: bool) -> tuple[Floats, Floats]:
+    """Return the best values and vectors within the span of the columns, the leading first."""
+    within = columns.T @ (matrix @ columns)
+    values, turn = np.linalg.eigh((within + within.T) / 2)
+    order = leading(values, by_size)
+    return values[order], columns @ turn[:, order]

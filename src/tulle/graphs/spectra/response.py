@@ -1,0 +1,250 @@
+"""Eigenvectors of a released topology: every pair of nodes flipped by its own coin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import registry, validate
+from tulle.core.dataset import Dataset
+from tulle.core.errors import InputError, QueryError
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.source import Source
+from tulle.graphs.data import Graph
+from tulle.graphs.mechanisms.settings import node_count
+from tulle.graphs.spectra.denoising import LARGEST_HELD, HeldMatrix, NoisyMatrix, decompose_noisy
+from tulle.graphs.spectra.queries import (
+    Floats,
+    Spectrum,
+    VectorQuery,
+    public_spectrum,
+    rank_of,
+    typical_sine,
+)
+from tulle.graphs.topology.response import Response, Topology
+from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
+from tulle.noise.xor.patterns import flip_probability
+
+Wholes = npt.NDArray[np.int64]
+
+LARGEST_CORE = 20_000
+"""At most so many nodes have a coin for every pair: more would take too much memory and time."""
+
+DEGREE_SHARE = Fraction(3, 20)
+"""Part of epsilon for the degrees."""
+
+_PIECE = 512
+
+
+class FlippedMatrix(NoisyMatrix):
+    """A released topology as an unbiased estimate of the adjacency matrix. Public.
+
+    An entry of the released matrix has mean p + (1 - 2p)·a, for a true entry a: taking p off and
+    dividing makes it a + noise, of standard deviation sqrt(p(1 - p)) / (1 - 2p). Up to 6,000 nodes
+    it is held as floats; beyond, its bits are unpacked in pieces.
+    """
+
+    def __init__(self, topology: Topology, flip: float) -> None:
+        self.nodes = topology.nodes
+        self.flip = flip
+        self.noise = entry_noise(flip)
+        self._rows = _upper_rows(topology)
+        self._held: HeldMatrix | None = None
+        if self.nodes <= LARGEST_HELD:
+            self._held = self.part(np.arange(self.nodes))
+
+    def __matmul__(self, columns: Floats) -> Floats:
+        if self._held is not None:
+            return self._held @ columns
+        small = columns.astype(np.float32)
+        total = np.zeros_like(small)
+        for first in range(0, self.nodes, _PIECE):
+            piece = np.unpackbits(self._rows[first : first + _PIECE], axis=1, count=self.nodes)
+            floats = piece.astype(np.float32)
+            total[first : first + _PIECE] += floats @ small
+            total += floats.T @ small[first : first + _PIECE]
+        away = self.flip * (columns.sum(axis=0) - columns)
+        result: Floats = (total.astype(np.float64) - away) / (1 - 2 * self.flip)
+        return result
+
+    def part(self, places: Wholes) -> HeldMatrix:
+        if self._held is not None:
+            return self._held.part(places)
+        entries = np.empty((len(places),) * 2, dtype=np.float32)
+        for first in range(0, len(places), _PIECE):
+            rows = self._rows[places[first : first + _PIECE]]
+            bits = np.unpackbits(rows, axis=1, count=self.nodes)
+            entries[first : first + _PIECE] = bits[:, places]
+        # Each pair is in one half only.
+        entries += entries.T.copy()
+        entries -= np.float32(self.flip)
+        entries /= np.float32(1 - 2 * self.flip)
+        np.fill_diagonal(entries, 0)
+        return HeldMatrix(entries, self.noise)
+
+
+def _upper_rows(topology: Topology) -> npt.NDArray[np.uint8]:
+    """Return the upper triangle, a packed row for each node."""
+    nodes = topology.nodes
+    packed = np.zeros((nodes, -(-nodes // 8)), dtype=np.uint8)
+    place = 0
+    for first in range(0, nodes, _PIECE):
+        piece = np.zeros((min(_PIECE, nodes - first), nodes), dtype=np.uint8)
+        pairs = sum(nodes - 1 - row for row in range(first, first + len(piece)))
+        # Only the bytes of these rows are unpacked: all pairs at once would not fit.
+        start, end = place // 8, -(-(place + pairs) // 8)
+        bits = np.unpackbits(topology.packed[start:end])[place - 8 * start :]
+        used = 0
+        for row in range(len(piece)):
+            width = nodes - 1 - first - row
+            piece[row, nodes - width :] = bits[used : used + width]
+            used += width
+        packed[first : first + len(piece)] = np.packbits(piece, axis=1)
+        place += pairs
+    return packed
+
+
+def entry_noise(flip: float) -> float:
+    """Return the deviation of an unbiased entry: 0.96 at epsilon = 1.
+
+    Example:
+        >>> round(entry_noise(flip_probability(1)), 2)
+        0.96
+    """
+    return math.sqrt(flip * (1 - flip)) / (1 - 2 * flip)
+
+
+def noise_bulk(flip: float, nodes: int) -> float:
+    """Return where the eigenvalues of the noise alone end; what lies above is informative."""
+    return 2 * entry_noise(flip) * math.sqrt(nodes)
+
+
+@registry.mechanism("graph", "spectral_response", answers=(VectorQuery,), units=("edge",))
+class SpectralResponse(Mechanism):
+    """Flip each pair of nodes by a coin, and decompose the unbiased estimate of the matrix.
+
+    Three twentieths of epsilon buy noisy degrees. They tell where to look: among a few hundred
+    nodes of large degree an eigenvalue stands out that drowns among all, and from there its vector
+    is followed to the others (:mod:`tulle.graphs.spectra.denoising`). Both releases are public, so
+    any number of iterations on them is free.
+
+    Guarantee:
+        Pure epsilon per edge: an edge changes two degrees by one each, so Laplace noise of scale
+        2 / e on them costs e, a share of epsilon; the bits are those of the mechanism
+        ``response`` at the rest of epsilon, each pair once. Beyond 6,000 nodes only pairs of nodes
+        within a core of 6,000 have coins; which nodes, the noisy degrees decide, and those are
+        public by then. The rest reads nothing else.
+
+    Error:
+        An eigenvalue v is found when it exceeds about sqrt(c)·1.15 at epsilon = 1, for a core of c
+        nodes that holds most of its vector; ``release.value.noise`` is that level for the core
+        used, and ``release.value.informative`` says how many released values exceed it. Vectors
+        are zero outside the core where only pairs within it have coins. There is no interval.
+
+    Reference:
+        Warner, JASA 1965. Ma, Sparse principal component analysis and iterative thresholding,
+        Annals of Statistics 2013.
+
+    Example:
+        >>> import tulle
+        >>> clique = Graph.from_edges([(u, v) for u in range(9) for v in range(u)], nodes=9)
+        >>> r = tulle.release(clique, tulle.spectrum(1), unit="edge", epsilon=40.0,
+        ...                   mechanism="spectral_response")
+        >>> r.value.values.round(3).tolist(), r.value.vectors.round(3)[:2].ravel().tolist()
+        ([8.0], [0.333, 0.333])
+    """
+
+    title: ClassVar[str] = "a coin for every pair, then decompose"
+    reference: ClassVar[str] = "Warner, JASA 1965; Ma, Ann. Statist. 2013"
+    options: ClassVar[tuple[str, ...]] = ("core", "degree_share")
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        nodes, k = node_count(terms), rank_of(terms)
+        most = min(nodes, LARGEST_CORE)
+        if k > most:
+            raise QueryError(
+                f"spectral_response finds at most {most:,} vectors; {terms.query} asks for {k:,}. "
+                "Use power or power_pure."
+            )
+        core = max(min(nodes, LARGEST_HELD), k)
+        core = validate.whole(core=options.get("core", core), at_least=max(k, 2))
+        if core > most:
+            raise InputError(f"core must be at most {most:,}; got {core:,}.")
+        share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
+        pairs = terms.epsilon * (1 - share)
+        flip = flip_probability(pairs)
+        return {
+            "nodes": nodes,
+            "k": k,
+            "core": core,
+            "degree_scale": text(2 / (terms.epsilon * share)),
+            "epsilon_pairs": text(pairs),
+            "flip": flip,
+            "keep": 1 - flip,
+            "invent": flip,
+            "bulk": noise_bulk(flip, core),
+        }
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        if not isinstance(like, Graph):
+            return Prediction(None, None, 1.0)
+        known = public_spectrum(like, int(settings["k"]))
+        # Vectors of networks are found in cores of a quarter of the nodes or fewer.
+        return Prediction(None, None, typical_sine(settings["bulk"] / 4, known.values))
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Graph)
+        nodes = dataset.node_count
+        true = np.bincount(dataset.edges().ravel(), minlength=nodes)
+        scale = rational(settings["degree_scale"])
+        with charge(LaplaceCharge(2)):
+            degrees = true + discrete_laplace(scale=scale, size=nodes, source=source)
+        core = core_of(degrees, int(settings["core"]))
+        part = dataset if len(core) == nodes else induced(dataset, core)
+        pairs = replace(terms, epsilon=rational(settings["epsilon_pairs"]))
+        drawn = Response().run(pairs, settings, part, source).value
+        return Outcome(self.conclude(terms, drawn, degrees, settings), None)
+
+    def conclude(
+        self, terms: Terms, drawn: Topology, degrees: Wholes, settings: Parameters
+    ) -> Spectrum:
+        """Return the spectrum that noisy degrees and a released topology of the core show."""
+        assert isinstance(terms.query, VectorQuery)
+        nodes, k = int(settings["nodes"]), int(settings["k"])
+        core = core_of(degrees, int(settings["core"]))
+        # Nobody has fewer than no neighbours, or more than all.
+        ranks = np.clip(degrees[core], 0, nodes - 1)
+        matrix = FlippedMatrix(drawn, float(settings["flip"]))
+        found = decompose_noisy(matrix, k, ranks, by_size=terms.query.by_size)
+        if len(core) == nodes:
+            return found
+        vectors = np.zeros((nodes, k))
+        vectors[core] = found.vectors
+        return replace(found, vectors=vectors)
+
+
+def core_of(degrees: Wholes, size: int) -> Wholes:
+    """Return the places of the largest noisy degrees, in order of places.
+
+    Example:
+        >>> core_of(np.array([3, 9, -1, 9]), 2).tolist()
+        [1, 3]
+    """
+    return np.sort(np.argsort(-degrees, kind="stable")[:size])
+
+
+def induced(graph: Graph, core: Wholes) -> Graph:
+    """Return the graph among the core's nodes, numbered anew. Custodian side."""
+    place = np.full(graph.node_count, -1, dtype=np.int64)
+    place[core] = np.arange(len(core))
+    edges = place[graph.edges()]
+    return Graph.from_edges(edges[(edges >= 0).all(axis=1)], nodes=len(core))

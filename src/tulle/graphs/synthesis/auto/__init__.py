@@ -1,0 +1,1 @@
+"""The model auto, which divides its budget among what it measures."""

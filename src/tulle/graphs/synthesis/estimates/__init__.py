@@ -1,0 +1,1 @@
+"""Degrees and blocks from noisy numbers. Nothing here sees records."""

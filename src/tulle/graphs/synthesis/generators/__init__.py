@@ -1,0 +1,1 @@
+"""Random graphs that show given numbers. Nothing here sees records."""

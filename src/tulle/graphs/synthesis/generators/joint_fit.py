@@ -1,0 +1,208 @@
+"""From a degree sequence and noisy soft classes to whole joint degrees that some graph has."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.compiled import compiled
+from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses
+from tulle.noise.post_processing import Random
+
+Wholes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+ROUNDS = 40
+"""How often the fit goes over classes and degrees; changes are small long before."""
+
+
+class JointDegrees(NamedTuple):
+    """How many edges join nodes of each two degrees, for a given number of nodes of each.
+
+    ``edges[i, j]`` is symmetric; its diagonal counts an edge between two nodes of the same degree
+    once. A simple graph has them exactly if each row, its diagonal taken twice, adds up to
+    ``degrees[i]·nodes[i]``, and no cell has more edges than pairs of nodes.
+    """
+
+    degrees: Wholes
+    nodes: Wholes
+    edges: Wholes
+
+
+def fit_joint(
+    sequence: Wholes, noisy: Floats, deviation: float, classes: SoftClasses, random: Random
+) -> JointDegrees:
+    """Return joint degrees with this degree sequence, near the noisy matrix of soft classes.
+
+    Two nodes of degrees k and l are joined with the odds x_k·x_l·exp(t(k, l)): the x make the
+    degrees right, and t, a sum over soft classes, the classes as far as their noise of this
+    standard deviation can be told from chance.
+    """
+    values, counts = np.unique(sequence[sequence > 0], return_counts=True)
+    if not len(values):
+        empty = np.zeros(0, dtype=np.int64)
+        return JointDegrees(empty, empty, np.zeros((0, 0), dtype=np.int64))
+    if len(values) == 1:
+        # All nodes with an edge have the same degree: there is nothing to fit.
+        only = np.array([[int(values[0] * counts[0]) // 2]])
+        return JointDegrees(values.astype(np.int64), counts.astype(np.int64), only)
+    member = classes.memberships(values)
+    pairs = np.outer(counts, counts).astype(np.float64)
+    np.fill_diagonal(pairs, counts * (counts - 1.0))
+    tilt = np.zeros((classes.count, classes.count))
+    weight = values / np.sqrt(float(values @ counts))
+    weight, chance = _match_degrees(values, counts, weight, np.ones_like(pairs), 20)
+    neutral = member.T @ (chance * pairs) @ member
+    target = shrink(noisy, neutral, deviation)
+    for _ in range(ROUNDS):
+        made = member.T @ (chance * pairs) @ member
+        change = np.log(np.maximum(target, 1e-9) / np.maximum(made, 1e-9))
+        if np.abs(change).max() < 1e-3:
+            break
+        tilt += change
+        np.clip(tilt, -20, 20, out=tilt)
+        factor = np.exp(member @ tilt @ member.T)
+        weight, chance = _match_degrees(values, counts, weight, factor, 4)
+    wanted = chance * pairs
+    limits = pairs.astype(np.int64)
+    np.fill_diagonal(limits, counts * (counts - 1) // 2)
+    np.fill_diagonal(wanted, np.diag(wanted) / 2)
+    edges = round_joint(np.minimum(wanted, limits), limits, values * counts, random)
+    return JointDegrees(values.astype(np.int64), counts.astype(np.int64), edges)
+
+
+def shrink(noisy: Floats, neutral: Floats, deviation: float) -> Floats:
+    """Return class counts drawn towards what chance alone would give, the more the noisier.
+
+    A cell keeps the share s² / (s² + v) of its difference, where s is its size and v the
+    variance of its noise: what stands clear of the noise stays, what drowns becomes chance.
+    """
+    size = np.maximum(noisy, neutral)
+    # An entry off the diagonal is one noisy cell, an entry on it twice one.
+    spread = deviation**2 * (1 + 3 * np.eye(len(noisy)))
+    kept = size**2 / (size**2 + 4 * spread + 1e-12)
+    return np.maximum(neutral + kept * (noisy - neutral), 0.02 * neutral)
+
+
+def _match_degrees(
+    values: Wholes, counts: Wholes, weight: Floats, factor: Floats, rounds: int
+) -> tuple[Floats, Floats]:
+    """Return weights x, and the chances z / (1 + z) with z = x·x'·factor, that give the degrees."""
+    chance = factor
+    for _ in range(rounds):
+        odds = np.outer(weight, weight) * factor
+        chance = odds / (1 + odds)
+        made = chance @ counts - np.diag(chance)
+        weight = weight * (values / np.maximum(made, 1e-12)) ** 0.7
+        np.clip(weight, 1e-12, 1e9, out=weight)
+    odds = np.outer(weight, weight) * factor
+    return weight, odds / (1 + odds)
+
+
+def round_joint(wanted: Floats, limits: Wholes, ends: Wholes, random: Random) -> Wholes:
+    """Return whole edges near the wanted ones whose rows, diagonal twice, add up to the ends.
+
+    Entries are rounded up or down by chance, then rows that are off are put right by single
+    edges, in pairs where that is possible and through a third degree where it is not.
+    """
+    upper = np.triu(np.floor(wanted + random.random(wanted.shape)))
+    edges = np.minimum((upper + np.triu(upper, 1).T).astype(np.int64), limits)
+    missing = ends - edges.sum(axis=1) - np.diag(edges)
+    _repair(edges, limits, missing, random)
+    return edges
+
+
+@compiled
+def _change(edges: Any, missing: Any, one: Any, other: Any, by: Any) -> None:
+    edges[one, other] += by
+    if one != other:
+        edges[other, one] += by
+    missing[one] -= by
+    missing[other] -= by
+
+
+@compiled
+def _repair(edges: Any, limits: Any, missing: Any, random: Any) -> None:
+    """Make every row add up; the total missing is even, as both totals of ends are."""
+    count = len(missing)
+    for sign in (1, -1):
+        for one in range(count):
+            start = random.integers(0, count)
+            step = 0
+            while missing[one] * sign > 0 and step < count:
+                other = (start + step) % count
+                step += 1
+                if other == one or missing[other] * sign <= 0:
+                    continue
+                while missing[one] * sign > 0 and missing[other] * sign > 0:
+                    if sign > 0 and edges[one, other] >= limits[one, other]:
+                        break
+                    if sign < 0 and edges[one, other] <= 0:
+                        break
+                    _change(edges, missing, one, other, sign)
+            while missing[one] * sign >= 2 and (
+                (sign > 0 and edges[one, one] < limits[one, one])
+                or (sign < 0 and edges[one, one] > 0)
+            ):
+                _change(edges, missing, one, one, sign)
+    # What is left is of both signs, or cannot be placed directly: go through a third degree.
+    for one in range(count):
+        while missing[one] != 0:
+            if not _detour(edges, limits, missing, one, random):
+                break
+
+
+@compiled
+def _detour(edges: Any, limits: Any, missing: Any, one: Any, random: Any) -> Any:
+    """Bring the row nearer by two changes that leave a third row as it is; say whether it did."""
+    count = len(missing)
+    sign = 1 if missing[one] > 0 else -1
+    begin = random.integers(0, count)
+    for skip in range(count):
+        other = (begin + skip) % count
+        # The other row must gain what this one lacks, or share its lack.
+        if missing[other] == 0 or (other == one and abs(missing[one]) < 2):
+            continue
+        opposite = missing[other] * sign < 0
+        start = random.integers(0, count)
+        for step in range(count):
+            third = (start + step) % count
+            if third in (one, other):
+                continue
+            if opposite:
+                # one - third gains, other - third loses.
+                if sign > 0:
+                    fits = edges[one, third] < limits[one, third] and edges[other, third] > 0
+                else:
+                    fits = edges[one, third] > 0 and edges[other, third] < limits[other, third]
+                if fits:
+                    _change(edges, missing, one, third, sign)
+                    _change(edges, missing, other, third, -sign)
+                    return True
+                continue
+            # Both lack: an edge third - fourth goes over to one - third and other - fourth.
+            place = random.integers(0, count)
+            for move in range(count):
+                fourth = (place + move) % count
+                if fourth in (one, other, third):
+                    continue
+                if sign > 0:
+                    fits = (
+                        edges[third, fourth] > 0
+                        and edges[one, third] < limits[one, third]
+                        and edges[other, fourth] < limits[other, fourth]
+                    )
+                else:
+                    fits = (
+                        edges[third, fourth] < limits[third, fourth]
+                        and edges[one, third] > 0
+                        and edges[other, fourth] > 0
+                    )
+                if fits:
+                    _change(edges, missing, third, fourth, -sign)
+                    _change(edges, missing, one, third, sign)
+                    _change(edges, missing, other, fourth, sign)
+                    return True
+    return False

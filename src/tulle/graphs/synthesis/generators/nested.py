@@ -1,0 +1,135 @@
+"""A random graph with given joint degrees whose nodes lie in circles within circles.
+
+The nodes of each kind are laid out along one line, which is halved, and halved again: two nodes
+are as near as the smallest piece that holds both. Some edges look for the nearest node: they make
+small dense circles. Some reach over a random distance, short or long alike: they make circles of
+circles. Both stay inside a block. The rest lead anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.compiled import compiled
+from tulle.graphs.synthesis.generators.edge_set import empty_set, holds, key_of
+from tulle.graphs.synthesis.generators.kinds import Kinds
+from tulle.graphs.synthesis.generators.realise_joint import join, lay_out, place_rest
+from tulle.noise.post_processing import Random
+
+Wholes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+SPREAD = 0.4
+"""The share of other ends that reach over a random distance.
+
+Edges of real networks that close no triangle do not lead just anywhere either. Without this,
+networks of all kinds come out with too little modularity and too short distances.
+"""
+
+_NEAREST = 1024
+"""How many places are looked at for the nearest node."""
+
+_FURTHER = 64
+"""And for one at a distance that was drawn."""
+
+
+class Pull(NamedTuple):
+    """How many ends of edges stay near, by degree: the odds are exp(level)·(degree/mean)^slope."""
+
+    level: float = -1.0
+    slope: float = 0.0
+
+    def of(self, kinds: Kinds) -> Floats:
+        """Return the share for each kind."""
+        relative = np.log(kinds.middle / kinds.room.mean())
+        return np.asarray(1 / (1 + np.exp(-(self.level + self.slope * relative))))
+
+
+def draw_nested(kinds: Kinds, pull: Pull, random: Random) -> Wholes:
+    """Return the edges of a simple graph of these kinds of nodes.
+
+    Example:
+        >>> from tulle.noise import SeededSource
+        >>> from tulle.noise import post_processing
+        >>> ring = Kinds(np.array([[8]]), np.array([8]), np.full(8, 2), np.array([0]))
+        >>> made = draw_nested(ring, Pull(level=9.0), post_processing(SeededSource(1)))
+        >>> np.bincount(made.ravel()).tolist()
+        [2, 2, 2, 2, 2, 2, 2, 2]
+    """
+    left, sizes, room, blocks = (part.astype(np.int64) for part in kinds)
+    starts = np.append(0, np.cumsum(sizes))
+    table = empty_set(int(np.triu(left).sum()))
+    # Each edge has two ends, and either may look for the other as often as it has room.
+    order = random.permutation(np.repeat(np.arange(len(room)), room))
+    of_node, state = lay_out(room, starts)
+    first = np.searchsorted(blocks, np.arange(int(blocks[-1]) + 2))
+    own = np.column_stack([first[blocks], first[blocks + 1]])
+    _place_near(order, pull.of(kinds), left, of_node, own, state, table, random)
+    placed: Wholes = place_rest(left, state, table, random)
+    return placed
+
+
+@compiled
+def _kind_of_other(row: Any, random: Any) -> Any:
+    """Return a kind that edges are left to, each as often as there are; -1 when there is none."""
+    total = row.sum()
+    if total == 0:
+        return -1
+    drawn = random.integers(0, total)
+    kind = 0
+    while drawn >= row[kind]:
+        drawn -= row[kind]
+        kind += 1
+    return kind
+
+
+@compiled
+def _place_near(
+    order: Any,
+    near: Any,
+    left: Any,
+    kinds: Any,
+    own: Any,
+    state: Any,
+    table: Any,
+    random: Any,
+) -> None:
+    """Let the nodes of the order, one end each time they come, join a node on their line."""
+    room, starts = state[0], state[1]
+    nodes = len(room)
+    for which in range(len(order)):
+        x = order[which]
+        one = kinds[x]
+        if room[x] == 0:
+            continue
+        stays = random.random() < near[one]
+        if not stays and random.random() >= SPREAD:
+            continue
+        other = _kind_of_other(left[one, own[one, 0] : own[one, 1]], random)
+        if other < 0:
+            continue
+        other += own[one, 0]
+        size = starts[other + 1] - starts[other]
+        # The place beside x on the line of the other kind; places p and q are in one piece of
+        # 2^k places when p ^ q < 2^k.
+        place = (2 * (x - starts[one]) + 1) * size // (2 * (starts[one + 1] - starts[one]))
+        width = 1
+        while width < size:
+            width *= 2
+        step = 0
+        stop = min(width, _NEAREST)
+        if not stays:
+            step = int(np.exp(random.random() * np.log(width)))
+            stop = min(width, step + _FURTHER)
+        while step < stop:
+            rank = place ^ step
+            step += 1
+            if rank >= size:
+                continue
+            y = starts[other] + rank
+            if room[y] > 0 and y != x and not holds(table, key_of(x, y, nodes)):
+                join(x, y, one, other, nodes, left, state, table)
+                break

@@ -1,0 +1,256 @@
+"""A graph whose edges can be swapped, for compiled code; what a swap moves is counted first.
+
+A swap of the edges (a, x) and (c, y) gives (a, c) and (x, y): every node keeps its degree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.graphs.compiled import compiled
+from tulle.graphs.synthesis.generators.edge_set import (
+    add,
+    add_all,
+    empty_set,
+    holds,
+    key_of,
+    remove,
+)
+
+Wholes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_FEW = 3
+"""An edge in so few triangles holds no circle together."""
+
+_LOOKUP = 4
+"""What looking for an edge costs, in neighbours."""
+
+
+class SwapGraph(NamedTuple):
+    """A graph whose edges can be swapped, for compiled code."""
+
+    offsets: Wholes
+    neighbours: Wholes
+    mates: Wholes
+    """For each place of a neighbour, the place of the same edge at its other end."""
+    degrees: Wholes
+    weights: Floats
+    """What a triangle adds to the clustering coefficient of each of its nodes."""
+    blocks: Wholes
+    table: Wholes
+    able: Wholes
+    """The nodes with two neighbours or more."""
+    shared: Wholes
+    """For each place, how many neighbours both ends of the edge share."""
+    weighed: Floats
+    """And the sum of their weights."""
+    marks: Wholes
+    spots: Wholes
+    stamp: Wholes
+
+    @property
+    def triangles(self) -> int:
+        """The number of triangles."""
+        return int(self.shared.sum()) // 6
+
+    @property
+    def clustering(self) -> float:
+        """The sum of clustering coefficients."""
+        return float(self.shared @ np.repeat(self.weights, self.degrees)) / 2
+
+    @property
+    def edges(self) -> Wholes:
+        """The edges, as they are now."""
+        source = np.repeat(np.arange(len(self.degrees)), self.degrees)
+        upper = source < self.neighbours
+        return np.column_stack([source[upper], self.neighbours[upper]])
+
+
+def build_swap_graph(edges: Wholes, blocks: Wholes) -> SwapGraph:
+    """Return a graph of these edges to swap.
+
+    Example:
+        >>> network = build_swap_graph(np.array([(0, 1), (2, 3)]), np.zeros(4, dtype=np.int64))
+        >>> swap_edges(network, 0, 2)
+        >>> network.edges.tolist()
+        [[0, 2], [1, 3]]
+    """
+    nodes, count = len(blocks), len(edges)
+    ends = np.concatenate([edges[:, 0], edges[:, 1]])
+    other = np.concatenate([edges[:, 1], edges[:, 0]])
+    order = np.argsort(ends, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(2 * count)
+    mates = np.empty_like(order)
+    mates[place[:count]], mates[place[count:]] = place[count:], place[:count]
+    degrees = np.bincount(ends, minlength=nodes)
+    table = empty_set(count)
+    add_all(table, edges[:, 0].copy(), edges[:, 1].copy(), nodes)
+    network = SwapGraph(
+        offsets=np.concatenate([[0], np.cumsum(degrees)]),
+        neighbours=other[order],
+        mates=mates,
+        degrees=degrees,
+        weights=2.0 / np.maximum(degrees * (degrees - 1), 2),
+        blocks=np.ascontiguousarray(blocks),
+        table=table,
+        able=np.flatnonzero(degrees > 1),
+        shared=np.zeros(2 * count, dtype=np.int64),
+        weighed=np.zeros(2 * count),
+        marks=np.zeros(nodes, dtype=np.int64),
+        spots=np.zeros(nodes, dtype=np.int64),
+        stamp=np.zeros(1, dtype=np.int64),
+    )
+    _find_shared(network)
+    return network
+
+
+@compiled
+def _mark(network: Any, node: Any) -> Any:
+    """Mark the neighbours of a node, and note their places; return the mark."""
+    network.stamp[0] += 1
+    stamp = network.stamp[0]
+    for place in range(network.offsets[node], network.offsets[node + 1]):
+        network.marks[network.neighbours[place]] = stamp
+        network.spots[network.neighbours[place]] = place
+    return stamp
+
+
+@compiled
+def _find_shared(network: Any) -> None:
+    for u in range(len(network.degrees)):
+        stamp = _mark(network, u)
+        for place in range(network.offsets[u], network.offsets[u + 1]):
+            v = network.neighbours[place]
+            if v < u:
+                continue
+            mate = network.mates[place]
+            for step in range(network.offsets[v], network.offsets[v + 1]):
+                other = network.neighbours[step]
+                if network.marks[other] == stamp:
+                    network.shared[place] += 1
+                    network.weighed[place] += network.weights[other]
+            network.shared[mate], network.weighed[mate] = (
+                network.shared[place],
+                network.weighed[place],
+            )
+
+
+@compiled
+def may_swap(network: Any, a: Any, x: Any, c: Any, y: Any) -> Any:
+    """Say whether the graph stays simple, with as many edges between blocks."""
+    if a in (c, y) or x in (c, y):
+        return False
+    if network.blocks[x] != network.blocks[c] and network.blocks[a] != network.blocks[y]:
+        return False
+    nodes = len(network.degrees)
+    return not (
+        holds(network.table, key_of(a, c, nodes)) or holds(network.table, key_of(x, y, nodes))
+    )
+
+
+@compiled
+def _shared(network: Any, u: Any, v: Any, one: Any, two: Any) -> Any:
+    """Return how many neighbours u and v share, beside two nodes, what they weigh, and the work."""
+    if network.degrees[u] > network.degrees[v]:
+        u, v = v, u
+    nodes = len(network.degrees)
+    found, weight = 0, 0.0
+    if _LOOKUP * network.degrees[u] < network.degrees[v]:
+        for place in range(network.offsets[u], network.offsets[u + 1]):
+            other = network.neighbours[place]
+            if other in (one, two, v) or not holds(network.table, key_of(other, v, nodes)):
+                continue
+            found += 1
+            weight += network.weights[other]
+        return found, weight, _LOOKUP * network.degrees[u]
+    stamp = _mark(network, v)
+    network.marks[one] = network.marks[two] = 0
+    for place in range(network.offsets[u], network.offsets[u + 1]):
+        other = network.neighbours[place]
+        if network.marks[other] == stamp:
+            found += 1
+            weight += network.weights[other]
+    return found, weight, network.degrees[u] + network.degrees[v]
+
+
+@compiled
+def is_loose(network: Any, place: Any, loose: Any) -> Any:
+    """Say whether the ends of an edge share at most this part of their neighbours, or few."""
+    fewer = min(
+        network.degrees[network.neighbours[place]],
+        network.degrees[network.neighbours[network.mates[place]]],
+    )
+    return network.shared[place] <= max(loose * fewer, _FEW)
+
+
+@compiled
+def weigh_triangles(network: Any, ax: Any, cy: Any, moved: Any) -> Any:
+    """Note what (a, x), (c, y), by their places, becoming (a, c), (x, y) moves; return the work.
+
+    ``moved`` receives the change in triangles and in the sum of clustering coefficients. No
+    triangle holds two of these four edges: of the old ones because all four nodes differ, of an
+    old and a new one because the old one goes. So a and c do not count x or y as shared.
+    """
+    x, y = network.neighbours[ax], network.neighbours[cy]
+    a, c = network.neighbours[network.mates[ax]], network.neighbours[network.mates[cy]]
+    weights = network.weights
+    one, heavy, work = _shared(network, a, c, x, y)
+    two, heavier, more = _shared(network, x, y, a, c)
+    moved[0] = one + two - network.shared[ax] - network.shared[cy]
+    moved[1] = (
+        heavy
+        + heavier
+        - network.weighed[ax]
+        - network.weighed[cy]
+        + one * (weights[a] + weights[c])
+        + two * (weights[x] + weights[y])
+        - network.shared[ax] * (weights[a] + weights[x])
+        - network.shared[cy] * (weights[c] + weights[y])
+    )
+    return work + more
+
+
+@compiled
+def _count_in(network: Any, place: Any, sign: Any) -> None:
+    """Let the triangles of an edge count (1), or no longer (-1), with their other two edges."""
+    u, v = network.neighbours[network.mates[place]], network.neighbours[place]
+    stamp = _mark(network, u)
+    found, weight = 0, 0.0
+    for step in range(network.offsets[v], network.offsets[v + 1]):
+        other = network.neighbours[step]
+        if network.marks[other] != stamp:
+            continue
+        found += 1
+        weight += network.weights[other]
+        for near, across in ((network.spots[other], v), (step, u)):
+            for side in (near, network.mates[near]):
+                network.shared[side] += sign
+                network.weighed[side] += sign * network.weights[across]
+    for side in (place, network.mates[place]):
+        network.shared[side], network.weighed[side] = found, weight
+
+
+@compiled
+def swap_edges(network: Any, ax: Any, cy: Any) -> None:
+    """Let the edges (a, x), (c, y), by their places at a and c, become (a, c), (x, y)."""
+    nodes = len(network.degrees)
+    neighbours, mates = network.neighbours, network.mates
+    xa, yc = mates[ax], mates[cy]
+    a, x, c, y = neighbours[xa], neighbours[ax], neighbours[yc], neighbours[cy]
+    _count_in(network, ax, -1)
+    _count_in(network, cy, -1)
+    remove(network.table, key_of(a, x, nodes))
+    remove(network.table, key_of(c, y, nodes))
+    add(network.table, key_of(a, c, nodes))
+    add(network.table, key_of(x, y, nodes))
+    neighbours[ax], neighbours[cy] = c, a
+    neighbours[xa], neighbours[yc] = y, x
+    mates[ax], mates[cy] = cy, ax
+    mates[xa], mates[yc] = yc, xa
+    _count_in(network, ax, 1)
+    _count_in(network, xa, 1)

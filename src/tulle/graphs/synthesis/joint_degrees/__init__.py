@@ -1,0 +1,1 @@
+"""Joint degrees: the question, its soft classes, and mechanisms for it."""

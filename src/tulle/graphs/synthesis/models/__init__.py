@@ -1,0 +1,1 @@
+"""Models of synthetic graphs, one file each."""

@@ -1,0 +1,73 @@
+"""The model response: every pair of nodes flipped by its own coin, then thinned."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import ClassVar
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.exact import rational
+from tulle.core.mechanism import Parameters, Terms
+from tulle.core.source import Source
+from tulle.graphs.data import Graph
+from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.query import Synthetic
+from tulle.graphs.topology.response import Response, Topology
+from tulle.noise.post_processing import Random
+
+_TOPOLOGY = Response()
+
+
+@registry.mechanism("graph", "synthetic_response", answers=(Synthetic,), units=("edge",))
+class ResponseModel(Model):
+    """A released topology, of which as many edges are kept as there probably are.
+
+    Guarantee:
+        Pure epsilon per edge: that of the topology (see ``response``), one coin for each pair of
+        nodes. Thinning reads the released bits only.
+
+    Error:
+        The limit case: nothing keeps more of each single edge, and at small epsilon that is
+        nearly nothing. At epsilon = 1, 27 % of all pairs are wrong before thinning.
+
+    Reference:
+        Warner, Randomized response, JASA 1965.
+
+    Example:
+        >>> import tulle
+        >>> path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
+        >>> r = tulle.release(path, tulle.synthetic("response"), unit="edge", epsilon=40.0)
+        >>> r.value.edges().tolist()
+        [[0, 1], [1, 2]]
+    """
+
+    model: ClassVar[str] = "response"
+    title: ClassVar[str] = "a coin for every pair of nodes, thinned"
+    keeps_identities: ClassVar[bool] = True
+    reference: ClassVar[str] = "Warner, JASA 1965"
+
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+        return dict(_TOPOLOGY.settings(terms, {}))
+
+    def measure(
+        self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
+    ) -> Statistics:
+        drawn = _TOPOLOGY.run(terms, settings, graph, source).value
+        return {"packed": drawn.packed}
+
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+        drawn = Topology(int(settings["nodes"]), statistics["packed"])
+        seen, pairs = drawn.edge_count, comb(drawn.nodes, 2)
+        flip = float(settings["flip"])
+        # Unbiased: seen = keep·m + flip·(pairs - m).
+        if rational(settings["epsilon"]) < 30:
+            likely = (seen - flip * pairs) / max(1 - 2 * flip, 1e-12)
+        else:
+            likely = float(seen)
+        kept = round(min(max(likely, 0.0), float(seen)))
+        edges = drawn.edges()
+        if kept >= len(edges):
+            return edges
+        return edges[np.sort(random.permutation(len(edges))[:kept])]

@@ -1,0 +1,194 @@
+"""The model 2.5k: joint degrees, and how much nodes of each degree cluster."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from tulle.core import registry, validate
+from tulle.core.errors import InputError
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Parameters, Terms
+from tulle.core.source import Source
+from tulle.graphs.data import Graph
+from tulle.graphs.kernels.counts import degrees, triangles_per_node
+from tulle.graphs.mechanisms.ladder import draw_ladder, smooth_widths
+from tulle.graphs.mechanisms.settings import public_length
+from tulle.graphs.queries.counts import Triangles
+from tulle.graphs.sensitivity.counts import Profile
+from tulle.graphs.synthesis.generators.clustering_fit import cluster
+from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes
+from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.models.one_k import Wholes, check_noise
+from tulle.graphs.synthesis.models.two_k import joint_degrees_of, joint_settings, measure_joint
+from tulle.graphs.synthesis.query import Synthetic
+from tulle.noise.charge import LadderCharge, charge
+from tulle.noise.post_processing import Random
+
+SHARES = {
+    "degree_share": Fraction(9, 20),
+    "joint_share": Fraction(3, 20),
+    "triangle_share": Fraction(1, 5),
+    "class_share": Fraction(1, 5),
+}
+"""How epsilon is divided, unless the user says otherwise."""
+
+CLASS_RATIO = Fraction(8)
+"""How far apart the grid points of the clustering are."""
+
+SMOOTHING_SHARE = Fraction(1, 8)
+"""Part of a ladder's epsilon that smooths its widths."""
+
+
+@registry.mechanism("graph", "synthetic_2.5k", answers=(Synthetic,), units=("edge",))
+class TwoFiveK(Model):
+    """A random graph with private degrees, joint degrees and degree-dependent clustering.
+
+    To the statistics of ``2k`` come the number of triangles, and how many triangles the nodes of
+    each soft class of degrees are in. The graph is placed on a ring so that near nodes share
+    neighbours, as much as the triangles of each class demand; swaps on the synthetic graph, which
+    keep degrees and joint degrees, bring the rest.
+
+    Guarantee:
+        Pure epsilon per edge, divided by the four shares. The triangle count comes from a steep
+        ladder. So does each class count T = sum of u(d_v)·t_v over nodes v in t_v triangles,
+        with membership u and a share of epsilon of its own: joining i and j, which have c common
+        neighbours, adds c to t_i and t_j and one to each of the c others, at most 3c in all; and
+        the memberships of i and j move by u(d + 1) - u(d), which moves T by at most
+        k·t / d <= k·a / 2 each, where k is the largest d·\\|u(d + 1) - u(d)\\| of the public table
+        and t_i <= d_i·a / 2, because i shares at most a = a(G) neighbours with each of its d_i.
+        So T moves by at most (3 + k)·a(G), and one more for rounding; one edge changes a(G) by
+        at most one, which makes (3 + k)·(a + t) + 1 a ladder.
+
+    Error:
+        As ``2k`` for degrees; triangles to about a(G) / (share·epsilon).
+
+    Reference:
+        Gjoka, Kurant & Markopoulou, 2.5K-graphs: from sampling to generation, INFOCOM 2013; the
+        private statistics are our own.
+
+    Example:
+        >>> import tulle
+        >>> ring = [(i, (i + 1) % 9) for i in range(9)] + [(i, (i + 2) % 9) for i in range(9)]
+        >>> graph = Graph.from_edges(ring, nodes=9)
+        >>> r = tulle.release(graph, tulle.synthetic("2.5k"), unit="edge", epsilon=400.0)
+        >>> r.value.edge_count
+        18
+    """
+
+    model: ClassVar[str] = "2.5k"
+    title: ClassVar[str] = "a random graph with private joint degrees and clustering"
+    reference: ClassVar[str] = "after Gjoka et al., INFOCOM 2013"
+    anonymous: ClassVar[bool] = True
+    options: ClassVar[tuple[str, ...]] = ("ratio", "step", "class_ratio", *SHARES)
+
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+        shares = {
+            name: validate.probability(**{name: options.get(name, share)})
+            for name, share in SHARES.items()
+        }
+        if sum(shares.values()) > 1:
+            raise InputError(
+                f"The shares of epsilon ({', '.join(shares)}) must add up to at most 1; they add "
+                f"up to {text(sum(shares.values(), Fraction(0)))}."
+            )
+        epsilon = terms.epsilon
+        check_noise(nodes, epsilon * shares["degree_share"], epsilon)
+        ratio = validate.positive(class_ratio=options.get("class_ratio", CLASS_RATIO))
+        if ratio < Fraction(3, 2):
+            raise InputError(f"class_ratio must be at least 1.5; got {text(ratio)}.")
+        each = epsilon * shares["class_share"] / soft_classes(nodes, ratio).count
+        total = epsilon * shares["triangle_share"]
+        return {
+            **joint_settings(
+                nodes, epsilon * shares["degree_share"], epsilon * shares["joint_share"], options
+            ),
+            "class_ratio": text(ratio),
+            "decay": text(total * (1 - SMOOTHING_SHARE)),
+            "smoothing": text(total * SMOOTHING_SHARE),
+            "class_decay": text(each * (1 - SMOOTHING_SHARE)),
+            "class_smoothing": text(each * SMOOTHING_SHARE),
+        }
+
+    def measure(
+        self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
+    ) -> Statistics:
+        found = measure_joint(settings, graph, source)
+        decay = rational(settings["decay"])
+        widths, most = triangle_widths(settings, graph), Triangles().cap(graph.node_count)
+        with charge(LadderCharge(rational(settings["smoothing"]))):
+            drawn = draw_ladder(widths, most, decay, source)
+        widths, most = class_widths(settings, graph)
+        centres = class_triangles(settings, graph)
+        decay = rational(settings["class_decay"])
+        noisy = []
+        for count in centres.tolist():
+            with charge(LadderCharge(rational(settings["class_smoothing"]))):
+                noisy.append(count + draw_ladder(widths, most, decay, source))
+        return {
+            **found,
+            "triangles": Triangles().truth(graph) + drawn,
+            "class_triangles": [int(count) for count in noisy],
+        }
+
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+        joint = joint_degrees_of(statistics, settings, random)
+        return cluster(
+            joint,
+            float(max(statistics["triangles"], 0)),
+            np.maximum(np.array(statistics["class_triangles"], dtype=np.float64), 0.0),
+            classes_of_triangles(settings),
+            random,
+        )
+
+
+def classes_of_triangles(settings: Parameters) -> SoftClasses:
+    """Return the public grid of the clustering."""
+    return soft_classes(int(settings["nodes"]), rational(settings["class_ratio"]))
+
+
+def class_triangles(settings: Parameters, graph: Graph) -> Wholes:
+    """Return in how many triangles the nodes of each class are, rounded. Custodian side."""
+    classes = classes_of_triangles(settings)
+    degree, triangles = degrees(graph), triangles_per_node(graph)
+    held = degree > 0
+    place = degree[held] - 1
+    totals = [0] * (classes.count + 1)
+    values, inverse = np.unique(place, return_inverse=True)
+    # Triangles of equal degrees are added up first: the products are then few and exact.
+    sums = np.bincount(inverse.reshape(-1), weights=triangles[held], minlength=len(values))
+    lower, upper = classes.lower[values], classes.upper[values]
+    for count, low, part in zip(sums.tolist(), lower.tolist(), upper.tolist(), strict=True):
+        totals[low] += int(count) * (classes.unit - part)
+        totals[low + 1] += int(count) * part
+    half = Fraction(1, 2)
+    whole = [math.floor(Fraction(total, classes.unit) + half) for total in totals]
+    return np.array(whole[: classes.count], dtype=np.int64)
+
+
+def triangle_widths(settings: Parameters, graph: Graph) -> Profile:
+    """Return the widths of the triangle count's ladder. Custodian side."""
+    decay, smoothing = rational(settings["decay"]), rational(settings["smoothing"])
+    nodes = graph.node_count
+    length = public_length(Triangles(), nodes, decay)
+    profile = Triangles().measure(graph, length).profile
+    return smooth_widths(profile, Triangles().cap(nodes), smoothing)
+
+
+def class_widths(settings: Parameters, graph: Graph) -> tuple[Profile, int]:
+    """Return the widths of the class counts' ladders and their global bound. Custodian side."""
+    nodes = graph.node_count
+    factor = 3 + classes_of_triangles(settings).entry_change()
+    common = Triangles().measure(graph, 1).spread
+    decay = rational(settings["class_decay"])
+    length = public_length(Triangles(), nodes, decay)
+    bounds = [_bound(factor, min(common + t, max(nodes - 2, 0))) for t in range(length)]
+    most = _bound(factor, max(nodes - 2, 0))
+    return smooth_widths(bounds, most, rational(settings["class_smoothing"])), most
+
+
+def _bound(factor: Fraction, common: int) -> int:
+    return math.ceil(factor * common) + 1

@@ -1,0 +1,1 @@
+"""Copies of subgraphs as relations, and their truncated totals."""

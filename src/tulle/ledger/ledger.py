@@ -1,0 +1,352 @@
+"""The account book of privacy: one file, debits before noise, answers kept.
+
+A debit is durable before the first random bit is drawn. A crash can lose budget, never privacy.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tulle.core import validate
+from tulle.core.dataset import Dataset
+from tulle.core.errors import BudgetError, InputError, LedgerError
+from tulle.core.exact import Number, round_down, text
+from tulle.core.guarantee import Guarantee, display
+from tulle.core.public import public
+from tulle.core.release import Release
+from tulle.core.unit import Unit
+from tulle.ledger.chain import Entry, Head, Problem, canonical
+from tulle.ledger.session import Session
+from tulle.ledger.store import Store
+from tulle.ledger.store_file import View, unreadable
+from tulle.ledger.totals import Totals
+
+
+class Budget(float):
+    """What is left of an account: epsilon as a float rounded down, and both numbers exactly."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __new__(cls, epsilon: Fraction, delta: Fraction) -> Budget:
+        """Make the budget; the float is never above the exact epsilon."""
+        self = super().__new__(cls, round_down(epsilon))
+        self.epsilon = epsilon
+        self.delta = delta
+        return self
+
+    def __str__(self) -> str:
+        left = f"epsilon = {_down(self.epsilon)}"
+        return f"{left}, delta = {_down(self.delta)}" if self.delta else left
+
+    __repr__ = __str__
+
+
+def _down(value: Fraction) -> str:
+    exact = text(value)
+    return exact if "/" not in exact and len(exact) <= 12 else repr(round_down(value))
+
+
+@dataclass(frozen=True)
+class Account:
+    """The terms of an account, as booked when it was opened."""
+
+    name: str
+    kind: str
+    unit: Unit
+    terms: Guarantee
+    facts: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        return {"kind": self.kind, "terms": self.terms.to_json(), "facts": dict(self.facts)}
+
+    @classmethod
+    def from_entry(cls, entry: Entry) -> Account:
+        """Read the account from the entry that opened it."""
+        terms = Guarantee.from_json(entry.body["terms"])
+        return cls(entry.account, entry.body["kind"], terms.unit, terms, entry.body["facts"])
+
+
+@public("Plan, pay, release")
+class Ledger:
+    """One SQLite file with any number of accounts.
+
+    Example:
+        >>> import tempfile, tulle
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> friends = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 0)], nodes=4)
+        >>> ledger = tulle.Ledger(folder.name + "/study.ledger")
+        >>> study = ledger.open("friends", friends, unit="edge", epsilon=1.0)
+        >>> r = study.ask(tulle.edges(), epsilon=0.4)
+        >>> study.remaining
+        epsilon = 0.6
+        >>> study.ask(tulle.edges(), epsilon=0.4).value == r.value  # asked before: free
+        True
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+        self._store = Store(path, create=create)
+
+    @property
+    def path(self) -> Path:
+        """Where the ledger lies."""
+        return self._store.path
+
+    def open(
+        self,
+        name: str,
+        dataset: Dataset,
+        *,
+        unit: str | Unit,
+        epsilon: Number,
+        delta: Number = 0.0,
+    ) -> Session:
+        """Open an account with a total budget, or open it again with the same terms.
+
+        The account is for one dataset. The ledger stores its kind and its public facts, nothing
+        computed from records, so it cannot tell two datasets with equal facts apart.
+
+        Raises:
+            LedgerError: when the account exists with other terms or other public facts.
+        """
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise InputError(f"name must be printable text that names the account; got {name!r}.")
+        if not isinstance(dataset, Dataset):
+            raise InputError(f"A sealed dataset is needed; got {type(dataset).__name__}.")
+        known = dataset.check_unit(unit)
+        terms = Guarantee(known, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
+        account = Account(name, dataset.kind, known, terms, dict(dataset.facts(known)))
+
+        entry = self._store.read(name, View.first)
+        if entry is None:
+            entry = self._store.append("open", name, account.to_json(), reuse=View.first)
+        with self._reading():
+            booked = Account.from_entry(entry)
+        if booked != account:
+            raise LedgerError(_differences(booked, account))
+        return Session(self, booked, dataset)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn whatever entries that are no ledger's make Python raise into a LedgerError."""
+        try:
+            yield
+        except (BudgetError, LedgerError):
+            raise
+        except Exception as error:
+            raise unreadable(self.path, error) from error
+
+    def accounts(self) -> list[Account]:
+        """Return all accounts, in the order in which they were opened."""
+        with self._reading():
+            firsts = self._store.read_all(View.first)
+            return [Account.from_entry(entry) for entry in sorted(firsts, key=lambda e: e.number)]
+
+    def account(self, name: str) -> Account:
+        """Return one account's terms.
+
+        Raises:
+            LedgerError: when there is none of that name.
+        """
+        return self._look(name, lambda view: None)[0]
+
+    def _look(self, name: str, also: Callable[[View], Any]) -> tuple[Account, Any]:
+        """Return an account's terms and what else is to be read of it, as they are at once."""
+        first, more = self._store.read(name, lambda view: (view.first(), also(view)))
+        if first is None:
+            raise LedgerError(_no_account(name, self._store.accounts()))
+        with self._reading():
+            return Account.from_entry(first), more
+
+    def debits(self, name: str) -> list[Entry]:
+        """Return an account's debits, in order."""
+        found = self._store.entries(name, kinds=("debit",))
+        with self._reading():
+            for entry in found:
+                Guarantee.from_json(entry.body["guarantee"])
+                str(entry.body["question"])
+        return found
+
+    def releases(self, name: str) -> list[Release]:
+        """Return the answers that were kept for an account, in order."""
+        kept = self._store.entries(name, kinds=("release",))
+        with self._reading():
+            return [Release.from_json(entry.body["release"]) for entry in kept]
+
+    def spent(self, name: str) -> Guarantee | None:
+        """Return the composed guarantee of everything booked, or None if nothing was."""
+        debits = self.debits(name)
+        with self._reading():
+            booked = [Guarantee.from_json(entry.body["guarantee"]) for entry in debits]
+            return Guarantee.compose(booked) if booked else None
+
+    def remaining(self, name: str) -> Budget:
+        """Return what is left of an account."""
+        return _left(*self._look(name, lambda view: view.totals))
+
+    def book(
+        self,
+        name: str,
+        question: str,
+        key: Mapping[str, Any],
+        price: Guarantee,
+        *,
+        again: bool = False,
+    ) -> tuple[str, Release | None]:
+        """Book a debit durably, or find the kept answer to the identical question.
+
+        Returns:
+            The debit's digest, and the kept release when there is one (then nothing is booked).
+
+        Raises:
+            BudgetError: when the price exceeds what is left.
+        """
+        if price.epsilon is None:
+            raise InputError("An account holds epsilon and delta; convert rho to those first.")
+        identity = canonical(key)
+
+        def kept(view: View) -> Entry | None:
+            return None if again else view.kept(identity)
+
+        account, found = self._look(name, kept)
+
+        def afford(view: View) -> None:
+            left = _left(account, view.totals)
+            if price.epsilon is None or price.epsilon > left.epsilon or price.delta > left.delta:
+                raise BudgetError(_overspend(question, name, price, left))
+
+        body = {"question": question, "key": identity, "guarantee": price.to_json()}
+        entry = found or self._store.append("debit", name, body, guard=afford, reuse=kept)
+        if entry.kind != "release":
+            return entry.digest, None
+        with self._reading():
+            return str(entry.body["debit"]), Release.from_json(entry.body["release"])
+
+    def keep(self, name: str, debit: str, key: Mapping[str, Any], answer: Release) -> None:
+        """Store an answer beside its debit, so that asking again is free."""
+        body = {"debit": debit, "key": canonical(key), "release": answer.to_json()}
+        self._store.append("release", name, body)
+
+    def description(self, release: Release) -> dict[str, Any]:
+        """Return the whole question that a release answers, as it was booked."""
+        kept = self._store.entries(kinds=("release",))
+        with self._reading():
+            for entry in kept:
+                if entry.body["debit"] == release.debit:
+                    found: dict[str, Any] = json.loads(entry.body["key"])["query"]
+                    return found
+        return {}
+
+    def entries(self) -> list[Entry]:
+        """Return every entry of the ledger, in order."""
+        return self._store.entries()
+
+    def since(self, head: Head) -> list[Entry]:
+        """Return the entries that were booked after this head, in order."""
+        return self._store.since(head)
+
+    def head(self) -> Head:
+        """Return the ledger's length and last digest: note it elsewhere to detect an old copy."""
+        return self._store.head()
+
+    def verify(
+        self, *, head: Head | None = None, releases: Iterable[Release] = ()
+    ) -> list[Problem]:
+        """Check the chain; with a noted head or published releases, also against those.
+
+        A release must be booked, and must read as the ledger kept it.
+
+        Returns:
+            The problems found; an empty list when the ledger is sound.
+        """
+        published = [item for item in releases if item.debit is not None]
+        digests = [str(item.debit) for item in published]
+        problems = self._store.verify(expected_head=head, expected_digests=digests)
+        if problems or not published:
+            return problems
+        entries = self._store.entries(kinds=("release",))
+        with self._reading():
+            kept = {entry.body["debit"]: entry for entry in entries}
+            for item in published:
+                entry = kept.get(str(item.debit))
+                if entry is None or canonical(entry.body["release"]) == canonical(item.to_json()):
+                    continue
+                what = f"keeps another answer to {item.query} than the release shown"
+                problems.append(Problem(entry.number, what))
+        return problems
+
+    def __repr__(self) -> str:
+        return f"<Ledger {str(self.path)!r}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td style='text-align:left'>{html.escape(str(cell))}</td>"
+                for cell in (
+                    account.name,
+                    account.terms,
+                    self.remaining(account.name),
+                    len(self.debits(account.name)),
+                )
+            )
+            + "</tr>"
+            for account in self.accounts()
+        )
+        head = "".join(f"<th>{title}</th>" for title in ("account", "terms", "left", "debits"))
+        name = html.escape(self.path.name)
+        return f"<table><caption>Ledger <b>{name}</b></caption><tr>{head}</tr>{rows}</table>"
+
+
+def _left(account: Account, totals: Totals) -> Budget:
+    epsilon = account.terms.epsilon or Fraction(0)
+    return Budget(epsilon - totals.epsilon, account.terms.delta - totals.delta)
+
+
+def _overspend(question: str, name: str, price: Guarantee, left: Budget) -> str:
+    asked = f"epsilon = {display(price.epsilon)}"
+    if price.delta:
+        asked += f", delta = {display(price.delta)}"
+    fits: list[str] = []
+    if left.epsilon > 0:
+        fits.append(f"epsilon up to {_down(left.epsilon)}")
+    if price.delta and left.delta > 0:
+        fits.append(f"delta up to {_down(left.delta)}")
+    elif price.delta and left.epsilon > 0:
+        fits.append("a mechanism without delta")
+    what = f"What would fit: {' and '.join(fits)}." if fits else "The account is used up."
+    return (
+        f"Account {name!r} cannot pay for {question}: it asks {asked}; "
+        f"{left} is left. {what} Nothing was spent."
+    )
+
+
+def _differences(booked: Account, wanted: Account) -> str:
+    parts = []
+    if booked.kind != wanted.kind:
+        parts.append(f"it is for a {booked.kind}, not a {wanted.kind}")
+    if booked.terms != wanted.terms:
+        parts.append(f"its terms are {booked.terms}; asked for {wanted.terms}")
+    if booked.facts != wanted.facts:
+        parts.append(
+            f"its data has the public facts {dict(booked.facts)}; "
+            f"this data has {dict(wanted.facts)}"
+        )
+    return (
+        f"Account {booked.name!r} already exists and differs: {'; '.join(parts)}. "
+        "Open it with its own terms and data, or choose another name. Nothing was spent."
+    )
+
+
+def _no_account(name: str, known: Sequence[str]) -> str:
+    listed = ", ".join(map(repr, known)) or "none"
+    return f"There is no account {name!r} in this ledger. Accounts: {listed}."

@@ -1,0 +1,339 @@
+"""Asking: plan, pay, draw, release. The one way from data to answer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from math import isinf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.errors import (
+    InputError,
+    InterruptedAnswer,
+    QueryError,
+    TulleError,
+    UnkeptAnswerWarning,
+    raise_alone,
+)
+from tulle.core.exact import Number
+from tulle.core.mechanism import Outcome
+from tulle.core.public import public
+from tulle.core.query import Query, parse
+from tulle.core.release import Release, noisy_values
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.planning.planner import Plan, make_plan
+
+if TYPE_CHECKING:
+    from tulle.ledger.ledger import Account, Budget, Ledger
+
+
+@public("Plan, pay, release")
+def release(
+    dataset: Dataset,
+    query: Query,
+    *,
+    unit: str | Unit,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: str | None = None,
+    like: Dataset | None = None,
+    source: Source | None = None,
+    **options: Any,
+) -> Release:
+    """Answer one question about a dataset, without a ledger.
+
+    Nobody adds up what was spent this way; use :class:`tulle.Ledger` when more than one answer
+    about the same data will be published.
+
+    Guarantee:
+        (epsilon, delta) for the unit named, as written in ``release.guarantee``.
+
+    Raises:
+        InputError: for arguments out of range; its subclasses say what is allowed.
+
+    Example:
+        >>> import tulle
+        >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+        >>> r = tulle.release(square, tulle.edges(), unit="edge", epsilon=1.0)
+        >>> print(r.guarantee)
+        epsilon = 1, pure, per edge (add-remove)
+    """
+    plan = plan_for(
+        dataset,
+        query,
+        unit=unit,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        like=like,
+        options=options,
+    )
+    return _draw(plan, dataset, source, debit=None)
+
+
+def plan_for(
+    dataset: Dataset,
+    query: Query,
+    *,
+    unit: str | Unit,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: str | None = None,
+    like: Dataset | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Plan a question about a dataset from its public facts; nothing is spent."""
+    if not isinstance(dataset, Dataset):
+        raise InputError(
+            f"A sealed dataset is needed, such as tulle.Graph.read(...); got "
+            f"{type(dataset).__name__}."
+        )
+    known = dataset.check_unit(unit)
+    if (
+        isinstance(query, Query)
+        and (reason := query.objection(dataset.public_side(known))) is not None
+    ):
+        raise QueryError(reason)
+    return make_plan(
+        query,
+        kind=dataset.kind,
+        facts=dataset.facts(known),
+        assumptions=dataset.assumptions(known),
+        unit=known,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        like=like,
+        options=options,
+    )
+
+
+@public("Plan, pay, release")
+class Session:
+    """One account of a ledger, opened with its data: ask here."""
+
+    def __init__(self, ledger: Ledger, account: Account, dataset: Dataset) -> None:
+        self._ledger = ledger
+        self._account = account
+        self._dataset = dataset
+
+    @property
+    def name(self) -> str:
+        """The account's name."""
+        return self._account.name
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self._account.unit
+
+    @property
+    def remaining(self) -> Budget:
+        """What is left: a number (epsilon, rounded down) with exact ``epsilon`` and ``delta``."""
+        return self._ledger.remaining(self.name)
+
+    def plan(
+        self,
+        query: Query,
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: str | None = None,
+        like: Dataset | None = None,
+        **options: Any,
+    ) -> Plan:
+        """Show which mechanisms could answer, their price and predicted error; spends nothing.
+
+        ``like`` is a dataset that you declare public, similar to the one at hand: errors that
+        depend on the data are predicted on it.
+        """
+        return plan_for(
+            self._dataset,
+            query,
+            unit=self.unit,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            like=like,
+            options=options,
+        )
+
+    def ask(
+        self,
+        query: Query,
+        *,
+        epsilon: Number,
+        delta: Number = 0.0,
+        mechanism: str | None = None,
+        like: Dataset | None = None,
+        again: bool = False,
+        source: Source | None = None,
+        **options: Any,
+    ) -> Release:
+        """Answer a question and book it.
+
+        The price is on disk before the first random bit is drawn. The identical question gets
+        the stored answer at no cost; ``again=True`` pays for a fresh one.
+
+        Raises:
+            BudgetError: when the account does not hold enough; nothing is spent.
+            LedgerError: when the ledger cannot be used; nothing is spent.
+
+            InterruptedAnswer: a KeyboardInterrupt after the price was booked; it says so.
+
+        Warns:
+            UnkeptAnswerWarning: when the answer was paid for but could not be stored.
+        """
+        plan = self.plan(
+            query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, **options
+        )
+        key = {**plan.canonical(), "source": _kind_of_source(source)}
+        debit: str | None = None
+        try:
+            debit, stored = self._ledger.book(
+                self.name, str(query), key, plan.guarantee, again=again
+            )
+            if stored is not None:
+                return stored
+            answer = _draw(plan, self._dataset, source, debit=debit)
+            try:
+                self._ledger.keep(self.name, debit, key, answer)
+            except TulleError as error:
+                # The price is paid and the answer drawn: losing it as well would help nobody.
+                warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
+        except KeyboardInterrupt:
+            raise_alone(self._interrupted(plan, booked=debit is not None))
+        return answer
+
+    def _interrupted(self, plan: Plan, *, booked: bool) -> InterruptedAnswer:
+        """Say what an interrupted answer leaves behind in the ledger."""
+        try:
+            left = f" {self.remaining} is left."
+        except TulleError:
+            left = ""
+        return InterruptedAnswer(
+            self.name, str(plan.query), str(plan.guarantee), left, booked=booked
+        )
+
+    def report(self, path: str | Path | None = None, *, questions: Iterable[Query] = ()) -> str:
+        """Return the custodian's own page: each kept answer beside its truth. Not private.
+
+        The error that was predicted stands beside the one that came about. The ledger keeps
+        questions as text. One that text cannot ask again (groups of a database, bounds for every
+        cell of a matrix) is shown with its truth if it is among ``questions``. For people
+        outside, use ``release.report()`` or ``tulle report``. With ``path`` the page is written
+        there.
+        """
+        from tulle.reports.report import inside_report, inside_row
+
+        given, rows = list(questions), []
+        for release in self._ledger.releases(self.name):
+            asked = self._asked_again(release, given)
+            truth = None if asked is None else asked.truth(self._dataset)
+            rows.append(inside_row(release, truth, self._replanned(asked, release)))
+        page = inside_report(self.name, rows, self._account.terms, str(self.remaining))
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def _asked_again(self, release: Release, given: Iterable[Query]) -> Query | None:
+        """Return the very question that the ledger booked: one of those given, or asked again.
+
+        It is made again from its text, or from its description in the ledger. Either may leave
+        something out and then asks for another truth: the question is taken only when its whole
+        description is the one that was booked.
+        """
+        from tulle.ledger.chain import canonical
+
+        booked = self._ledger.description(release)
+        candidates = list(given)
+        known = registry.find("query", self._dataset.kind)
+        with suppress(TulleError, TypeError):
+            candidates.append(parse(release.query, known))
+        with suppress(TulleError, TypeError, LookupError):
+            rest = {name: value for name, value in booked.items() if name != "query"}
+            candidates.append(known[booked["query"]](**rest))
+        facts = self._dataset.facts(self.unit)
+        for query in candidates:
+            with suppress(TulleError):
+                if canonical(query.bound_to(facts).canonical()) == canonical(booked):
+                    return query
+        return None
+
+    def _replanned(self, query: Query | None, release: Release) -> Plan | None:
+        terms = release.guarantee
+        if query is None or terms.epsilon is None:
+            return None
+        try:
+            return self.plan(
+                query,
+                epsilon=terms.epsilon,
+                delta=terms.delta,
+                mechanism=None if release.parts else release.mechanism,
+            )
+        except TulleError:
+            return None
+
+    def __repr__(self) -> str:
+        return f"<Session {self.name!r}: {self._account.terms}; {self.remaining} left>"
+
+
+def _kind_of_source(source: Source | None) -> str:
+    return "secure" if source is None or source.secure else "replayable"
+
+
+def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | None) -> Release:
+    guarantee = plan.guarantee
+    if _kind_of_source(source) != "secure":
+        guarantee = guarantee.void()
+    expression = plan.expression
+    if expression is not None:
+        from tulle.core.expression_error import estimate
+
+        parts = {str(part.query): _draw(part, dataset, source, debit=debit) for part in plan.parts}
+        tree = expression.tree()
+        low, high = plan.query.limits()
+        value = estimate(tree, *noisy_values(parts))
+        return Release(
+            value=min(max(value, low), high),
+            query=str(plan.query),
+            mechanism=plan.mechanism,
+            guarantee=guarantee,
+            error=None,
+            parameters={"expression": tree} | ({} if isinf(low) else {"range": [low, high]}),
+            debit=debit,
+            versions=_versions(),
+            parts=parts,
+        )
+    offer = plan.chosen
+    mechanism = registry.make_mechanism(plan.query.kind, offer.mechanism)
+    outcome: Outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
+    return Release(
+        value=outcome.value,
+        query=str(plan.query),
+        mechanism=offer.mechanism,
+        guarantee=guarantee,
+        error=outcome.error,
+        parameters={**offer.settings, **outcome.details},
+        debit=debit,
+        versions=_versions(),
+    )
+
+
+def _versions() -> dict[str, str]:
+    import platform
+
+    import numpy
+
+    import tulle
+
+    return {
+        "tulle": tulle.__version__,
+        "numpy": numpy.__version__,
+        "python": platform.python_version(),
+    }

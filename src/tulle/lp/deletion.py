@@ -1,0 +1,229 @@
+"""Whether few participants can be deleted so that nobody is left in many tuples.
+
+*Where it comes from.* The efficient recursive mechanism (Chen and Zhou, "Recursive mechanism:
+towards node differential privacy and unrestricted joins", SIGMOD 2013, section 5). For an
+assignment f of participants to [0, 1], a conjunction t has the value
+phi_t(f) = max(0, sum_{p in t} f_p - (|t| - 1)), and its phi-sensitivity S_{t,p} is 1 for the
+participants of t and 0 for others. Equation 19 reads
+
+    G_{|P|-j} = 2 min { max_p sum_{t with p} q(t) phi_t(f) : f in [0, 1]^P, |f| = |P| - j }.
+
+With g = 1 - f this is phi_t = max(0, 1 - g(t)), g(t) = sum_{p in t} g_p, and |g| = j. Raising g
+only lowers loads, so |g| = j may be read as |g| <= j for 0 <= j <= |P|, and
+
+    G_{|P|-j} <= theta e^{j beta}   if and only if   D(tau_j) <= j,   tau_j = theta e^{j beta} / 2,
+
+    D(tau) = min sum_p g_p,  0 <= g_p <= 1,
+             sum_{t with p} q(t) max(0, 1 - g(t)) <= tau for *every* participant p.
+
+As an LP: a remainder z_t >= 0 with z_t + g(t) >= 1, and sum_{t with p} q(t) z_t <= tau. The factor
+2 of equation 19 sits in tau_j: the caller passes half the threshold on G.
+
+*Sensitivity.* When a participant joins, with their tuples, D(tau) rises by at most 1 (delete them
+wholly) and never falls (drop their entry from g; the remaining loads do not grow). So for a fixed
+real eta and thresholds tau_0 <= tau_1 <= ..., the least j with D(tau_j) <= j + eta moves by at most
+1: if j is enough without them, then D'(tau_{j+1}) <= D(tau_j) + 1 <= j + 1 + eta; and what is
+enough with them is enough without. This needs the decision to be exact at the fixed eta, which is
+why it is made from certificates only; eta keeps the comparison away from the integers where ties
+are common.
+
+*Dual.* D(tau) = max sum_t w_t - tau sum_p mu_p over mu >= 0 and 0 <= w_t <= q(t) mu(t) with
+sum_{t with p} w_t <= 1. Every such pair bounds D from below at all thresholds at once.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import validate
+from tulle.core.errors import InputError
+from tulle.core.exact import Number
+from tulle.core.progress import report
+from tulle.lp.deletion_certificate import (
+    cover_sums,
+    dual_line,
+    feasible_total,
+    heaviest,
+)
+from tulle.lp.deletion_record import DeletionRecord
+from tulle.lp.deletion_reduce import reduce_deletion
+from tulle.lp.deletion_run import FirstOrder, InteriorRun, Run, fits_interior
+from tulle.lp.exact import exceeds
+from tulle.lp.problem import PackingProblem, check_threshold
+
+Array = npt.NDArray[Any]
+
+_FINEST = 1e-11
+_REFUSALS = 20
+_ROUNDS = 4
+
+
+class DeletionOracle:
+    """Decides D(tau) <= j + eta for one problem, and remembers every certificate.
+
+    One decision often settles the next. Custodian side.
+
+    Example:
+        >>> star = PackingProblem([0, 2, 4, 6], [0, 1, 0, 2, 0, 3], [1, 1, 1], 4)
+        >>> oracle = DeletionOracle(star, eta="1/3")
+        >>> oracle.decide(1.0, 0), oracle.decide(1.0, 1)
+        (False, True)
+    """
+
+    def __init__(self, problem: PackingProblem, *, eta: Number) -> None:
+        if len(problem.limits):
+            raise InputError("the deletion problem knows participants only, and no limits.")
+        self._problem = problem
+        self._eta = validate.probability(eta=eta)
+        self._record = DeletionRecord(problem.count)
+        self._heaviest: tuple[Array, Array] | None = None
+        self._state: tuple[float, tuple[Array, ...]] | None = None
+
+    def decide(self, tau: float, j: int) -> bool:
+        """Return whether D(tau) <= j + eta, from a certificate either way."""
+        tau = check_threshold(tau)
+        target = validate.whole(at_least=0, j=j) + self._eta
+        known = self._record.decide(tau, target)
+        if known is not None:
+            return known
+        decided = self._guess(tau, target)
+        if decided is None:
+            decided = self._press(tau, target)
+        if decided is None:
+            decided = self._search(tau, target, symmetry=True)
+        if decided is None:
+            decided = self._search(tau, target, symmetry=False)
+        if decided is None:
+            # Within rounding of a tie: only exact arithmetic can tell.
+            return not exceeds(self._problem, tau, target)
+        return decided
+
+    def bounds(self, tau: float) -> tuple[Fraction, Fraction]:
+        """Return what is known so far about D(tau): a lower and an upper bound."""
+        return self._record.bounds(tau)
+
+    def estimate(self, tau: float) -> float | None:
+        """Return a guess at D(tau), if enough is known for one; it decides nothing."""
+        return self._record.estimate(tau)
+
+    def least(self, thresholds: npt.ArrayLike) -> int | None:
+        """Return the least j with D(thresholds[j]) <= j + eta, by bisection; None if there is none.
+
+        The thresholds must not decrease: then D(thresholds[j]) - j does not increase.
+        """
+        taus = np.asarray(thresholds, dtype=np.float64)
+        if taus.ndim != 1 or np.any(np.diff(taus) < 0):
+            raise InputError("thresholds must be a list of numbers that does not decrease.")
+        low, high = 0, len(taus)
+        while low < high:
+            middle = (low + high) // 2
+            if self.decide(float(taus[middle]), middle):
+                high = middle
+            else:
+                low = middle + 1
+        return low if low < len(taus) else None
+
+    def _certify(self, tau: float, target: Fraction, run: Run) -> bool | None:
+        """Put the best vectors of a run on record, if they decide."""
+        goal = float(target)
+        self._keep(
+            tau, run, upper=run.upper <= goal * (1.0 + 1e-9), lower=run.lower >= goal * (1.0 - 1e-9)
+        )
+        return self._record.decide(tau, target)
+
+    def _keep(self, tau: float, run: Run, *, upper: bool, lower: bool) -> None:
+        """Certify the best vectors of a run."""
+        if upper:
+            total = feasible_total(self._problem, tau, run.reduced.everyone(run.best_deletions))
+            self._record.totals.append((tau, total))
+        if lower:
+            pressures = run.reduced.everyone(run.best_pressures)
+            covers = run.reduced.every_tuple(run.best_covers)
+            self._record.lines.append(dual_line(self._problem, pressures, covers))
+
+    def _guess(self, tau: float, target: Fraction) -> bool | None:
+        """Try the closed-form bound of :func:`heaviest`; it settles small thresholds at once."""
+        if self._heaviest is None:
+            self._heaviest = heaviest(self._problem)
+        owner, owned = self._heaviest
+        loads = self._problem.loads
+        useful = owned > tau
+        rates = np.divide(useful, loads, out=np.zeros(len(loads)), where=useful)
+        if float((owned - tau) @ rates) <= float(target):
+            return None
+        covers = np.where(owner >= 0, rates[owner], 0.0) * self._problem.weights
+        self._record.lines.append(dual_line(self._problem, rates, covers))
+        return self._record.decide(tau, target)
+
+    def _press(self, tau: float, target: Fraction) -> bool | None:
+        """Let only those who bind be deleted, by the interior-point method.
+
+        What is enough deletion there is enough. For a bound from below everyone's covers must sum
+        to at most one; who breaks that is taken in, and the iteration begins anew. None when the
+        method does not apply, or comes to its end undecided.
+        """
+        extra = np.zeros(self._problem.count, np.bool_)
+        for _ in range(_ROUNDS):
+            reduced = reduce_deletion(self._problem, tau, also=extra)
+            if not fits_interior(reduced, tau):
+                return None
+            run = InteriorRun(reduced, tau, float(target))
+            decided = self._iterate(tau, target, run, 1)
+            if decided is not None:
+                # Both bounds together say where to look next.
+                run.settle()
+                self._keep(tau, run, upper=True, lower=True)
+                return decided
+            covered = cover_sums(self._problem, reduced.every_tuple(run.best_covers))
+            breaking = (covered > 1.0) & (reduced.row_of < 0)
+            if run.lower <= float(target) or not breaking.any():
+                return None
+            extra |= breaking
+        return None
+
+    def _search(self, tau: float, target: Fraction, *, symmetry: bool) -> bool | None:
+        """Iterate on the whole problem; None when only exact arithmetic can tell.
+
+        None too when the reduced problem claims a decision that the problem itself keeps refusing:
+        so it would be if colours had collided.
+        """
+        run = FirstOrder(reduce_deletion(self._problem, tau, symmetry=symmetry), tau)
+        # From a threshold close by it is a head start, from afar a burden.
+        if self._state is not None and 0.5 <= self._state[0] / max(tau, 1e-300) <= 2.0:
+            run.resume(self._state[1])
+        decided = self._certify(tau, target, run)
+        return self._iterate(tau, target, run, _REFUSALS) if decided is None else decided
+
+    def _iterate(self, tau: float, target: Fraction, run: Run, refusals: int) -> bool | None:
+        """Iterate until decided; None when the bounds meet at the target within rounding."""
+        goal = float(target)
+        decided, refused = None, 0
+        while decided is None and refused < refusals:
+            if run.exhausted or run.upper - run.lower <= _FINEST * goal:
+                break
+            run.step()
+            # A decision needs no more than to know on which side of the goal the value lies.
+            report("choosing a threshold", run.lower, run.upper, abs(run.upper - goal))
+            if run.upper <= goal or run.lower > goal:
+                decided = self._certify(tau, target, run)
+                refused += 1
+        if run.started:
+            self._state = (tau, run.state())
+        return decided
+
+
+def decide_deletion(problem: PackingProblem, tau: float, j: int, *, eta: Number) -> bool:
+    """Return whether the least deletion at ``tau`` is at most ``j + eta``, with certainty.
+
+    Several questions about one problem are cheaper through :class:`DeletionOracle`.
+
+    Example:
+        >>> path = PackingProblem([0, 2, 4], [0, 1, 1, 2], [1, 1], 3)
+        >>> decide_deletion(path, 1.0, 0, eta="1/3"), decide_deletion(path, 1.0, 0, eta="2/3")
+        (False, True)
+    """
+    return DeletionOracle(problem, eta=eta).decide(tau, j)

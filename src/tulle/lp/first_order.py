@@ -1,0 +1,211 @@
+"""The packing LP by a restarted, reflected Halpern primal-dual hybrid gradient method.
+
+With ``A`` the incidence of rows and columns, the saddle point is
+
+    min over prices >= 0, max over 0 <= level <= weight of
+    sum(level) - prices (A level - capacity).
+
+One step ``T`` moves the levels along ``1 - A' prices`` and the prices along the overload at the
+extrapolated levels. The iteration is ``z <- (k+1)/(k+2) (2 T(z) - z) + 1/(k+2) anchor``; the anchor
+is reset when the fixed-point residual has fallen enough, and the balance between primal and dual
+steps is then set anew from how far each side has moved.
+
+Steps are diagonal (Pock and Chambolle, 2011): ``weight / size`` for a column and
+``1 / (sum of the weights of its columns)`` for a row, so that the scaled incidence has norm at most
+1 and merging columns changes nothing.
+
+References: Lu and Yang, "Restarted Halpern PDHG for linear programming" (2024); Applegate et al.,
+"Practical large-scale linear programming using primal-dual hybrid gradient" (2021).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.lp.compiled import compiled
+
+Array = npt.NDArray[Any]
+
+SUFFICIENT = 0.2
+NECESSARY = 0.8
+ARTIFICIAL = 0.36
+
+
+@compiled
+def column_steps(offsets: Array, weights: Array) -> Array:
+    """Return the diagonal step of every column."""
+    steps = np.empty(len(weights))
+    for column in range(len(weights)):
+        steps[column] = weights[column] / (offsets[column + 1] - offsets[column])
+    return steps
+
+
+@compiled
+def row_steps(offsets: Array, rows: Array, weights: Array, count: int) -> Array:
+    """Return the diagonal step of every row."""
+    sums = np.zeros(count)
+    for column in range(len(weights)):
+        for place in range(offsets[column], offsets[column + 1]):
+            sums[rows[place]] += weights[column]
+    return 1.0 / sums
+
+
+@compiled
+def is_due(residual: Any, memory: Any) -> Any:
+    """Count one more step and say whether the anchor is to be reset.
+
+    ``memory`` holds, after the balance: the steps since the last reset, all steps, the residual
+    right after that reset, and the last one.
+    """
+    first = memory[1] == 0.0
+    memory[1] += 1.0
+    memory[2] += 1.0
+    if first:
+        memory[3] = residual
+    due = (
+        residual <= SUFFICIENT * memory[3]
+        or (residual <= NECESSARY * memory[3] and residual > memory[4])
+        or memory[1] >= ARTIFICIAL * memory[2]
+    )
+    memory[4] = residual
+    return due and not first
+
+
+@compiled
+def advance(
+    offsets: Array,
+    rows: Array,
+    weights: Array,
+    capacities: Array,
+    column_step: Array,
+    row_step: Array,
+    levels: Array,
+    prices: Array,
+    anchor_levels: Array,
+    anchor_prices: Array,
+    best_levels: Array,
+    best_prices: Array,
+    memory: Array,
+    iterations: int,
+) -> None:
+    """Run some iterations in place; ``best_*`` get T of the last iterate.
+
+    ``memory`` carries over calls: balance, steps since restart, steps in all, residual at the
+    restart, previous residual.
+    """
+    row_count = len(prices)
+    overload = np.empty(row_count)
+    for turn in range(iterations):
+        balance = memory[0]
+        age = memory[1]
+        keep = (age + 1.0) / (age + 2.0)
+        pull = 1.0 / (age + 2.0)
+        for row in range(row_count):
+            overload[row] = -capacities[row]
+        moved = 0.0
+        last = turn == iterations - 1
+        for column in range(len(weights)):
+            price = 0.0
+            for place in range(offsets[column], offsets[column + 1]):
+                price += prices[rows[place]]
+            old = levels[column]
+            step = column_step[column] / balance
+            new = old + step * (1.0 - price)
+            new = min(max(new, 0.0), weights[column])
+            change = new - old
+            moved += change * change / step
+            reflected = new + change
+            for place in range(offsets[column], offsets[column + 1]):
+                overload[rows[place]] += reflected
+            levels[column] = keep * reflected + pull * anchor_levels[column]
+            if last:
+                best_levels[column] = new
+        for row in range(row_count):
+            old = prices[row]
+            step = row_step[row] * balance
+            new = max(old + step * overload[row], 0.0)
+            change = new - old
+            moved += change * change / step
+            prices[row] = keep * (new + change) + pull * anchor_prices[row]
+            if last:
+                best_prices[row] = new
+        if is_due(np.sqrt(moved), memory):
+            far_levels = 0.0
+            far_prices = 0.0
+            for column in range(len(weights)):
+                change = levels[column] - anchor_levels[column]
+                far_levels += change * change / column_step[column]
+                anchor_levels[column] = levels[column]
+            for row in range(row_count):
+                change = prices[row] - anchor_prices[row]
+                far_prices += change * change / row_step[row]
+                anchor_prices[row] = prices[row]
+            if far_levels > 1e-30 and far_prices > 1e-30:
+                memory[0] = np.sqrt(memory[0] * np.sqrt(far_prices / far_levels))
+            memory[1] = 0.0
+            memory[4] = np.inf
+
+
+@compiled
+def upper_value(
+    offsets: Array, rows: Array, weights: Array, capacities: Array, prices: Array
+) -> float:
+    """Return the dual value of the prices (a bound from above, within rounding)."""
+    total = 0.0
+    for row in range(len(capacities)):
+        total += capacities[row] * prices[row]
+    for column in range(len(weights)):
+        spare = 1.0
+        for place in range(offsets[column], offsets[column + 1]):
+            spare -= prices[rows[place]]
+        if spare > 0.0:
+            total += spare * weights[column]
+    return total
+
+
+@compiled
+def repair(
+    offsets: Array, rows: Array, weights: Array, capacities: Array, levels: Array, fill: bool
+) -> float:
+    """Make the levels feasible in place and return their sum.
+
+    Every column shrinks by the worst overload among its rows. With ``fill``, columns then grow in
+    turn as far as their rows still allow.
+    """
+    loads = np.zeros(len(capacities))
+    for column in range(len(weights)):
+        for place in range(offsets[column], offsets[column + 1]):
+            loads[rows[place]] += levels[column]
+    shrink = np.ones(len(capacities))
+    for row in range(len(capacities)):
+        if loads[row] > capacities[row]:
+            shrink[row] = capacities[row] / loads[row]
+    room = capacities.copy()
+    total = 0.0
+    for column in range(len(weights)):
+        least = 1.0
+        for place in range(offsets[column], offsets[column + 1]):
+            least = min(least, shrink[rows[place]])
+        levels[column] *= least
+        total += levels[column]
+        for place in range(offsets[column], offsets[column + 1]):
+            room[rows[place]] -= levels[column]
+    if not fill:
+        return total
+    for column in range(len(weights)):
+        most = weights[column] - levels[column]
+        # A row may be named several times by one column.
+        for place in range(offsets[column], offsets[column + 1]):
+            times = 0
+            for other in range(offsets[column], offsets[column + 1]):
+                times += rows[other] == rows[place]
+            most = min(most, room[rows[place]] / times)
+        if most > 0.0:
+            levels[column] += most
+            total += most
+            for place in range(offsets[column], offsets[column + 1]):
+                room[rows[place]] -= most
+    return total

@@ -1,0 +1,100 @@
+"""The packing value at a threshold, between two certain bounds.
+
+    X(tau) = max sum_t y_t,  0 <= y_t <= q(t),  sum_{t with p} y_t <= tau for every participant p.
+
+*Sensitivity.* When participant p leaves, with all their tuples, X falls by at most tau and never
+rises: any y for the larger problem, with the tuples of p left out, is feasible for the smaller one,
+and those tuples carry at most tau. A value reported within ``gap`` of X therefore moves by at most
+tau + 2 gap, whichever value in the bracket is reported, and the middle of the bracket by at most
+tau + gap; ``gap`` must be fixed in advance. Limits of their own change none of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tulle.core.errors import InputError
+from tulle.lp import certificate
+from tulle.lp.iteration import Iteration, Progress
+from tulle.lp.problem import PackingProblem, check_threshold
+from tulle.lp.reduce import ReducedProblem, reduce
+
+_FINEST = 10_000
+_SHARE = 0.95
+"""Part of the gap that the reduced problem may use; the rest covers rounding on the way back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """Two floats with the value certainly between them. Private, like the value."""
+
+    lower: float
+    upper: float
+
+    @property
+    def middle(self) -> float:
+        """The float halfway, at most half the gap from the value (and a rounding)."""
+        return self.lower + (self.upper - self.lower) / 2.0
+
+
+def solve(
+    problem: PackingProblem,
+    tau: float,
+    *,
+    gap: float,
+    progress: Progress | None = None,
+) -> Bracket:
+    """Return bounds on the packing value at ``tau`` that are at most ``gap`` apart.
+
+    It goes on until both bounds are certified: how long that takes depends on the data, what is
+    returned does not depend on how long it took. ``gap`` is absolute; a hundredth of ``tau`` is
+    usual and less than tau / 10,000 is refused.
+
+    Raises:
+        InputError: when ``tau`` or ``gap`` is out of range.
+
+    Example:
+        >>> square = PackingProblem([0, 2, 4, 6, 8], [0, 1, 1, 2, 2, 3, 3, 0], [1, 1, 1, 1], 4)
+        >>> bracket = solve(square, 1.0, gap=0.01)
+        >>> bracket.lower <= 2.0 <= bracket.upper
+        True
+    """
+    tau, gap = check_threshold(tau), float(gap)
+    if not (gap > 0.0 and gap >= tau / _FINEST and gap < np.inf):
+        raise InputError(f"gap must be above 0 and at least tau / {_FINEST}; got {gap!r}.")
+    for symmetry in (True, False):
+        reduced = reduce(problem, tau, symmetry=symmetry)
+        bracket = _solve_reduced(problem, tau, gap, reduced, progress)
+        if bracket is not None:
+            return bracket
+    raise InputError(
+        "the gap is below what double precision can certify for values of this size; "
+        "use a larger gap."
+    )
+
+
+def _solve_reduced(
+    problem: PackingProblem,
+    tau: float,
+    gap: float,
+    reduced: ReducedProblem,
+    progress: Progress | None,
+) -> Bracket | None:
+    """Solve and certify; None when the gap on the reduced problem does not carry over."""
+    wanted = _SHARE * gap
+    run = Iteration(reduced, float(reduced.settled @ problem.weights))
+    lower, upper = 0.0, np.inf
+    for _ in range(4):
+        run.narrow(wanted, progress)
+        fractions = reduced.fractions(run.best_levels)
+        lower = max(lower, certificate.lower_bound(problem, tau, fractions))
+        prices = reduced.everyone(run.best_prices)
+        upper = min(upper, certificate.upper_bound(problem, tau, prices))
+        if progress is not None:
+            progress(lower, upper)
+        if upper - lower <= gap:
+            return Bracket(lower, upper)
+        wanted *= 0.25
+    return None

@@ -1,0 +1,1 @@
+"""Totals on a grid of cells that people contribute to."""

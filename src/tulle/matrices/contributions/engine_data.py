@@ -1,0 +1,88 @@
+"""Contributions that stay in a database: the engine adds up and clips, only totals come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import registry
+from tulle.core.errors import InputError
+from tulle.matrices.contributions.data import Contributions, read_support
+from tulle.matrices.contributions.reading import Names, number_values, read_names
+
+if TYPE_CHECKING:
+    from tulle.matrices.contributions.clipping import Limits
+
+Floats = npt.NDArray[np.float64]
+Wholes = npt.NDArray[np.int64]
+
+
+class OwnedRows(Protocol):
+    """What a database offers for the rows of a SELECT, each with its one owner."""
+
+    def place(self, rows: Sequence[Any], columns: Sequence[Any]) -> None:
+        """Say what the rows and columns of the grid are called."""
+
+    def entries(self) -> tuple[Any, Wholes, Floats]:
+        """Return owner, cell and weight, sorted, each pair of owner and cell once."""
+
+    def totals(self, size: int) -> Floats:
+        """Return the true total of each cell."""
+
+    def clipped(self, limits: Any) -> Wholes:
+        """Return the totals of all owners, each cut down to the limits, in steps."""
+
+
+@registry.register("data", "contributions", "query")
+class QueryContributions(Contributions):
+    """Contributions whose records are the rows of a SELECT; see ``Contributions.from_query``."""
+
+    def __init__(
+        self,
+        source: OwnedRows,
+        *,
+        rows: Names,
+        columns: Names,
+        support: Any = None,
+        outside: Literal["drop"] = "drop",
+    ) -> None:
+        if outside != "drop":
+            raise InputError(
+                f"Rows of a SELECT that lie outside the grid are left out: outside='drop'; got "
+                f"{outside!r}. A refusal would tell whether there is such a row."
+            )
+        self._rows, self._columns = read_names(rows, "rows"), read_names(columns, "columns")
+        self._support = read_support(support, self.shape)
+        self._source = source
+        self._held: tuple[Wholes, Wholes, Floats] | None = None
+        source.place(self._rows, self._columns)
+
+    @property
+    def _individual(self) -> Wholes:  # type: ignore[override]
+        return self.entries()[0]
+
+    @property
+    def _cell(self) -> Wholes:  # type: ignore[override]
+        return self.entries()[1]
+
+    @property
+    def _weight(self) -> Floats:  # type: ignore[override]
+        return self.entries()[2]
+
+    def entries(self) -> tuple[Wholes, Wholes, Floats]:
+        """Return individual, cell and weight of each entry, fetched once. Custodian side."""
+        if self._held is None:
+            owner, cell, weight = self._source.entries()
+            self._held = number_values(owner), cell, weight
+        return self._held
+
+    def totals(self) -> Floats:
+        """Return the true totals, added up by the engine. Custodian side."""
+        return self._source.totals(self.shape[0] * self.shape[1]).reshape(self.shape)
+
+    def clipped(self, limits: Limits) -> Wholes:
+        """Let the engine clip. Custodian side."""
+        return self._source.clipped(limits).reshape(self.shape)

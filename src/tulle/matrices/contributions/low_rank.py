@@ -1,0 +1,112 @@
+"""Post-processing of released totals: low rank, no negative numbers, whole numbers. Free."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import validate
+from tulle.core.errors import InputError
+from tulle.core.release import Release
+from tulle.matrices.contributions.blocks import BlockLaw
+from tulle.matrices.contributions.largest_parts import largest_parts, parts_above
+
+Floats = npt.NDArray[np.float64]
+
+
+def then_low_rank(release: Release, rank: int | Literal["auto"]) -> Release:
+    """Keep the largest singular values only: noise is spread over all of them, totals are not.
+
+    ``"auto"`` keeps the singular values above those that noise alone would have. Rows and columns
+    are first divided so that the noise is about equal everywhere; a matrix of independent noise
+    of deviation 1 has a norm near sqrt(rows) + sqrt(columns), and a tenth is added to that; nor
+    is a singular value kept that the noise of one cell could have. So where noise drowns
+    everything the rank is 0 and so is every total: then no number is better than none. Cells
+    outside the support stay zero. The result may hold negative numbers; see :func:`then_positive`.
+    Large matrices are decomposed only as far as needed
+    (:mod:`tulle.matrices.contributions.largest_parts`).
+
+    Raises:
+        InputError: when it is not a release of ``weights``, or the rank is above the matrix's.
+
+    Example:
+        >>> import tulle
+        >>> visits = tulle.Contributions([1, 2], [0, 1], [1, 0], rows=3, columns=4)
+        >>> r = tulle.release(visits, tulle.weights(total=1), unit="participant", epsilon=1.0)
+        >>> np.linalg.matrix_rank(then_low_rank(r, 2).value)
+        np.int64(2)
+    """
+    value, law = _totals(release)
+    most = min(value.shape)
+    deviations = law.deviations()
+    left, right = _balance(deviations) if rank == "auto" else (1.0, 1.0)
+    level = value / left / right
+    if rank == "auto":
+        noise = 1.1 * _norm(deviations / left / right)
+        # A single cell of a noisy block can stand out by itself.
+        cell = float((law.cell_widths(0.95) / left / right).max())
+        u, singular, v = parts_above(level, max(noise, cell))
+    else:
+        wanted = validate.whole(rank=rank, at_least=0)
+        if wanted > most:
+            raise InputError(f"rank must be at most {most}, the shorter side; got {rank!r}.")
+        u, singular, v = largest_parts(level, wanted)
+    kept = len(singular)
+    smooth = (u * singular) @ v * left * right
+    return _after(release, np.where(deviations > 0, smooth, 0.0), f"low rank {kept}")
+
+
+def then_positive(release: Release) -> Release:
+    """Raise negative totals to zero. For data without negative weights this only helps.
+
+    Example:
+        >>> import tulle
+        >>> visits = tulle.Contributions([1], [0], [0], rows=3, columns=4)
+        >>> r = tulle.release(visits, tulle.weights(total=1), unit="participant", epsilon=1.0)
+        >>> bool((then_positive(r).value >= 0).all())
+        True
+    """
+    value, _ = _totals(release)
+    return _after(release, np.maximum(value, 0.0), "positive")
+
+
+def then_whole(release: Release) -> Release:
+    """Round every total to a whole number."""
+    value, _ = _totals(release)
+    return _after(release, np.rint(value), "whole")
+
+
+def _totals(release: Release) -> tuple[Floats, BlockLaw]:
+    law = release.error if isinstance(release, Release) else None
+    if not isinstance(law, BlockLaw):
+        raise InputError("This needs a release of tulle.weights(...), before or after others.")
+    return np.asarray(release.value, dtype=np.float64), law
+
+
+def _after(release: Release, value: Floats, step: str) -> Release:
+    done = [*release.parameters.get("post_processing", ()), step]
+    # The law stays: it is that of the noise below, and further steps may need it.
+    return replace(release, value=value, parameters={**release.parameters, "post_processing": done})
+
+
+def _balance(deviations: Floats) -> tuple[Any, Any]:
+    """Return a factor for each row and column that makes the noise's rows and columns alike."""
+    variances = deviations**2
+    left, right = np.ones(variances.shape[0]), np.ones(variances.shape[1])
+    for _ in range(20):
+        rows = (variances / right[None, :]).mean(axis=1)
+        left = np.where(rows > 0, rows, 1.0)
+        columns = (variances / left[:, None]).mean(axis=0)
+        right = np.where(columns > 0, columns, 1.0)
+    return np.sqrt(left)[:, None], np.sqrt(right)[None, :]
+
+
+def _norm(deviations: Floats) -> float:
+    """Return about the largest singular value of independent noise with these deviations."""
+    variances = deviations**2
+    rows, columns = variances.sum(axis=1).max(), variances.sum(axis=0).max()
+    return math.sqrt(float(rows)) + math.sqrt(float(columns))

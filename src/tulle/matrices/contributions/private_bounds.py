@@ -1,0 +1,206 @@
+"""Bounds chosen privately: how much most people contribute to each block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import registry, validate
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import ErrorLaw
+from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.exact import Number, rational, text
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.public import public
+from tulle.core.query import Query, Shape
+from tulle.core.source import Source
+from tulle.matrices.contributions.data import Contributions
+from tulle.matrices.contributions.labels import Plate, read_labels
+from tulle.noise import exponential
+from tulle.noise.charge import ExponentialCharge, charge
+
+STEEPNESS = 2
+"""A candidate is exp of this times as likely as the next larger one, before any data."""
+
+Floats = npt.NDArray[np.float64]
+Wholes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class BlockBounds(Query):
+    """For each block, a sum that this share of those who are in the block do not exceed."""
+
+    quantile: str
+    candidates: Plate
+    labels: Plate | None = None
+    squares: bool = False
+    name: ClassVar[str] = "block_bounds"
+    kind: ClassVar[str] = "contributions"
+    shape: ClassVar[Shape] = "object"
+    integral: ClassVar[bool] = False
+
+    def canonical(self) -> dict[str, Any]:
+        return {
+            "query": self.name,
+            "quantile": self.quantile,
+            "candidates": self.candidates.values.tolist(),
+            "labels": None if self.labels is None else self.labels.digest,
+            "squares": self.squares,
+        }
+
+    def __str__(self) -> str:
+        kind = "lengths" if self.squares else "totals"
+        blocks = "" if self.labels is None else f", labels={self.labels}"
+        return f"block_bounds({self.quantile}, {kind}, candidates={self.candidates}{blocks})"
+
+    def truth(self, dataset: Contributions) -> Floats:
+        """Return the candidate with the best score in each block."""
+        best: Floats = self.candidates.values[np.argmax(self.scores(dataset), axis=1)]
+        return best
+
+    def blocks(self) -> int:
+        """Return how many bounds are asked for."""
+        return 1 if self.labels is None else int(self.labels.values.max()) + 1
+
+    def counts(self, dataset: Contributions) -> Wholes:
+        """Return, for each block and candidate, how many people of the block are within it.
+
+        A last column has all people of the block.
+        """
+        individual, cell, weight = dataset.entries()
+        count = self.blocks()
+        labels = np.zeros(dataset.shape) if self.labels is None else self.labels.values
+        label = labels.reshape(-1)[cell].astype(np.int64)
+        sizes = np.nan_to_num(np.abs(weight), nan=0.0, posinf=1e300)
+        used = (label >= 0) & (sizes > 0)
+        with np.errstate(over="ignore"):
+            powers = sizes[used] ** (2 if self.squares else 1)
+            sums = np.bincount(individual[used] * count + label[used], weights=powers)
+        found = np.zeros((count, len(self.candidates.values) + 1), dtype=np.int64)
+        limits = self.candidates.values ** (2 if self.squares else 1)
+        for block in range(count):
+            held = np.sort(sums[block::count])
+            held = held[held > 0]
+            found[block, :-1] = np.searchsorted(held, limits, side="right")
+            found[block, -1] = len(held)
+        return found
+
+    def scores(self, dataset: Contributions) -> npt.NDArray[np.object_]:
+        """Return the exact score of each candidate: minus its distance from the quantile."""
+        share = rational(self.quantile)
+        counts = self.counts(dataset)
+        exact = counts.astype(object)
+        within, above = exact[:, :-1], exact[:, -1:] - exact[:, :-1]
+        found: npt.NDArray[np.object_] = -abs((1 - share) * within - share * above)
+        return found
+
+
+@public("Publish a matrix")
+@registry.register("query", "contributions", "block_bounds")
+def block_bounds(
+    quantile: Number, candidates: Any, *, labels: Any = None, lengths: bool = False
+) -> BlockBounds:
+    """Ask how much one person contributes to each block, at a quantile: bounds for ``weights``.
+
+    ``candidates`` are the public answers to choose from, such as 1, 2, 4, ..., 1024. ``labels``
+    numbers the block of each cell (-1: outside); without it all cells are one block. With
+    ``lengths`` it is the Euclidean length and not the sum that is bounded.
+
+    Raises:
+        InputError: when the quantile is not between 0 and 1, or candidates are not increasing.
+
+    Example:
+        >>> block_bounds(0.95, [1, 2, 4]).blocks()
+        1
+    """
+    share = validate.probability(quantile=quantile)
+    try:
+        plate = Plate(candidates)
+    except (TypeError, ValueError):
+        raise_alone(InputError("candidates must be a list of numbers."))
+    values = plate.values
+    good = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
+    if not good or values[0] <= 0 or bool((np.diff(values) <= 0).any()) or values[-1] > 2.0**200:
+        raise InputError("candidates must be a list of increasing numbers above zero.")
+    known = None if labels is None else Plate(read_labels(labels))
+    return BlockBounds(text(share), plate, known, bool(lengths))
+
+
+@registry.mechanism(
+    "contributions", "block_quantiles", answers=(BlockBounds,), units=("participant",)
+)
+class BlockQuantiles(Mechanism):
+    """Choose the bound of each block with the exponential mechanism.
+
+    Guarantee:
+        Pure epsilon per participant, epsilon / K for each of K blocks. A candidate c has the
+        score -|(1 - q)·within - q·above|, counting the people of the block whose sum is within c
+        or above. One participant more or less changes one of the counts by one, hence the score
+        by at most max(q, 1 - q). Each candidate starts out exp(2) times as likely as the next
+        larger one, whatever the data: where none of them cuts anybody, the smallest is wanted.
+
+    Error:
+        With probability 1 - beta the chosen bound is off the quantile by at most
+        2·K·ln(K·candidates / beta) / epsilon people in every block.
+
+    Reference:
+        McSherry & Talwar, FOCS 2007; Smith, Privacy-preserving statistical estimation, STOC 2011.
+
+    Example:
+        >>> import tulle
+        >>> people = list(range(500))
+        >>> visits = tulle.Contributions(
+        ...     people, [0] * 500, [0] * 500, [1.0] * 400 + [50.0] * 100, rows=1, columns=1)
+        >>> query = tulle.block_bounds(0.5, [1, 100])
+        >>> tulle.release(visits, query, unit="participant", epsilon=5.0).value.tolist()
+        [1.0]
+    """
+
+    title: ClassVar[str] = "a bound for each block by the exponential mechanism"
+    reference: ClassVar[str] = "Smith, STOC 2011"
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        query = terms.query
+        assert isinstance(query, BlockBounds)
+        shape = int(terms.facts["rows"]), int(terms.facts["columns"])
+        if query.labels is not None and query.labels.values.shape != shape:
+            raise QueryError(
+                f"labels have shape {query.labels.values.shape}; the grid is "
+                f"{shape[0]} x {shape[1]}."
+            )
+        share = rational(query.quantile)
+        return {
+            "blocks": query.blocks(),
+            "epsilon": text(terms.epsilon / query.blocks()),
+            "sensitivity": text(max(share, 1 - share)),
+        }
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        none: ErrorLaw | None = None
+        return Prediction(none, none)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(terms.query, BlockBounds)
+        assert isinstance(dataset, Contributions)
+        epsilon, moved = rational(settings["epsilon"]), rational(settings["sensitivity"])
+        places = np.arange(len(terms.query.candidates.values)).astype(object)
+        later = places * STEEPNESS * loss_scale(settings)
+        chosen = []
+        for row in terms.query.scores(dataset):
+            scores = (row - later).tolist()
+            with charge(ExponentialCharge(moved)):
+                chosen.append(
+                    exponential(scores, epsilon=epsilon, sensitivity=moved, source=source)
+                )
+        return Outcome(terms.query.candidates.values[chosen], None)
+
+
+def loss_scale(settings: Parameters) -> Fraction:
+    """Return by what a score is divided in the exponent."""
+    return 2 * rational(settings["sensitivity"]) / rational(settings["epsilon"])

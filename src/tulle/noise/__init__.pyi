@@ -1,0 +1,24 @@
+# Written by tools/index.py from the registrations in the source; not to be edited.
+from tulle.noise.bernoulli import bernoulli as bernoulli
+from tulle.noise.bernoulli import bernoulli_exp as bernoulli_exp
+from tulle.noise.gaussian import discrete_gaussian as discrete_gaussian
+from tulle.noise.geometric import geometric as geometric
+from tulle.noise.heavy import heavy_tailed as heavy_tailed
+from tulle.noise.heavy import heavy_tailed_quantile as heavy_tailed_quantile
+from tulle.noise.laplace import discrete_laplace as discrete_laplace
+from tulle.noise.laplace import rounded_laplace as rounded_laplace
+from tulle.noise.lattice import Lattice as Lattice
+from tulle.noise.lattice import laplace_on_lattice as laplace_on_lattice
+from tulle.noise.opendp_backend import backend as backend
+from tulle.noise.post_processing import post_processing as post_processing
+from tulle.noise.select import choose_log_weights as choose_log_weights
+from tulle.noise.select import exponential as exponential
+from tulle.noise.select import permute_and_flip as permute_and_flip
+from tulle.noise.source import SeededSource as SeededSource
+from tulle.noise.source import SystemSource as SystemSource
+from tulle.noise.source import TapeExhausted as TapeExhausted
+from tulle.noise.source import TapeSource as TapeSource
+from tulle.noise.source import system as system
+from tulle.noise.uniform import permutation as permutation
+from tulle.noise.uniform import shuffle as shuffle
+from tulle.noise.uniform import uniform_below as uniform_below

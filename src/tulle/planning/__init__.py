@@ -1,0 +1,1 @@
+"""Before anything is spent: which mechanisms could answer, at what price, how wrong."""

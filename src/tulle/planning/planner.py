@@ -1,0 +1,311 @@
+"""Before anything is spent: which mechanisms could answer, at what price, how wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tulle.core import registry, validate
+from tulle.core.dataset import Dataset, Facts
+from tulle.core.error_law import ErrorLaw
+from tulle.core.errors import InputError, QueryError
+from tulle.core.exact import Number
+from tulle.core.guarantee import Guarantee, display, floor_to
+from tulle.core.mechanism import Mechanism, Prediction, Terms
+from tulle.core.plan import Offer, Plan
+from tulle.core.query import Expression, Query, Tree, kind_of
+from tulle.core.unit import Unit
+
+if TYPE_CHECKING:
+    from tulle.planning.budget_split import Split
+
+__all__ = ["Offer", "Plan", "make_plan"]
+
+GIVEN = "the public stand-in given as like="
+
+DECOMPOSED = "decomposed"
+"""The name of the route that answers a question through the expression that equals it."""
+
+
+def make_plan(
+    query: Query,
+    *,
+    kind: str,
+    facts: Facts,
+    assumptions: tuple[str, ...] = (),
+    unit: Unit,
+    epsilon: Number,
+    delta: Number = 0,
+    mechanism: str | None = None,
+    like: Dataset | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Plan a question from public facts, and from ``like``, a dataset that is declared public.
+
+    ``assumptions`` are what every guarantee about the data rests on, in words.
+
+    Raises:
+        QueryError: when no mechanism answers the question under the unit and guarantee.
+        InputError: when epsilon or delta is out of range, or an option is not known.
+    """
+    if not isinstance(query, Query):
+        raise QueryError(
+            f"A question is needed, such as tulle.triangles(); got {type(query).__name__}."
+        )
+    epsilon = validate.epsilon(epsilon=epsilon)
+    delta = validate.delta(delta=delta)
+    query = query.asked_of(kind)
+    if kind_of(query) != kind:
+        raise QueryError(f"{query} asks about a {kind_of(query)}, but the data is a {kind}.")
+    query = query.bound_to(facts)
+    if like is not None and like.kind != kind:
+        raise InputError(f"like= must be a public {kind}; got a {like.kind}.")
+    if like is None:
+        like, described = _stand_in(kind, unit, facts)
+    else:
+        described = GIVEN
+    terms = Terms(query, unit, epsilon, delta, facts, tuple(assumptions))
+    if isinstance(query, Expression):
+        return _plan_expression(query, terms, mechanism, like, described, options or {})
+    return _plan_leaf(terms, kind, mechanism, like, described, options or {})
+
+
+def _stand_in(kind: str, unit: Unit, facts: Facts) -> tuple[Dataset | None, str | None]:
+    for make in registry.find("stand-in", kind).values():
+        made: tuple[Dataset, str] | None = make(unit, facts)
+        if made is not None:
+            return made
+    return None, None
+
+
+def _plan_leaf(
+    terms: Terms,
+    kind: str,
+    mechanism: str | None,
+    like: Dataset | None,
+    described: str | None,
+    options: Mapping[str, Any],
+) -> Plan:
+    known = registry.mechanisms(kind, terms.query, terms.unit.name)
+    named = registry.find("mechanism", kind)
+    route = terms.query.decomposition()
+    together = route is not None and mechanism in (None, DECOMPOSED)
+    if mechanism is not None and mechanism not in named and not together:
+        raise QueryError(
+            f"There is no mechanism {mechanism!r} for a {kind}.{validate.meant(mechanism, named)} "
+            f"Known: {', '.join(named)}."
+        )
+    if mechanism is not None and mechanism in named:
+        known |= {mechanism: registry.make_mechanism(kind, mechanism)}
+    if not together:
+        _check_answerable(terms, known)
+    offers: list[Offer] = []
+    refused: list[tuple[str, str]] = []
+    if route is not None and together:
+        try:
+            offers.append(_offer_route(route, terms, like, described, options))
+        except QueryError as error:
+            if mechanism is not None:
+                raise
+            refused.append((DECOMPOSED, str(error)))
+    for name, item in known.items():
+        if mechanism is None and not item.offers(terms.query, terms.unit):
+            continue
+        if mechanism is not None and (name != mechanism or together):
+            continue
+        reason = _refusal(item, terms, options if mechanism is not None else {})
+        if reason is not None:
+            if mechanism is not None:
+                raise QueryError(f"Mechanism {name!r} cannot answer {terms.query}: {reason}.")
+            if item.supports(terms.query, terms.unit):
+                refused.append((name, reason))
+            continue
+        item.check_options(options if mechanism is not None else {})
+        try:
+            chosen = options if mechanism is not None else {}
+            if like is not None:
+                chosen = item.tune(terms, chosen, like)
+            settings = item.settings(terms, chosen)
+        except QueryError as error:
+            if mechanism is not None:
+                raise
+            # What one mechanism cannot do by the public facts, another may.
+            refused.append((name, str(error)))
+            continue
+        offers.append(
+            Offer(
+                terms,
+                name,
+                item.title,
+                settings,
+                item.guarantee(terms, settings).assuming(terms.assumptions),
+                item.predict(terms, settings, like),
+            )
+        )
+    if options and mechanism is None:
+        raise InputError(
+            f"Options ({', '.join(options)}) belong to a mechanism: name it with mechanism=."
+        )
+    if not offers:
+        reasons = list(dict.fromkeys(reason for _, reason in refused))
+        if len(reasons) == 1 and len(refused) > 1:
+            raise QueryError(reasons[0])
+        why = "; ".join(f"{name}: {reason}" for name, reason in refused)
+        raise QueryError(f"No mechanism answers {terms.query} at this guarantee ({why}).")
+    offers.sort(key=lambda offer: offer.prediction.rank())
+    needed = any(o.prediction.typical != o.prediction.bound for o in offers)
+    return Plan(
+        terms.query,
+        terms.unit,
+        offers[0].guarantee,
+        tuple(offers),
+        tuple(refused),
+        () if offers[0].plan is None else offers[0].plan.parts,
+        stand_in=described if needed else None,
+    )
+
+
+def _offer_route(
+    route: Expression,
+    terms: Terms,
+    like: Dataset | None,
+    described: str | None,
+    options: Mapping[str, Any],
+) -> Offer:
+    """Return the offer to answer a question through the expression that equals it."""
+    if options:
+        raise InputError(f"The route {DECOMPOSED!r} has no options; got {', '.join(options)}.")
+    limits = terms.query.limits()
+    plan = _plan_expression(
+        route, replace(terms, query=route), None, like, described, {}, limits=limits
+    )
+    return Offer(
+        terms,
+        DECOMPOSED,
+        str(route),
+        {"expression": route.tree()},
+        plan.guarantee,
+        Prediction(None, plan.predicted),
+        plan,
+    )
+
+
+def _check_answerable(terms: Terms, known: Mapping[str, Mechanism]) -> None:
+    if any(item.supports(terms.query, terms.unit) for item in known.values()):
+        return
+    from tulle.core.unit import UNITS
+
+    others = [
+        unit.name
+        for unit in UNITS.values()
+        if any(item.supports(terms.query, unit) for item in known.values())
+    ]
+    instead = f"It can be asked per {', '.join(others)}." if others else "No unit is supported yet."
+    raise QueryError(f"{terms.query} cannot be answered per {terms.unit.name}. {instead}")
+
+
+def _refusal(item: Mechanism, terms: Terms, options: Mapping[str, Any]) -> str | None:
+    if not item.supports(terms.query, terms.unit):
+        return f"it does not answer {terms.query.name} per {terms.unit.name}"
+    if item.needs_delta and terms.delta == 0:
+        return "it needs a delta above zero"
+    missing = [name for name in item.needs_options if name not in options]
+    if missing:
+        return f"it needs {', '.join(f'{name}=' for name in missing)}"
+    return None
+
+
+def _plan_expression(
+    query: Expression,
+    terms: Terms,
+    mechanism: str | None,
+    like: Dataset | None,
+    described: str | None,
+    options: Mapping[str, Any],
+    *,
+    limits: tuple[float, float] = (-float("inf"), float("inf")),
+) -> Plan:
+    from tulle.core.expression_error import slopes, slopes_nearby, variance_of
+    from tulle.planning.budget_split import Split, choose_split, even_shares, spreads_of
+
+    leaves = query.parts()
+    kind = kind_of(query)
+    tree = query.tree()
+    # A generated stand-in is a guess at the data; one that the user gives is meant to be like it.
+    vague = described != GIVEN
+    # Each leaf's truth is asked of the public stand-in once.
+    values = None if like is None else {str(leaf): float(leaf.truth(like)) for leaf in leaves}
+
+    def plan_leaf(leaf: Query, share: Fraction) -> Plan:
+        # Shares are rounded down, so the parts never add up to more than was asked.
+        part = replace(
+            terms,
+            query=leaf,
+            epsilon=floor_to(terms.epsilon * share, 12),
+            delta=terms.delta * share,
+        )
+        if part.epsilon < validate.LEAST_EPSILON:
+            raise InputError(
+                f"epsilon = {display(terms.epsilon)} is too small to divide among "
+                f"{len(leaves)} questions."
+            )
+        return _plan_leaf(part, kind, mechanism, like, described, options)
+
+    def plan(shares: Sequence[Fraction]) -> Split:
+        parts = tuple(plan_leaf(leaf, share) for leaf, share in zip(leaves, shares, strict=True))
+        law = _predict(tree, values, parts, limits)
+        error = float("inf") if law is None else law.half_width(0.5)
+        return Split(tuple(shares), parts, error, law)
+
+    def spreads(split: Split) -> list[float]:
+        laws = _laws(split.plans)
+        if laws is None or values is None:
+            return [float("inf")] * len(leaves)
+        variances = {name: variance_of(law) for name, law in laws.items()}
+        steep = slopes_nearby(tree, values) if vague else slopes(tree, values)
+        return spreads_of(steep, variances, [str(leaf) for leaf in leaves])
+
+    if values is None:
+        split = plan(even_shares(len(leaves)))
+    else:
+        split = choose_split(len(leaves), plan, spreads, vague=vague)
+    parts = split.plans
+    return Plan(
+        query,
+        terms.unit,
+        Guarantee.compose(part.guarantee for part in parts),
+        (),
+        (),
+        parts,
+        next((part.stand_in for part in parts if part.stand_in), None),
+        split.law,
+        split.shares,
+    )
+
+
+def _laws(parts: Sequence[Plan]) -> dict[str, ErrorLaw] | None:
+    """Return the error law to expect for each leaf, or None when one is not known."""
+    found = {}
+    for part in parts:
+        prediction = part.chosen.prediction
+        law = prediction.typical or prediction.bound
+        if law is None:
+            return None
+        found[str(part.query)] = law
+    return found
+
+
+def _predict(
+    tree: Tree,
+    values: Mapping[str, float] | None,
+    parts: Sequence[Plan],
+    limits: tuple[float, float],
+) -> ErrorLaw | None:
+    from tulle.core.expression_error import predict_error
+
+    laws = _laws(parts)
+    if values is None or laws is None:
+        return None
+    return predict_error(tree, values, laws, limits)

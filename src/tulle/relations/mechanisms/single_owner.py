@@ -1,0 +1,148 @@
+"""Contributions of which each belongs to one participant: everyone is cut by themselves.
+
+Where public facts say that a tuple needs one participant, truncation needs no linear program. What
+a participant adds to each of some groups is a vector, and *all of it* is scaled down to a sum of
+absolute values of at most tau. For add-remove neighbours:
+
+*Level.* N(tau) is the number of participants whose sum is above tau. One who leaves takes their own
+contributions along and changes nobody else's, so N falls by at most one and never rises. The least
+j with N(tau_j) <= j therefore moves by at most one, as in
+:func:`tulle.relations.truncation.totals.least_level`. (N is at least the deletion D, which counts
+those above tau in part; where only whole participants stick out it says so more sharply.)
+
+*Values.* The sums over all participants, one for each group, move by the one participant's scaled
+vector: by at most tau in all groups together, however many groups there are and whatever their
+signs. So one noise scale, tau over epsilon, serves every group, and no group has to be paid for by
+itself.
+
+Tuples that need several participants all the same (where a key on a path to owners is not unique)
+count for nothing: they are cut whole, and leave with either. Tuples that need nobody are public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.source import Source
+from tulle.noise import Lattice, discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
+from tulle.relations.data import Relation
+from tulle.relations.mechanisms.recursive import Choice
+from tulle.relations.truncation.totals import least_level, within_reach
+
+Array = npt.NDArray[Any]
+
+_UP = 1.0 + 2.0**-30
+"""Covers the rounding of the sum of one participant's contributions."""
+
+_SUMMED = Fraction(1, 2**20)
+"""Part of tau by which rounding, of all groups' sums together, may move them besides."""
+
+
+class Owned:
+    """What each participant contributes to each group. Custodian side.
+
+    It decides as :class:`tulle.relations.truncation.totals.Truncation` does, with N(tau) for
+    D(tau).
+
+    Example:
+        >>> visits = Relation.conjunctive([0, 1, 2, 3], [0, 0, 1], [3.0, 2.0, 1.0])
+        >>> Owned([visits], signed=False).clipped(4.0)
+        array([5.])
+    """
+
+    def __init__(self, relations: Sequence[Relation], *, signed: bool) -> None:
+        self.groups = len(relations)
+        people, places, amounts = [], [], []
+        self.fixed = np.zeros(self.groups)
+        """What needs nobody, for each group: public."""
+        for group, relation in enumerate(relations):
+            weights = np.sign(relation.weights) * within_reach(np.abs(relation.weights))
+            counted = np.full(len(weights), True) if signed else weights > 0
+            sizes = np.diff(relation.offsets)
+            one = counted & (sizes == 1)
+            people.append(relation.participants[relation.offsets[:-1][one]])
+            places.append(np.full(int(one.sum()), group))
+            amounts.append(weights[one])
+            self.fixed[group] = math.fsum(weights[counted & (sizes == 0)])
+        owners = np.concatenate(people).astype(np.int64)
+        keys, inverse = np.unique(
+            owners * self.groups + np.concatenate(places), return_inverse=True
+        )
+        self.people, self.places = keys // self.groups, keys % self.groups
+        self.amounts = np.bincount(inverse, np.concatenate(amounts), len(keys))
+        count = int(self.people.max(initial=-1)) + 1
+        self.loads = np.bincount(self.people, np.abs(self.amounts), count) * _UP
+        """Of each participant the sum of absolute contributions, rounded up."""
+        self.sorted = np.sort(self.loads)
+
+    def above(self, tau: float) -> int:
+        """Return N(tau), how many contribute more than tau."""
+        return int(len(self.sorted) - np.searchsorted(self.sorted, tau, side="right"))
+
+    def decide(self, tau: float, level: int) -> bool:
+        """Say whether N(tau) is at most the level."""
+        return self.above(tau) <= level
+
+    def estimate(self, tau: float) -> float | None:
+        """Return N(tau), which costs nothing."""
+        return float(self.above(tau))
+
+    def clipped(self, tau: float) -> Array:
+        """Return the sum for each group when nobody contributes more than tau in all."""
+        factors = np.minimum(1.0, tau / np.maximum(self.loads, tau))
+        scaled = self.amounts * factors[self.people]
+        order = np.argsort(self.places, kind="stable")
+        ends = np.searchsorted(self.places[order], np.arange(1, self.groups))
+        return np.array([math.fsum(part) for part in np.split(scaled[order], ends)])
+
+
+@dataclass(frozen=True)
+class NoiseOnGroups:
+    """The noise on the sums of all groups at one threshold."""
+
+    scale: Fraction
+    lattice: Lattice
+
+    @classmethod
+    def at(cls, tau: float, groups: int, epsilon: Fraction) -> NoiseOnGroups:
+        """Return the noise for sums that one participant moves by tau in all.
+
+        Snapping adds at most a step for each group; the steps together are a thousandth of tau.
+        """
+        sensitivity = Fraction(tau) * (1 + _SUMMED)
+        lattice = Lattice.for_scale(sensitivity / groups)
+        return cls((sensitivity + groups * lattice.step) / epsilon, lattice)
+
+
+def release_owned(
+    owned: Owned, chosen: Choice, source: Source | None
+) -> tuple[Array, float, NoiseOnGroups]:
+    """Return a noisy sum for each group, the threshold found, and the noise.
+
+    Guarantee:
+        Pure chosen.select + chosen.answer per participant, add-remove: the level moves by at most
+        one and has discrete Laplace noise of scale 1/select; given its threshold, the sums of all
+        groups move by at most tau together, and each has discrete Laplace noise of scale
+        tau/answer (with what rounding and snapping add). The two compose. See the module's text.
+    """
+    level = least_level(owned, chosen.thresholds)
+    with charge(LaplaceCharge(1)):
+        level += discrete_laplace(scale=1 / chosen.select, source=source)
+    tau = chosen.threshold(max(level, 0))
+    noise = NoiseOnGroups.at(tau, owned.groups, chosen.answer)
+    scale = noise.scale / noise.lattice.step
+    values = np.empty(owned.groups)
+    moved = Fraction(tau) * (1 + _SUMMED) / noise.lattice.step + owned.groups
+    with charge(LaplaceCharge(moved, calls=owned.groups)):
+        for group, value in enumerate(owned.clipped(tau).tolist()):
+            point = noise.lattice.snap(value) + discrete_laplace(scale=scale, source=source)
+            values[group] = noise.lattice.value(point) + owned.fixed[group]
+    return values, tau, noise

@@ -1,0 +1,1 @@
+"""Truncated totals: numbers that one participant moves by a known amount."""

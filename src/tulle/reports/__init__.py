@@ -1,0 +1,1 @@
+"""Pages about releases: tables, charts, and reports that stand alone."""

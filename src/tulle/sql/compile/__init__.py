@@ -1,0 +1,1 @@
+"""From a question to the one statement that an engine runs, and back to a relation."""

@@ -1,0 +1,262 @@
+"""Who contributed how much to which cell, added up and cut down by the engine.
+
+Everything is one statement over the rows that have owners. Numbers are doubles that hold whole
+numbers below 2**52, on which sums are exact in any order; totals are added as decimals, which
+cannot overflow. So the engine's clipping is the one that arrays get, to the last step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from tulle.core.errors import InputError, QueryError
+from tulle.sql.compile.derivations import alias, column, select, source_of
+from tulle.sql.compile.names import Named
+from tulle.sql.compile.owned_rows import Gone
+from tulle.sql.compile.select_rewriter import Rewriter
+from tulle.sql.compile.statements import Compiler, Scope
+from tulle.sql.expressions.conversions import Typed, convert, shown
+from tulle.sql.expressions.kinds import DOUBLE, NUMBERS, WHOLE, Kind
+from tulle.sql.question.check import check_rows
+from tulle.sql.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from tulle.sql.engines.base import Engine
+
+Wholes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_TYPES = {"duckdb": "DOUBLE", "postgres": "DOUBLE PRECISION", "spark": "DOUBLE"}
+_LARGEST = 2.0**200
+"""Single records are cut to this, so that no sum of them overflows."""
+_COUNTED = 2.0**52
+_MARGIN = 1 - 2.0**-26
+"""As for clipping in memory: covers the rounding of a factor and of a long sum."""
+
+
+class Contributed:
+    """Rows (row, column, weight) of a SELECT, each belonging to its one owner. Custodian side."""
+
+    def __init__(self, engine: Engine, schema: Schema, tree: Any, gone: Gone = None) -> None:
+        self._engine = engine
+        self._double = _TYPES[schema.dialect]
+        self._text = "STRING" if schema.dialect == "spark" else "TEXT"
+        self._owned = _owned_statement(schema, tree, gone)
+        engine.check(self._owned)
+
+    def place(self, rows: Sequence[Any], columns: Sequence[Any]) -> None:
+        """Say what the rows and columns of the grid are called.
+
+        Raises:
+            InputError: when names and columns of the SELECT are of different types.
+        """
+        kinds = self._engine.fetch(f"SELECT * FROM ({self._owned}) o LIMIT 0").schema
+        sources, conditions, places = [], [], []
+        for name, names in (("r", rows), ("c", columns)):
+            source, condition, place = _placed(name, names, kinds.field(name).type)
+            sources += source
+            conditions += condition
+            places.append(place)
+        weight = f"CAST(o.w AS {self._double})"
+        # Engines order NaN after all numbers, so this leaves it out, and infinities too.
+        finite = f"ABS({weight}) <= CAST(1.7976931348623157E308 AS {self._double})"
+        top = f"CAST({_LARGEST!r} AS {self._double})"
+        self._inside = (
+            f"SELECT o.i AS i, {places[0]} * {len(columns)} + {places[1]} AS k,"
+            f" GREATEST(LEAST({weight}, {top}), -{top}) AS w"
+            f" FROM ({self._owned}) o {' '.join(f'CROSS JOIN {s}' for s in sources)}"
+            f" WHERE {' AND '.join([*conditions, finite])}"
+        )
+        self._entries = f"SELECT i, k, SUM(w) AS w FROM ({self._inside}) f GROUP BY i, k"
+
+    def strange(self) -> int:
+        """Return how many rows lie outside the grid or have no finite weight."""
+        everything = self._engine.fetch(f"SELECT COUNT(*) AS n FROM ({self._owned}) o")
+        inside = self._engine.fetch(f"SELECT COUNT(*) AS n FROM ({self._inside}) o")
+        return int(everything["n"][0].as_py()) - int(inside["n"][0].as_py())
+
+    def entries(self) -> tuple[Any, Wholes, Floats]:
+        """Return owner, cell and sum of weights for each pair of owner and cell."""
+        found = self._engine.fetch(f"SELECT i, k, w FROM ({self._entries}) e ORDER BY i, k")
+        return found["i"], np.asarray(found["k"], dtype=np.int64), _floats(found["w"])
+
+    def totals(self, size: int) -> Floats:
+        """Return the true total of each cell."""
+        found = self._engine.fetch(f"SELECT k, SUM(w) AS w FROM ({self._inside}) f GROUP BY k")
+        totals = np.zeros(size)
+        totals[np.asarray(found["k"], dtype=np.int64)] = _floats(found["w"])
+        return totals
+
+    def clipped(self, limits: Any) -> Wholes:
+        """Return the totals of all owners, each cut down to the limits, in steps.
+
+        ``limits`` has what one owner may contribute at most, as :mod:`tulle.matrices` describes
+        it: ``exponent``, ``labels``, ``cells``, ``totals``, ``total``, ``squares``, ``square``.
+        """
+        cells = np.asarray(limits.cells, dtype=np.float64).reshape(-1)
+        labels = np.asarray(limits.labels, dtype=np.int64).reshape(-1)
+        found = self._engine.fetch(self.statement(limits))
+        steps: Wholes = np.zeros(len(cells), dtype=np.int64)
+        for cell, total in zip(found["k"].to_pylist(), found["s"].to_pylist(), strict=True):
+            # Beyond 64 bits sums wrap around, as they do in memory.
+            steps[cell] = (int(total) + 2**63) % 2**64 - 2**63
+        assert not steps[labels < 0].any()
+        return steps
+
+    def statement(self, limits: Any) -> str:
+        """Return the statement that clips and adds up."""
+        double = self._double
+        cells = np.asarray(limits.cells, dtype=np.float64).reshape(-1)
+        labels = np.asarray(limits.labels, dtype=np.int64).reshape(-1)
+        step = f"CAST({2.0**-limits.exponent!r} AS {double})"
+        uniform = len(np.unique(cells)) == 1 and len(np.unique(labels)) == 1
+        if uniform:
+            bound, label, joined = f"CAST({float(cells[0])!r} AS {double})", str(labels[0]), ""
+        else:
+            used = np.flatnonzero(labels >= 0)
+            listed = ", ".join(
+                f"({k}, {b!r}, {g})"
+                for k, b, g in zip(
+                    used.tolist(), cells[used].tolist(), labels[used].tolist(), strict=True
+                )
+            )
+            bound, label = f"CAST(b.b AS {double})", "b.g"
+            joined = f" JOIN (VALUES {listed}) AS b(k, b, g) ON b.k = e.k"
+        # Cut and rounded down before it is scaled: PostgreSQL fails when a product of doubles is
+        # too large or too small. What is below a quarter of a step is no step.
+        size = 2.0**limits.exponent
+        low, top = (
+            f"CAST({end!r} AS {double})" for end in (size / 4, size * (float(cells.max()) + 1))
+        )
+        held = f"CASE WHEN ABS(e.w) < {low} THEN 0 ELSE LEAST(ABS(e.w), {top}) END"
+        sized = (
+            f"SELECT e.i AS i, e.k AS k, {label} AS g, CASE WHEN e.w < 0 THEN -1 ELSE 1 END AS z,"
+            f" FLOOR(LEAST({held} * {step}, {bound}) + 0.5) AS s"
+            f" FROM ({self._entries}) e{joined}"
+        )
+        largest, count = float(cells.max()), len(limits.totals)
+        sized = self._shrunk(sized, limits.totals, largest, 1)
+        if count > 1 or limits.total != limits.totals[0]:
+            sized = self._shrunk(sized, (limits.total,), largest, 1)
+        if limits.squares is not None:
+            sized = self._shrunk(sized, limits.squares, largest, 2)
+        if limits.square is not None and (
+            limits.squares is None or count > 1 or limits.square != limits.squares[0]
+        ):
+            sized = self._shrunk(sized, (limits.square,), largest, 2)
+        whole = "CAST(z * CAST(s AS BIGINT) AS DECIMAL(38, 0))"
+        return f"SELECT k, CAST(SUM({whole}) AS {self._text}) AS s FROM ({sized}) t GROUP BY k"
+
+    def _shrunk(self, sized: str, limits: Sequence[int], largest: float, power: int) -> str:
+        """Scale the entries of everyone whose sum of powers, in a block or in all, is too large."""
+        double = self._double
+        allowed = [float(most) if most < _COUNTED else most * _MARGIN for most in limits]
+        if len(limits) == 1:
+            by, cap = "i", f"CAST({allowed[0]!r} AS {double})"
+        else:
+            cases = " ".join(f"WHEN {g} THEN {most!r}" for g, most in enumerate(allowed))
+            by, cap = "i, g", f"CAST(CASE g {cases} END AS {double})"
+        raised = "s" if power == 1 else "s * s"
+        if power == 1 and largest * max(allowed) < _COUNTED:
+            smaller = "FLOOR(s * m / u)"
+        else:
+            factor = "m / u" if power == 1 else "SQRT(m / u)"
+            smaller = f"FLOOR(s * ({factor} * CAST({_MARGIN!r} AS {double})))"
+        summed = (
+            f"SELECT i, k, g, z, s, {cap} AS m, SUM({raised}) OVER (PARTITION BY {by}) AS u"
+            f" FROM ({sized}) t"
+        )
+        return (
+            f"SELECT i, k, g, z, CASE WHEN u > m THEN {smaller} ELSE s END AS s FROM ({summed}) t"
+        )
+
+
+def _floats(column: Any) -> Floats:
+    return np.asarray(column, dtype=np.float64)
+
+
+def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
+    """Return a SELECT of owner (i), row (r), column (c) and weight (w).
+
+    Raises:
+        QueryError: when rows do not have exactly one owner, or other columns are selected.
+    """
+    check_rows(tree, ())
+    if not isinstance(tree, exp.Select) or tree.args.get("distinct"):
+        raise QueryError(
+            "Contributions are the rows of one SELECT without DISTINCT or UNION: each must have "
+            "one owner of its own."
+        )
+    named = Named(tree, schema)
+    rewriter = Rewriter(schema, named, gone)
+    chosen = named.tree.expressions
+    if len(chosen) not in (2, 3):
+        raise QueryError(
+            f"Select the row, the column and if there is one the weight; this selects "
+            f"{len(chosen)} columns. The individual is the owner of the rows."
+        )
+    wanted = [(e.unalias(), name) for e, name in zip(chosen, "rcw", strict=False)]
+    if len(wanted) == 2:
+        wanted.append((exp.Literal.number(1), "w"))
+    block = rewriter.block(named.tree, rewriter.views(named.tree, {}))
+    if block.keyed:
+        raise QueryError(
+            "EXISTS, IN (SELECT ...) and DISTINCT are not supported here: a row that is there "
+            "because of others has no one owner."
+        )
+    form = rewriter.project(block, wanted, distinct=False)
+    if len(form.slots) != 1:
+        raise QueryError(
+            f"Each row belongs to {len(form.slots) or 'no'} participants; contributions need one "
+            "owner each. Read one owned table, joined with public ones only."
+        )
+    owner = alias(column(form.slots[0].name, "s"), "i")
+    columns = [owner, *(column(name, "s") for name in "rcw")]
+    rows = select(columns, [source_of(form.query, "s")])
+    kinds = Compiler(schema).query(rows, Scope({}))
+    if kinds["w"].name not in NUMBERS:
+        # Whether a text can be read as a number would depend on the row.
+        raise QueryError(
+            f"The weight {shown(wanted[2][0])} is not known to be a number. "
+            "Select a column of numbers, or CAST(... AS DOUBLE)."
+        )
+    targets = {"w": Kind(DOUBLE), WHOLE: Kind(WHOLE, 19)}
+    chosen = []
+    for name in "ircw":
+        value = Typed(column(name, "q"), kinds[name])
+        target = targets.get(name, targets.get(kinds[name].name))
+        if target is not None and name != "i":
+            value = convert(value, target, schema.dialect)
+        chosen.append(alias(value.node, name))
+    return str(select(chosen, [source_of(rows, "q")]).sql(dialect=schema.dialect))
+
+
+def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list[str], str]:
+    """Return sources, conditions and an expression for the place of a value among names."""
+    import pyarrow as pa
+
+    whole = all(isinstance(value, int | np.integer) for value in names)
+    text = all(isinstance(value, str) for value in names)
+    fits = (
+        pa.types.is_integer(kind)
+        if whole
+        else pa.types.is_large_string(kind) or pa.types.is_string(kind)
+    )
+    if not (whole or text) or not fits:
+        raise InputError(
+            f"The {'row' if name == 'r' else 'column'}s of the SELECT are of type {kind}; the "
+            "names of the grid must be whole numbers or texts, and of the same type."
+        )
+    if isinstance(names, range):
+        # Moved into the range as well as kept to it: the engine may compute before it filters.
+        inside = f"LEAST(GREATEST(CAST(o.{name} AS BIGINT), 0), {max(len(names) - 1, 0)})"
+        return [], [f"o.{name} >= 0", f"o.{name} < {len(names)}"], inside
+    quoted = (str(v) if whole else "'" + str(v).replace("'", "''") + "'" for v in names)
+    listed = ", ".join(f"({value}, {place})" for place, value in enumerate(quoted))
+    values = f"(VALUES {listed}) AS p{name}(v, p)"
+    return [values], [f"p{name}.v = o.{name}"], f"CAST(p{name}.p AS BIGINT)"

@@ -1,0 +1,198 @@
+"""From an engine's rows to a relation: participants numbered, equal tuples merged, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.relations.annotations import Annotation, Either, Participant, Together
+from tulle.relations.data import Relation
+from tulle.sql.compile.alternatives import NOBODY, least_ways, merge_equal
+from tulle.sql.compile.derivations import Slot
+from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT, Rewritten
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """One relation for each group, all numbering the same participants, and who they are.
+
+    Custodian side: ``names`` holds each participant's kind and identifier.
+    """
+
+    relations: tuple[Relation, ...]
+    names: tuple[tuple[str, Any], ...]
+
+
+def gather(rewritten: Rewritten, table: pyarrow.Table) -> Gathered:
+    """Return the relations that an engine's rows describe."""
+    owners, names = _number_participants(table, rewritten.slots)
+    sets = _as_sets(owners)
+    groups = _numbers(table, GROUP, 0.0).astype(np.int64)
+    relations = []
+    for group in range(rewritten.groups):
+        here = groups == group
+        if rewritten.keyed:
+            relation = _from_ways(table, sets, here, len(names))
+        else:
+            above = np.minimum(_numbers(table, ABOVE, 0.0)[here], np.finfo(np.float64).max)
+            below = np.maximum(_numbers(table, BELOW, 0.0)[here], -np.finfo(np.float64).max)
+            lower = np.flatnonzero(here)[below < 0]
+            relation = _conjunctive(
+                np.concatenate([sets[here], sets[lower]]),
+                np.concatenate([above, below[below < 0]]),
+                len(names),
+            )
+        relations.append(relation)
+    return Gathered(tuple(relations), names)
+
+
+def _number_participants(
+    table: pyarrow.Table, slots: Sequence[Slot]
+) -> tuple[Integers, tuple[tuple[str, Any], ...]]:
+    """Give every participant a number, in order of kind and identifier; nobody gets NOBODY."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    owners = np.full((table.num_rows, len(slots)), NOBODY, dtype=np.int64)
+    names: list[tuple[str, Any]] = []
+    for entity in dict.fromkeys(slot.entity for slot in slots):
+        places = [place for place, slot in enumerate(slots) if slot.entity == entity]
+        columns = [table.column(slots[place].name) for place in places]
+        listed = pa.chunked_array(
+            [chunk for column in columns for chunk in column.chunks], type=columns[0].type
+        )
+        if table.num_rows == 0:
+            continue
+        encoded = pc.dictionary_encode(listed.combine_chunks())
+        order = pc.sort_indices(encoded.dictionary).to_numpy()
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order)) + len(names)
+        codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+        numbers = np.full(len(codes), NOBODY, dtype=np.int64)
+        numbers[codes >= 0] = rank[codes[codes >= 0]]
+        owners[:, places] = numbers.reshape(len(places), -1).T
+        names.extend(
+            (entity, value) for value in encoded.dictionary.take(pa.array(order)).to_pylist()
+        )
+    return owners, tuple(names)
+
+
+def _as_sets(owners: Integers) -> Integers:
+    """Sort each row and strike repetitions, so that equal sets of participants are equal rows."""
+    rows = np.sort(owners, axis=1)
+    if rows.shape[1] > 1:
+        repeated = np.zeros(rows.shape, dtype=bool)
+        repeated[:, 1:] = rows[:, 1:] == rows[:, :-1]
+        rows[repeated] = NOBODY
+        rows = np.sort(rows, axis=1)
+    return rows
+
+
+def _numbers(table: pyarrow.Table, name: str, absent: float) -> Numbers:
+    if name not in table.column_names:
+        return np.full(table.num_rows, absent)
+    numbers: Numbers = np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+    # NULL weighs nothing: without a column to group by, it is the sum over no rows.
+    return np.where(np.isnan(numbers), 0.0, numbers)
+
+
+def _row_keys(sets: Integers, count: int) -> Integers:
+    """Return a number for each row, equal for equal sets and in their order."""
+    keys = np.zeros(len(sets), dtype=np.int64)
+    base, largest = count + 1, 1
+    for column in sets.T:
+        if largest * base >= 2**61:
+            # No room for another digit: number the keys that occur instead.
+            known, keys = np.unique(keys, return_inverse=True)
+            keys, largest = keys.astype(np.int64), len(known)
+        keys = keys * base + np.minimum(column, count)
+        largest *= base
+    return keys
+
+
+def _conjunctive(
+    sets: Integers,
+    weights: Numbers,
+    count: int,
+    general: tuple[tuple[Annotation, float], ...] = (),
+) -> Relation:
+    """Merge tuples that need the same participants and whose weights have the same sign."""
+    kept = weights != 0
+    sets, weights = sets[kept], weights[kept]
+    keys = 2 * _row_keys(sets, count) + (weights > 0)
+    order = np.argsort(keys, kind="stable")
+    if bool((np.diff(keys[order]) == 0).any()):
+        # Weights are the last key to sort by: the order of addition is then the same every time.
+        order = np.lexsort((weights, keys))
+    keys, weights = keys[order], weights[order]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    sums = np.add.reduceat(weights, starts) if len(starts) else np.zeros(0)
+    sets = sets[order[starts]]
+    there = sets != NOBODY
+    offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    found = Relation.conjunctive(offsets, sets[there], sums, count=count)
+    return Relation(found.offsets, found.participants, found.weights, count, general)
+
+
+def _from_ways(
+    table: pyarrow.Table, sets: Integers, here: npt.NDArray[np.bool_], count: int
+) -> Relation:
+    """Build tuples that come about in several ways; one way is a plain conjunction."""
+    sets = sets[here]
+    tuples = _numbers(table, TUPLE, 0.0)[here].astype(np.int64)
+    weights = (_numbers(table, WEIGHT, 1.0) * _numbers(table, TIMES, 1.0))[here]
+    weights = np.where(np.isfinite(weights), weights, 0.0)
+    _, sample, ways = np.unique(_row_keys(sets, count), return_index=True, return_inverse=True)
+    clauses = sets[sample]
+    # One row for each way of each tuple, in order.
+    order = np.lexsort((ways, tuples))
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (np.diff(tuples[order]) != 0) | (np.diff(ways[order]) != 0)
+    order = order[fresh & (weights[order] != 0)]
+    tuples, ways, weights = tuples[order], ways[order], weights[order]
+    starts = np.append(np.flatnonzero(np.diff(tuples, prepend=-1)), len(tuples))
+    heights = weights[starts[:-1]]
+    kept = least_ways(starts, ways, clauses, count)
+    starts = np.concatenate([[0], np.cumsum(kept)])[starts]
+    ways = ways[kept]
+    single = np.diff(starts) == 1
+    several = np.repeat(~single, np.diff(starts))
+    offsets = np.concatenate([[0], np.cumsum(np.diff(starts)[~single])])
+    merged = merge_equal(offsets, ways[several], heights[~single])
+    return _conjunctive(
+        clauses[ways[starts[:-1][single]]],
+        heights[single],
+        count,
+        tuple(_annotations(clauses, *merged)),
+    )
+
+
+def _annotations(
+    clauses: Integers, starts: Integers, ways: Integers, weights: Numbers
+) -> Iterator[tuple[Annotation, float]]:
+    """Yield the tuples as expressions; everyone and every way has one object for all of them.
+
+    The ways of a tuple are different and none is within another, so nothing is left for either()
+    and together() to simplify.
+    """
+    used, places = np.unique(ways, return_inverse=True)
+    rows = clauses[used]
+    named = {person: Participant(person) for person in np.unique(rows[rows != NOBODY]).tolist()}
+    notes: list[Annotation] = []
+    for row, size in zip(rows.tolist(), (rows != NOBODY).sum(axis=1).tolist(), strict=True):
+        people = tuple(named[person] for person in row[:size])
+        notes.append(people[0] if size == 1 else Together(people))
+    ordered = list(map(notes.__getitem__, places.tolist()))
+    ends = starts.tolist()
+    for start, end, weight in zip(ends[:-1], ends[1:], weights.tolist(), strict=True):
+        yield Either(tuple(ordered[start:end])), weight

@@ -1,0 +1,99 @@
+"""The rows of a table that take part: those that have owners, all of whom are still there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from tulle.sql.compile.derivations import alias, column, owner_type
+from tulle.sql.expressions.kinds import kind_of_column
+from tulle.sql.schema.ranges import Range
+from tulle.sql.schema.schema import HERE, TEXT, Schema, Tie
+
+_BINARY = {"duckdb": "C", "postgres": "C"}
+"""The collation in which texts are equal when all their characters are."""
+
+Gone = tuple[str, Any] | None
+"""A participant who has left: kind and identifier; None when nobody has."""
+
+
+def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any], list[Any]]:
+    """Return what to select from, and under which conditions, to get a table's rows.
+
+    The table itself is called ``t``. A row is left out when an owner is NULL or a path to an
+    owner leads nowhere: it would be protected for nobody. SQL's equality leaves out NULL too.
+    """
+    ownership = schema.ownership(table)
+    sources: list[Any] = [_called(schema, table, HERE)]
+    conditions: list[Any] = []
+    places = {HERE: table}
+    for link in ownership.links:
+        sources.append(_called(schema, link.table, link.name))
+        start = places[link.start]
+        for mine, theirs in zip(link.columns, link.key, strict=True):
+            one, other = column(mine, link.start), column(theirs, link.name)
+            if not _is_same(schema, (start, mine), (link.table, theirs)):
+                # Written out they are equal or not, whatever a text holds.
+                one, other = exp.cast(one, "TEXT"), exp.cast(other, "TEXT")
+            conditions.append(exp.EQ(this=one, expression=other))
+        places[link.name] = link.table
+    for tie in ownership.ties:
+        conditions.extend(
+            exp.Not(this=exp.Is(this=column(name, tie.place), expression=exp.null()))
+            for name in tie.columns
+        )
+        if gone is not None and gone[0] == tie.entity:
+            other = exp.convert(gone[1])
+            conditions.append(exp.NEQ(this=identifier(schema, tie), expression=other))
+    return sources, conditions
+
+
+def _is_same(schema: Schema, one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Say whether two columns are of one kind, so that they are compared without converting."""
+    names = {
+        kind_of_column(schema.tables[table][name], schema.dialect).name
+        for table, name in (one, other)
+    }
+    return len(names) == 1
+
+
+def values_of(names: Sequence[str], ranges: Mapping[str, Range]) -> list[Any]:
+    """Return columns of a table under their own names, each cut to its range if it has one."""
+    return [
+        alias(ranges[name].cut(column(name, HERE)) if name in ranges else column(name, HERE), name)
+        for name in names
+    ]
+
+
+def identifier(schema: Schema, tie: Tie) -> Any:
+    """Return the expression for one owner, equal for equal owners of a kind and for no others."""
+    kind = owner_type(schema, tie.entity)
+    parts: list[Any] = [exp.cast(column(name, tie.place), kind) for name in tie.columns]
+    if schema.entity_class(tie.entity) == TEXT and schema.dialect in _BINARY:
+        # A column may be declared to take "Ann" for "ann"; they are two participants all the same.
+        collation = exp.to_identifier(_BINARY[schema.dialect], quoted=True)
+        parts = [exp.Collate(this=part, expression=collation.copy()) for part in parts]
+    if not schema.has_composites(tie.entity):
+        return parts[0]
+    # Lengths in front keep ("a", "bc") and ("ab", "c") apart, and both from a plain "1:a2:bc".
+    pieces: list[Any] = []
+    for part in parts:
+        length = exp.cast(exp.Length(this=part.copy()), "TEXT")
+        pieces += [length, exp.Literal.string(":"), part]
+    joined = pieces[0]
+    for piece in pieces[1:]:
+        joined = exp.DPipe(this=joined, expression=piece, safe=True)
+    return joined
+
+
+def _called(schema: Schema, table: str, name: str) -> Any:
+    """Return a table by its full name: a short one means whatever is found first when it runs."""
+    place = [exp.to_identifier(part, quoted=True) for part in schema.places.get(table, ())]
+    return exp.Table(
+        this=exp.to_identifier(table, quoted=True),
+        db=place[-1] if place else None,
+        catalog=place[0] if len(place) > 1 else None,
+        alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)),
+    )

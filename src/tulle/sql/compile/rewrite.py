@@ -1,0 +1,241 @@
+"""The one statement that an engine runs for a question: tuples, merged by who they need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from tulle.sql.compile.derivations import (
+    Form,
+    Namer,
+    Slot,
+    alias,
+    column,
+    ranked,
+    select,
+    source_of,
+)
+from tulle.sql.compile.names import Named
+from tulle.sql.compile.owned_rows import Gone
+from tulle.sql.compile.select_rewriter import Rewriter
+from tulle.sql.compile.single_owner import needs_one
+from tulle.sql.compile.statements import total_statement
+from tulle.sql.question.aggregate import (
+    Aggregate,
+    Groups,
+    find_aggregate,
+    group_expressions,
+    group_number,
+)
+from tulle.sql.schema.catalogue import RESERVED
+from tulle.sql.schema.ranges import Range
+from tulle.sql.schema.schema import HERE, Schema
+
+GROUP = f"{RESERVED}_group"
+TUPLE = f"{RESERVED}_tuple"
+WEIGHT = f"{RESERVED}_weight"
+TIMES = f"{RESERVED}_times"
+ABOVE = f"{RESERVED}_above"
+BELOW = f"{RESERVED}_below"
+OWNER = f"{RESERVED}_owner"
+
+_LARGEST = "1E240"
+"""Larger numbers weigh nothing, so that no engine's sum of doubles overflows."""
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A statement for one dialect, and how to read its rows.
+
+    When ``keyed`` is false, each row is a set of owners with the sum of the positive (``ABOVE``)
+    and of the negative (``BELOW``) weights of all tuples that need exactly them. Otherwise each
+    row is one way in which the tuple numbered ``TUPLE`` comes about.
+    """
+
+    text: str
+    slots: tuple[Slot, ...]
+    keyed: bool
+    groups: int
+    signed: bool
+    """Whether weights may be negative, by the aggregate and the declared ranges."""
+    term: float
+    """The most that one row adds, by the same; infinite when nothing says so."""
+    linked: int
+    """How many links between participants of one kind, as in a network, make up a joined row."""
+    alone: bool
+    """Whether each row needs one participant alone, but where a key on a path is not unique."""
+
+
+def rewrite(
+    tree: exp.Select,
+    groups: Groups,
+    schema: Schema,
+    gone: Gone = None,
+    functions: Collection[str] = (),
+) -> Rewritten:
+    """Rewrite a checked statement so that it returns tuples with their owners.
+
+    Raises:
+        QueryError: when the statement does not fit the schema.
+    """
+    named = Named(tree, schema)
+    tree = named.tree
+    rewriter = Rewriter(schema, named, gone)
+    aggregate = find_aggregate(tree)
+    numbered, conditions = group_number(group_expressions(tree, groups), groups)
+    wanted = [(numbered, GROUP)] if groups else []
+    if aggregate.kind == "sum":
+        wanted.append((aggregate.arguments[0], WEIGHT))
+    elif aggregate.distinct:
+        wanted += [(a, f"{RESERVED}_value_{i}") for i, a in enumerate(aggregate.arguments)]
+    # Neither COUNT nor SUM looks at NULL; COUNT(*) has no arguments and counts every row.
+    conditions += [_is_there(argument) for argument in aggregate.arguments]
+    block = rewriter.block(tree, rewriter.views(tree, {}))
+    form = rewriter.project(block, wanted, distinct=aggregate.distinct, conditions=conditions)
+    final = _merge_ways if form.keys is not None else _merge_tuples
+    query, slots = final(form, aggregate, bool(groups), rewriter.namer)
+    weights = form.range(WEIGHT) if aggregate.kind == "sum" else Range(0.0, 1.0)
+    size = 1
+    for _, values in groups:
+        size *= len(values)
+    total = total_statement(query, schema, functions=functions, summed=WEIGHT)
+    return Rewritten(
+        total.sql(dialect=schema.dialect, pretty=True),
+        tuple(slots),
+        form.keys is not None,
+        size,
+        weights.low < 0,
+        max(abs(weights.low), abs(weights.high)),
+        _links(named, schema),
+        form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema))),
+    )
+
+
+def _links(named: Named, schema: Schema) -> int:
+    """Count the tables that join themselves, or have rows of two owners of one kind."""
+    views = {cte.alias for cte in named.tree.find_all(exp.CTE)}
+    times: Counter[str] = Counter()
+    for source in named.tree.find_all(exp.Table):
+        if source.name not in views and source.find_ancestor(exp.Exists, exp.In) is None:
+            times[named.table(source)] += 1
+    found = 0
+    for table, count in times.items():
+        kinds = Counter(tie.entity for tie in schema.ownership(table).ties if tie.place == HERE)
+        if kinds and (count > 1 or max(kinds.values()) > 1):
+            found += count
+    return found
+
+
+def _is_there(argument: Any) -> Any:
+    return exp.Not(this=exp.Is(this=exp.paren(argument.copy()), expression=exp.null()))
+
+
+def _merge_tuples(
+    form: Form, aggregate: Aggregate, grouped: bool, namer: Namer
+) -> tuple[Any, list[Slot]]:
+    """Add up all tuples that need the same owners."""
+    rows, slots = _sorted_owners(form, namer)
+    name = namer.fresh()
+    owners = [column(slot.name, name) for slot in slots]
+    by = [*([column(GROUP, name)] if grouped else []), *owners]
+    if aggregate.kind == "count":
+        sums = [alias(_double(exp.Count(this=exp.Star(), big_int=True)), ABOVE)]
+    else:
+        weight = column(WEIGHT, name)
+        # Infinities and NaN, which engines order after all numbers, weigh nothing.
+        above = exp.and_(exp.GT(this=weight, expression=_zero()), _at_most(weight))
+        below = exp.and_(exp.LT(this=weight, expression=_zero()), _at_least(weight))
+        sums = [
+            alias(_double(_sum_where(above, weight)), ABOVE),
+            alias(_double(_sum_where(below, weight)), BELOW),
+        ]
+    named = [*([column(GROUP, name)] if grouped else []), *_numbered(slots, name)]
+    return select([*named, *sums], [source_of(rows, name)], group=by), _final_slots(slots)
+
+
+def _merge_ways(
+    form: Form, aggregate: Aggregate, grouped: bool, namer: Namer
+) -> tuple[Any, list[Slot]]:
+    """Return every way of every tuple once."""
+    assert form.keys is not None
+    name = namer.fresh()
+    keys = [column(key, name) for key in form.keys]
+    chosen = [column(GROUP, name)] if grouped else []
+    chosen.append(alias(ranked(keys), TUPLE))
+    if aggregate.kind == "sum":
+        chosen.append(alias(_double(column(WEIGHT, name)), WEIGHT))
+    if form.times:
+        chosen.append(alias(_double(column(form.times, name)), TIMES))
+    chosen += _numbered(form.slots, name)
+    rows = source_of(form.query, name)
+    return select(chosen, [rows], distinct=True), _final_slots(form.slots)
+
+
+def _sorted_owners(form: Form, namer: Namer) -> tuple[Any, list[Slot]]:
+    """Order the owner columns of each kind within each row, so that equal sets are equal rows.
+
+    Neighbouring columns are exchanged in rounds (odd-even transposition sort). This only saves
+    rows that would have to be fetched: sets are compared once more afterwards.
+    """
+    query, slots = form.query, list(form.slots)
+    places: dict[str, list[int]] = {}
+    for place, slot in enumerate(slots):
+        places.setdefault(slot.entity, []).append(place)
+    for turn in range(max((len(p) for p in places.values()), default=0)):
+        name = namer.fresh()
+        expressions: list[Any] = [column(slot.name, name) for slot in slots]
+        exchanged = False
+        for mine in places.values():
+            if turn >= len(mine) or len(mine) < 2:
+                continue
+            for first, second in zip(mine[turn % 2 :: 2], mine[turn % 2 + 1 :: 2], strict=False):
+                one, other = expressions[first], expressions[second]
+                expressions[first] = _pick(exp.Least, one, other)
+                expressions[second] = _pick(exp.Greatest, one, other)
+                exchanged = True
+        if not exchanged:
+            continue
+        fresh = [Slot(slot.entity, namer.fresh()) for slot in slots]
+        kept = [column(value, name) for value in form.values]
+        named = [alias(e, slot.name) for e, slot in zip(expressions, fresh, strict=True)]
+        query, slots = select([*kept, *named], [source_of(query, name)]), fresh
+    return query, slots
+
+
+def _pick(kind: Any, one: Any, other: Any) -> Any:
+    # NULL stands for nobody; leaving it out of the comparison repeats the other owner, who is
+    # then in the set once all the same.
+    return kind(this=one.copy(), expressions=[other.copy()], ignore_nulls=True)
+
+
+def _numbered(slots: Sequence[Slot], name: str) -> list[Any]:
+    return [alias(column(s.name, name), f"{OWNER}_{i}") for i, s in enumerate(slots)]
+
+
+def _final_slots(slots: Sequence[Slot]) -> list[Slot]:
+    return [Slot(slot.entity, f"{OWNER}_{i}") for i, slot in enumerate(slots)]
+
+
+def _sum_where(condition: Any, weight: Any) -> Any:
+    case = exp.Case(ifs=[exp.If(this=condition, true=weight.copy())], default=_zero())
+    return exp.Sum(this=case)
+
+
+def _at_most(weight: Any) -> Any:
+    return exp.LTE(this=weight.copy(), expression=_double(exp.Literal.number(_LARGEST)))
+
+
+def _at_least(weight: Any) -> Any:
+    return exp.GTE(this=weight.copy(), expression=_double(exp.Literal.number("-" + _LARGEST)))
+
+
+def _double(expression: Any) -> Any:
+    return exp.cast(expression, "DOUBLE")
+
+
+def _zero() -> Any:
+    return exp.Literal.number(0)

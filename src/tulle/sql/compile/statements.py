@@ -1,0 +1,800 @@
+"""The last step before a statement runs: every expression in it in a form that cannot fail.
+
+The whole statement is gone through, what the library wrote into it included (owners, ranges,
+groups, weights), with the kinds of all columns from the public schema. What is not listed here or
+in :mod:`tulle.sql.expressions.total`, or is used with kinds that are not, is refused; so whether a
+statement is supported never depends on a record.
+
+Whatever engines convert by themselves is converted in the open: sides of comparisons, branches of
+CASE, sides of UNION, conditions. So a comparison itself cannot fail, and joins on equality stay
+what they are.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sqlglot import exp
+
+from tulle.core.errors import QueryError, raise_alone
+from tulle.sql.compile.derivations import alias, column, select, source_of
+from tulle.sql.expressions import kinds
+from tulle.sql.expressions.conversions import (
+    ENGINES,
+    Impossible,
+    Typed,
+    as_type,
+    call,
+    convert,
+    number,
+    refused,
+    shown,
+    text,
+)
+from tulle.sql.expressions.kinds import (
+    ANY,
+    BOOLEAN,
+    DATE,
+    DAYS,
+    DECIMAL,
+    DOUBLE,
+    NULL,
+    NUMBERS,
+    OPAQUE,
+    TEXT,
+    UUID,
+    WHOLE,
+    Kind,
+    kind_of_column,
+    kind_of_type,
+)
+from tulle.sql.expressions.total import Entry, apply, check_interval, entries_of
+from tulle.sql.question.check import conjuncts, is_semi_join
+from tulle.sql.schema.schema import Schema
+
+Columns = dict[str, Kind]
+
+EXACT = 20
+"""Numbers of at most so many digits are added exactly: 10**18 of them fit in 38 digits."""
+
+LONGEST_TEXT = 65536
+"""Texts that were put together are cut to this before they are put together again."""
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+
+
+@dataclass
+class Scope:
+    """What names stand for in one SELECT; outer ones are seen from sub-selects in conditions."""
+
+    views: dict[str, Columns]
+    sources: dict[str, Columns] = field(default_factory=dict)
+    outer: Scope | None = None
+
+
+def total_statement(
+    tree: Any, schema: Schema, *, functions: Collection[str] = (), summed: str = ""
+) -> Any:
+    """Return the statement in a form that gives no error on any row.
+
+    ``summed`` is the name of a column that must be a number. ``functions`` are those that the user
+    vouches for; only DuckDB can be kept from failing on them.
+
+    Raises:
+        QueryError: naming the part that cannot be brought into such a form, and what can.
+    """
+    compiler = Compiler(schema, functions, summed)
+    made = tree.copy()
+    compiler.query(made, Scope({}))
+    return made
+
+
+class Compiler:
+    """Goes through one statement; see the module's text."""
+
+    def __init__(self, schema: Schema, functions: Collection[str] = (), summed: str = "") -> None:
+        self.dialect = schema.dialect
+        self.functions = set(functions)
+        self.summed = summed
+        self._exact = schema.dialect == "postgres"
+        self._tables = {
+            table: {name: kind_of_column(kind, schema.dialect) for name, kind in columns.items()}
+            for table, columns in schema.tables.items()
+        }
+        self._last = 0
+        self._rules: dict[type[Any], Callable[[Any, Scope], Typed]] = {
+            exp.Column: self._column,
+            exp.Literal: self._literal,
+            exp.Null: lambda node, scope: Typed(node.copy(), Kind(NULL)),
+            exp.Boolean: lambda node, scope: Typed(node.copy(), Kind(BOOLEAN)),
+            exp.Paren: self._paren,
+            exp.Collate: self._collate,
+            exp.And: self._connective,
+            exp.Or: self._connective,
+            exp.Not: self._connective,
+            exp.Is: self._is,
+            exp.Between: self._between,
+            exp.In: self._in,
+            exp.Case: self._case,
+            exp.If: self._if,
+            exp.Coalesce: self._alike_arguments,
+            exp.Greatest: self._alike_arguments,
+            exp.Least: self._alike_arguments,
+            exp.Nullif: self._nullif,
+            exp.Concat: self._concat,
+            exp.DPipe: self._concat,
+            exp.Cast: self._cast,
+            exp.TryCast: self._cast,
+            exp.Interval: self._interval,
+            exp.Anonymous: self._function,
+            exp.Count: self._count,
+            exp.Sum: self._sum,
+            exp.Window: self._window,
+            **dict.fromkeys(_COMPARISONS, self._comparison),
+        }
+
+    # Statements
+
+    def query(self, tree: Any, scope: Scope) -> Columns:
+        """Rewrite something that gives rows, in place, and return its columns."""
+        if isinstance(tree, exp.Subquery):
+            scope = self._with(tree, scope)
+            return self.query(tree.this, scope)
+        if isinstance(tree, exp.SetOperation):
+            return self._set_operation(tree, self._with(tree, scope))
+        if not isinstance(tree, exp.Select):
+            raise QueryError(f"{tree.key.upper()} is not supported: rows come from SELECT.")
+        return self._select(tree, scope)
+
+    def _with(self, tree: Any, scope: Scope) -> Scope:
+        with_clause = tree.args.get("with_")
+        views = dict(scope.views)
+        for cte in with_clause.expressions if with_clause is not None else ():
+            found = self.query(cte.this, Scope(dict(views)))
+            names = cte.args["alias"].columns
+            if names:
+                renamed = [name.name for name in names]
+                found = dict(zip(renamed, found.values(), strict=True))
+            views[cte.alias] = found
+        return Scope(views, outer=scope.outer)
+
+    def _select(self, tree: Any, scope: Scope) -> Columns:
+        scope = Scope(self._with(tree, scope).views, outer=scope.outer)
+        start, joins = tree.args.get("from_"), tree.args.get("joins") or []
+        for source in [*([start.this] if start else []), *(join.this for join in joins)]:
+            scope.sources[source.alias_or_name] = self._source(source, scope)
+        for join in joins:
+            if join.args.get("on") is not None:
+                join.set("on", self._conditions(join.args["on"], scope))
+        for clause in ("where", "having"):
+            if tree.args.get(clause) is not None:
+                found = tree.args[clause]
+                found.set("this", self._conditions(found.this, scope))
+        group = tree.args.get("group")
+        if group is not None:
+            group.set(
+                "expressions",
+                [
+                    e if isinstance(e, exp.Literal) else self.value(e, scope).node
+                    for e in group.expressions
+                ],
+            )
+        columns: Columns = {}
+        chosen = []
+        for place, projection in enumerate(tree.expressions):
+            made = self.value(projection.unalias(), scope)
+            name = projection.alias_or_name or f"column_{place}"
+            if self.summed and name == self.summed:
+                made = self._summable(made, projection.unalias())
+            columns[name] = made.kind
+            named = isinstance(projection, exp.Alias) or (
+                isinstance(projection, exp.Column) and not isinstance(made.node, exp.Column)
+            )
+            chosen.append(alias(made.node, name) if named else made.node)
+        tree.set("expressions", chosen)
+        return columns
+
+    def _summable(self, given: Typed, node: Any) -> Typed:
+        """Return an expression as a number to add: a condition that holds counts 1."""
+        if given.kind.name == BOOLEAN:
+            return self._converted(given, Kind(WHOLE, 10), node)
+        if given.kind.name not in {*NUMBERS, NULL, ANY}:
+            raise QueryError(
+                f"SUM({shown(node)}) is not supported: it is a {given.kind.name}, and numbers are "
+                "added. Write SUM(CAST(... AS DOUBLE)), or SUM(CASE WHEN ... THEN 1 ELSE 0 END)."
+            )
+        return given
+
+    def _source(self, source: Any, scope: Scope) -> Columns:
+        if isinstance(source, exp.Subquery):
+            return self.query(source, Scope(scope.views))
+        if source.name in scope.views:
+            return scope.views[source.name]
+        for table, columns in self._tables.items():
+            if table == source.name:
+                return columns
+        alike = [c for t, c in self._tables.items() if t.lower() == source.name.lower()]
+        if len(alike) != 1:
+            raise QueryError(f"There is no table {source.name}.")
+        return alike[0]
+
+    def _set_operation(self, tree: Any, scope: Scope) -> Columns:
+        sides = [
+            self.query(side, Scope(scope.views, outer=scope.outer))
+            for side in (tree.this, tree.expression)
+        ]
+        left, right = ([*side.values()] for side in sides)
+        if len(left) != len(right):
+            raise QueryError(
+                f"The sides of a UNION or INTERSECT have {len(left)} and {len(right)} columns."
+            )
+        shared = []
+        for name, one, other in zip(sides[0], left, right, strict=True):
+            pair = [Typed(column(name), one), Typed(column(name), other)]
+            shared.append(self._alike(pair, column(name))[1])
+        for key, listed, names in (("this", left, sides[0]), ("expression", right, sides[1])):
+            self._convert_columns(tree, key, [*names], listed, shared)
+        return dict(zip(sides[0], shared, strict=True))
+
+    def _convert_columns(
+        self, tree: Any, key: str, names: list[str], given: list[Kind], wanted: list[Kind]
+    ) -> None:
+        """Put a SELECT that converts around rows whose columns are of other kinds than wanted."""
+        if all(self._is_alike(one, other) for one, other in zip(given, wanted, strict=True)):
+            return
+        self._last += 1
+        source = f"__tulle_side_{self._last}"
+        chosen = []
+        for name, one, other in zip(names, given, wanted, strict=True):
+            value = Typed(exp.null() if one.name == NULL else column(name, source), one)
+            if not self._is_alike(one, other):
+                value = self._converted(value, other, column(name))
+            chosen.append(alias(value.node, name))
+        inner = tree.args[key]
+        rows = inner if not isinstance(inner, exp.Subquery) else inner.this
+        tree.set(key, select(chosen, [source_of(rows, source)]))
+
+    @staticmethod
+    def _is_alike(one: Kind, other: Kind) -> bool:
+        same_name = one.name == other.name
+        return same_name and (
+            one.name != DECIMAL or (one.digits, one.scale) == (other.digits, other.scale)
+        )
+
+    # Conditions
+
+    def _conditions(self, condition: Any, scope: Scope) -> Any:
+        made = []
+        for part in conjuncts(condition):
+            if is_semi_join(part):
+                made.append(self._semi_join(part, scope))
+            else:
+                found = self._boolean(self.value(part, scope), part)
+                made.append(exp.paren(found.node) if isinstance(found.node, exp.Or) else found.node)
+        return exp.and_(*made)
+
+    def _semi_join(self, condition: Any, scope: Scope) -> Any:
+        made = condition.copy()
+        if isinstance(made, exp.Exists):
+            self.query(made.this, Scope(scope.views, outer=scope))
+            return made
+        this = self.value(condition.this, scope)
+        found = self.query(made.args["query"], Scope(scope.views, outer=scope))
+        if len(found) != 1:
+            raise QueryError("IN (SELECT ...) must select one column.")
+        ((name, kind),) = found.items()
+        sides, shared = self._alike([this, Typed(column(name), kind)], condition)
+        made.set("this", sides[0].node)
+        self._convert_columns(made.args["query"], "this", [name], [kind], [shared])
+        return made
+
+    def _boolean(self, given: Typed, node: Any) -> Typed:
+        """Return an expression as a condition."""
+        name = given.kind.name
+        if name in {BOOLEAN, NULL}:
+            return given
+        if name in NUMBERS:
+            inner = given
+            different = exp.NEQ(this=inner.node, expression=number(0))
+            return Typed(exp.Paren(this=different), Kind(BOOLEAN))
+        if name in {TEXT, ANY}:
+            return self._converted(given, Kind(BOOLEAN), node)
+        raise refused(node, f"a condition must be a boolean, and this is a {name}; compare it")
+
+    # Expressions
+
+    def value(self, node: Any, scope: Scope) -> Typed:
+        """Return an expression in total form."""
+        rule = self._rules.get(type(node))
+        if rule is not None:
+            return rule(node, scope)
+        entries = entries_of(node)
+        if not entries:
+            raise refused(node, "it is not among the expressions that are known to be safe")
+        parts = [name for name in entries[0].parts if node.args.get(name) is not None]
+        given = [self.value(node.args[name], scope) for name in parts]
+        given = [self._usable(one, place, entries) for place, one in enumerate(given)]
+        for entry in entries:
+            if all(
+                _takes(k, one.kind, self.dialect)
+                for k, one in zip(entry.takes, given, strict=False)
+            ):
+                try:
+                    return apply(entry, node, given, self.dialect)
+                except Impossible as error:
+                    raise_alone(refused(node, str(error)))
+        allowed = " or ".join(
+            dict.fromkeys(
+                "(" + ", ".join("/".join(sorted(k)) for k in e.takes) + ")" for e in entries
+            )
+        )
+        has = ", ".join(one.kind.name for one in given)
+        raise refused(
+            node, f"it has arguments of kind ({has}) and takes {allowed}; CAST them explicitly"
+        )
+
+    def _usable(self, given: Typed, place: int, entries: Sequence[Entry]) -> Typed:
+        """Return the result of a user's function as a value of a kind that is supported here."""
+        if given.kind.name != ANY:
+            return given
+        allowed = {name for e in entries for taken in e.takes[place : place + 1] for name in taken}
+        for name in (DOUBLE, TEXT, kinds.TIMESTAMP, DATE, WHOLE):
+            if name in allowed:
+                return convert(given, Kind(name, 19 if name == WHOLE else None), self.dialect)
+        return given
+
+    def _converted(self, given: Typed, kind: Kind, node: Any, to: Any = None) -> Typed:
+        if given.kind.name in {OPAQUE, kinds.BYTES} and kind.name != TEXT:
+            raise refused(node, f"a {given.kind.name} ({given.kind.stored}) converts to text only")
+        try:
+            return convert(given, kind, self.dialect, to)
+        except Impossible as error:
+            raise_alone(refused(node, str(error)))
+
+    def _alike(self, given: Sequence[Typed], node: Any) -> tuple[list[Typed], Kind]:
+        """Return expressions as values of one kind, which engines compare without converting."""
+        made = list(given)
+        known = [one for one in made if one.kind.name != NULL]
+        names = {one.kind.name for one in known}
+        if ANY in names and len(names) > 1:
+            names.discard(ANY)
+        constants = [one for one in known if _is_text_constant(one.node)]
+        if (
+            TEXT in names
+            and len(names) > 1
+            and all(_is_text_constant(one.node) for one in known if one.kind.name == TEXT)
+        ):
+            return self._alike(
+                [self._read(one, names, node) if one in constants else one for one in made], node
+            )
+        kind = self._shared(known, names, node)
+        return [self._brought(one, kind, node) for one in made], kind
+
+    def _brought(self, given: Typed, kind: Kind, node: Any) -> Typed:
+        if given.kind.name == NULL:
+            return given
+        if given.kind.name == kind.name or (given.kind.name, kind.name) == (WHOLE, DECIMAL):
+            return given
+        return self._converted(given, kind, node)
+
+    def _shared(self, known: list[Typed], names: set[str], node: Any) -> Kind:
+        shapes = [one.kind for one in known if one.kind.name in names]
+        if not shapes:
+            return Kind(NULL)
+        if kinds.INTERVAL in names or (names == {OPAQUE} and len(known) > 1):
+            raise refused(node, "values of these types are not compared; CAST them AS TEXT")
+        if names == {ANY}:
+            return Kind(TEXT) if len(known) > 1 else shapes[0]
+        if OPAQUE in names and len(names) > 1:
+            names = {TEXT if name == OPAQUE else name for name in names}
+        if UUID in names and TEXT in names:
+            names.discard(UUID)
+        if len(names) == 1:
+            (name,) = names
+            return (
+                _widest(shapes, self._exact)
+                if name in NUMBERS
+                else Kind(name, joined=any(one.joined for one in shapes))
+            )
+        if BOOLEAN in names and names <= {BOOLEAN, *NUMBERS}:
+            shapes = [Kind(WHOLE, 10) if one.name == BOOLEAN else one for one in shapes]
+            names = {one.name for one in shapes}
+            return _widest(shapes, self._exact)
+        if names <= NUMBERS:
+            return _widest(shapes, self._exact)
+        if names <= {TEXT, *NUMBERS}:
+            return Kind(DOUBLE)
+        for target in (kinds.ZONED, kinds.TIMESTAMP, DATE):
+            if target in names and names <= {TEXT, *DAYS}:
+                return Kind(target)
+        if TEXT in names and len(names) == 2:
+            (other,) = names - {TEXT}
+            return Kind(other)
+        listed = " and ".join(sorted(names))
+        raise refused(node, f"it puts {listed} side by side; CAST one of them")
+
+    def _read(self, given: Typed, names: set[str], node: Any) -> Typed:
+        """Return a text constant as the constant of the kind that it stands next to."""
+        written = given.node.name.strip()
+        others = names - {TEXT}
+        try:
+            if others <= NUMBERS:
+                Decimal(written)
+                value = Decimal(written)
+                if not value.is_finite() or len(value.as_tuple().digits) > 38:
+                    raise ValueError
+                return self._literal(
+                    number(format(value, "f")) if abs(value.adjusted()) < 38 else number(written),
+                    Scope({}),
+                )
+            if others == {BOOLEAN} and written.lower() in {"true", "false"}:
+                return Typed(exp.Boolean(this=written.lower() == "true"), Kind(BOOLEAN))
+            if others == {UUID}:
+                return self._converted(
+                    Typed(text(str(uuid.UUID(written))), Kind(TEXT)), Kind(UUID), node
+                )
+            if others <= DAYS:
+                return self._moment(written, others)
+        except (ValueError, InvalidOperation):
+            pass
+        if others <= {OPAQUE, kinds.BYTES, kinds.TIME}:
+            return (
+                given
+                if OPAQUE in others
+                else self._converted(given, Kind(next(iter(others))), node)
+            )
+        listed = " or ".join(sorted(others))
+        raise refused(node, f"'{written}' is compared with a {listed} and cannot be read as one")
+
+    def _moment(self, written: str, others: Collection[str]) -> Typed:
+        if others == {DATE} and len(written) == 10:
+            day = date.fromisoformat(written)
+            return Typed(as_type(text(day.isoformat()), "DATE", "duckdb"), Kind(DATE))
+        found = datetime.fromisoformat(written)
+        zoned = found.tzinfo is not None or kinds.ZONED in others
+        kind = "TIMESTAMPTZ" if zoned else "TIMESTAMP"
+        constant = as_type(text(found.isoformat(sep=" ")), kind, "duckdb")
+        return Typed(constant, Kind(kinds.ZONED if zoned else kinds.TIMESTAMP))
+
+    # One rule for each kind of expression
+
+    def _column(self, node: Any, scope: Scope) -> Typed:
+        place: Scope | None = scope
+        while place is not None:
+            columns = place.sources.get(node.table)
+            if columns is not None:
+                kind = _named(columns, node.name)
+                if kind is not None:
+                    return _plain_column(node, kind)
+            place = place.outer
+        raise QueryError(f"The query does not fit the schema: there is no column {node.name}.")
+
+    def _literal(self, node: Any, scope: Scope) -> Typed:
+        if isinstance(node, exp.Paren | exp.Neg):
+            inner = self._literal(node.this, scope)
+            return replace(inner, node=type(node)(this=inner.node))
+        if node.is_string:
+            return Typed(node.copy(), Kind(TEXT))
+        written = node.name
+        if "e" in written.lower():
+            value = float(written)
+            if value in (float("inf"), 0.0) and any(
+                c in "123456789" for c in written.lower().split("e")[0]
+            ):
+                raise refused(node, "it is beyond the range of doubles")
+            return Typed(as_type(node.copy(), "DOUBLE", "duckdb"), Kind(DOUBLE))
+        before, _, after = written.partition(".")
+        before = before.lstrip("0")
+        if len(before) + len(after) > 38:
+            raise refused(node, "numbers have at most 38 digits; write 1e40 for a double")
+        if "." not in written:
+            if len(before) > 19 and self.dialect == "spark":
+                return Typed(node.copy(), Kind(DECIMAL, len(before)))
+            return Typed(
+                node.copy(),
+                Kind(WHOLE, max(len(before), 1) if self._exact else max(10, len(before))),
+            )
+        return Typed(node.copy(), Kind(DECIMAL, len(before), len(after)))
+
+    def _paren(self, node: Any, scope: Scope) -> Typed:
+        inner = self.value(node.this, scope)
+        return replace(inner, node=exp.Paren(this=inner.node))
+
+    def _collate(self, node: Any, scope: Scope) -> Typed:
+        # Written by the library alone, around texts that identify owners.
+        inner = self.value(node.this, scope)
+        made = exp.Collate(this=inner.node, expression=node.expression.copy())
+        return replace(inner, node=made)
+
+    def _connective(self, node: Any, scope: Scope) -> Typed:
+        made = node.copy()
+        for name in ("this", "expression"):
+            if node.args.get(name) is not None:
+                part = node.args[name]
+                found = self._boolean(self.value(part, scope), part).node
+                made.set(name, found)
+        return Typed(made, Kind(BOOLEAN))
+
+    def _is(self, node: Any, scope: Scope) -> Typed:
+        made, right = node.copy(), node.expression
+        given = self.value(node.this, scope)
+        inner = right.this if isinstance(right, exp.Not) else right
+        if isinstance(inner, exp.Boolean):
+            given = self._boolean(given, node.this)
+        elif not isinstance(inner, exp.Null):
+            raise refused(node, "write IS NULL, IS TRUE or IS FALSE")
+        made.set("this", given.node)
+        return Typed(made, Kind(BOOLEAN))
+
+    def _comparison(self, node: Any, scope: Scope) -> Typed:
+        one, other = node.this.unnest(), node.expression.unnest()
+        if isinstance(one, exp.Tuple) or isinstance(other, exp.Tuple):
+            return self._row_comparison(node, one, other, scope)
+        sides = [self.value(side, scope) for side in (node.this, node.expression)]
+        if node.meta.get("groups"):
+            self._check_group(node, *sides)
+        (left, right), _ = self._alike(sides, node)
+        made = node.copy()
+        made.set("this", left.node)
+        made.set("expression", right.node)
+        return Typed(made, Kind(BOOLEAN))
+
+    def _check_group(self, node: Any, value: Typed, constant: Typed) -> None:
+        """Refuse a group's public value that is not of the kind of what is grouped by."""
+        same = value.kind.name == constant.kind.name or value.kind.name == ANY
+        numbers = {value.kind.name, constant.kind.name} <= NUMBERS
+        days = value.kind.name in DAYS and constant.kind.name in {*DAYS, TEXT}
+        texts = constant.kind.name == TEXT and value.kind.name in {UUID, OPAQUE}
+        if not (same or numbers or days or texts):
+            raise QueryError(
+                f"groups[{node.meta['groups']!r}] has the value {constant.node.name}, a "
+                f"{constant.kind.name}, but {shown(node.this)} is a {value.kind.name}. Give values "
+                "of the same kind."
+            )
+
+    def _row_comparison(self, node: Any, one: Any, other: Any, scope: Scope) -> Typed:
+        """(a, b) = (c, d) is a = c AND b = d; rows have no other comparison."""
+        if not isinstance(node, exp.EQ) or not (
+            isinstance(one, exp.Tuple)
+            and isinstance(other, exp.Tuple)
+            and len(one.expressions) == len(other.expressions)
+        ):
+            raise refused(node, "rows are compared with = and IN only; compare their parts")
+        pairs = zip(one.expressions, other.expressions, strict=True)
+        whole = exp.and_(*(exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs))
+        found = self.value(whole, scope)
+        return replace(found, node=exp.Paren(this=found.node))
+
+    def _between(self, node: Any, scope: Scope) -> Typed:
+        names = ("this", "low", "high")
+        given = [self.value(node.args[name], scope) for name in names]
+        made = node.copy()
+        for name, one in zip(names, self._alike(given, node)[0], strict=True):
+            made.set(name, one.node)
+        return Typed(made, Kind(BOOLEAN))
+
+    def _in(self, node: Any, scope: Scope) -> Typed:
+        if isinstance(node.this.unnest(), exp.Tuple):
+            pairs = [exp.EQ(this=node.this.copy(), expression=e.copy()) for e in node.expressions]
+            whole: Any = exp.paren(exp.or_(*pairs))
+            if node.args.get("negate"):
+                whole = exp.Not(this=whole)
+            return self.value(whole, scope)
+        given = [self.value(part, scope) for part in (node.this, *node.expressions)]
+        first, *rest = (one.node for one in self._alike(given, node)[0])
+        made = node.copy()
+        made.set("this", first)
+        made.set("expressions", rest)
+        return Typed(made, Kind(BOOLEAN))
+
+    def _case(self, node: Any, scope: Scope) -> Typed:
+        branches = node.args["ifs"]
+        made = node.copy()
+        if node.this is not None:
+            given = [self.value(p, scope) for p in (node.this, *(b.this for b in branches))]
+            first, *conditions = (one.node for one in self._alike(given, node)[0])
+            made.set("this", first)
+        else:
+            conditions = [self._boolean(self.value(b.this, scope), b.this).node for b in branches]
+        default = node.args.get("default")
+        results = [b.args["true"] for b in branches] + ([default] if default is not None else [])
+        values, kind = self._alike([self.value(r, scope) for r in results], node)
+        chosen = [one.node for one in values]
+        made.set("ifs", [exp.If(this=c, true=v) for c, v in zip(conditions, chosen, strict=False)])
+        if default is not None:
+            made.set("default", chosen[-1])
+        return Typed(made, kind)
+
+    def _if(self, node: Any, scope: Scope) -> Typed:
+        branch = exp.If(this=node.this.copy(), true=node.args["true"].copy())
+        false = node.args.get("false")
+        return self._case(exp.Case(ifs=[branch], default=false and false.copy()), scope)
+
+    def _alike_arguments(self, node: Any, scope: Scope) -> Typed:
+        given = [self.value(part, scope) for part in (node.this, *node.expressions)]
+        values, kind = self._alike(given, node)
+        made = node.copy()
+        first, *rest = (one.node for one in values)
+        made.set("this", first)
+        made.set("expressions", rest)
+        return Typed(made, kind)
+
+    def _nullif(self, node: Any, scope: Scope) -> Typed:
+        given = [self.value(part, scope) for part in (node.this, node.expression)]
+        (one, other), kind = self._alike(given, node)
+        return Typed(call("NULLIF", one.node, other.node), kind)
+
+    def _concat(self, node: Any, scope: Scope) -> Typed:
+        made = node.copy()
+        if isinstance(node, exp.DPipe):
+            made.set("this", self._piece(node.this, scope))
+            made.set("expression", self._piece(node.expression, scope))
+        else:
+            made.set("expressions", [self._piece(part, scope) for part in node.expressions])
+        return Typed(made, Kind(TEXT, joined=True))
+
+    def _piece(self, node: Any, scope: Scope) -> Any:
+        given = self.value(node, scope)
+        if given.kind.name != TEXT:
+            given = self._converted(given, Kind(TEXT), node)
+        given = given
+        if given.kind.joined and node.find(exp.Column) and not node.find(exp.DPipe, exp.Concat):
+            # Sub-selects could double it again and again, until memory ends for some rows only.
+            return call("SUBSTRING", given.node, number(1), number(LONGEST_TEXT))
+        return given.node
+
+    def _cast(self, node: Any, scope: Scope) -> Typed:
+        given, to = self.value(node.this, scope), node.args["to"]
+        if not isinstance(to, exp.DataType):
+            raise refused(node, "name a type of numbers, texts, booleans, dates or times")
+        if self.dialect == "spark" and to.this == exp.DataType.Type.TIMESTAMP:
+            to = exp.DataType.build("TIMESTAMPNTZ")
+        if given.aggregate:
+            return Typed(exp.Cast(this=given.node, to=to.copy()), kind_of_type(to), aggregate=True)
+        kind = kind_of_type(to)
+        if _is_text_constant(given.node) and kind.name in DAYS:
+            try:
+                return self._moment(given.node.name.strip(), {kind.name})
+            except ValueError:
+                pass
+        if kind.digits is not None and kind.width > 39:
+            raise refused(node, "decimals have at most 38 digits")
+        if kind.name == OPAQUE or (kind.name == TEXT and to.this == exp.DataType.Type.ENUM):
+            raise refused(node, "name a type of numbers, texts, booleans, dates or times")
+        return self._converted(given, kind, node, to)
+
+    def _interval(self, node: Any, scope: Scope) -> Typed:
+        try:
+            check_interval(node, self.dialect)
+        except Impossible as error:
+            raise_alone(refused(node, str(error)))
+        return Typed(node.copy(), Kind(kinds.INTERVAL))
+
+    def _function(self, node: Any, scope: Scope) -> Typed:
+        if node.name.lower() not in self.functions:
+            raise refused(node, "nothing is known about this function")
+        if self.dialect != "duckdb":
+            raise refused(
+                node,
+                f"{ENGINES[self.dialect]} may fail on a function of one's own, and whether it does "
+                "would show; only DuckDB can be kept from that. Use the functions that are listed",
+            )
+        made = node.copy()
+        made.set("expressions", [self.value(part, scope).node for part in node.expressions])
+        from_row = [part for part in made.expressions if part.find(exp.Column)]
+        if not from_row:
+            raise refused(node, "it does not depend on the row; write its value instead")
+        # What occurs twice inside, or in two functions, would be worked out once beforehand and
+        # outside of TRY; DuckDB leaves alone what is in a CASE.
+        either = exp.Case(
+            ifs=[
+                exp.If(
+                    this=exp.Is(this=exp.paren(from_row[0].copy()), expression=exp.null()),
+                    true=made,
+                )
+            ],
+            default=made.copy(),
+        )
+        return Typed(call("TRY", either), Kind(ANY))
+
+    # What the library itself writes
+
+    def _count(self, node: Any, scope: Scope) -> Typed:
+        made = node.copy()
+        inner = node.this
+        if isinstance(inner, exp.Distinct):
+            listed = [self.value(part, scope).node for part in inner.expressions]
+            made.set("this", exp.Distinct(expressions=listed))
+        elif not isinstance(inner, exp.Star):
+            made.set("this", self.value(inner, scope).node)
+        return Typed(made, Kind(WHOLE, 19, stored="bigint"), aggregate=True)
+
+    def _sum(self, node: Any, scope: Scope) -> Typed:
+        distinct = isinstance(node.this, exp.Distinct)
+        inner = node.this.expressions[0] if distinct else node.this
+        given = self._summable(self.value(inner, scope), inner)
+        made = self._addable(given, inner).node
+        if distinct:
+            made = exp.Distinct(expressions=[made])
+        return Typed(exp.Sum(this=made), Kind(DECIMAL), aggregate=True)
+
+    def _addable(self, given: Typed, node: Any) -> Typed:
+        """Return numbers of which no number of rows has a sum that does not fit."""
+        kind = given.kind
+        if self.dialect == "postgres" and kind.name in {WHOLE, DECIMAL}:
+            if kind.digits is None or kind.scale > 300:
+                # A sum that is not zero must not be zero as a double: that is an error.
+                return replace(given, node=call("ROUND", given.node, number(300)))
+            return given
+        if kind.name not in {WHOLE, DECIMAL} or kind.width > EXACT:
+            return self._converted(given, Kind(DOUBLE), node)
+        if self.dialect == "spark":
+            wide = exp.DataType.build(f"DECIMAL(38, {kind.scale})")
+            return self._converted(given, Kind(DECIMAL, 38 - kind.scale, kind.scale), node, wide)
+        return given
+
+    def _window(self, node: Any, scope: Scope) -> Typed:
+        if not isinstance(node.this, exp.DenseRank):
+            raise refused(node, "windows rank rows against each other")
+        made = node.copy()
+        for part in made.args["order"].expressions:
+            part.set("this", self.value(part.this, scope).node)
+        return Typed(made, Kind(WHOLE, 19, stored="bigint"), aggregate=True)
+
+
+def _takes(allowed: Collection[str], kind: Kind, dialect: str) -> bool:
+    if kind.name in {NULL, ANY}:
+        return kinds.INTERVAL not in allowed
+    return kind.name in allowed
+
+
+def _is_text_constant(node: Any) -> bool:
+    inner = node.unnest()
+    return isinstance(inner, exp.Literal) and bool(inner.is_string)
+
+
+def _named(columns: Mapping[str, Kind], name: str) -> Kind | None:
+    if name in columns:
+        return columns[name]
+    alike = [kind for other, kind in columns.items() if other.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _plain_column(node: Any, kind: Kind) -> Typed:
+    """Return a column; enumerations as texts, and timestamps of other precisions as usual ones."""
+    if kind.name == NULL:
+        # Engines give a column of NULLs a type of their own choice, and convert others to it.
+        return Typed(exp.null(), kind)
+    if kind.name == TEXT and kind.stored.startswith("enum"):
+        return Typed(as_type(node.copy(), "TEXT", "duckdb"), Kind(TEXT))
+    if (
+        kind.name == kinds.TIMESTAMP
+        and kind.stored.startswith("timestamp_")
+        and "ntz" not in kind.stored
+    ):
+        to = exp.DataType.build("TIMESTAMP", dialect="duckdb")
+        return Typed(exp.TryCast(this=node.copy(), to=to, safe=True), Kind(kinds.TIMESTAMP))
+    return Typed(node.copy(), kind)
+
+
+def _widest(shapes: Sequence[Kind], exact: bool) -> Kind:
+    """Return a kind that holds numbers of all of these; doubles, where decimals would not fit."""
+    if any(one.name == DOUBLE for one in shapes):
+        return Kind(DOUBLE)
+    name = DECIMAL if any(one.name == DECIMAL for one in shapes) else WHOLE
+    if any(one.digits is None for one in shapes):
+        return Kind(name) if exact else Kind(DOUBLE)
+    digits = max(one.digits or 0 for one in shapes)
+    scale = max(one.scale for one in shapes)
+    stored = shapes[0].stored if len({one.stored for one in shapes}) == 1 else ""
+    if exact:
+        return Kind(name, digits, scale, stored)
+    if name == WHOLE:
+        mixed = digits > 19 and len({one.stored for one in shapes}) > 1
+        return Kind(DOUBLE) if mixed else Kind(WHOLE, digits, 0, stored)
+    return Kind(DOUBLE) if digits + scale > 38 else Kind(DECIMAL, digits, scale)

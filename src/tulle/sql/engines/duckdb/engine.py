@@ -1,0 +1,187 @@
+"""DuckDB: a file, a connection at hand, or CSV and Parquet files read in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.sql.engines.base import Engine
+from tulle.sql.engines.files import csv_file, is_parquet
+from tulle.sql.schema.catalogue import RESERVED, Catalogue, Keys
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class DuckDB(Engine):
+    """An embedded DuckDB."""
+
+    dialect: ClassVar[str] = "duckdb"
+    loggers: ClassVar[tuple[str, ...]] = ("duckdb",)
+
+    def __init__(self, connection: Any, *, owned: bool) -> None:
+        self._connection = connection
+        self._owned = owned
+        here = connection.execute("SELECT current_database(), current_schema()").fetchone()
+        self._place: tuple[str, str] = tuple(here)
+
+    @classmethod
+    def open(
+        cls, path: str, tables: Mapping[str, Any], types: Mapping[str, str], memory: str
+    ) -> DuckDB:
+        """Open a file for reading, or without a path an empty database over these files.
+
+        Raises:
+            InputError: when the file cannot be opened.
+        """
+        duckdb = _import()
+        if path and not Path(path).is_file():
+            raise InputError(f"There is no DuckDB file {path!r}.")
+        if path and tables:
+            raise InputError("tables= goes with 'duckdb://', not with a DuckDB file.")
+        try:
+            connection = duckdb.connect(path or ":memory:", read_only=bool(path))
+        except duckdb.Error:
+            raise_alone(
+                InputError(
+                    f"DuckDB cannot open {path!r}. Is it a DuckDB file, of a version that is not "
+                    "newer than the library, and not open for writing elsewhere?"
+                )
+            )
+        engine = cls(connection, owned=True)
+        engine._limit(memory)
+        for name, source in tables.items():
+            engine._attach(name, Path(source), types)
+        return engine
+
+    def _limit(self, memory: str) -> None:
+        """Keep to a public limit of memory; what needs more uses the disk, ten times as much."""
+        refusal = InputError(f"memory must be a size such as '4GB'; got {memory!r}.")
+        size = re.fullmatch(r"\s*([0-9]+)\s*([KMGT]B)\s*", memory)
+        if size is None:
+            raise refusal
+        on_disk = f"{10 * int(size[1])}{size[2]}"
+        for setting, value in (
+            ("memory_limit", memory.strip()),
+            ("max_temp_directory_size", on_disk),
+        ):
+            self.attempt(partial(self._connection.execute, f"SET {setting} = '{value}'"), refusal)
+
+    def _attach(self, name: str, path: Path, types: Mapping[str, str]) -> None:
+        pattern = str(path)
+        if not path.exists() and "*" not in pattern:
+            raise InputError(f"tables[{name!r}]: there is no file {pattern!r}.")
+        refusal = InputError(
+            f"DuckDB cannot read {pattern!r}. Its message may quote the file and is not shown; "
+            "read the file in DuckDB to see it."
+        )
+        quoted, literal = _name(name), _text(pattern)
+        if is_parquet(pattern):
+            statements = [f"CREATE VIEW {quoted} AS SELECT * FROM read_parquet({literal})"]
+        else:
+            # Read once: parsing text again for every question would be slow. Cast afterwards: casts
+            # that are pushed into the reader fail there.
+            source = csv_file(name, pattern, types, self.dialect)
+            listed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in source.columns)
+            chosen = ", ".join(
+                f"TRY_CAST({_name(column)} AS {source.types[column]}) AS {_name(column)}"
+                if column in source.types
+                else _name(column)
+                for column in source.columns
+            )
+            raw = _name(f"{RESERVED}_csv")
+            statements = [
+                f"CREATE TEMP TABLE {raw} AS SELECT * FROM read_csv({literal}, "
+                f"auto_detect = false, header = true, delim = {_text(source.delimiter)}, "
+                "quote = '\"', escape = '\"', null_padding = true, strict_mode = false, "
+                f"columns = {{{listed}}})",
+                f"CREATE TABLE {quoted} AS SELECT {chosen} FROM {raw}",
+                f"DROP TABLE {raw}",
+            ]
+        for statement in statements:
+            self.attempt(partial(self._connection.execute, statement), refusal)
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        return (_import().Error,)
+
+    def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
+        tables: dict[str, dict[str, str]] = {}
+        for table, column, kind in self._rows(
+            "SELECT table_name, column_name, data_type FROM information_schema.columns "
+            "WHERE table_catalog = ? AND table_schema = ? ORDER BY table_name, ordinal_position"
+        ):
+            if only is None or table in only:
+                tables.setdefault(table, {})[column] = kind
+        return tables
+
+    def place(self, table: str) -> tuple[str, ...]:
+        return self._place
+
+    def keys(self) -> Keys:
+        rows = self._rows(
+            "SELECT table_name, constraint_type, constraint_column_names, referenced_table, "
+            "referenced_column_names FROM duckdb_constraints() "
+            "WHERE database_name = ? AND schema_name = ?"
+        )
+        primary, foreign = {}, {}
+        for table, kind, columns, target, target_columns in rows:
+            if kind == "PRIMARY KEY":
+                primary[table] = tuple(columns)
+            elif kind == "FOREIGN KEY":
+                foreign[table, tuple(columns)] = (target, tuple(target_columns))
+        return Keys(primary, foreign)
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        with self._cursor() as cursor:
+            rows: list[tuple[Any, ...]] = cursor.execute(statement, list(self._place)).fetchall()
+        return rows
+
+    def read(self, statement: str) -> pyarrow.Table:
+        with self._cursor() as cursor:
+            return cursor.sql(statement).to_arrow_table()
+
+    def explain(self, statement: str) -> None:
+        # DESCRIBE resolves names and types and goes no further. EXPLAIN would optimise, and what
+        # the optimiser makes of a condition depends on the least and largest value of a column.
+        with self._cursor() as cursor:
+            cursor.execute(f"DESCRIBE {statement}")
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        """Give a cursor of its own, which keeps concurrent questions apart.
+
+        It does not see the connection's temporary tables, nor Python variables that happen to be
+        called like a table that is gone.
+        """
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute("SET python_enable_replacements = false")
+            yield cursor
+        finally:
+            cursor.close()
+
+    def close(self) -> None:
+        if self._owned:
+            self._connection.close()
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _import() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise_alone(MissingExtraError("duckdb", "sql", "A DuckDB database"))
+    return duckdb

@@ -1,0 +1,187 @@
+"""Spark: a session at hand, or a master to start one on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.sql.engines.base import Engine
+from tulle.sql.engines.files import CsvFile, csv_file, is_parquet
+from tulle.sql.schema.catalogue import Catalogue, Keys
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Spark(Engine):
+    """A Spark session; the tables of its current database, and its temporary views.
+
+    While it is connected, Spark itself logs nothing: what it logs about a task that failed, also
+    after the question is over, quotes values. :meth:`close` gives the levels back.
+    """
+
+    dialect: ClassVar[str] = "spark"
+    loggers: ClassVar[tuple[str, ...]] = (
+        *("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger"),
+    )
+
+    def __init__(self, session: Any, *, owned: bool) -> None:
+        self._session = session
+        self._owned = owned
+        self._levels: dict[str, Any] = {}
+        with suppress(ImportError):
+            from pyspark.logger import PySparkLogger
+
+            # Made now, as they would be made at the first error: see tulle.sql.engines.quiet.
+            for name in self.loggers[2:]:
+                PySparkLogger.getLogger(name)
+        refusal = InputError("The Spark session does not say its current database; is it running?")
+        self._place: tuple[str, str] = self.attempt(self._here, refusal)
+        self._temporary: set[str] = set()
+
+    def _here(self) -> tuple[str, str]:
+        return self._session.catalog.currentCatalog(), self._session.catalog.currentDatabase()
+
+    @classmethod
+    def open(cls, master: str, tables: Mapping[str, Any], types: Mapping[str, str]) -> Spark:
+        """Start a session on this master, with a view for each Parquet or CSV path in ``tables``.
+
+        Raises:
+            InputError: when the session cannot be started or a path cannot be read.
+        """
+        pyspark = _import()
+        try:
+            running = pyspark.sql.SparkSession.getActiveSession() is not None
+            session = (
+                pyspark.sql.SparkSession.builder.master(master)
+                .appName("tulle")
+                .config("spark.ui.enabled", "false")
+                .getOrCreate()
+            )
+        except Exception as error:  # noqa: BLE001 - a missing Java shows in many ways
+            raise_alone(
+                InputError(
+                    f"Spark cannot be started on {master!r}: {type(error).__name__}. It needs "
+                    "Java 17."
+                )
+            )
+        # A session that was running before is not ours to stop.
+        engine = cls(session, owned=not running)
+        for name, path in tables.items():
+            engine._attach(name, str(path), types)
+        return engine
+
+    def _attach(self, name: str, path: str, types: Mapping[str, str]) -> None:
+        refusal = InputError(
+            f"tables[{name!r}]: Spark cannot read {path!r}. Its message may quote the file and is "
+            "not shown; read the file in Spark to see it."
+        )
+        source = None if is_parquet(path) else csv_file(name, path, types, self.dialect)
+        self.attempt(partial(self._make_view, name, path, source), refusal)
+
+    def _make_view(self, name: str, path: str, source: CsvFile | None) -> None:
+        reader = self._session.read
+        if source is None:
+            frame = reader.parquet(path)
+        else:
+            named = ", ".join(f"{_quote(column)} STRING" for column in source.columns)
+            frame = reader.csv(
+                path, schema=named, header=True, sep=source.delimiter, quote='"', escape='"'
+            ).selectExpr(
+                *(
+                    f"TRY_CAST({_quote(column)} AS {source.types[column]}) AS {_quote(column)}"
+                    if column in source.types
+                    else _quote(column)
+                    for column in source.columns
+                )
+            )
+        frame.createOrReplaceTempView(name)
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        _import()
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        return (PySparkException, Py4JError)
+
+    def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
+        listed = self._session.sql(f"SHOW TABLES IN {_quote(*self._place)}").collect()
+        # Where a temporary view hides a table, its name means the view.
+        self._temporary = {row["tableName"] for row in listed if row["isTemporary"]}
+        names = dict.fromkeys(row["tableName"] for row in listed)
+        return {
+            name: {
+                field.name: field.dataType.simpleString()
+                for field in self._session.table(_quote(*self.place(name), name)).schema.fields
+            }
+            for name in names
+            if only is None or name in only
+        }
+
+    def place(self, table: str) -> tuple[str, ...]:
+        return () if table in self._temporary else self._place
+
+    def keys(self) -> Keys:
+        return Keys({}, {})
+
+    def read(self, statement: str) -> pyarrow.Table:
+        return self._session.sql(statement).toArrow()
+
+    def explain(self, statement: str) -> None:
+        # A Spark frame is lazy: making it resolves names and types and reads nothing.
+        _ = self._session.sql(statement).schema
+
+    @contextmanager
+    def muted(self) -> Iterator[None]:
+        logging = self._log4j()
+        if logging is not None:
+            context, off = logging
+            changed = False
+            for name, logger in context.getConfiguration().getLoggers().items():
+                level = logger.getLevel()
+                if level.intLevel() != off.intLevel():
+                    self._levels[name] = level
+                    logger.setLevel(off)
+                    changed = True
+            if changed:
+                context.updateLoggers()
+        yield
+
+    def _log4j(self) -> tuple[Any, Any] | None:
+        """Return the context of Spark's loggers and the level that is none at all."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            log4j = self._session._jvm.org.apache.logging.log4j
+            return log4j.LogManager.getContext(False), log4j.Level.OFF
+        except (AttributeError, TypeError, Py4JError, PySparkException):
+            # Spark Connect: the Java machine, and its log, are elsewhere.
+            return None
+
+    def close(self) -> None:
+        if self._owned:
+            self._session.stop()
+            return
+        logging = self._log4j()
+        if logging is not None:
+            loggers = logging[0].getConfiguration().getLoggers()
+            for name, level in self._levels.items():
+                loggers[name].setLevel(level)
+            logging[0].updateLoggers()
+
+
+def _quote(*names: str) -> str:
+    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+
+
+def _import() -> Any:
+    try:
+        import pyspark.sql
+    except ImportError:
+        raise_alone(MissingExtraError("pyspark", "spark", "A Spark database"))
+    return pyspark

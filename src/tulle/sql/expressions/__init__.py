@@ -1,0 +1,1 @@
+"""Scalar expressions that cannot fail: kinds of values, conversions, functions and operators."""

@@ -1,0 +1,1 @@
+"""Questions in SQL: which are supported, what they aggregate."""

@@ -1,0 +1,181 @@
+"""The one aggregate of a statement, and the public groups that it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlglot import exp
+
+from tulle.core.errors import QueryError
+from tulle.sql.question.check import refuse
+from tulle.sql.question.scalars import check_scalar
+
+Groups = tuple[tuple[str, tuple[Any, ...]], ...]
+"""For each column of GROUP BY the values that everyone may know, in order."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """COUNT or SUM: of all rows (no arguments), of values, or of distinct values."""
+
+    kind: Literal["count", "sum"]
+    arguments: tuple[Any, ...]
+    distinct: bool
+
+
+def find_aggregate(tree: exp.Select) -> Aggregate:
+    """Return the aggregate that a statement selects.
+
+    Raises:
+        QueryError: when there is not exactly one, or it is of another kind.
+    """
+    found = [e.unalias() for e in tree.expressions if e.find(exp.AggFunc, exp.Window, exp.Filter)]
+    if len(found) != 1:
+        raise QueryError(
+            f"A query asks for one COUNT or SUM; this one selects {len(found)}. Ask several "
+            "questions, and combine them with + - * / outside: tulle.sql(...) / tulle.sql(...)."
+        )
+    node = found[0]
+    if isinstance(node, exp.Avg):
+        refuse(
+            "AVG",
+            "divide a SUM by a COUNT: tulle.sql('SELECT SUM...') / tulle.sql('SELECT COUNT...')",
+        )
+    if isinstance(node, exp.Filter):
+        refuse(
+            "FILTER", "put the condition into WHERE, or use SUM(CASE WHEN ... THEN 1 ELSE 0 END)"
+        )
+    if isinstance(node, exp.Window):
+        refuse("A window", "windows rank rows against each other")
+    if not isinstance(node, exp.AggFunc):
+        refuse(
+            f"The expression {_short(node)}",
+            "select the plain COUNT or SUM and compute with the question: 2 * tulle.sql(...)",
+        )
+    if type(node) not in {exp.Count, exp.Sum}:
+        refuse(_short(node), "only COUNT and SUM are linear in the rows")
+    inner = node.this
+    if inner is None:
+        refuse(f"{_short(node)} without an argument", "write COUNT(*), or SUM(column)")
+    distinct = isinstance(inner, exp.Distinct)
+    if distinct and inner.args.get("on"):
+        refuse("DISTINCT ON", "another row is chosen when somebody leaves")
+    arguments = inner.expressions if distinct else [inner, *node.expressions]
+    kind: Literal["count", "sum"] = "count" if isinstance(node, exp.Count) else "sum"
+    if kind == "count" and not distinct and isinstance(inner, exp.Star):
+        return Aggregate("count", (), False)
+    if len(arguments) != 1 and not (kind == "count" and distinct):
+        refuse(_short(node), "it takes one argument")
+    if any(isinstance(a, exp.Star | exp.Tuple) or a.is_star for a in arguments):
+        refuse(
+            _short(node),
+            "name the columns: COUNT(DISTINCT a, b), or count the rows of a SELECT DISTINCT",
+        )
+    return Aggregate(kind, tuple(arguments), distinct)
+
+
+def check_aggregate(tree: exp.Select, groups: Groups, functions: Collection[str]) -> None:
+    """Check what a statement selects, and that its groups are those of GROUP BY.
+
+    Raises:
+        QueryError: naming what does not fit.
+    """
+    for argument in find_aggregate(tree).arguments:
+        check_scalar(argument, "the aggregate", functions)
+    for expression in group_expressions(tree, groups):
+        check_scalar(expression, "GROUP BY", functions)
+
+
+def group_expressions(tree: exp.Select, groups: Groups) -> list[Any]:
+    """Return what each column of ``groups`` stands for in the statement.
+
+    Raises:
+        QueryError: when GROUP BY and groups= do not name the same columns.
+    """
+    group = tree.args.get("group")
+    listed = list(group.expressions) if group is not None else []
+    names: dict[str, Any] = {}
+    for expression in listed:
+        meant = _meant(tree, expression)
+        names[_group_name(tree, expression, meant)] = meant
+    wanted = {name.lower() for name, _ in groups}
+    if set(names) != wanted or len(names) != len(listed):
+        raise QueryError(
+            f"GROUP BY has {', '.join(names) or 'no columns'}; groups= has "
+            f"{', '.join(name for name, _ in groups) or 'none'}. Give public values for each "
+            "column of GROUP BY, by its name or alias."
+        )
+    others = [e for e in tree.expressions if not e.find(exp.AggFunc, exp.Window, exp.Filter)]
+    for expression in others:
+        if expression.unalias() not in names.values():
+            raise QueryError(
+                f"{_short(expression)} is selected but is not in GROUP BY. Select the columns of "
+                "GROUP BY and one COUNT or SUM."
+            )
+    return [names[name.lower()] for name, _ in groups]
+
+
+def _meant(tree: exp.Select, expression: Any) -> Any:
+    """Return what GROUP BY 1 or GROUP BY alias stands for."""
+    if isinstance(expression, exp.Literal) and expression.is_int:
+        place = int(expression.name)
+        if not 1 <= place <= len(tree.expressions):
+            raise QueryError(f"GROUP BY {place}: there is no such column.")
+        return tree.expressions[place - 1].unalias()
+    if isinstance(expression, exp.Column) and not expression.table:
+        for selected in tree.expressions:
+            if (
+                isinstance(selected, exp.Alias)
+                and selected.alias.lower() == expression.name.lower()
+            ):
+                return selected.this
+    return expression
+
+
+def _group_name(tree: exp.Select, expression: Any, meant: Any) -> str:
+    for selected in tree.expressions:
+        if isinstance(selected, exp.Alias) and selected.this == meant:
+            return str(selected.alias).lower()
+    if isinstance(meant, exp.Column):
+        return str(meant.name).lower()
+    raise QueryError(
+        f"GROUP BY {_short(expression)}: give it a name: SELECT {_short(meant)} AS ..."
+    )
+
+
+def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]]:
+    """Return an expression for the number of a row's group, and conditions that it has one."""
+    total: Any = None
+    conditions = []
+    for expression, (name, values) in zip(expressions, groups, strict=True):
+        matches = [_equals(expression, value, name) for value in values]
+        chosen = exp.Case(
+            ifs=[
+                exp.If(this=match, true=exp.Literal.number(place))
+                for place, match in enumerate(matches)
+            ]
+        )
+        if total is None:
+            total = chosen
+        else:
+            size = exp.Literal.number(len(values))
+            shifted = exp.Mul(this=exp.Paren(this=total), expression=size)
+            total = exp.Add(this=shifted, expression=chosen)
+        conditions.append(exp.Paren(this=exp.or_(*(match.copy() for match in matches))))
+    return total, conditions
+
+
+def _equals(expression: Any, value: Any, name: str) -> Any:
+    if value is None:
+        return exp.Is(this=expression.copy(), expression=exp.null())
+    equal = exp.EQ(this=expression.copy(), expression=exp.convert(value))
+    # What is compared must be of one kind: this says whose value it is if it is not.
+    equal.meta["groups"] = name
+    return equal
+
+
+def _short(node: Any) -> str:
+    text = str(node.sql())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,30 @@
+"""Reading the one statement of a question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tulle.core.errors import MissingExtraError, QueryError, raise_alone
+
+
+def parse_statement(text: str, dialect: str) -> Any:
+    """Return the one statement that a text holds.
+
+    Raises:
+        QueryError: when it cannot be read, or is not one.
+    """
+    try:
+        import sqlglot
+        from sqlglot.errors import SqlglotError
+    except ImportError:
+        raise_alone(MissingExtraError("sqlglot", "sql", "A question in SQL"))
+    if not isinstance(text, str):
+        raise QueryError(f"A query is a text; got {type(text).__name__}.")
+    try:
+        statements = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
+    except SqlglotError as error:
+        first = str(error).splitlines()[0]
+        raise_alone(QueryError(f"The query cannot be read as {dialect} SQL: {first}"))
+    if len(statements) != 1:
+        raise QueryError(f"One statement is asked at a time; got {len(statements)}.")
+    return statements[0]

@@ -1,0 +1,1 @@
+"""What is public about a database: tables, columns, owners, declared ranges."""

@@ -1,0 +1,283 @@
+"""Declared ranges of columns, and what follows from them for expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from tulle.core.errors import InputError
+from tulle.sql.schema.catalogue import Catalogue, spelled
+from tulle.sql.schema.owners import Owner
+
+Known = Mapping[tuple[str, str], "Range"]
+"""The ranges of columns, by source and name."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from ``low`` to ``high``, both included; either may be infinite.
+
+    Example:
+        >>> Range(0.0, 2.0) * (Range(1.0, 1.0) - Range(0.0, 0.5))
+        Range(low=0.0, high=2.0)
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __neg__(self) -> Range:
+        return Range(-self.high, -self.low)
+
+    def __sub__(self, other: Range) -> Range:
+        return self + -other
+
+    def __mul__(self, other: Range) -> Range:
+        ends = [
+            0.0 if a == 0 or b == 0 else a * b
+            for a, b in product((self.low, self.high), (other.low, other.high))
+        ]
+        return Range(min(ends), max(ends))
+
+    def __or__(self, other: Range) -> Range:
+        """Return the least range that holds both."""
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+    def to_json(self) -> list[float | None]:
+        """Return both ends; None where there is none."""
+        return [end if math.isfinite(end) else None for end in (self.low, self.high)]
+
+    def cut(self, value: Any) -> Any:
+        """Return an SQL expression for a value cut to the range; NULL stays NULL.
+
+        What lies outside is moved to the nearer end, never refused: whether a question fails
+        must not depend on a row. Engines order NaN after all numbers, so it becomes the upper
+        end, if there is one.
+        """
+        ifs = []
+        for end, beyond in ((self.low, exp.LT), (self.high, exp.GT)):
+            if math.isfinite(end):
+                number = _number(end)
+                condition = beyond(this=value.copy(), expression=number)
+                ifs.append(exp.If(this=condition, true=number.copy()))
+        return exp.Case(ifs=ifs, default=value) if ifs else value
+
+
+ANY = Range()
+POSITIVE = Range(0.0)
+
+
+def read_ranges(
+    given: Mapping[str, Any], catalogue: Catalogue, dialect: str
+) -> dict[str, dict[str, Range]]:
+    """Read ``{"table.column": (low, high)}``, with names as the catalogue spells them.
+
+    Raises:
+        InputError: when a name is unknown or two ends are no range.
+    """
+    found: dict[str, dict[str, Range]] = {}
+    for name, ends in given.items():
+        table_name, dot, column_name = str(name).rpartition(".")
+        table = spelled(table_name, catalogue)
+        column = None if table is None else spelled(column_name, catalogue[table])
+        if not dot or table is None or column is None:
+            raise InputError(
+                f"ranges[{name!r}]: write table.column, of a table that is owned or public. "
+                f"Tables: {', '.join(sorted(catalogue)) or 'none'}."
+            )
+        if not _is_numeric(catalogue[table][column], dialect):
+            raise InputError(
+                f"ranges[{name!r}]: the column has type {catalogue[table][column]}; ranges are "
+                "for numbers."
+            )
+        found.setdefault(table, {})[column] = _read_ends(name, ends)
+    return found
+
+
+def check_ranges(
+    ranges: Mapping[str, Mapping[str, Range]], owners: Mapping[str, tuple[Owner, ...]]
+) -> None:
+    """Refuse ranges of columns that say whose a row is.
+
+    Owners are told apart by the values as they are, conditions of a question compare the values
+    that were cut. Were a column both, a condition could hold for two different owners where it
+    says that they are one, and the second would not be protected. With neither an owner's column
+    nor either side of a key on a path cut, columns that decide about owners are compared as they
+    are, and equality of theirs is equality of owners.
+
+    Raises:
+        InputError: naming the column and the owner that it identifies.
+    """
+    for table, listed in owners.items():
+        for owner in listed:
+            here = table
+            used = []
+            for step in owner.steps:
+                used += [(here, column) for column in step.columns]
+                used += [(step.table, column) for column in step.key or ()]
+                here = step.table
+            used += [(here, column) for column in owner.columns]
+            for place, column in used:
+                if column in ranges.get(place, {}):
+                    raise InputError(
+                        f"ranges['{place}.{column}']: this column says whose rows they are "
+                        f"(owners[{table!r}] = '{owner}'), and people beyond the range would "
+                        "become one. Declare ranges of other columns; to leave people out, put a "
+                        "condition into the question."
+                    )
+
+
+def _is_numeric(written: str, dialect: str) -> bool:
+    try:
+        kind = exp.DataType.build(written, dialect=dialect)
+    except (SqlglotError, ValueError):
+        return False
+    return kind.this in exp.DataType.NUMERIC_TYPES
+
+
+def _read_ends(name: str, ends: Any) -> Range:
+    try:
+        low, high = (
+            sign * math.inf if end is None else float(end)
+            for sign, end in zip((-1, 1), ends, strict=True)
+        )
+    except (TypeError, ValueError):
+        low, high = 1.0, 0.0
+    if not low <= high or low == math.inf or high == -math.inf:
+        raise InputError(
+            f"ranges[{name!r}] must be two numbers, the least and the most, such as (0, 1) or "
+            f"(0, math.inf); got {ends!r}."
+        )
+    return Range(low, high)
+
+
+def range_of(expression: Any, known: Known) -> Range:
+    """Return numbers between which an expression over one row lies, if it is a number at all.
+
+    Rounding keeps signs, so this holds for decimals, whole numbers and floats. What an engine
+    does on overflow is not looked at; whoever relies on a sign leaves out what has another one.
+
+    Example:
+        >>> import sqlglot
+        >>> tree = sqlglot.parse_one("t.price * (1 - t.discount)")
+        >>> range_of(tree, {("t", "price"): POSITIVE, ("t", "discount"): Range(0, 1)})
+        Range(low=0.0, high=inf)
+    """
+    rule = _RULES.get(type(expression))
+    return ANY if rule is None else rule(expression, known)
+
+
+def _column(node: Any, known: Known) -> Range:
+    return known.get((node.table, node.name), ANY)
+
+
+def _literal(node: Any, known: Known) -> Range:
+    return Range(float(node.name), float(node.name)) if node.is_number else ANY
+
+
+def _within(node: Any, known: Known) -> Range:
+    return range_of(node.this, known)
+
+
+def _null(node: Any, known: Known) -> Range:
+    # NULL is no number, so it is in every range; the least that says so is none at all.
+    return Range(math.inf, -math.inf)
+
+
+def _absolute(node: Any, known: Known) -> Range:
+    inner = range_of(node.this, known)
+    return Range(0.0, max(abs(inner.low), abs(inner.high)))
+
+
+def _quotient(node: Any, known: Known) -> Range:
+    above, below = range_of(node.this, known), range_of(node.expression, known)
+    # Divisors are never zero: they were made NULL. Only the sign is of use.
+    same = above.low >= 0 and below.low >= 0
+    return POSITIVE if same else ANY
+
+
+def _monotone(node: Any, known: Known) -> Range:
+    """Return what rounding to whole numbers, or to another type, makes of a range."""
+    inner = range_of(node.this, known)
+    return Range(
+        math.floor(inner.low) if math.isfinite(inner.low) else inner.low,
+        math.ceil(inner.high) if math.isfinite(inner.high) else inner.high,
+    )
+
+
+def _rounded(node: Any, known: Known) -> Range:
+    if node.args.get("decimals") is None:
+        return _monotone(node, known)
+    # Rounding to hundreds can move a number far, but not past zero.
+    return POSITIVE if range_of(node.this, known).low >= 0 else ANY
+
+
+def _choice(node: Any, known: Known) -> Range:
+    results = [branch.args["true"] for branch in node.args["ifs"]]
+    default = node.args.get("default")
+    return _any_of([*results, *([default] if default is not None else [])], known)
+
+
+def _first(node: Any, known: Known) -> Range:
+    return _any_of([node.this, *node.expressions], known)
+
+
+def _greatest(node: Any, known: Known) -> Range:
+    parts = [node.this, *node.expressions]
+    found = _any_of(parts, known)
+    # A number that is written down is never NULL, so the greatest is at least that.
+    written = [
+        float(part.name) for part in parts if isinstance(part, exp.Literal) and part.is_number
+    ]
+    return Range(max([found.low, *written]), found.high)
+
+
+def _any_of(parts: list[Any], known: Known) -> Range:
+    found = _null(None, known)
+    for part in parts:
+        found = found | range_of(part, known)
+    return found
+
+
+def _converted(node: Any, known: Known) -> Range:
+    numeric = node.args["to"].this in exp.DataType.NUMERIC_TYPES
+    return _monotone(node, known) if numeric else ANY
+
+
+_RULES: dict[type[Any], Callable[[Any, Known], Range]] = {
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.Null: _null,
+    exp.Paren: _within,
+    exp.Nullif: _within,
+    exp.Neg: lambda node, known: -range_of(node.this, known),
+    exp.Add: lambda node, known: range_of(node.left, known) + range_of(node.right, known),
+    exp.Sub: lambda node, known: range_of(node.left, known) - range_of(node.right, known),
+    exp.Mul: lambda node, known: range_of(node.left, known) * range_of(node.right, known),
+    exp.Div: _quotient,
+    exp.IntDiv: _quotient,
+    exp.Abs: _absolute,
+    exp.Round: _rounded,
+    exp.Floor: _monotone,
+    exp.Ceil: _monotone,
+    exp.Case: _choice,
+    exp.Coalesce: _first,
+    exp.Least: _first,
+    exp.Greatest: _greatest,
+    exp.Cast: _converted,
+    exp.TryCast: _converted,
+}
+
+
+def _number(value: float) -> Any:
+    written = int(value) if value == int(value) and abs(value) < 1e18 else value
+    literal = exp.Literal.number(repr(abs(written)))
+    return exp.Neg(this=literal) if value < 0 else literal

@@ -1,0 +1,287 @@
+"""What is public about a database: its tables and columns, and whose their rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tulle.core.errors import InputError, QueryError
+from tulle.sql.schema.catalogue import Catalogue, Keys, Names
+from tulle.sql.schema.owners import Columns, Owner, Step, parse_owners
+from tulle.sql.schema.ranges import Range, check_ranges, read_ranges
+
+HERE = "t"
+"""What a table is called where its own owners are worked out."""
+
+INTEGER = "BIGINT"
+TEXT = "TEXT"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A join that leads from a row to another one that says whose it is."""
+
+    start: str
+    columns: Columns
+    table: str
+    name: str
+    key: Columns
+
+
+@dataclass(frozen=True)
+class Tie:
+    """One owner of a row: a kind of participant and the columns that identify it."""
+
+    entity: str
+    place: str
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """Everyone a row of a table needs, and the joins that find them."""
+
+    links: tuple[Link, ...] = ()
+    ties: tuple[Tie, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Tables that may be asked about, checked against the catalogue. Holds no records.
+
+    Example:
+        >>> tables = {"edge": {"a": "INTEGER", "b": "INTEGER"}}
+        >>> schema = Schema.build("duckdb", tables, owners={"edge": ["a", "b"]})
+        >>> [tie.columns for tie in schema.ownership("edge").ties]
+        [('a',), ('b',)]
+    """
+
+    dialect: str
+    tables: Catalogue
+    owners: Mapping[str, tuple[Owner, ...]]
+    public: tuple[str, ...]
+    ranges: Mapping[str, Mapping[str, Range]] = field(default_factory=dict)
+    """For columns of some tables the range that their values are cut to."""
+    others: tuple[str, ...] = ()
+    """Tables that exist but are neither owned nor public: they cannot be asked about."""
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each table the catalog and schema that it was found in when connecting, if any."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self.ranges, self.owners)
+
+    @classmethod
+    def build(
+        cls,
+        dialect: str,
+        catalogue: Catalogue,
+        *,
+        owners: Mapping[str, Any],
+        public: Iterable[str] = (),
+        ranges: Mapping[str, Any] | None = None,
+        keys: Keys | None = None,
+        place: Callable[[str], tuple[str, ...]] = lambda table: (),
+    ) -> Schema:
+        """Check the owners against the catalogue, and fill in the keys that paths go through.
+
+        Raises:
+            InputError: naming what is missing and what there is.
+        """
+        if isinstance(public, str):
+            raise InputError(f"public must be a list of tables, such as [{public!r}].")
+        known = Names(catalogue, keys or Keys({}, {}))
+        real_public = tuple(known.table(name, "public") for name in public)
+        by_table: dict[str, Any] = {}
+        for name, given in owners.items():
+            table = known.table(name, "owners")
+            if table in by_table:
+                raise InputError(f"owners names the table {table} twice.")
+            by_table[table] = given
+        both = sorted(set(real_public) & set(by_table))
+        if both:
+            raise InputError(
+                f"{', '.join(both)} is declared public and owned. Rows that anyone owns are not "
+                "public: leave it out of public=."
+            )
+        resolved = parse_owners(known.plain(by_table))
+        declared = {*real_public, *resolved}
+        full = {
+            table: tuple(known.fill(table, owner, declared) for owner in listed)
+            for table, listed in resolved.items()
+        }
+        tables = {table: dict(catalogue[table]) for table in sorted(declared)}
+        schema = cls(
+            dialect,
+            tables,
+            full,
+            real_public,
+            read_ranges(ranges or {}, tables, dialect),
+            tuple(sorted(set(catalogue) - declared)),
+            {table: place(table) for table in tables},
+        )
+        for table in full:
+            schema.ownership(table)
+        for entity in schema.entities():
+            schema.entity_class(entity)
+        return schema
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the schema as public facts; :meth:`from_json` reads them back."""
+        facts: dict[str, Any] = {
+            "dialect": self.dialect,
+            "tables": {table: dict(columns) for table, columns in self.tables.items()},
+            "owners": {t: [str(owner) for owner in listed] for t, listed in self.owners.items()},
+            "public": list(self.public),
+        }
+        if self.ranges:
+            facts["ranges"] = {
+                f"{table}.{column}": found.to_json()
+                for table, columns in self.ranges.items()
+                for column, found in columns.items()
+            }
+        return facts
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Schema:
+        """Read what :meth:`to_json` wrote."""
+        return cls(
+            facts["dialect"],
+            facts["tables"],
+            parse_owners(facts["owners"]),
+            tuple(facts["public"]),
+            read_ranges(facts.get("ranges", {}), facts["tables"], facts["dialect"]),
+        )
+
+    def ownership(self, table: str) -> Ownership:
+        """Return everyone that a row of this table needs, following every path to its end.
+
+        A row found over a path also needs the owners of the rows on the way: when they leave,
+        the way is gone.
+
+        Raises:
+            InputError: when paths lead in a circle.
+        """
+        return _follow(self.owners, table, HERE, (), _counter())
+
+    def check_table(self, table: str) -> None:
+        """Refuse a table that is neither owned nor public.
+
+        Raises:
+            QueryError: naming the table and what may be asked about.
+        """
+        if table in self.tables:
+            return
+        allowed = ", ".join(self.tables) or "none"
+        if table in self.others:
+            raise QueryError(
+                f"Table {table} has no owners and is not declared public, so nobody knows whom "
+                f"its rows are about. Add it to owners= or public=. Tables to ask about: {allowed}."
+            )
+        raise QueryError(f"There is no table {table}. Tables to ask about: {allowed}.")
+
+    def entities(self) -> tuple[str, ...]:
+        """Return the kinds of participants, in order of declaration."""
+        found = (o.entity for listed in self.owners.values() for o in listed if o.columns)
+        return tuple(dict.fromkeys(entity for entity in found if entity is not None))
+
+    def has_composites(self, entity: str) -> bool:
+        """Say whether some identifier of this kind is made of several columns."""
+        return any(
+            owner.entity == entity and len(owner.columns) > 1
+            for listed in self.owners.values()
+            for owner in listed
+        )
+
+    def entity_class(self, entity: str) -> str:
+        """Return the type in which identifiers of this kind are compared: BIGINT, or else TEXT.
+
+        Raises:
+            InputError: for a column whose values are no good identifiers, such as floats.
+        """
+        whole = True
+        for table, listed in self.owners.items():
+            for owner in listed:
+                if owner.entity == entity and owner.columns:
+                    end = owner.steps[-1].table if owner.steps else table
+                    whole &= len(owner.columns) == 1
+                    for column in owner.columns:
+                        whole &= self._is_whole(end, column)
+        return INTEGER if whole else TEXT
+
+    def _is_whole(self, table: str, column: str) -> bool:
+        from sqlglot import exp
+        from sqlglot.errors import SqlglotError
+
+        written = self.tables[table][column]
+        try:
+            kind = exp.DataType.build(written, dialect=self.dialect)
+        except (SqlglotError, ValueError):
+            kind = exp.DataType.build("UNKNOWN")
+        types = exp.DataType.Type
+        if "collate" in written.lower():
+            kind = exp.DataType.build("UNKNOWN")
+        if kind.this in {
+            *(types.TINYINT, types.SMALLINT, types.INT, types.BIGINT),
+            *(types.UTINYINT, types.USMALLINT, types.UINT),
+        }:
+            return True
+        scale = [int(part.name) for part in kind.expressions[1:2]] or [0]
+        if (
+            kind.this in exp.DataType.TEXT_TYPES
+            or kind.this in exp.DataType.INTEGER_TYPES
+            or kind.this in {types.UUID, types.DATE, types.ENUM}
+            or (kind.this == types.DECIMAL and kind.expressions and scale == [0])
+        ):
+            return False
+        raise InputError(
+            f"{table}.{column} has type {written}, in which one owner can be written in several "
+            "ways. Owners are whole numbers, texts, dates or UUIDs."
+        )
+
+
+def _counter() -> Callable[[], int]:
+    state = [0]
+
+    def count() -> int:
+        state[0] += 1
+        return state[0]
+
+    return count
+
+
+def _follow(
+    owners: Mapping[str, tuple[Owner, ...]],
+    table: str,
+    name: str,
+    above: tuple[str, ...],
+    count: Callable[[], int],
+) -> Ownership:
+    if table in above:
+        raise InputError(
+            f"The owners' paths lead in a circle: {' -> '.join((*above, table))}. Let one of these "
+            "tables name its owner's column."
+        )
+    links: dict[tuple[str, Step], Link] = {}
+    ties: dict[Tie, None] = {}
+    for owner in owners.get(table, ()):
+        place, end = name, table
+        for step in owner.steps:
+            assert step.key is not None
+            if (place, step) not in links:
+                fresh = f"{HERE}{count()}"
+                links[place, step] = Link(place, step.columns, step.table, fresh, step.key)
+                below = _follow(owners, step.table, fresh, (*above, table), count)
+                for link in below.links:
+                    links[link.start, Step(link.columns, link.table, link.key)] = link
+                ties |= dict.fromkeys(below.ties)
+            place, end = links[place, step].name, step.table
+        if owner.columns:
+            assert owner.entity is not None
+            ties[Tie(owner.entity, place, owner.columns)] = None
+        elif not owners.get(end):
+            raise InputError(
+                f"'{owner}' takes over the owners of {end}, which has none. Name a column of it, "
+                "or declare its owners."
+            )
+    return Ownership(tuple(links.values()), tuple(ties))

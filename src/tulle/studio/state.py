@@ -1,0 +1,172 @@
+"""All that one studio holds: the ledger, the data on the desk, the clerk, the work going on."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from tulle.core.errors import InputError, raise_alone
+from tulle.ledger.ledger import Ledger
+from tulle.studio.jobs import Job
+from tulle.studio.process import Worker
+from tulle.studio.public_worker import Clerk
+from tulle.studio.study import Study
+
+_SERVERS = ("postgresql://", "postgres://", "spark://")
+
+LARGEST_UPLOAD = 200 * 1024 * 1024
+
+
+class Desk:
+    """The state of a studio. Pages read it and change it through these methods only."""
+
+    def __init__(self, sources: Sequence[str], ledger: str | Path) -> None:
+        self.ledger = Ledger(ledger)
+        self.sources = [source if "://" in source else str(Path(source)) for source in sources]
+        for source in self.sources:
+            if "://" not in source and not Path(source).is_file():
+                raise InputError(f"{source} is not a file.")
+        self._folders = [Path(s).resolve().parent for s in self.sources if "://" not in s]
+        self._uploads: Path | None = None
+        self.studies: dict[str, Study] = {}
+        self.jobs: dict[str, Job] = {}
+        self.clerk = Worker(Clerk)
+        if len(self.sources) == 1:
+            # Its process starts while the browser does.
+            study = self.begin(self.sources[0])
+            study.worker.submit(Job("peek", {"path": study.place}, "peek"))
+        self.notice: tuple[str, str] | None = None
+        """What the next page tells: "error" or "good", and the words."""
+
+    def take_notice(self) -> tuple[str, str] | None:
+        """Return what waits to be told, once."""
+        notice, self.notice = self.notice, None
+        return notice
+
+    def begin(self, place: str) -> Study:
+        """Put data on the desk, as a draft; the same data is put there once.
+
+        Raises:
+            InputError: when it lies outside the folders given at the start.
+        """
+        if place not in self.sources:
+            place = self._checked(place)
+        for study in self.studies.values():
+            if study.place == place and study.account is None:
+                return study
+        study = Study(place, self.ledger)
+        self.studies[study.identifier] = study
+        return study
+
+    def study(self, identifier: str) -> Study:
+        """Return a study.
+
+        Raises:
+            InputError: when there is none.
+        """
+        try:
+            return self.studies[identifier]
+        except KeyError:
+            raise_alone(InputError("There is no such study; open it again."))
+
+    def close_study(self, study: Study) -> None:
+        """Take a study off the desk. Its account stays in the ledger."""
+        study.worker.close()
+        self.studies.pop(study.identifier, None)
+
+    def track(self, job: Job) -> Job:
+        """Keep a job, so that pages can follow it."""
+        self.jobs[job.identifier] = job
+        return job
+
+    def job(self, identifier: str) -> Job:
+        """Return a job.
+
+        Raises:
+            InputError: when there is none.
+        """
+        try:
+            return self.jobs[identifier]
+        except KeyError:
+            raise_alone(InputError("There is no such work; it may be from an earlier start."))
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job, and say what a stopped answer leaves behind in the ledger."""
+        if job.study is None or job.verb != "ask":
+            worker = self.clerk if job.study is None else self.study(job.study).worker
+            worker.cancel(job)
+            return
+        study = self.study(job.study)
+
+        def explain() -> str:
+            paid = {debit["digest"] for debit in study.debits()}
+            kept = {release["debit"] for release in study.releases()}
+            if paid - kept - job.known:
+                return (
+                    f"Cancelled after it was paid for: epsilon = {job.arguments['epsilon']} is "
+                    "spent and stays spent, and no answer was kept."
+                )
+            return "Cancelled before it was paid for: nothing was spent."
+
+        study.worker.cancel(job, explain)
+
+    def upload(self, name: str, content: IO[bytes]) -> str:
+        """Keep an uploaded file until the studio ends; return where.
+
+        Raises:
+            InputError: when it is too large or its name is not one.
+        """
+        plain = Path(name).name
+        if not plain or plain.startswith(".") or not plain.isprintable():
+            raise InputError("The uploaded file needs a plain name.")
+        if self._uploads is None:
+            self._uploads = Path(tempfile.mkdtemp(prefix="tulle-studio-"))
+            self._folders.append(self._uploads.resolve())
+        path = self._uploads / plain
+        left = LARGEST_UPLOAD
+        with path.open("wb") as file:
+            while chunk := content.read(1 << 20):
+                left -= len(chunk)
+                if left < 0:
+                    file.close()
+                    path.unlink()
+                    raise InputError(
+                        f"Uploads are limited to {LARGEST_UPLOAD >> 20} MB. Start the studio "
+                        "with the file's path instead."
+                    )
+                file.write(chunk)
+        return str(path)
+
+    def close(self) -> None:
+        """End all processes and forget uploads."""
+        for study in list(self.studies.values()):
+            study.worker.close()
+        self.clerk.close()
+        if self._uploads is not None:
+            shutil.rmtree(self._uploads, ignore_errors=True)
+
+    def _checked(self, place: str) -> str:
+        """Return a place that may be opened though it was not named at the start."""
+        if place.startswith(_SERVERS):
+            return place
+        if "://" in place or place.endswith(".toml"):
+            # Both can name files anywhere: only whoever starts the studio may do that.
+            raise InputError(
+                "Here only postgresql:// and spark:// are connected to. Name a DuckDB or TOML "
+                "file when you start the studio."
+            )
+        return str(self._inside_folders(place))
+
+    def _inside_folders(self, place: str) -> Path:
+        path = Path(place).resolve()
+        if not any(path.is_relative_to(folder) for folder in self._folders):
+            raise InputError(
+                "That file lies outside the folders the studio was started with. Start it with "
+                "the file's path, or upload the file."
+            )
+        if not path.is_file():
+            raise InputError("There is no such file.")
+        return path

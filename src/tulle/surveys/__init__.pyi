@@ -1,0 +1,22 @@
+# Written by tools/index.py from the registrations in the source; not to be edited.
+from tulle.surveys.account import ClientAccount as ClientAccount
+from tulle.surveys.bulk import Reports as Reports
+from tulle.surveys.bulk import perturb as perturb
+from tulle.surveys.client import respond as respond
+from tulle.surveys.collection import Collection as Collection
+from tulle.surveys.data import Survey as Survey
+from tulle.surveys.designs import Design as Design
+from tulle.surveys.designs import DesignMatrix as DesignMatrix
+from tulle.surveys.designs import RandomizedResponse as RandomizedResponse
+from tulle.surveys.form import Form as Form
+from tulle.surveys.individual import Reconstruction as Reconstruction
+from tulle.surveys.individual import reconstruct as reconstruct
+from tulle.surveys.laplace import laplace_and_round as laplace_and_round
+from tulle.surveys.large import LocalHashing as LocalHashing
+from tulle.surveys.large import UnaryEncoding as UnaryEncoding
+from tulle.surveys.link_reports import LinkReports as LinkReports
+from tulle.surveys.link_reports import perturb_links as perturb_links
+from tulle.surveys.links_client import LinkForm as LinkForm
+from tulle.surveys.links_client import report_links as report_links
+from tulle.surveys.planner import DesignPlan as DesignPlan
+from tulle.surveys.planner import plan_design as plan_design

@@ -1,0 +1,64 @@
+"""Predicted intervals cover the truth at least as often as they say."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from tulle.audit.graphs.kind import DESCRIBERS, QUESTIONS
+from tulle.core import registry
+from tulle.core.mechanism import Terms
+from tulle.core.release import Release
+from tulle.core.unit import Unit
+from tulle.graphs.generators import social_network
+
+UNIT = Unit.of("edge")
+LEVEL = 0.9
+SIGNIFICANCE = 1e-6
+CASES = [
+    (mechanism.name, query)
+    for mechanism in registry.mechanisms("graph").values()
+    for query in QUESTIONS
+    if mechanism.name in DESCRIBERS and mechanism.supports(query, UNIT)
+]
+
+
+def covered(name, query, graph, epsilon, runs):
+    """Return how many of the runs have the truth inside their interval."""
+    mechanism = registry.mechanisms("graph")[name]
+    terms = Terms(query, UNIT, Fraction(epsilon), Fraction(1, 10**6), graph.facts(UNIT))
+    settings = mechanism.settings(terms, {})
+    guarantee = mechanism.guarantee(terms, settings)
+    truth = query.truth(graph)
+    hits = 0
+    for _ in range(runs):
+        outcome = mechanism.run(terms, settings, graph, None)
+        answer = Release(
+            value=outcome.value,
+            query=str(query),
+            mechanism=name,
+            guarantee=guarantee,
+            error=outcome.error,
+            parameters={**settings, **outcome.details},
+        )
+        low, high = answer.interval(LEVEL)
+        hits += bool(np.all((low <= truth) & (truth <= high)))
+    return hits
+
+
+@pytest.mark.parametrize(("name", "query"), CASES, ids=str)
+def test_intervals_cover_on_a_small_network(name, query):
+    runs = 60
+    hits = covered(name, query, social_network(60, seed=5), "1", runs)
+    assert binom.cdf(hits, runs, LEVEL) >= SIGNIFICANCE, f"{hits} of {runs}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", ["0.2", "2"])
+@pytest.mark.parametrize("nodes", [300, 1000])
+@pytest.mark.parametrize(("name", "query"), CASES, ids=str)
+def test_intervals_cover(name, query, nodes, epsilon):
+    runs = 400
+    hits = covered(name, query, social_network(nodes, seed=nodes), epsilon, runs)
+    assert binom.cdf(hits, runs, LEVEL) >= SIGNIFICANCE, f"{hits} of {runs}"

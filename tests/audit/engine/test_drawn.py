@@ -1,0 +1,64 @@
+"""Real runs against the closed forms."""
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from tulle.audit.engine.exact import check_sampler, chi_square
+from tulle.audit.engine.fresh import check_fresh
+from tulle.audit.engine.kind import kind_of
+from tulle.audit.table import DRAWN_AT, check_black_box
+from tulle.core import registry
+
+GRAPHS = kind_of("graph")
+MECHANISMS = {
+    name: item for name, item in registry.mechanisms("graph").items() if GRAPHS.questions(item)
+}
+EPSILON, DELTA = DRAWN_AT
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_sampler_has_the_law_of_the_description(name):
+    mechanism = MECHANISMS[name]
+    asked = GRAPHS.drawn_questions(mechanism)
+    assert asked
+    for query in asked:
+        finding = check_sampler(GRAPHS, mechanism, query, epsilon=EPSILON, delta=DELTA, runs=2000)
+        assert finding.passed, finding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(4)])
+def test_the_sampler_has_the_law_of_the_description_in_many_runs(name, epsilon):
+    mechanism = MECHANISMS[name]
+    for query in GRAPHS.drawn_questions(mechanism):
+        finding = check_sampler(GRAPHS, mechanism, query, epsilon=epsilon, delta=DELTA, runs=20_000)
+        assert finding.passed, finding
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_noise_is_fresh(name):
+    mechanism = MECHANISMS[name]
+    for query in GRAPHS.drawn_questions(mechanism):
+        finding = check_fresh(GRAPHS, mechanism, query, epsilon=Fraction(1), delta=DELTA)
+        assert finding.passed, finding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_black_box_finds_nothing(name):
+    mechanism = MECHANISMS[name]
+    query = GRAPHS.drawn_questions(mechanism)[0]
+    finding = check_black_box(GRAPHS, mechanism, query, 50_000)
+    assert finding.passed, finding
+
+
+def test_chi_square_rejects_on_both_sides():
+    law = {0: 0.5, 1: 0.5}
+    assert chi_square(Counter({0: 500, 1: 500}), law, 1000) > 0.9
+    assert chi_square(Counter({0: 600, 1: 400}), law, 1000) < 1e-6
+    assert chi_square(Counter({0: 450, 1: 450, 2: 100}), law, 1000) < 1e-6
+    assert chi_square(Counter({0: 1000}), {0: 1.0}, 1000) == 1.0
+    assert chi_square(Counter({0: 900, 1: 100}), {0: 1.0}, 1000) == 0.0

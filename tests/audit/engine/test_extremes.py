@@ -1,0 +1,139 @@
+"""The smallest and the largest epsilon that can be asked: refused before a price, or kept exactly.
+
+Every registered mechanism is in by itself. Its closed form is compared with its price on all tiny
+data; where noise is so wide that its values cannot be listed, the inequalities of its proof are
+checked on its public settings in high precision instead. Whatever is planned also runs.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+import tulle
+from tulle.audit import table
+from tulle.audit.engine.kind import is_audited, kind_of
+from tulle.core import registry
+from tulle.core.errors import TulleError
+from tulle.core.guarantee import largest_rho
+from tulle.core.validate import LEAST_EPSILON, MOST_EPSILON
+from tulle.graphs.mechanisms.smooth import SLIDE, STRETCH, Smooth
+
+EXTREMES = (LEAST_EPSILON, Fraction(1, 10**6), Fraction(200), MOST_EPSILON)
+DELTA = Fraction(1, 10**6)
+ROUNDING = 2.0**-45
+"""Closed forms are sums and logarithms of floats near one: their error, relative to nothing."""
+
+WIDE = {
+    ("graph", "smooth_pure"),
+    ("genotypes", "laplace_top"),
+    ("genotypes", "one_shot"),
+    ("genotypes", "peeling"),
+    ("relation", "recursive"),
+}
+"""At a tiny epsilon their noise, like any with a delta, takes too many values to list."""
+
+MECHANISMS = [mechanism for mechanism in registry.every_mechanism() if is_audited(mechanism.kind)]
+IDS = [f"{mechanism.kind}-{mechanism.name}" for mechanism in MECHANISMS]
+
+
+def refused(view, mechanism, query, epsilon):
+    dataset = view.small(query)[0]
+    terms = view.terms(query, dataset, view.unit_for(query, dataset), epsilon, DELTA)
+    try:
+        mechanism.settings(terms, view.options(mechanism)[0])
+    except TulleError:
+        return True
+    return False
+
+
+def worst_finding(mechanism, query, epsilon, monkeypatch):
+    """Return the worst ratio of a loss to its price, or of a claim to what is allowed."""
+    view = kind_of(mechanism.kind)
+    monkeypatch.setattr(table, "BUDGETS", ((epsilon, DELTA),))
+    found = table.closed_form(view, mechanism, query, view.world_for(2, query))
+    return max((finding.worst, finding.check, finding.figure) for finding in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=IDS)
+def test_the_closed_form_keeps_to_its_price(mechanism, monkeypatch):
+    view = kind_of(mechanism.kind)
+    for query in view.questions(mechanism)[:1]:
+        for epsilon in EXTREMES:
+            listed = (mechanism.kind, mechanism.name) in WIDE or mechanism.needs_delta
+            wide = listed and epsilon < 1
+            if wide or refused(view, mechanism, query, epsilon):
+                continue
+            worst, check, figure = worst_finding(mechanism, query, epsilon, monkeypatch)
+            # Parts of a price may be a twentieth of it.
+            allowed = 1 + 1e-9 + 40 * ROUNDING / float(epsilon)
+            assert worst <= allowed, (str(query), float(epsilon), check, figure)
+
+
+def test_a_thousandth_too_little_noise_is_caught_at_the_extremes(monkeypatch):
+    """The comparison has power where floats have few digits left."""
+
+    class Thinner(type(registry.mechanisms("graph")["synthetic_response"])):
+        def settings(self, terms, options):
+            spent = terms.epsilon * Fraction(1001, 1000)
+            return super().settings(replace(terms, epsilon=spent), options)
+
+    for epsilon in EXTREMES:
+        worst = worst_finding(Thinner(), tulle.synthetic("response"), epsilon, monkeypatch)[0]
+        assert worst == pytest.approx(1.001)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=IDS)
+def test_what_is_planned_also_runs(mechanism):
+    view = kind_of(mechanism.kind)
+    for query in view.questions(mechanism)[:1]:
+        pair = view.small(query)
+        unit = view.unit_for(query, pair[0])
+        for epsilon in EXTREMES:
+            if refused(view, mechanism, query, epsilon):
+                continue
+            terms = view.terms(query, pair[0], unit, epsilon, DELTA)
+            settings = mechanism.settings(terms, view.options(mechanism)[0])
+            for dataset in pair:
+                mechanism.run(terms, settings, dataset, None)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**300), Fraction(1, 10**6), Fraction(99, 100)])
+@pytest.mark.parametrize("epsilon", EXTREMES)
+def test_rates_of_smooth_noise_add_up_to_the_price(epsilon, delta):
+    alpha, beta = Smooth().rates(epsilon, delta)
+    assert alpha + beta <= epsilon
+    with mpmath.workdps(400):
+        a, b, e, d = (
+            mpmath.mpf(x.numerator) / x.denominator for x in (alpha, beta, epsilon, delta)
+        )
+        assert mpmath.exp(-(e - a + b) / mpmath.expm1(b)) <= d
+        wider = b * (1 + mpmath.mpf(10) ** -6)
+        near = mpmath.exp(-(e - a + wider) / mpmath.expm1(wider))
+        # As large as it may be, unless the other inequality binds.
+        assert near > d or alpha + beta == epsilon
+    alpha, beta = registry.mechanisms("graph")["smooth_pure"].rates(epsilon, Fraction(0))
+    assert SLIDE * alpha + STRETCH * beta <= epsilon
+    assert float(SLIDE) >= 3**0.75
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**30), Fraction(1, 10**6), Fraction(1, 2)])
+@pytest.mark.parametrize("epsilon", EXTREMES)
+def test_gaussian_noise_at_the_extremes_is_what_rho_allows(epsilon, delta):
+    """rho-zCDP implies (epsilon, delta) at the best order, by an independent computation."""
+    rho = largest_rho(epsilon, delta)
+    with mpmath.workdps(60):
+        r, d, e = (mpmath.mpf(x.numerator) / x.denominator for x in (rho, delta, epsilon))
+        centre = mpmath.log(mpmath.sqrt(-mpmath.log(d) / r))
+
+        def at(place):
+            order = 1 + mpmath.exp(place)
+            return r * order - mpmath.log(order * d) / (order - 1) + mpmath.log(1 - 1 / order)
+
+        low, high = centre - 5, centre + 5
+        for _ in range(200):
+            left, right = (2 * low + high) / 3, (low + 2 * high) / 3
+            low, high = (low, right) if at(left) < at(right) else (left, high)
+        assert at((low + high) / 2) <= e

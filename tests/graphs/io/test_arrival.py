@@ -1,0 +1,503 @@
+"""How graphs arrive: what a reader makes of a file hangs on no other edge and no other node.
+
+Each reader is given a network and all its neighbours, written to files (or held by the graphs of
+other libraries) in shuffled order. Who is who, who comes before whom and how the rest was read
+must be the same. Broken readers, which number nodes as they appear or look at all labels at once,
+are caught by the same checks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tulle.core.errors import InputError
+from tulle.graphs.data import Graph
+from tulle.graphs.io.labels import canonical, order_key, ordered
+from tulle.graphs.mechanisms.projection import at_most, projected_degrees
+from tulle.graphs.synthesis.edge_counts import order_counts
+
+Edge = tuple[Any, Any]
+Reader = Callable[..., Graph]
+
+NUMBERS = ["9", "10", "2", "100", "12345678901234567890", "0"]
+MIXED = ["9", "10", "ann", "010", "Zoe", "12345678901234567890"]
+TEXT = ["bob", "ann", "Zoe", "b ob", "é", "10a"]
+
+
+def lines_of(edges: list[Edge], delimiter: str) -> str:
+    return "".join(f'"{u}"{delimiter}"{v}"\n' if " " in f"{u}{v}" else f"{u}{delimiter}{v}\n"
+                   for u, v in edges)  # fmt: skip
+
+
+def as_text(suffix: str, delimiter: str, head: str = "") -> Reader:
+    def read(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+        file = folder / f"net.{suffix}"
+        file.write_text(head + lines_of(edges, delimiter))
+        return Graph.read(file, header=bool(head), **options)
+
+    return read
+
+
+def as_parquet(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+    columns = {name: [edge[i] for edge in edges] for i, name in enumerate("ab")}
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
+    parquet.write_table(table, folder / "net.parquet")
+    return Graph.read(folder / "net.parquet", **options)
+
+
+def as_graphml(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+    nx.write_graphml_xml(nx.Graph(edges), folder / "net.graphml")
+    return Graph.read(folder / "net.graphml", **options)
+
+
+def token(label: Any) -> Any:
+    """A label as Python code would have it: numbers as numbers."""
+    return int(label) if label.isdigit() and (label == "0" or label[0] != "0") else label
+
+
+def tokens(edges: list[Edge]) -> list[Edge]:
+    return [(token(u), token(v)) for u, v in edges]
+
+
+def declared(options: dict[str, Any]) -> dict[str, Any]:
+    return {k: [token(n) for n in v] if k == "nodes" else v for k, v in options.items()}
+
+
+def as_pairs(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+    return Graph.from_edges(tokens(edges), **declared(options))
+
+
+def as_frame(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+    frame = pd.DataFrame(tokens(edges), columns=["a", "b"], dtype=object)
+    return Graph.from_edges(frame, **declared(options))
+
+
+def as_networkx(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+    return Graph.from_networkx(nx.Graph(tokens(edges)), **declared(options))
+
+
+def as_igraph(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+    made = igraph.Graph.TupleList(tokens(edges)) if edges else igraph.Graph()
+    if not edges:
+        made.vs["name"] = []
+    return Graph.from_igraph(made, **declared(options))
+
+
+READERS: dict[str, Reader] = {
+    "txt": as_text("txt", " "),
+    "csv": as_text("csv", ","),
+    "csv with header": as_text("csv", ",", "ego,alter\n"),
+    "semicolons": as_text("csv", ";"),
+    "tsv": as_text("tsv", "\t"),
+    "parquet": as_parquet,
+    "graphml": as_graphml,
+    "pairs": as_pairs,
+    "frame": as_frame,
+    "networkx": as_networkx,
+    "igraph": as_igraph,
+}
+
+
+def by_appearance(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+    """A broken reader: nodes are numbered as they appear."""
+    names = list(dict.fromkeys([end for edge in edges for end in edge]))
+    names += [name for name in options.get("nodes", ()) if name not in names]
+    place = {name: number for number, name in enumerate(names)}
+    ends = np.array([[place[u], place[v]] for u, v in edges], dtype=np.int64).reshape(-1, 2)
+    return Graph.from_edges(ends, labels=[token(name) for name in names])
+
+
+def by_column(edges: list[Edge], folder: Path, **options: Any) -> Graph:
+    """A broken reader: all ids are text once one of them is not a number."""
+    names = sorted({end for edge in edges for end in edge} | set(options.get("nodes", ())))
+    if all(name.isdigit() for name in names):
+        names = sorted(names, key=int)
+    place = {name: number for number, name in enumerate(names)}
+    ends = np.array([[place[u], place[v]] for u, v in edges], dtype=np.int64).reshape(-1, 2)
+    return Graph.from_edges(ends, labels=[token(name) for name in names])
+
+
+TWINS: dict[str, Reader] = {"appearance": by_appearance, "column": by_column}
+
+
+def network(labels: list[str], seed: int) -> list[Edge]:
+    draw = random.Random(seed)
+    pairs = [pair for pair in itertools.combinations(labels, 2) if draw.random() < 0.5]
+    draw.shuffle(pairs)
+    return [pair[::-1] if draw.random() < 0.5 else pair for pair in pairs]
+
+
+def without(edges: list[Edge], label: str) -> list[Edge]:
+    return [edge for edge in edges if label not in edge]
+
+
+def shared_order(one: Graph, two: Graph) -> bool:
+    """Say whether the nodes that two graphs share are in the same order in both."""
+    left, right = one.labels.tolist(), two.labels.tolist()
+    return [x for x in left if x in set(right)] == [x for x in right if x in set(left)]
+
+
+def named_edges(graph: Graph) -> set[frozenset[Any]]:
+    names = graph.labels.tolist()
+    return {frozenset((names[u], names[v])) for u, v in graph.edges().tolist()}
+
+
+def disorders(reader: Reader, folder: Path, labels: list[str]) -> int:
+    """Count the neighbours, edges or nodes removed, that a reader numbers in another order."""
+    found = 0
+    for seed in range(4):
+        edges = network(labels, seed)
+        graph = reader(edges, folder)
+        smaller = [reader(edges[:i] + edges[i + 1 :], folder) for i in range(len(edges))]
+        smaller += [reader(without(edges, label), folder) for label in labels]
+        found += sum(not shared_order(graph, other) for other in smaller)
+        found += sum(not named_edges(other) <= named_edges(graph) for other in smaller)
+    return found
+
+
+POOLS = {"numbers": NUMBERS, "mixed": MIXED, "text": TEXT}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("name", READERS)
+def test_no_edge_and_no_node_moves_the_others(name: str, pool: str, tmp_path: Path) -> None:
+    labels = [label for label in POOLS[pool] if " " not in label or name != "semicolons"]
+    assert disorders(READERS[name], tmp_path, labels) == 0
+
+
+def test_broken_orders_are_caught(tmp_path: Path) -> None:
+    assert disorders(by_appearance, tmp_path, NUMBERS) > 0
+    assert disorders(by_column, tmp_path, MIXED[:5]) > 0
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_all_readers_agree_who_is_where(name: str, tmp_path: Path) -> None:
+    edges = network(MIXED, 3)
+    graph = READERS[name](edges, tmp_path, nodes=MIXED)
+    expected = as_pairs(edges, tmp_path, nodes=MIXED)
+    assert graph == expected
+    assert graph.labels.tolist() == [9, 10, 12345678901234567890, "010", "Zoe", "ann"]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_with_declared_nodes_an_edge_is_all_that_changes(name: str, tmp_path: Path) -> None:
+    read = READERS[name]
+    for seed in range(3):
+        edges = network(MIXED, seed)
+        graph = read(edges, tmp_path, nodes=MIXED)
+        for i in range(len(edges)):
+            other = read(edges[:i] + edges[i + 1 :], tmp_path, nodes=MIXED)
+            assert other.labels.tolist() == graph.labels.tolist()
+            differing = set(map(tuple, graph.edges())) ^ set(map(tuple, other.edges()))
+            assert len(differing) == 1
+            assert other.facts("edge") == graph.facts("edge")
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_edges_of_others_are_left_out_and_only_counted(name: str, tmp_path: Path) -> None:
+    inside = network(NUMBERS[:4], 1)
+    stray = [("9", "ann"), ("ann", "zed")]
+    one = READERS[name](inside, tmp_path, nodes=NUMBERS)
+    two = READERS[name]([*stray, *inside], tmp_path, nodes=NUMBERS)
+    assert one == two
+    assert one.labels.tolist() == two.labels.tolist()
+    assert (one.dropped.outside, two.dropped.outside) == (0, 2)
+
+
+# --- mechanisms that go through the nodes in order ----------------------------------------------
+
+
+def projection_excess(reader: Reader, folder: Path) -> int:
+    """Return by how much one node moves the projected counts beyond what their noise covers."""
+    worst = -(10**9)
+    labels = ["9", "10", "2", "100", "ann", "33", "7", "55"]
+    for seed in range(12):
+        edges = network(labels, seed)
+        graph = reader(edges, folder, nodes=labels)
+        for label in labels:
+            rest = [other for other in labels if other != label]
+            smaller = reader(without(edges, label), folder, nodes=rest)
+            for bound in (1, 2, 3, 4):
+                one = at_most(projected_degrees(graph, bound), bound)
+                two = at_most(projected_degrees(smaller, bound), bound)
+                moved = int(np.abs(one - two).sum())
+                worst = max(worst, moved - (bound + 1))
+    return worst
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "networkx", "igraph", "pairs"])
+def test_projection_keeps_its_bound_through_the_reader(name: str, tmp_path: Path) -> None:
+    assert projection_excess(READERS[name], tmp_path) <= 0
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_projection_with_a_broken_order_is_caught(name: str, tmp_path: Path) -> None:
+    assert projection_excess(TWINS[name], tmp_path) > 0
+
+
+def order_moves(reader: Reader, folder: Path) -> int:
+    """Return the most that one edge moves what ``auto`` counts along the order of nodes."""
+    labels = [str(number) for number in (9, 10, 2, 100, 33, 7, 1, 55)]
+    worst = 0
+    for seed in range(6):
+        edges = network(labels, seed)
+        counts = order_counts(reader(edges, folder, nodes=labels), 4)
+        for i in range(len(edges)):
+            other = reader(edges[:i] + edges[i + 1 :], folder, nodes=labels)
+            worst = max(worst, int(np.abs(counts - order_counts(other, 4)).sum()))
+    return worst
+
+
+def test_what_auto_counts_in_order_moves_by_one(tmp_path: Path) -> None:
+    assert order_moves(READERS["csv"], tmp_path) == 1
+    assert order_moves(READERS["networkx"], tmp_path) == 1
+    assert order_moves(by_appearance, tmp_path) > 1
+
+
+# --- labels -------------------------------------------------------------------------------------
+
+
+def test_the_order_of_two_labels_hangs_on_these_two() -> None:
+    pool = [0, 1, 10, 9, 2**70, -3, 0.5, "1", "01", "a", "Z", "", b"a", (1, "a"), (1, 2), ("a",)]
+    for size in (2, 3, 5):
+        for some in itertools.islice(itertools.combinations(pool, size), 400):
+            everything = ordered(pool)
+            assert ordered(some) == [label for label in everything if label in some]
+    keys = [order_key(label) for label in ordered(pool)]
+    assert keys == sorted(keys)
+    assert len(set(keys)) == len(pool)
+
+
+def test_equal_labels_are_one_node_however_they_are_written() -> None:
+    same = [1, 1.0, True, np.int8(1), np.float32(1), np.bool_(True), np.uint64(1)]
+    assert {canonical(label) for label in same} == {1}
+    assert all(type(canonical(label)) is int for label in same)
+    for one, two in itertools.permutations(same, 2):
+        graph = Graph.from_edges([(one, "x"), (two, "y")])
+        assert graph.labels.tolist() == [1, "x", "y"]
+        assert [type(label) for label in graph.labels] == [int, str, str]
+    assert Graph.from_edges([("1", 1), ("01", 1)]).labels.tolist() == [1, "01", "1"]
+    assert Graph.from_edges([(True, False), (2, 3)]).labels.tolist() == [0, 1, 2, 3]
+    assert Graph.from_edges([(True, False)]).labels.tolist() == [0, 1]
+    assert Graph.from_edges([(2**63, 1), (0, 2.0)]).labels.tolist() == [0, 1, 2, 2**63]
+
+
+def test_labels_without_an_order_are_refused() -> None:
+    for label in (object(), 1j, None, float("nan"), frozenset([1])):
+        with pytest.raises(InputError):
+            Graph.from_networkx(nx.Graph([("a", label)]) if label is not None else [("a", label)])
+        with pytest.raises(InputError):
+            Graph.from_edges([("a", label)])
+    with pytest.raises(InputError, match="same name"):
+        Graph.from_igraph(igraph.Graph([(0, 1)], vertex_attrs={"name": ["a", "a"]}))
+
+
+# --- files: what is inferred --------------------------------------------------------------------
+
+
+def told(read: Callable[[], Graph]) -> Any:
+    """Return what a reader makes of a file, without the edges: who is in it, or the error."""
+    try:
+        graph = read()
+    except InputError as error:
+        return str(error)
+    return graph.labels.tolist(), dict(graph.facts("edge")), graph.assumptions("edge")
+
+
+SHAPES = [
+    (delimiter, head, comment)
+    for delimiter in (" ", ",", ";", "\t")
+    for head in ("", "ego,alter\n", "V1\tV2\n", '"a" "b"\n')
+    for comment in ("", "# made by hand\n\n")
+]
+
+
+def file_of(edges: list[Edge], shape: tuple[str, str, str], folder: Path, end: str) -> Path:
+    delimiter, head, comment = shape
+    file = folder / "net.txt"
+    file.write_bytes((comment + head + lines_of(edges, delimiter)).replace("\n", end).encode())
+    return file
+
+
+def neighbours_of(edges: list[Edge]) -> list[list[Edge]]:
+    labels = {end for edge in edges for end in edge}
+    fewer = [edges[:i] + edges[i + 1 :] for i in range(len(edges))]
+    fewer += [without(edges, label) for label in labels]
+    shuffled = [random.Random(1).sample(edges, len(edges))]
+    return [edges, *fewer, *shuffled, [*edges, *edges[:1]], [*edges, *edges, *edges]]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_files_of_numbers_are_read_alike(end: str, tmp_path: Path) -> None:
+    pool = ["9", "10", "2", "007", "12345678901234567890"]
+    for shape in SHAPES:
+        for edges in ([("9", "10")], [("9", "9")], network(pool, 2)):
+            said = [
+                told(lambda: Graph.read(file_of(some, shape, tmp_path, end), nodes=pool))  # noqa: B023
+                for some in neighbours_of(edges)
+            ]
+            assert all(words == said[0] for words in said)
+            assert said[0][0] == [2, 9, 10, 12345678901234567890, "007"]
+
+
+def test_files_of_names_are_refused_in_one_way_until_the_header_is_said(tmp_path: Path) -> None:
+    """Two rows or more: a single row of words is a header by the rule for numbers."""
+    refusals = set()
+    for shape in SHAPES:
+        for edges in (network(TEXT[:3], 2), network(MIXED, 2), [("ann", "1"), ("2", "3")]):
+            for some in neighbours_of(edges):
+                names = sum(not (u.isdigit() and v.isdigit()) for u, v in some)
+                if len(some) < 2 or names < 2:
+                    continue
+                file = file_of(some, shape, tmp_path, "\n")
+                refusals.add(told(lambda: Graph.read(file)))  # noqa: B023
+                head = bool(shape[1])
+                alike = told(lambda: Graph.read(file, header=head, nodes=MIXED + TEXT[:3]))  # noqa: B023
+                assert alike[0] == ordered([token(x) for x in {*MIXED, *TEXT[:3]}])
+    assert len(refusals) == 1
+    assert "header=True or header=False" in refusals.pop()
+
+
+def test_each_line_has_its_own_delimiter_and_no_line_changes_another(tmp_path: Path) -> None:
+    file = tmp_path / "net.txt"
+    odd = ['"x, y";z', "p\tq r", "s,t u", "v w", '"a;b" c']
+    for count in range(1, len(odd) + 1):
+        for lines in itertools.permutations(odd, count):
+            file.write_text("\n".join(lines))
+            found = named_edges(Graph.read(file, header=False))
+            expected = {
+                '"x, y";z': ("x, y", "z"),
+                "p\tq r": ("p", "q r"),
+                "s,t u": ("s", "t u"),
+                "v w": ("v", "w"),
+                '"a;b" c': ("a;b", "c"),
+            }
+            assert found == {frozenset(expected[line]) for line in lines}
+
+
+def test_the_quick_parser_agrees_with_the_careful_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tulle.graphs.io.edge_lists import EdgeList
+
+    careful = Graph.read
+    file = tmp_path / "net.txt"
+    draw = random.Random(5)
+    pieces = ["1", "2", "31", "007", " ", " ", "\t", ",", ";", "\n", "\n", '"', "#", "a", "-"]
+    agreed = 0
+    for _ in range(1500):
+        file.write_text("".join(draw.choice(pieces) for _ in range(draw.randrange(1, 14))))
+        options = {
+            "header": draw.choice([None, True, False]),
+            "ignore": draw.choice([(), "weights"]),
+        }
+        options["delimiter"] = draw.choice([None, None, ",", "\t", " "])
+        quick = told(lambda: careful(file, **options))  # noqa: B023
+        with monkeypatch.context() as patch:
+            patch.setattr(EdgeList, "_parse_numbers", lambda self, begin: None)
+            slow = told(lambda: careful(file, **options))  # noqa: B023
+        assert quick == slow, file.read_text()
+        agreed += not isinstance(quick, str)
+    assert agreed > 100
+
+
+# --- declared nodes -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> dict[str, Any]:
+    names = ["ann", "bob", "7", "zed"]
+    (tmp_path / "people.txt").write_text("# everybody\n" + "\n".join(names) + "\n")
+    (tmp_path / "people.csv").write_text(
+        "who,age\n" + "".join(f"{n},{i}\n" for i, n in enumerate(names))
+    )
+    parquet.write_table(pa.table({"who": names, "age": [1, 2, 3, 4]}), tmp_path / "people.parquet")
+    return {
+        "list": names,
+        "array": np.array(names),
+        "text file": tmp_path / "people.txt",
+        "name of a file": str(tmp_path / "people.csv"),
+        "parquet file": tmp_path / "people.parquet",
+        "pandas": pd.DataFrame({"who": names, "age": 3}),
+        "series": pd.Series(names),
+        "polars": pl.DataFrame({"who": names}),
+        "arrow": pa.table({"who": names}),
+        "columns": {"who": names, "age": [1, 2, 3, 4]},
+    }
+
+
+def test_nodes_are_declared_in_many_forms(tmp_path: Path, people: dict[str, Any]) -> None:
+    file = tmp_path / "net.csv"
+    file.write_text("ann,7\n")
+    for form, nodes in people.items():
+        graph = Graph.read(file, header=False, nodes=nodes)
+        assert graph.labels.tolist() == [7, "ann", "bob", "zed"], form
+        assert graph.edge_count == 1
+        assert graph.assumptions("edge") == graph.assumptions("node") == ()
+
+
+def test_without_declared_nodes_every_guarantee_says_so(tmp_path: Path) -> None:
+    for name, read in READERS.items():
+        graph = read(network(MIXED, 1), tmp_path)
+        (edge,), (node,) = graph.assumptions("edge"), graph.assumptions("node")
+        assert "read off the edges" in edge, name
+        assert "read off the edges" in node
+        assert edge != node
+    for made in (
+        Graph.from_edges([(0, 1)], nodes=3),
+        Graph.from_scipy(np.array([[0, 1], [1, 0]])),
+        Graph.from_edges([(0, 1)], labels=["ann", "bob"]),
+    ):
+        assert made.assumptions("edge") == ()
+
+
+# --- readers that guess from the records --------------------------------------------------------
+
+
+def guess_header(file: Path) -> Graph:
+    """A broken reader: a first row whose names never recur is taken for a header."""
+    first, *rest = [line.split(",") for line in file.read_text().splitlines()] or [[]]
+    recurs = any(name in row for row in rest for name in first)
+    return Graph.read(file, header=not recurs)
+
+
+def guess_delimiter(file: Path) -> Graph:
+    """A broken reader: all lines have the delimiter of the first."""
+    first = next(iter(file.read_text().splitlines()), "")
+    return Graph.read(file, header=False, delimiter=";" if ";" in first else ",")
+
+
+def misread(read: Callable[[Path], Graph], folder: Path) -> int:
+    """Count the files in which an edge that others leave alone is lost or read otherwise."""
+    file = folder / "net.csv"
+    found = 0
+    for seed in range(5):
+        edges = [*network(TEXT[:3], seed), ("p;q", "r"), ("s", "t")]
+        for some in neighbours_of(edges):
+            file.write_text(
+                "".join(f'"{u}","{v}"\n' if ";" in u else f"{u},{v}\n" for u, v in some)
+            )
+            try:
+                found += named_edges(read(file)) != {frozenset(edge) for edge in some}
+            except InputError:
+                found += 1
+    return found
+
+
+def test_guesses_from_the_records_are_caught(tmp_path: Path) -> None:
+    assert misread(lambda file: Graph.read(file, header=False), tmp_path) == 0
+    assert misread(guess_header, tmp_path) > 0
+    assert misread(guess_delimiter, tmp_path) > 0

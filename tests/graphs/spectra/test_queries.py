@@ -1,0 +1,383 @@
+"""Private spectra: what is asked, what is released, and the bounds their proofs rest on."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import tulle
+from tulle.core.errors import InputError, QueryError
+from tulle.core.guarantee import epsilon_of_rho, largest_rho
+from tulle.core.release import Release
+from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.generators import social_network
+from tulle.graphs.spectra.power import whole_rows
+from tulle.graphs.spectra.queries import (
+    Spectrum,
+    adjacency,
+    eigenvalues,
+    low_rank,
+    shrink,
+    spectrum,
+)
+from tulle.graphs.spectra.response import FlippedMatrix, core_of, entry_noise, noise_bulk
+from tulle.graphs.topology.response import topology
+from tulle.ledger.session import plan_for
+from tulle.noise import SeededSource
+
+ITERATIVE = ["power", "power_pure"]
+OFFERED = [*ITERATIVE, "spectral_response"]
+EVERY = [*OFFERED, "gauss"]
+
+
+def clique(nodes):
+    return Graph.from_edges([(u, v) for u in range(nodes) for v in range(u)], nodes=nodes)
+
+
+def two_groups(seed=3):
+    """Two groups of 60 people, dense inside and sparse between."""
+    draw = np.random.default_rng(seed)
+    group = np.repeat([0, 1], 60)
+    chance = np.where(group[:, None] == group, 0.5, 0.02)
+    pairs = np.argwhere(np.triu(draw.random((120, 120)) < chance, 1))
+    return Graph.from_edges(pairs, nodes=120)
+
+
+def test_truth_is_the_decomposition():
+    graph = social_network(200, seed=1)
+    matrix = adjacency(graph).toarray().astype(float)
+    true = spectrum(4).truth(graph)
+    assert np.allclose(matrix @ true.vectors, true.vectors * true.values)
+    assert np.allclose(true.vectors.T @ true.vectors, np.eye(4))
+    assert np.allclose(eigenvalues(4).truth(graph), np.linalg.eigvalsh(matrix)[::-1][:4])
+    large = social_network(1200, seed=1)
+    found = spectrum(3).truth(large)
+    assert np.allclose(adjacency(large) @ found.vectors, found.vectors * found.values)
+    assert np.allclose(found.values, spectrum(5).truth(large).values[:3])
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 5])
+def test_one_edge_moves_all_eigenvalues_by_at_most_two(nodes):
+    """Every graph and every neighbour: L1 at most min(k, 2), which is reached."""
+    reached = np.zeros(nodes)
+    known = {}
+
+    def values(graph):
+        key = graph.edges().tobytes()
+        if key not in known:
+            matrix = adjacency(graph).toarray().astype(float)
+            known[key] = np.linalg.eigvalsh(matrix)[::-1]
+        return known[key]
+
+    for graph in all_graphs(nodes):
+        for other in graph.neighbours("edge"):
+            moved = np.cumsum(np.abs(values(graph) - values(other)))
+            reached = np.maximum(reached, moved)
+    allowed = np.minimum(np.arange(1, nodes + 1), 2)
+    assert np.all(reached <= allowed + 1e-9)
+    assert reached[0] == pytest.approx(1)
+    assert reached[-1] == pytest.approx(2)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_one_edge_moves_the_product_by_what_clipping_allows(order, columns):
+    """Every graph of four nodes, every neighbour, wild iterates: at most 2·L, or sqrt(2)·L."""
+    draw = np.random.default_rng(5)
+    levels = 7
+    for _ in range(12):
+        iterate = draw.standard_cauchy((4, columns)) * 10.0 ** draw.integers(-3, 4)
+        rows = whole_rows(iterate, 1.0, levels, order)
+        allowed = 2 * levels**order
+        for graph in all_graphs(4):
+            here = adjacency(graph) @ rows
+            for other in graph.neighbours("edge"):
+                moved = np.abs(here - adjacency(other) @ rows)
+                assert int((moved**order).sum()) <= allowed
+
+
+def test_without_clipping_the_bound_is_false():
+    rows = np.array([[9], [1], [1]])
+    path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
+    cut = Graph.from_edges([(1, 2)], nodes=3)
+    assert np.abs((adjacency(path) - adjacency(cut)) @ rows).sum() == 10
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_whole_rows_are_never_too_long(order):
+    draw = np.random.default_rng(2)
+    for levels in (1, 2, 3, 64, 4096):
+        for longest in (1e-6, 0.3, 1.0, 50.0):
+            rows = draw.normal(size=(200, 4)) * 10.0 ** draw.integers(-8, 8, size=(200, 1))
+            made = np.abs(whole_rows(rows, longest, levels, order)).astype(object)
+            assert max((made**order).sum(axis=1)) <= levels**order
+    # Rows within reach are kept up to rounding.
+    rows = draw.uniform(-0.5, 0.5, size=(50, 2))
+    assert np.abs(whole_rows(rows, 1.0, 4096, order) / 4096 - rows).max() < 1e-3
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "0.5", "1", "8", "200"])
+@pytest.mark.parametrize("delta", ["1e-300", "1e-6", "0.1"])
+def test_rho_is_rounded_down_and_not_far(epsilon, delta):
+    rho = largest_rho(Fraction(epsilon), Fraction(delta))
+    assert epsilon_of_rho(rho, Fraction(delta)) <= Fraction(epsilon)
+    assert epsilon_of_rho(rho * Fraction(101, 100), Fraction(delta)) > Fraction(epsilon)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_release_is_orthonormal_and_travels(name, k):
+    graph = social_network(60, seed=4)
+    r = tulle.release(graph, spectrum(k), unit="edge", epsilon=1.0, delta=1e-6, mechanism=name)
+    assert r.value.values.shape == (k,)
+    assert r.value.vectors.shape == (60, k)
+    assert np.allclose(r.value.vectors.T @ r.value.vectors, np.eye(k), atol=1e-6)
+    assert np.all(np.diff(r.value.values) <= 0)
+    assert r.guarantee.delta == (Fraction(1, 10**6) if name in ("power", "gauss") else 0)
+    assert 0 <= r.value.informative <= k
+    assert Release.from_json(r.to_json()).value == r.value
+    assert "eigenvalues" in repr(r)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 1e4])
+def test_any_graph_has_an_answer(name, epsilon):
+    """An empty graph, a full one and a bipartite one, at budgets that drown or show everything."""
+    star = Graph.from_edges([(0, v) for v in range(1, 8)], nodes=8)
+    for graph in (Graph.from_edges([], nodes=8), clique(8), star):
+        for k in (1, 8):
+            r = tulle.release(
+                graph, spectrum(k), unit="edge", epsilon=epsilon, delta=1e-6, mechanism=name
+            )
+            assert np.isfinite(r.value.vectors).all()
+            assert np.abs(r.value.values).max() <= 7
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_at_a_large_epsilon_the_first_vector_is_found(name):
+    graph = clique(12)
+    r = tulle.release(graph, spectrum(1), unit="edge", epsilon=2000.0, delta=1e-6, mechanism=name)
+    assert abs(r.value.vectors.sum()) / np.sqrt(12) > 0.999
+    assert abs(r.value.values[0] - 11) < 0.1
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_two_groups_show(name):
+    graph = two_groups()
+    epsilon = {"power_pure": 20.0, "gauss": 60.0}.get(name, 8.0)
+    r = tulle.release(graph, spectrum(2), unit="edge", epsilon=epsilon, delta=1e-6, mechanism=name)
+    true = spectrum(2).truth(graph).vectors
+    cosines = np.linalg.svd(true.T @ r.value.vectors, compute_uv=False)
+    assert cosines.mean() > 0.85
+
+
+def test_eigenvalues_are_sorted_covered_and_close():
+    graph = social_network(60, seed=4)
+    true = eigenvalues(5).truth(graph)
+    hits = 0
+    for _ in range(60):
+        r = tulle.release(graph, eigenvalues(5), unit="edge", epsilon=1.0)
+        low, high = r.interval(0.9)
+        hits += bool(np.all((low <= true) & (true <= high)))
+        assert np.all(np.diff(r.value) <= 0)
+    assert r.mechanism == "eigen_laplace"
+    assert hits >= 40
+    sharp = tulle.release(graph, eigenvalues(5), unit="edge", epsilon=5000.0).value
+    assert np.abs(sharp - true).max() < 0.05
+
+
+def test_eigenvalues_by_hoffman_and_wielandt_would_need_more_noise():
+    plan = plan_for(clique(30), eigenvalues(8), unit="edge", epsilon=1.0)
+    settings = plan.chosen.settings
+    moved = float(Fraction(settings["scale"])) * float(Fraction(settings["step"]))
+    assert 2 <= moved < 2.01 < np.sqrt(16)
+
+
+def test_one_edge_moves_eigenvalues_by_at_most_root_two():
+    """Every graph of five nodes and every neighbour: squared L2 at most min(k, 2), reached."""
+    reached = np.zeros(5)
+    known = {}
+    for graph in all_graphs(5):
+        matrix = adjacency(graph).toarray().astype(float)
+        known[graph.edges().tobytes()] = np.linalg.eigvalsh(matrix)[::-1], graph
+    for values, graph in known.values():
+        for other in graph.neighbours("edge"):
+            there = known[other.edges().tobytes()][0]
+            reached = np.maximum(reached, np.cumsum((values - there) ** 2))
+    assert np.all(reached <= np.minimum(np.arange(1, 6), 2) + 1e-9)
+    assert reached[0] == pytest.approx(1)
+    assert reached[-1] == pytest.approx(2)
+
+
+def test_gaussian_eigenvalues_cover():
+    graph = social_network(60, seed=4)
+    true = eigenvalues(5).truth(graph)
+    hits = 0
+    for _ in range(60):
+        r = tulle.release(
+            graph, eigenvalues(5), unit="edge", epsilon=1.0, delta=1e-6, mechanism="eigen_gauss"
+        )
+        low, high = r.interval(0.9)
+        hits += bool(np.all((low <= true) & (true <= high)))
+    assert hits >= 40
+    assert r.guarantee.delta == Fraction(1, 10**6)
+    # In L1 all eigenvalues move by 2 whatever k, so Laplace noise is the smaller one here.
+    plan = plan_for(graph, eigenvalues(5), unit="edge", epsilon=1.0, delta=1e-6)
+    assert [offer.mechanism for offer in plan.offers] == ["eigen_laplace", "eigen_gauss"]
+    loose = plan_for(graph, eigenvalues(5), unit="edge", epsilon=0.5, delta=0.2)
+    assert loose.mechanism == "eigen_gauss"
+
+
+def test_low_rank_is_the_nearest_matrix_of_its_rank():
+    """A star has the eigenvalues r and -r: the largest two in size, not the largest two."""
+    star = Graph.from_edges([(0, v) for v in range(1, 10)], nodes=10)
+    true = low_rank(2).truth(star)
+    assert sorted(true.values) == pytest.approx([-3.0, 3.0])
+    assert np.allclose(true.matrix(), adjacency(star).toarray())
+    assert spectrum(2).truth(star).values == pytest.approx([3.0, 0.0], abs=1e-9)
+    for name in EVERY:
+        r = tulle.release(
+            star, low_rank(2), unit="edge", epsilon=4000.0, delta=1e-6, mechanism=name
+        )
+        off = np.linalg.norm(r.value.matrix() - adjacency(star).toarray())
+        assert off < (1.5 if name in ITERATIVE else 0.1), name
+        assert Release.from_json(r.to_json()).value == r.value
+    with pytest.raises(QueryError, match="at most 10"):
+        tulle.release(star, low_rank(11), unit="edge", epsilon=1.0)
+
+
+def test_a_core_reads_only_pairs_within_it():
+    """Two graphs that differ outside the core give the same release from the same coins."""
+    dense = [(u, v) for u in range(12) for v in range(u)]
+    one = Graph.from_edges(dense, nodes=40)
+    other = Graph.from_edges([*dense, (38, 39)], nodes=40)
+    drawn = [
+        tulle.release(
+            graph,
+            spectrum(1),
+            unit="edge",
+            epsilon=200.0,
+            mechanism="spectral_response",
+            core=12,
+            source=SeededSource(3),
+        )
+        for graph in (one, other)
+    ]
+    assert drawn[0].value == drawn[1].value
+    assert np.all(drawn[0].value.vectors[12:] == 0)
+    assert drawn[0].value.values[0] == pytest.approx(11, abs=0.01)
+    assert core_of(np.array([1, 5, 5, 0]), 2).tolist() == [1, 2]
+
+
+def test_flipped_matrix_is_unbiased_and_piecewise_the_same(monkeypatch):
+    graph = social_network(70, seed=2)
+    true = topology().truth(graph)
+    dense = adjacency(graph).toarray().astype(float)
+    columns = np.random.default_rng(1).normal(size=(70, 3))
+    whole = FlippedMatrix(true, 0.2)
+    off = 0.2 * (np.ones((70, 70)) - np.eye(70))
+    expected = (dense - off) @ columns / 0.6
+    assert np.allclose(whole @ columns, expected, atol=1e-4)
+    monkeypatch.setattr("tulle.graphs.spectra.response.LARGEST_HELD", 10)
+    monkeypatch.setattr("tulle.graphs.spectra.response._PIECE", 16)
+    pieces = FlippedMatrix(true, 0.2)
+    assert np.allclose(pieces @ columns, expected, atol=1e-4)
+    places = np.array([40, 3, 69, 11, 2])
+    for matrix in (whole, pieces):
+        part = matrix.part(places) @ np.eye(5)
+        assert np.allclose(part, ((dense - off) / 0.6)[np.ix_(places, places)], atol=1e-5)
+
+
+def test_the_noise_bulk_is_where_noise_ends():
+    empty = Graph.from_edges([], nodes=400)
+    r = tulle.release(
+        empty, topology(), unit="edge", epsilon=1.0, mechanism="response", source=SeededSource(1)
+    )
+    flip = 1 / (1 + np.e)
+    noisy = (r.value.to_scipy().toarray() - flip * (1 - np.eye(400))) / (1 - 2 * flip)
+    top = np.linalg.eigvalsh(noisy)[-1]
+    assert top == pytest.approx(noise_bulk(flip, 400), rel=0.05)
+    assert entry_noise(flip) == pytest.approx(0.96, abs=0.005)
+    assert Spectrum(np.array([100.0, 1.0]), np.eye(2), noise_bulk(flip, 400) / 2).informative == 1
+
+
+def test_plans_choose_by_public_size_alone():
+    small = plan_for(clique(30), spectrum(2), unit="edge", epsilon=1.0, delta=1e-6)
+    assert {offer.mechanism for offer in small.offers} == set(OFFERED)
+    facts = {"nodes": 81_306}
+    large = tulle.planning.planner.make_plan(
+        spectrum(1), kind="graph", facts=facts, unit=tulle.Unit.of("edge"), epsilon=1, delta=1e-6
+    )
+    assert large.mechanism == "spectral_response"
+    assert large.chosen.settings["core"] == 6000
+    with pytest.raises(QueryError, match=r"Ask for spectrum\(2\)"):
+        tulle.planning.planner.make_plan(
+            eigenvalues(2), kind="graph", facts=facts, unit=tulle.Unit.of("edge"), epsilon=1
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "k", "epsilon", "least"),
+    [
+        ("facebook_combined", 1, 1.0, 0.95),
+        ("facebook_combined", 5, 1.0, 0.70),
+        ("facebook_combined", 5, 2.0, 0.88),
+        ("ca-GrQc", 1, 5.0, 0.98),
+        ("ca-GrQc", 1, 1.0, 0.80),
+    ],
+)
+def test_the_default_finds_the_vectors_of_real_networks(data_folder, name, k, epsilon, least):
+    graph = Graph.read(data_folder / name / f"{name}.edges.txt", ignore=["direction"])
+    true = spectrum(k).truth(graph).vectors
+    r = tulle.release(graph, spectrum(k), unit="edge", epsilon=epsilon, delta=1e-6)
+    assert np.linalg.svd(true.T @ r.value.vectors, compute_uv=False).mean() >= least
+
+
+def test_refusals():
+    for bad in (0, -1, 1.5, "2", True):
+        with pytest.raises(InputError, match="k must be"):
+            spectrum(bad)
+    for query in (spectrum(6), eigenvalues(6)):
+        with pytest.raises(QueryError, match="at most 5"):
+            tulle.release(clique(5), query, unit="edge", epsilon=1.0)
+        with pytest.raises(QueryError, match="cannot be answered per node"):
+            tulle.release(clique(5), query, unit="node", epsilon=1.0)
+    for option in (
+        {"iterations": 0},
+        {"reach": 2},
+        {"reach": 0},
+        {"threshold": -1},
+        {"levels": 0},
+        {"levels": 2**21},
+    ):
+        with pytest.raises(InputError, match=next(iter(option))):
+            tulle.release(
+                clique(5), spectrum(1), unit="edge", epsilon=1.0, mechanism="power_pure", **option
+            )
+    with pytest.raises(InputError, match="step"):
+        tulle.release(
+            clique(5), eigenvalues(1), unit="edge", epsilon=1.0, mechanism="eigen_laplace", step=0.3
+        )
+    with pytest.raises(QueryError, match="delta"):
+        tulle.release(clique(5), spectrum(1), unit="edge", epsilon=1.0, mechanism="power")
+    with pytest.raises(InputError, match="one vector for each value"):
+        tulle.core.codec.decode(
+            {
+                "type": "spectrum",
+                "value": tulle.core.codec.encode(
+                    {"values": np.ones(2), "vectors": np.ones((3, 1))}
+                )["value"],
+            }
+        )
+
+
+def test_values_compare_and_multiply():
+    one = Spectrum(np.array([3.0]), np.array([[1.0], [0.0]]))
+    same = Spectrum(np.array([3.0]), np.array([[1.0], [0.0]]))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != Spectrum(np.array([2.0]), np.array([[1.0], [0.0]]))
+    assert one != 3
+    assert one.matrix()[0, 0] == 3
+    assert shrink(np.array([-3.0, 0.5, 2.0]), 1.0).tolist() == [-2.0, 0.0, 1.0]

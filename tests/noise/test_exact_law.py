@@ -1,0 +1,224 @@
+"""The law of every scalar sampler, exactly, from all bit tapes up to a length."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import integrate
+from tests.noise.noise_helpers import (
+    PRECISION,
+    check_tape_law,
+    exp,
+    gaussian_mass,
+    geometric_mass,
+    laplace_mass,
+    rounded_laplace_mass,
+    tape_law,
+)
+
+from tulle import noise
+from tulle.noise import bits
+from tulle.noise.bits import Bits
+from tulle.noise.heavy import _draw as draw_heavy
+from tulle.noise.select import Choice
+
+HALF = Fraction(1, 2)
+
+
+@pytest.fixture(autouse=True)
+def _short_tapes(monkeypatch):
+    """Few digits by themselves, so that short tapes decide; the law is the same for any reach.
+
+    That it is for the real one too, test_noise_time shows. Bounds are kept, since all tapes ask
+    for the same ones.
+    """
+    monkeypatch.setattr(bits, "REACH", 1)
+    monkeypatch.setattr(bits, "exp_bounds_of", lru_cache(bits.exp_bounds_of))
+    for kept in (bits.coin_exponents, bits.coin_thresholds):
+        kept.cache_clear()
+    yield
+    for kept in (bits.coin_exponents, bits.coin_thresholds):
+        kept.cache_clear()
+
+
+@pytest.mark.parametrize("bound", range(1, 8))
+def test_uniform_below(bound):
+    check_tape_law(
+        lambda tape: noise.uniform_below(bound, source=tape),
+        lambda _: Fraction(1, bound),
+        12,
+        0.02,
+    )
+
+
+@pytest.mark.parametrize("p", ["0", "1", "1/2", "1/3", "0.1", "0.875"])
+def test_bernoulli(p):
+    exact = Fraction(p)
+    check_tape_law(
+        lambda tape: noise.bernoulli(p, source=tape),
+        lambda outcome: exact if outcome else 1 - exact,
+        14,
+        2**-14,
+    )
+
+
+@pytest.mark.parametrize("x", ["0", "1/2", "1", "5/2", "0.1"])
+def test_bernoulli_exp(x):
+    chance = exp(-Fraction(x))
+    check_tape_law(
+        lambda tape: noise.bernoulli_exp(x, source=tape),
+        lambda outcome: chance if outcome else 1 - chance,
+        18,
+        0.003,
+    )
+
+
+@pytest.mark.parametrize("scale", ["1/4", "1/2", "1", "3/2", "2"])
+def test_geometric(scale):
+    check_tape_law(
+        lambda tape: noise.geometric(scale=scale, source=tape),
+        lambda k: geometric_mass(k, Fraction(scale)),
+        18,
+        0.12,
+    )
+
+
+@pytest.mark.parametrize("scale", ["1/4", "1/2", "1", "2"])
+def test_discrete_laplace(scale):
+    check_tape_law(
+        lambda tape: noise.discrete_laplace(scale=scale, source=tape),
+        lambda x: laplace_mass(x, Fraction(scale)),
+        18,
+        0.13,
+    )
+
+
+@pytest.mark.parametrize("scale", ["1/4", "1/2", "1"])
+def test_rounded_laplace(scale):
+    check_tape_law(
+        lambda tape: noise.rounded_laplace(scale=scale, source=tape),
+        lambda x: rounded_laplace_mass(x, Fraction(scale)),
+        18,
+        0.04,
+    )
+
+
+@pytest.mark.parametrize("variance", ["1/4", "1/2", "1"])
+def test_discrete_gaussian(variance):
+    check_tape_law(
+        lambda tape: noise.discrete_gaussian(variance=variance, source=tape),
+        lambda x: gaussian_mass(x, Fraction(variance)),
+        16,
+        0.47,
+    )
+
+
+@pytest.mark.parametrize("scores", [[0, 1], [0, 1, 1], [0.5, 0.25, 1.0]])
+def test_exponential(scores):
+    weights = [exp(Fraction(score) / 2) for score in scores]
+    losses = [(max(map(Fraction, scores)) - Fraction(score)) / 2 for score in scores]
+    choice = Choice(losses, None)
+    check_tape_law(
+        lambda tape: choice.draw(Bits(tape), step=1),
+        lambda i: weights[i] / sum(weights),
+        12,
+        2**-10,
+    )
+
+
+@pytest.mark.parametrize(
+    ("exponents", "multiplicities"),
+    [([0, 0, 0], [1, 2, 0]), ([0, 3, 1], [1, 20, 2]), ([5, 90], [1, 10**37])],
+)
+def test_choose_log_weights(exponents, multiplicities):
+    weights = [m * exp(-Fraction(c)) for c, m in zip(exponents, multiplicities, strict=True)]
+    choice = Choice([Fraction(c) for c in exponents], multiplicities)
+    check_tape_law(
+        lambda tape: choice.draw(Bits(tape), step=1),
+        lambda i: weights[i] / sum(weights),
+        12,
+        2**-10,
+    )
+
+
+def permute_and_flip_law(losses):
+    """The closed form: average over all orders."""
+    law = [Fraction(0)] * len(losses)
+    orders = list(itertools.permutations(range(len(losses))))
+    for order in orders:
+        alive = Fraction(1, len(orders))
+        for index in order:
+            yes = exp(-losses[index])
+            law[index] += alive * yes
+            alive *= 1 - yes
+    return law
+
+
+@pytest.mark.parametrize("scores", [[0, 1], [0, 2, 2], [0, 1, 3]])
+def test_permute_and_flip(scores):
+    law = permute_and_flip_law([Fraction(max(scores) - score, 2) for score in scores])
+    check_tape_law(
+        lambda tape: noise.permute_and_flip(scores, epsilon=1, sensitivity=1, source=tape),
+        lambda i: law[i],
+        15,
+        0.02,
+    )
+
+
+@pytest.mark.parametrize("power", [2, 4])
+def test_heavy_tailed(power):
+    def density(z):
+        return 1 / (1 + abs(z) ** power)
+
+    total = integrate.quad(density, -np.inf, np.inf)[0]
+
+    def truth(x):
+        part = integrate.quad(density, (x - 0.5) / 2, (x + 0.5) / 2)[0]
+        return Fraction(part / total)
+
+    masses, undecided = tape_law(
+        lambda tape: draw_heavy(Fraction(2), power, Bits(tape), step=1), 17
+    )
+    assert undecided < 0.35
+    for outcome, mass in masses.items():
+        assert mass - Fraction(1, 10**9) <= truth(outcome) <= mass + undecided
+
+
+def test_a_biased_sampler_is_caught():
+    """Twins: half the scale, a sign that never flips, a coin that stops a digit too early."""
+
+    def half_scale(tape):
+        return noise.discrete_laplace(scale=HALF, source=tape)
+
+    def never_negative(tape):
+        return abs(noise.discrete_laplace(scale=1, source=tape))
+
+    def coarse_geometric(tape):
+        coins = Bits(tape)
+        count = 0
+        while coins.fraction(3, 8):  # 0.375 for exp(-1) = 0.368
+            count += 1
+        return count
+
+    for twin, truth in [
+        (half_scale, lambda x: laplace_mass(x, Fraction(1))),
+        (never_negative, lambda x: laplace_mass(x, Fraction(1))),
+        (coarse_geometric, lambda k: geometric_mass(k, Fraction(1))),
+    ]:
+        with pytest.raises(AssertionError):
+            check_tape_law(twin, truth, 15, 1)
+
+
+def test_truths_sum_to_one():
+    """The closed forms above are laws themselves."""
+    for law in (
+        lambda x: laplace_mass(x, Fraction(2)),
+        lambda x: rounded_laplace_mass(x, Fraction(2)),
+        lambda x: gaussian_mass(x, Fraction(2)),
+    ):
+        assert abs(sum(law(x) for x in range(-60, 61)) - 1) < 1e-12
+    assert abs(sum(permute_and_flip_law([Fraction(0), HALF, HALF])) - 1) < PRECISION

@@ -1,0 +1,246 @@
+"""The property that privacy rests on: the relation of the database without somebody is the
+relation of the whole database with that participant struck out. Checked against rows that are
+really deleted, and against DuckDB's own answer to the question as it was written."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from tests.sql.sql_generator import Generator
+from tests.sql.sql_questions import GROUPED, IN_DUCKDB, QUESTIONS
+from tests.sql.sql_worlds import (
+    Rows,
+    connect,
+    everyone,
+    load,
+    random_world,
+    summary,
+    take_away,
+    taking_part,
+    without,
+)
+
+import tulle.sql.compile.derivations
+import tulle.sql.compile.gather
+import tulle.sql.compile.rewrite
+import tulle.sql.compile.select_rewriter
+import tulle.sql.question.aggregate
+from tulle.sql.compile.gather import gather
+from tulle.sql.data import Database
+from tulle.sql.queries import SqlQuery, gather_tuples, relation_of, sql
+
+SEEDS = (1, 2)
+WIDE = "SELECT COUNT(*) FROM edge x JOIN edge y ON x.b = y.a"
+
+
+@lru_cache(maxsize=4)
+def world(seed: int) -> tuple[Rows, Database, Any, dict[Any, Database]]:
+    """Return rows, their database, a plain connection to rows that take part, and neighbours."""
+    rows = random_world(seed)
+    plain = load(duckdb.connect(), taking_part(rows))
+    smaller = {who: connect(take_away(rows, who)) for who in sorted(everyone(rows))}
+    return rows, connect(rows), plain, smaller
+
+
+def differences(question: SqlQuery, seed: int) -> Iterator[str]:
+    """Yield every way in which a question's relation is not what it has to be."""
+    _, database, plain, smaller = world(seed)
+    gathered = gather_tuples(database, question)
+    totals = [relation.total for relation in gathered.relations]
+    if not question.groups:
+        written = IN_DUCKDB.get(question.text, question.text)
+        truth = plain.execute(written).fetchone()[0] or 0
+        if not np.isclose(totals[0], float(truth)):
+            yield f"total {totals[0]}, but the answer is {truth}"
+    if not np.allclose(totals, question.truth(database)):
+        yield f"totals {totals}, but truth says {question.truth(database)}"
+    # The statement follows from the public schema, which all neighbours share.
+    rewritten = question.rewrite(database.schema)
+    for who, left in smaller.items():
+        fresh = gather(rewritten, left._engine.fetch(rewritten.text))
+        found = [summary(relation, fresh.names) for relation in fresh.relations]
+        if found != without(gathered, who):
+            yield f"{who} leaves: {found} instead of {without(gathered, who)}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_leaving_strikes_a_participant_out_of_the_relation(text: str, seed: int) -> None:
+    assert list(differences(sql(text), seed)) == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("text", "groups"), GROUPED)
+def test_groups_have_relations_of_their_own(text: str, groups: Any, seed: int) -> None:
+    assert list(differences(sql(text, groups=groups), seed)) == []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_leaving_for_random_questions(seed: int) -> None:
+    text = Generator(seed).question()
+    assert list(differences(sql(text), SEEDS[seed % 2])) == [], text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_leaving_for_many_random_questions(seed: int) -> None:
+    for place in range(40):
+        text = Generator(1000 * seed + place).question()
+        assert list(differences(sql(text), seed)) == [], text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 40))
+def test_leaving_on_more_worlds(seed: int) -> None:
+    for text in QUESTIONS:
+        assert list(differences(sql(text), seed)) == [], text
+    for text, groups in GROUPED:
+        assert list(differences(sql(text, groups=groups), seed)) == [], text
+
+
+def test_neighbours_are_the_databases_with_rows_deleted() -> None:
+    _, database, _, smaller = world(1)
+    assert database.participants() == sorted(smaller)
+    for text in QUESTIONS[::7]:
+        for who, neighbour in zip(smaller, database.neighbours("participant"), strict=True):
+            assert sql(text).truth(neighbour) == pytest.approx(sql(text).truth(smaller[who]))
+
+
+# --- broken twins: the same check must catch each -----------------------------------------------
+
+
+def forget_distinct(patch: pytest.MonkeyPatch) -> str:
+    true = tulle.sql.question.aggregate.find_aggregate
+    patch.setattr(
+        tulle.sql.compile.rewrite,
+        "find_aggregate",
+        lambda tree: dataclasses.replace(true(tree), distinct=False),
+    )
+    return "SELECT COUNT(DISTINCT a) FROM edge"
+
+
+def forget_null(patch: pytest.MonkeyPatch) -> str:
+    patch.setattr(
+        tulle.sql.compile.rewrite,
+        "_is_there",
+        lambda argument: tulle.sql.compile.rewrite.exp.true(),
+    )
+    return "SELECT COUNT(note) FROM orders"
+
+
+def forget_an_owner_of_a_join(patch: pytest.MonkeyPatch) -> str:
+    true = tulle.sql.compile.select_rewriter.Rewriter.table
+
+    def table(self: Any, source: Any) -> Any:
+        form = true(self, source)
+        return dataclasses.replace(form, slots=form.slots[:1], origins=form.origins[:1])
+
+    patch.setattr(tulle.sql.compile.select_rewriter.Rewriter, "table", table)
+    return WIDE
+
+
+def forget_the_other_side_of_a_join(patch: pytest.MonkeyPatch) -> str:
+    seen: list[Any] = []
+
+    def is_new(self: Any, entity: str, origin: Any) -> bool:
+        seen.append(self)
+        return sum(one is self for one in seen) <= 2
+
+    patch.setattr(tulle.sql.compile.select_rewriter._Repetitions, "is_new", is_new)
+    return "SELECT COUNT(*) FROM edge x, edge y WHERE x.w < y.w"
+
+
+def take_union_for_union_all(patch: pytest.MonkeyPatch) -> str:
+    true = tulle.sql.compile.derivations.union
+    patch.setattr(
+        tulle.sql.compile.select_rewriter,
+        "union",
+        lambda *args, distinct, **kw: true(*args, distinct=False, **kw),
+    )
+    return "SELECT COUNT(*) FROM (SELECT a FROM edge UNION SELECT b FROM edge) u"
+
+
+def count_every_witness(patch: pytest.MonkeyPatch) -> str:
+    true = tulle.sql.compile.select_rewriter.Rewriter.block
+
+    def block(self: Any, tree: Any, views: Any) -> Any:
+        made = true(self, tree, views)
+        made.items += made.witnesses
+        made.witnesses = []
+        return made
+
+    patch.setattr(tulle.sql.compile.select_rewriter.Rewriter, "block", block)
+    return "SELECT COUNT(*) FROM person p WHERE EXISTS (SELECT 1 FROM edge WHERE a = p.id)"
+
+
+def keep_one_way(patch: pytest.MonkeyPatch) -> str:
+    def first(starts: Any, ways: Any, rows: Any, count: int) -> Any:
+        kept = np.zeros(len(ways), dtype=bool)
+        kept[starts[:-1]] = True
+        return kept
+
+    patch.setattr(tulle.sql.compile.gather, "least_ways", first)
+    return "SELECT COUNT(DISTINCT w) FROM edge"
+
+
+def forget_the_way_to_an_owner(patch: pytest.MonkeyPatch) -> str:
+    """The annotation of a row found over a path leaves out who owns the rows on the way."""
+    true = tulle.sql.compile.select_rewriter.Rewriter.table
+
+    def table(self: Any, source: Any) -> Any:
+        form = true(self, source)
+        far = self.named.table(source) == "item"
+        return dataclasses.replace(form, slots=(), origins=()) if far else form
+
+    patch.setattr(tulle.sql.compile.select_rewriter.Rewriter, "table", table)
+    return "SELECT COUNT(*) FROM item"
+
+
+TWINS: list[Callable[[pytest.MonkeyPatch], str]] = [
+    forget_distinct,
+    forget_null,
+    forget_an_owner_of_a_join,
+    forget_the_other_side_of_a_join,
+    take_union_for_union_all,
+    count_every_witness,
+    keep_one_way,
+    forget_the_way_to_an_owner,
+]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_broken_twin_is_caught(twin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = twin(monkeypatch)
+    assert any(list(differences(sql(text), seed)) for seed in SEEDS)
+    monkeypatch.undo()
+    assert not any(list(differences(sql(text), seed)) for seed in SEEDS)
+
+
+def test_tuples_with_equal_owners_are_merged_before_they_are_fetched() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE edge AS SELECT i % 3 AS a, i % 2 AS b FROM range(600) t(i)")
+    database = Database.connect(connection, owners={"edge": ["a", "b"]})
+    question = sql("SELECT COUNT(*) FROM edge x, edge y")
+    rewritten = question.rewrite(database.schema)
+    fetched = database._engine.fetch(rewritten.text)
+    assert fetched.num_rows <= 3**4
+    relation = relation_of(database, question)
+    assert relation.total == 360_000
+    assert len(relation.weights) == 6
+
+
+def test_a_database_without_rows_answers_zero() -> None:
+    empty = connect({table: [] for table in random_world(1)})
+    for text in QUESTIONS[::3]:
+        if "SELECT 21" in text:
+            continue
+        relation = relation_of(empty, sql(text))
+        assert relation.total == sql(text).truth(empty) == relation.count == 0
+    for text, groups in GROUPED:
+        assert not sql(text, groups=groups).truth(empty).any()

@@ -1,0 +1,78 @@
+"""How the studio reads a network: the custodian says what the first row is and who is in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from tulle.studio.app import build
+from tulle.studio.data_worker import Inside
+from tulle.studio.security import Door
+from tulle.studio.state import Desk
+
+HOME = "http://127.0.0.1:8124"
+ROWS = "ego,alter\n" + "".join(f"p{i},p{(i + 1) % 12}\n" for i in range(12))
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    (tmp_path / "friends.csv").write_text(ROWS)
+    desk = Desk([str(tmp_path / "friends.csv")], tmp_path / "study.ledger")
+    door = Door(build(desk), port=8124)
+    found = TestClient(door, base_url=HOME, follow_redirects=False)
+    found.get(door.link())
+    found.study = next(iter(desk.studies.values()))  # type: ignore[attr-defined]
+    yield found
+    desk.close()
+
+
+def open_study(client: TestClient, **form: str) -> str:
+    identifier = client.study.identifier  # type: ignore[attr-defined]
+    given = {"kind": "graph", "unit": "edge", "epsilon": "3", "account": "friends", **form}
+    answer = client.post(f"/study/{identifier}/open", data=given, headers={"origin": HOME})
+    if answer.status_code == 303:
+        return client.get(f"/study/{identifier}").text
+    return answer.text
+
+
+def test_the_first_row_is_shown_and_asked_about(client: TestClient) -> None:
+    identifier = client.study.identifier  # type: ignore[attr-defined]
+    page = client.get(f"/study/{identifier}").text
+    assert "The first row is" in page
+    assert "ego · alter" in page
+    assert "first row may be a header or a link" in open_study(client)
+    shown = open_study(client, header="yes")
+    assert "Open the study" not in shown
+    assert "Assuming that who has an edge at all is public" in shown
+    study = client.study  # type: ignore[attr-defined]
+    assert dict(study.facts) == {"nodes": 12}
+    assert "read off the edges" in study.assumptions[0]
+    plan = client.get(
+        f"/study/{identifier}/plan.json",
+        params={"asked": '{"kind": "graph", "text": "triangles"}', "epsilon": "1"},
+    )
+    assert plan.status_code == 200
+    assert plan.json()["guarantee"]["assumptions"] == study.assumptions
+
+
+def test_names_and_numbers_declare_who_is_there(client: TestClient) -> None:
+    names = "\n".join(f"p{i}" for i in range(15))
+    open_study(client, header="yes", nodes=names)
+    study = client.study  # type: ignore[attr-defined]
+    assert (dict(study.facts), study.assumptions) == ({"nodes": 15}, [])
+
+
+def test_inside_reads_alike_whatever_the_links_are(tmp_path: Path) -> None:
+    file = tmp_path / "net.csv"
+    said = []
+    for rows in ("a,b\n", "", "a,b\nb,c\n", "a,stranger\n"):
+        file.write_text(rows)
+        inside = Inside()
+        inside.read({"kind": "graph", "path": str(file), "header": False, "nodes": ["a", "b", "c"]})
+        name = re.sub(r"\W", "", repr(rows))
+        said.append(inside.open(str(tmp_path / f"{name}.ledger"), "x", "edge", "1", "0"))
+    assert all(words == said[0] for words in said)

@@ -1,0 +1,168 @@
+"""The door: each way in that must stay shut is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.studio.studio_helpers import write_network
+
+from tulle.studio.app import build
+from tulle.studio.security import Door
+from tulle.studio.state import Desk
+
+PORT = 8123
+HOME = f"http://127.0.0.1:{PORT}"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder = tmp_path_factory.mktemp("door")
+    write_network(folder / "friends.csv", people=40)
+    opened = Desk([str(folder / "friends.csv")], folder / "study.ledger")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def door(desk: Desk) -> Door:
+    return Door(build(desk), port=PORT)
+
+
+@pytest.fixture
+def client(door: Door) -> TestClient:
+    return TestClient(door, base_url=HOME, follow_redirects=False)
+
+
+@pytest.fixture
+def inside(door: Door, client: TestClient) -> TestClient:
+    answer = client.get(door.link())
+    assert answer.status_code == 303
+    assert client.get("/desk").status_code == 200
+    return client
+
+
+PAGES = ("/", "/desk", "/ledger", "/audit", "/static/studio.js", "/plotly.js", "/nowhere")
+
+
+@pytest.mark.parametrize("place", PAGES)
+def test_without_the_cookie_nothing_is_served(client: TestClient, place: str) -> None:
+    answer = client.get(place)
+    assert answer.status_code == 403
+    assert "friends" not in answer.text
+
+
+@pytest.mark.parametrize("token", ["", "x", "0" * 43])
+def test_a_wrong_token_opens_nothing(client: TestClient, door: Door, token: str) -> None:
+    door.link()
+    assert client.get("/", params={"token": token}).status_code == 403
+    assert not client.cookies
+
+
+def test_the_link_works_once(door: Door, client: TestClient) -> None:
+    link = door.link()
+    assert client.get(link).status_code == 303
+    other = TestClient(door, base_url=HOME, follow_redirects=False)
+    assert other.get(link).status_code == 403
+
+
+def test_the_cookie_is_for_the_browser_and_this_site_only(door: Door, client: TestClient) -> None:
+    said = client.get(door.link()).headers["set-cookie"].lower()
+    assert "httponly" in said
+    assert "samesite=strict" in said
+    assert str(PORT) in said
+
+
+@pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1:1", ""])
+def test_a_rebound_name_is_refused(inside: TestClient, host: str) -> None:
+    assert inside.get("/desk", headers={"host": host}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9999"},
+        {"origin": HOME, "sec-fetch-site": "cross-site"},
+    ],
+)
+def test_forms_of_other_pages_are_refused(inside: TestClient, headers: dict[str, str]) -> None:
+    answer = inside.post("/begin", data={"place": "/etc/passwd"}, headers=headers)
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_other_pages_cannot_load_ours(inside: TestClient, site: str) -> None:
+    assert inside.get("/ledger", headers={"sec-fetch-site": site}).status_code == 403
+
+
+def test_no_other_origin_may_read_frame_or_keep_answers(inside: TestClient) -> None:
+    answer = inside.get("/desk", headers={"origin": HOME})
+    assert "access-control-allow-origin" not in answer.headers
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert inside.options("/desk", headers={"origin": "http://evil.example"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "place", ["/etc/passwd", "../../etc/passwd", "/proc/self/environ", "/root/.ssh/id_rsa"]
+)
+def test_no_path_outside_the_folders_is_opened(inside: TestClient, place: str) -> None:
+    answer = inside.post("/begin", data={"place": place}, headers={"origin": HOME})
+    assert answer.status_code == 422
+    assert "outside the folders" in answer.text
+    answer = inside.post("/begin", data={"place": f"duckdb:///{place}"}, headers={"origin": HOME})
+    assert answer.status_code == 422
+    assert "when you start the studio" in answer.text
+
+
+@pytest.mark.parametrize(
+    "place", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py"]
+)
+def test_static_files_are_only_static(inside: TestClient, place: str) -> None:
+    answer = inside.get(place)
+    assert answer.status_code in (403, 404)
+    assert "FastAPI" not in answer.text
+
+
+def test_nothing_describes_the_interface(inside: TestClient) -> None:
+    for place in ("/docs", "/redoc", "/openapi.json"):
+        assert inside.get(place).status_code == 404
+
+
+def test_an_unknown_study_or_job_is_explained(inside: TestClient) -> None:
+    assert "no such study" in inside.get("/study/none").text
+    assert inside.get("/jobs/none.json").json()["error"].startswith("There is no such work")
+
+
+def test_a_fault_tells_its_kind_and_no_more(
+    inside: TestClient, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise KeyError("a record: alice, 42")
+
+    monkeypatch.setattr(desk.ledger, "accounts", fail)
+    quiet = TestClient(inside.app, base_url=HOME, raise_server_exceptions=False)
+    quiet.cookies = inside.cookies
+    answer = quiet.get("/ledger")
+    assert answer.status_code == 500
+    assert "alice" not in answer.text
+    assert "KeyError" in answer.text
+
+
+def test_names_in_the_data_are_shown_as_text(inside: TestClient, desk: Desk) -> None:
+    from pathlib import PurePath
+
+    folder = PurePath(desk.sources[0]).parent
+    name = "<script>alert(1)<script>.csv"
+    Path(folder, name).write_text("a,b\n1,2\n")
+    answer = inside.post("/begin", data={"place": f"{folder}/{name}"}, headers={"origin": HOME})
+    page = inside.get(answer.headers["location"]).text
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)" in page

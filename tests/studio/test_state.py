@@ -1,0 +1,156 @@
+"""The desk and its processes, without a browser."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.studio.studio_helpers import PATIENCE, Servant, Stalling, write_network
+
+from tulle.core.errors import InputError, TulleError
+from tulle.studio import state as desk_module
+from tulle.studio.jobs import Job
+from tulle.studio.process import Worker
+from tulle.studio.state import Desk
+
+TRIANGLES = {"kind": "graph", "text": "triangles"}
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker(Servant)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    write_network(tmp_path / "friends.csv", people=60)
+    opened = Desk([str(tmp_path / "friends.csv")], tmp_path / "study.ledger")
+    yield opened
+    opened.close()
+
+
+def test_a_process_keeps_its_state_between_jobs(worker: Worker) -> None:
+    worker.call("keep", value=7)
+    assert worker.call("give") == 7
+
+
+def test_what_goes_wrong_is_told_without_the_record(worker: Worker) -> None:
+    with pytest.raises(TulleError, match="Not so"):
+        worker.call("refuse")
+    with pytest.raises(TulleError) as caught:
+        worker.call("quote")
+    assert "alice" not in str(caught.value)
+    assert "ValueError" in str(caught.value)
+
+
+def test_a_killed_process_is_replaced_and_brought_where_it_was(worker: Worker) -> None:
+    worker.first = [("keep", {"value": 5})]
+    stuck = worker.submit(Job("stall", {}, "stall"))
+    waiting = worker.submit(Job("give", {}, "give"))
+    skipped = worker.submit(Job("give", {}, "give"))
+    worker.cancel(skipped)
+    while stuck.state != "running":
+        time.sleep(0.01)
+    worker.cancel(stuck, lambda: "stopped")
+    assert stuck.state == "cancelled"
+    assert stuck.problem == "stopped"
+    assert waiting.wait(PATIENCE)
+    assert waiting.result == 5
+    assert skipped.state == "cancelled"
+
+
+def _open(desk: Desk) -> Any:
+    study = next(iter(desk.studies.values()))
+    study.read({"kind": "graph", "path": study.place})
+    study.open("friends", "edge", "2", "0")
+    return study
+
+
+def test_a_cancelled_answer_stays_paid_and_says_so(desk: Desk) -> None:
+    study = next(iter(desk.studies.values()))
+    study.worker.close()
+    study.worker = Worker(Stalling)
+    _open(desk)
+    job = desk.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))
+    while job.label != "stalled":
+        assert not job.over, job.problem
+        time.sleep(0.02)
+    desk.cancel(job)
+    assert job.state == "cancelled"
+    assert "is spent and stays spent" in (job.problem or "")
+    assert float(desk.ledger.remaining("friends")) == 1.5
+    assert study.releases() == []
+
+
+def test_an_answer_is_paid_kept_and_found(desk: Desk) -> None:
+    study = _open(desk)
+    job = desk.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))
+    assert job.wait(PATIENCE)
+    assert job.state == "done", job.problem
+    release = study.release(job.result)
+    assert release["query"] == "triangles()"
+    assert float(desk.ledger.remaining("friends")) == 1.5
+    with pytest.raises(InputError, match="no such release"):
+        study.release("0" * 64)
+
+
+def test_too_little_budget_is_refused_and_costs_nothing(desk: Desk) -> None:
+    study = _open(desk)
+    job = study.ask(TRIANGLES, "5", "0", title="triangles")
+    assert job.wait(PATIENCE)
+    assert job.state == "failed"
+    assert "Nothing was spent" in (job.problem or "")
+    assert float(desk.ledger.remaining("friends")) == 2
+
+
+def test_files_outside_the_given_folders_stay_closed(desk: Desk, tmp_path: Path) -> None:
+    for place in ("/etc/passwd", str(tmp_path / ".." / "elsewhere.csv"), "~/x.csv"):
+        with pytest.raises(InputError, match="outside the folders"):
+            desk.begin(place)
+    for place in ("duckdb:////etc/passwd", "file:///etc/passwd", str(tmp_path / "other.toml")):
+        with pytest.raises(InputError, match="when you start the studio"):
+            desk.begin(place)
+    (tmp_path / "link.csv").symlink_to("/etc/passwd")
+    with pytest.raises(InputError, match="outside the folders"):
+        desk.begin(str(tmp_path / "link.csv"))
+
+
+def test_uploads_are_limited_and_named_plainly(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(desk.upload("../../friends.csv", io.BytesIO(b"a,b\n1,2\n")))
+    assert path.name == "friends.csv"
+    assert ".." not in path.parts
+    with pytest.raises(InputError, match="plain name"):
+        desk.upload("..", io.BytesIO(b""))
+    monkeypatch.setattr(desk_module, "LARGEST_UPLOAD", 10)
+    with pytest.raises(InputError, match="limited"):
+        desk.upload("large.csv", io.BytesIO(b"x" * 11))
+    assert not path.with_name("large.csv").exists()
+    desk.close()
+    assert not path.exists()
+
+
+def test_the_server_process_holds_no_data(desk: Desk) -> None:
+    study = _open(desk)
+    assert not hasattr(study, "_dataset")
+    held = {type(value).__name__ for value in vars(study).values()}
+    assert "Graph" not in held
+    assert set(study.facts) == {"nodes"}
+
+
+def test_whoever_sees_the_end_of_a_job_finds_its_result() -> None:
+    seen = []
+
+    class Watched(Job):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if name == "state" and value == "done":
+                seen.append(self.result)
+
+    Watched("ask", {}, "a question").finish("done", result="digest")
+    assert seen == ["digest"]
