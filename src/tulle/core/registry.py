@@ -3,16 +3,12 @@
 A thing registers itself by a decorator where it is defined. ``tools/index.py`` reads the decorators
 off the source and writes ``tulle/_index.py``, so that a name is found, and its module imported,
 when it is first used. Nothing read from a file of a user's can name a module.
-
-Mechanisms of other distributions come in by entry points of the group ``tulle``, each a module that
-registers with the same decorators. They are marked as not audited.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -26,9 +22,6 @@ if TYPE_CHECKING:
 Role = Literal["mechanism", "law", "value", "query", "stand-in", "audit", "page", "data"]
 Item = TypeVar("Item")
 Named = TypeVar("Named", bound="type[Mechanism]")
-
-ENTRY_POINTS = "tulle"
-"""The group of entry points by which other distributions add mechanisms."""
 
 _items: dict[tuple[Role, str], dict[str, Any]] = {}
 
@@ -122,7 +115,6 @@ def mechanisms(
     Only modules of mechanisms that state the question's class, or a base of it, are imported; with
     a unit, not those that answer it under that unit only when named.
     """
-    load_entry_points()
     found = find("mechanism", kind)
     names = None if query is None else {base.__name__ for base in type(query).__mro__}
     answers, named_only = _index.ANSWERS.get(kind, {}), _index.NAMED_ONLY.get(kind, {})
@@ -142,17 +134,3 @@ def every_mechanism() -> Iterator[Mechanism]:
     """Yield each registered mechanism of every kind of data."""
     for kind in groups("mechanism"):
         yield from mechanisms(kind).values()
-
-
-def is_audited(item: object) -> bool:
-    """Say whether a registered item is part of this distribution, whose audit covers it."""
-    return type(item).__module__.partition(".")[0] == "tulle"
-
-
-@cache
-def load_entry_points() -> None:
-    """Import what other distributions register, once."""
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=ENTRY_POINTS):
-        entry.load()

@@ -43,7 +43,7 @@ padding:.6rem 1rem;border-left:4px solid var(--warm)}@media print{body{max-width
 
 @registry.register("page", "release", "outside")
 def outside_report(releases: Sequence[Release], *, title: str | None = None) -> str:
-    """Return one self-contained page about releases, for people who were not there.
+    """Return one self-contained page about releases, to hand on.
 
     It says what was asked, who is protected, what the price means, the answers with their ranges,
     how to read them and how to cite them. It holds nothing but what the releases hold.

@@ -174,7 +174,7 @@ class _Aside:
         return self.honest.ceiling(tau)
 
     def value(self, tau: float, gap: float) -> float:
-        # A fiftieth of the gap for the solver, the rest for mischief.
+        # A fiftieth of the gap for the solver, the rest for the fault.
         return self.honest.value(tau, 0.02 * gap) + 0.98 * self.part * gap
 
 

@@ -74,12 +74,6 @@ class Contributed:
         )
         self._entries = f"SELECT i, k, SUM(w) AS w FROM ({self._inside}) f GROUP BY i, k"
 
-    def strange(self) -> int:
-        """Return how many rows lie outside the grid or have no finite weight."""
-        everything = self._engine.fetch(f"SELECT COUNT(*) AS n FROM ({self._owned}) o")
-        inside = self._engine.fetch(f"SELECT COUNT(*) AS n FROM ({self._inside}) o")
-        return int(everything["n"][0].as_py()) - int(inside["n"][0].as_py())
-
     def entries(self) -> tuple[Any, Wholes, Floats]:
         """Return owner, cell and sum of weights for each pair of owner and cell."""
         found = self._engine.fetch(f"SELECT i, k, w FROM ({self._entries}) e ORDER BY i, k")
