@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import uuid
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a PostgreSQL server that is started for the tests and stopped after them."""
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A PostgreSQL server that is started for the tests and stopped after them."""
     pytest.importorskip("adbc_driver_postgresql", reason="PostgreSQL: no ADBC driver installed")
     pgserver = pytest.importorskip("pgserver", reason="PostgreSQL: the pgserver wheel is missing")
     folder: Path = tmp_path_factory.mktemp("pg")
@@ -29,9 +30,25 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         except (OSError, RuntimeError, ValueError, AssertionError) as error:
             pytest.skip(f"PostgreSQL cannot be started here: {error}")
     try:
-        yield server.get_uri()
+        yield server
     finally:
         server.cleanup()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Any) -> Iterator[str]:
+    """The URL of an empty database of the test's own: no test finds what another one left."""
+    import adbc_driver_postgresql.dbapi as driver
+
+    name = f"test_{uuid.uuid4().hex}"
+    with driver.connect(postgres_server.get_uri(), autocommit=True) as connection:
+        with connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+        try:
+            yield postgres_server.get_uri(name)
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _start(pgserver: Any, folder: Path) -> Any:
