@@ -66,7 +66,7 @@ def test_an_overspend_says_what_was_asked_what_is_left_and_what_fits(
         study.ask(tulle.triangles(), epsilon=0.5)
     message = str(caught.value)
     assert "epsilon = 0.5" in message
-    assert "epsilon = 0.25, delta = 1e-06 is left" in message
+    assert "epsilon = 0.25 for one more question, delta = 5e-07 is left" in message
     assert "epsilon up to 0.25" in message
     assert "Nothing was spent" in message
     with pytest.raises(tulle.BudgetError, match="delta up to 1e-06"):

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError
-from tulle.core.guarantee import Guarantee
+from tulle.core.events import Approximate, Event, Gaussian, Pure
+from tulle.core.guarantee import Guarantee, largest_rho
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
@@ -85,6 +86,9 @@ class Mechanism(ABC):
     needs_delta: ClassVar[bool] = False
     """Whether its guarantee needs a delta above zero."""
 
+    concentrated: ClassVar[bool] = False
+    """Whether all its noise is Gaussian, of the largest rho that implies (epsilon, delta)."""
+
     options: ClassVar[tuple[str, ...]] = ()
     """Names of the settings that a user may choose."""
 
@@ -136,6 +140,14 @@ class Mechanism(ABC):
         """Return what a run with these settings guarantees; at most what the terms allow."""
         spent_delta = terms.delta if self.needs_delta else Fraction(0)
         return Guarantee(terms.unit, terms.epsilon, spent_delta)
+
+    def event(self, terms: Terms, settings: Parameters) -> Event:
+        """Return what a run does to one unit's privacy, in the terms of who adds runs up."""
+        if self.concentrated:
+            return Gaussian(largest_rho(terms.epsilon, terms.delta))
+        stated = self.guarantee(terms, settings)
+        assert stated.epsilon is not None
+        return Approximate(stated.epsilon, stated.delta) if stated.delta else Pure(stated.epsilon)
 
     def check_options(self, options: Parameters) -> None:
         """Refuse options that this mechanism does not have.

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tulle.core.error_law import ErrorLaw
+from tulle.core.events import Composed, Event
 from tulle.core.exact import text
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.mechanism import Parameters, Prediction, Terms
@@ -25,6 +26,8 @@ class Offer:
     settings: Parameters
     guarantee: Guarantee
     prediction: Prediction
+    event: Event
+    """What the run does to one unit's privacy, for whoever adds runs up."""
     plan: Plan | None = None
     """For an answer put together from other questions: the plan of that expression."""
 
@@ -65,6 +68,15 @@ class Plan:
     """For an expression: the error to expect on the stand-in."""
     shares: tuple[Fraction, ...] = ()
     """For an expression: which part of the budget each leaf gets."""
+    account: str | None = None
+    """What the price means to the account that would pay it, in words."""
+
+    @property
+    def event(self) -> Event:
+        """What answering does to one unit's privacy."""
+        if self.offers:
+            return self.chosen.event
+        return Composed(tuple(part.event for part in self.parts))
 
     @property
     def chosen(self) -> Offer:
@@ -137,6 +149,7 @@ class Plan:
             "offers": [offer.to_json(offer is self.chosen) for offer in self.offers],
             "refused": [{"mechanism": name, "reason": why} for name, why in self.refused],
             "stand_in": self.stand_in,
+            "account": self.account,
             "parts": [part.to_json() for part in self.parts],
         }
 
@@ -150,6 +163,8 @@ class Plan:
                 lines.append(_divided(plan))
         if self.stand_in:
             lines.append(f"Typical errors are those of {self.stand_in}.")
+        if self.account:
+            lines.append(self.account)
         return list(dict.fromkeys(lines))
 
     def __repr__(self) -> str:

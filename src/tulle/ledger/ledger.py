@@ -9,7 +9,7 @@ import html
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,15 @@ from typing import Any
 from tulle.core import validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError, InputError, LedgerError
-from tulle.core.exact import Number, round_down, text
-from tulle.core.guarantee import Guarantee, display
+from tulle.core.events import Event, event_to_json
+from tulle.core.exact import Number, rational, round_down, text
+from tulle.core.guarantee import Guarantee, display, floor_to
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.unit import Unit
 from tulle.ledger.chain import Entry, Head, Problem, canonical
+from tulle.ledger.divergence import best_order
+from tulle.ledger.filters import Filter
 from tulle.ledger.session import Session
 from tulle.ledger.store import Store
 from tulle.ledger.store_file import View, unreadable
@@ -30,20 +33,31 @@ from tulle.ledger.totals import Totals
 
 
 class Budget(float):
-    """What is left of an account: epsilon as a float rounded down, and both numbers exactly."""
+    """What is left of an account: epsilon as a float rounded down, and the numbers exactly.
+
+    Where debits are added up tightly, ``epsilon`` is the most that one more question may cost;
+    several that cost less cost less together than their sum.
+    """
 
     epsilon: Fraction
     delta: Fraction
+    rho: Fraction | None
+    tight: bool
 
-    def __new__(cls, epsilon: Fraction, delta: Fraction) -> Budget:
+    def __new__(
+        cls, epsilon: Fraction, delta: Fraction, *, rho: Fraction | None = None, tight: bool = False
+    ) -> Budget:
         """Make the budget; the float is never above the exact epsilon."""
         self = super().__new__(cls, round_down(epsilon))
-        self.epsilon = epsilon
-        self.delta = delta
+        self.epsilon, self.delta, self.rho, self.tight = epsilon, delta, rho, tight
         return self
 
     def __str__(self) -> str:
-        left = f"epsilon = {_down(self.epsilon)}"
+        if self.rho is not None:
+            return (
+                f"rho = {_down(self.rho)} (one more question: epsilon up to {_down(self.epsilon)})"
+            )
+        left = f"epsilon = {_down(self.epsilon)}{' for one more question' if self.tight else ''}"
         return f"{left}, delta = {_down(self.delta)}" if self.delta else left
 
     __repr__ = __str__
@@ -51,7 +65,9 @@ class Budget(float):
 
 def _down(value: Fraction) -> str:
     exact = text(value)
-    return exact if "/" not in exact and len(exact) <= 12 else repr(round_down(value))
+    if "/" not in exact and len(exact) <= 12:
+        return exact
+    return f"{float(floor_to(value, 6)) or round_down(value):.6g}"
 
 
 @dataclass(frozen=True)
@@ -63,16 +79,39 @@ class Account:
     unit: Unit
     terms: Guarantee
     facts: Mapping[str, Any]
+    composition_delta: Fraction = Fraction(0)
+    """Which part of delta pays for adding debits up tightly; zero where epsilons are added."""
+    order: Fraction | None = None
+
+    @property
+    def filter(self) -> Filter:
+        """What decides whether the account can pay."""
+        terms = self.terms
+        if terms.rho is not None:
+            return Filter(rho=terms.rho)
+        assert terms.epsilon is not None
+        return Filter(terms.epsilon, terms.delta, self.composition_delta, self.order)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form."""
-        return {"kind": self.kind, "terms": self.terms.to_json(), "facts": dict(self.facts)}
+        found = {"kind": self.kind, "terms": self.terms.to_json(), "facts": dict(self.facts)}
+        if self.order is None:
+            return found
+        tight = {"delta": text(self.composition_delta), "order": text(self.order)}
+        return found | {"composition": tight}
 
     @classmethod
     def from_entry(cls, entry: Entry) -> Account:
         """Read the account from the entry that opened it."""
-        terms = Guarantee.from_json(entry.body["terms"])
-        return cls(entry.account, entry.body["kind"], terms.unit, terms, entry.body["facts"])
+        body = entry.body
+        terms = Guarantee.from_json(body["terms"])
+        account = cls(entry.account, body["kind"], terms.unit, terms, body["facts"])
+        if "composition" not in body:
+            return account
+        tight = body["composition"]
+        return replace(
+            account, composition_delta=rational(tight["delta"]), order=rational(tight["order"])
+        )
 
 
 @public("Plan, pay, release")
@@ -107,10 +146,17 @@ class Ledger:
         dataset: Dataset,
         *,
         unit: str | Unit,
-        epsilon: Number,
+        epsilon: Number | None = None,
         delta: Number = 0.0,
+        rho: Number | None = None,
+        composition_delta: Number | None = None,
     ) -> Session:
         """Open an account with a total budget, or open it again with the same terms.
+
+        The budget is (epsilon, delta), or rho. With a delta, debits are added up tightly: many
+        small ones cost much less than the sum of their epsilons, also when questions and prices
+        are chosen in view of earlier answers (:mod:`tulle.ledger.filters`). For this a part of
+        delta is set aside, ``composition_delta``: half of it unless given; 0 adds epsilons.
 
         The account is for one dataset. The ledger stores its kind and its public facts, nothing
         computed from records, so it cannot tell two datasets with equal facts apart.
@@ -123,14 +169,19 @@ class Ledger:
         if not isinstance(dataset, Dataset):
             raise InputError(f"A sealed dataset is needed; got {type(dataset).__name__}.")
         known = dataset.check_unit(unit)
-        terms = Guarantee(known, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
+        terms = _terms(known, epsilon, delta, rho)
         account = Account(name, dataset.kind, known, terms, dict(dataset.facts(known)))
+        account = _composing(account, composition_delta)
 
         entry = self._store.read(name, View.first)
         if entry is None:
             entry = self._store.append("open", name, account.to_json(), reuse=View.first)
         with self._reading():
             booked = Account.from_entry(entry)
+        if composition_delta is None or booked.composition_delta == account.composition_delta:
+            # How debits are added up was settled when the account was opened.
+            how = {"composition_delta": booked.composition_delta, "order": booked.order}
+            account = replace(account, **how)
         if booked != account:
             raise LedgerError(_differences(booked, account))
         return Session(self, booked, dataset)
@@ -200,9 +251,12 @@ class Ledger:
         key: Mapping[str, Any],
         price: Guarantee,
         *,
+        event: Event | None = None,
         again: bool = False,
     ) -> tuple[str, Release | None]:
         """Book a debit durably, or find the kept answer to the identical question.
+
+        ``event`` is what the answer does to privacy, more closely than its guarantee says.
 
         Returns:
             The debit's digest, and the kept release when there is one (then nothing is booked).
@@ -211,7 +265,7 @@ class Ledger:
             BudgetError: when the price exceeds what is left.
         """
         if price.epsilon is None:
-            raise InputError("An account holds epsilon and delta; convert rho to those first.")
+            raise InputError("A price has an epsilon and a delta; convert rho to those first.")
         identity = canonical(key)
 
         def kept(view: View) -> Entry | None:
@@ -219,12 +273,12 @@ class Ledger:
 
         account, found = self._look(name, kept)
 
-        def afford(view: View) -> None:
-            left = _left(account, view.totals)
-            if price.epsilon is None or price.epsilon > left.epsilon or price.delta > left.delta:
-                raise BudgetError(_overspend(question, name, price, left))
+        body = debit_body(question, identity, price, event)
 
-        body = {"question": question, "key": identity, "guarantee": price.to_json()}
+        def afford(view: View) -> None:
+            if not _payable(account, view.totals, body):
+                raise BudgetError(_overspend(question, account, price, view.totals))
+
         entry = found or self._store.append("debit", name, body, guard=afford, reuse=kept)
         if entry.kind != "release":
             return entry.digest, None
@@ -307,12 +361,60 @@ class Ledger:
         return f"<table><caption>Ledger <b>{name}</b></caption><tr>{head}</tr>{rows}</table>"
 
 
+def _terms(unit: Unit, epsilon: Number | None, delta: Number, rho: Number | None) -> Guarantee:
+    if (epsilon is None) == (rho is None):
+        raise InputError("An account has a budget: give epsilon= (and delta=), or rho=.")
+    if rho is not None:
+        return Guarantee.of(unit, rho=rho, delta=delta)
+    assert epsilon is not None
+    return Guarantee(unit, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
+
+
+def _composing(account: Account, composition_delta: Number | None) -> Account:
+    """Return the account with the part of its delta that adds up debits tightly."""
+    terms = account.terms
+    if composition_delta is None:
+        part = terms.delta / 2
+    else:
+        part = validate.delta(composition_delta=composition_delta)
+    if part > terms.delta:
+        raise InputError(
+            f"composition_delta = {display(part)} is above the account's delta = "
+            f"{display(terms.delta)}: it is a part of it."
+        )
+    if not part:
+        return account
+    assert terms.epsilon is not None
+    return replace(account, composition_delta=part, order=best_order(terms.epsilon, part))
+
+
+def debit_body(
+    question: str, identity: str, price: Guarantee, event: Event | None
+) -> dict[str, Any]:
+    """Return what a debit says."""
+    body: dict[str, Any] = {"question": question, "key": identity, "guarantee": price.to_json()}
+    return body if event is None else body | {"event": event_to_json(event)}
+
+
+def _payable(account: Account, totals: Totals, body: Mapping[str, Any]) -> bool:
+    try:
+        after = totals.after("debit", body)
+    except ValueError:
+        # A price that spends a delta has no rho.
+        return False
+    return account.filter.admits(after)
+
+
 def _left(account: Account, totals: Totals) -> Budget:
-    epsilon = account.terms.epsilon or Fraction(0)
-    return Budget(epsilon - totals.epsilon, account.terms.delta - totals.delta)
+    found = account.filter
+    delta = found.spendable_delta - totals.delta
+    rho = None if found.rho is None else found.rho - (totals.rho or 0)
+    tight = found.order is not None
+    return Budget(found.largest_pure(totals), delta, rho=rho, tight=tight)
 
 
-def _overspend(question: str, name: str, price: Guarantee, left: Budget) -> str:
+def _overspend(question: str, account: Account, price: Guarantee, totals: Totals) -> str:
+    left = _left(account, totals)
     asked = f"epsilon = {display(price.epsilon)}"
     if price.delta:
         asked += f", delta = {display(price.delta)}"
@@ -324,8 +426,13 @@ def _overspend(question: str, name: str, price: Guarantee, left: Budget) -> str:
     elif price.delta and left.epsilon > 0:
         fits.append("a mechanism without delta")
     what = f"What would fit: {' and '.join(fits)}." if fits else "The account is used up."
+    if price.delta > left.delta and account.composition_delta:
+        what += (
+            f" delta = {display(account.composition_delta)} is set aside for adding up many "
+            "answers; an account opened with composition_delta=0 has all of its delta to spend."
+        )
     return (
-        f"Account {name!r} cannot pay for {question}: it asks {asked}; "
+        f"Account {account.name!r} cannot pay for {question}: it asks {asked}; "
         f"{left} is left. {what} Nothing was spent."
     )
 
@@ -336,6 +443,9 @@ def _differences(booked: Account, wanted: Account) -> str:
         parts.append(f"it is for a {booked.kind}, not a {wanted.kind}")
     if booked.terms != wanted.terms:
         parts.append(f"its terms are {booked.terms}; asked for {wanted.terms}")
+    if booked.composition_delta != wanted.composition_delta:
+        own, other = booked.composition_delta, wanted.composition_delta
+        parts.append(f"its composition_delta is {display(own)}; asked for {display(other)}")
     if booked.facts != wanted.facts:
         parts.append(
             f"its data has the public facts {dict(booked.facts)}; "

@@ -196,7 +196,7 @@ class Session:
         debit: str | None = None
         try:
             debit, stored = self._ledger.book(
-                self.name, str(query), key, plan.guarantee, again=again
+                self.name, str(query), key, plan.guarantee, event=plan.event, again=again
             )
             if stored is not None:
                 return stored

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from tulle.core import exact
+from tulle.core.events import Approximate, Event, Pure, event_from_json
+from tulle.ledger.divergence import concentration, divergence, has_gaussian
 
 # The same few prices and sums come again and again when a long ledger is added up.
 rational = lru_cache(1024)(exact.rational)
@@ -37,6 +39,13 @@ class Totals:
     debits: int = 0
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
+    order: Fraction | None = None
+    """The order of the account's Rényi filter, if it has one (:mod:`tulle.ledger.filters`)."""
+    divergence: Fraction = Fraction(0)
+    addable: bool = True
+    """Whether every debit has an epsilon: Gaussian noise has none where there is an order."""
+    rho: Fraction | None = None
+    """For an account of rho, what its debits add up to."""
 
     def after(self, kind: str, body: Mapping[str, Any]) -> Totals:
         """Return the totals with one more entry.
@@ -44,37 +53,75 @@ class Totals:
         Raises:
             ValueError, LookupError, TypeError: when the entry is a debit whose price is none.
         """
+        grown = replace(self, entries=self.entries + 1)
+        if kind == "open":
+            order = body.get("composition", {}).get("order")
+            rho = body.get("terms", {}).get("rho")
+            return replace(
+                grown,
+                order=None if order is None else rational(order),
+                rho=None if rho is None else Fraction(0),
+            )
         if kind != "debit":
-            return Totals(self.entries + 1, self.debits, self.epsilon, self.delta)
+            return grown
         price = body.get("guarantee", {"epsilon": 0, "delta": 0})
+        event = event_from_json(body["event"]) if "event" in body else _event_of(price)
+        grown = replace(grown, debits=self.debits + 1)
+        if self.rho is not None:
+            rho = concentration(event)
+            if rho is None:
+                raise ValueError("an account of rho pays for a delta")
+            return replace(grown, rho=_shortened(self.rho + rho))
         epsilon, delta = rational(price["epsilon"]), rational(price["delta"])
         if epsilon < 0 or delta < 0:
             raise ValueError("a price is below zero")
-        return Totals(
-            self.entries + 1,
-            self.debits + 1,
-            _shortened(self.epsilon + epsilon),
-            _shortened(self.delta + delta),
+        grown = replace(grown, epsilon=_shortened(self.epsilon + epsilon))
+        if self.order is None:
+            return replace(grown, delta=_shortened(self.delta + delta))
+        cost, spent = divergence(event, self.order)
+        return replace(
+            grown,
+            delta=_shortened(self.delta + spent),
+            divergence=self.divergence + cost,
+            addable=self.addable and not has_gaussian(event),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form; the sums are exact."""
-        return {
+        found: dict[str, Any] = {
             "entries": self.entries,
             "debits": self.debits,
             "epsilon": text(self.epsilon),
             "delta": text(self.delta),
         }
+        if self.order is not None:
+            found |= {
+                "order": text(self.order),
+                "divergence": text(self.divergence),
+                "addable": self.addable,
+            }
+        return found if self.rho is None else found | {"rho": text(self.rho)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Totals:
         """Read back what :meth:`to_json` wrote."""
+        order, rho = data.get("order"), data.get("rho")
         return cls(
             int(data["entries"]),
             int(data["debits"]),
             rational(data["epsilon"]),
             rational(data["delta"]),
+            None if order is None else rational(order),
+            rational(data.get("divergence", 0)),
+            bool(data.get("addable", True)),
+            None if rho is None else rational(rho),
         )
+
+
+def _event_of(price: Mapping[str, Any]) -> Event:
+    """Return the event of a debit that states none: what its guarantee allows."""
+    epsilon, delta = rational(price["epsilon"]), rational(price["delta"])
+    return Approximate(epsilon, delta) if delta else Pure(epsilon)
 
 
 def _shortened(spent: Fraction) -> Fraction:

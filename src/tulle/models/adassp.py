@@ -62,6 +62,7 @@ class AdaSSP(MomentMechanism):
     title: ClassVar[str] = "Gaussian noise on sufficient statistics"
     reference: ClassVar[str] = "Wang, UAI 2018"
     needs_delta: ClassVar[bool] = True
+    concentrated: ClassVar[bool] = True
     noise: ClassVar[str] = "gaussian"
 
     def supports(self, query: Query, unit: Unit) -> bool:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
+from tulle.core.events import Pure
 from tulle.core.exact import rational, round_up, short_up, text
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
@@ -27,7 +28,6 @@ from tulle.models.model import describe
 from tulle.models.moments import frame_for, predicted, typical_moments
 from tulle.models.queries import Logistic, Regression
 from tulle.noise.charge import Charge, charge, spend
-from tulle.noise.events import Pure
 
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.errors import QueryError
+from tulle.core.events import Approximate, Composed, Event
 from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Terms
 from tulle.core.source import Source
@@ -21,7 +22,6 @@ from tulle.models.objective import OUTPUT, STEPS, Objective, persons
 from tulle.models.queries import Logistic
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import Charge, Draw, GaussianCharge, PricedCharge
-from tulle.noise.events import Approximate, Composed, Event
 
 
 @registry.mechanism(

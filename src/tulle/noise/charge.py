@@ -24,10 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from tulle.core.dataset import Dataset
 from tulle.core.errors import TulleError
-from tulle.core.exact import Number, rational
-from tulle.core.guarantee import epsilon_of_rho
-from tulle.core.source import Source
-from tulle.noise.events import (
+from tulle.core.events import (
     Approximate,
     BoundedRange,
     Composed,
@@ -38,6 +35,9 @@ from tulle.noise.events import (
     Pure,
     RandomizedResponse,
 )
+from tulle.core.exact import Number, rational
+from tulle.core.guarantee import epsilon_of_rho
+from tulle.core.source import Source
 
 
 class CostError(TulleError):

@@ -142,6 +142,7 @@ def _plan_leaf(
                 settings,
                 item.guarantee(terms, settings).assuming(terms.assumptions),
                 item.predict(terms, settings, like),
+                item.event(terms, settings),
             )
         )
     if options and mechanism is None:
@@ -188,6 +189,7 @@ def _offer_route(
         {"expression": route.tree()},
         plan.guarantee,
         Prediction(None, plan.predicted),
+        plan.event,
         plan,
     )
 

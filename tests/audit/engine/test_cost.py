@@ -38,7 +38,7 @@ from tulle.noise.charge import (
     spend,
     watch,
 )
-from tulle.noise.events import (
+from tulle.core.events import (
     Approximate,
     BoundedRange,
     Composed,
@@ -47,7 +47,7 @@ from tulle.noise.events import (
     Pure,
     price,
 )
-from tulle.noise.events import (
+from tulle.core.events import (
     Laplace as LaplaceEvent,
 )
 

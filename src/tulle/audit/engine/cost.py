@@ -19,12 +19,13 @@ from tulle.audit.engine.findings import Finding, merge
 from tulle.audit.engine.kind import is_audited, kind_of
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
+from tulle.core.events import Composed, Event, Gaussian, price
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
+from tulle.ledger.divergence import concentration
 from tulle.noise.charge import CostError, watch
-from tulle.noise.events import Composed, Event, price
 
 BUDGETS = (
     (Fraction(1, 100), Fraction(1, 10**6)),
@@ -54,12 +55,14 @@ class Cost:
     epsilon: Fraction
     delta: Fraction
     guarantee: Guarantee
+    rho: Fraction | None = None
+    """What accounts are told to add, where all noise is Gaussian."""
 
     @property
     def share(self) -> float:
         """The part of the price that was spent; above 1 the guarantee is broken."""
         assert self.guarantee.epsilon is not None
-        if self.delta > self.guarantee.delta:
+        if self.delta > self.guarantee.delta or not self._added:
             return math.inf
         return float(self.epsilon / self.guarantee.epsilon)
 
@@ -67,7 +70,16 @@ class Cost:
     def kept(self) -> bool:
         """Whether the guarantee covers what was spent, in exact numbers."""
         assert self.guarantee.epsilon is not None
-        return self.epsilon <= self.guarantee.epsilon and self.delta <= self.guarantee.delta
+        within = self.epsilon <= self.guarantee.epsilon and self.delta <= self.guarantee.delta
+        return within and self._added
+
+    @property
+    def _added(self) -> bool:
+        """Whether an account that is told a rho adds at least what was drawn."""
+        if self.rho is None:
+            return True
+        drawn = concentration(Composed(self.events))
+        return drawn is not None and drawn <= self.rho
 
 
 def cost_of(mechanism: Mechanism, case: Case) -> Cost:
@@ -81,7 +93,9 @@ def cost_of(mechanism: Mechanism, case: Case) -> Cost:
     with watch() as events:
         mechanism.run(case.terms, settings, case.dataset, None)
     epsilon, delta = price(Composed(tuple(events)), guarantee.delta)
-    return Cost(tuple(events), epsilon, delta, guarantee)
+    stated = mechanism.event(case.terms, settings)
+    rho = stated.rho if isinstance(stated, Gaussian) else None
+    return Cost(tuple(events), epsilon, delta, guarantee, rho)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
+from tulle.core.events import Event, Pure
 from tulle.core.exact import rational, text
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
@@ -40,7 +41,6 @@ from tulle.noise.bingham import (
     is_verified,
 )
 from tulle.noise.charge import Draw, LaplaceCharge, PricedCharge, charge
-from tulle.noise.events import Event, Pure
 
 Wholes = npt.NDArray[np.int64]
 

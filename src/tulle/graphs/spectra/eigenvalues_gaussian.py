@@ -55,6 +55,7 @@ class EigenGauss(Mechanism):
     title: ClassVar[str] = "Gaussian noise on the eigenvalues"
     reference: ClassVar[str] = "Hoffman & Wielandt 1953; Canonne et al., NeurIPS 2020"
     needs_delta: ClassVar[bool] = True
+    concentrated: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("step",)
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:

@@ -70,6 +70,7 @@ class Gauss(Mechanism):
     title: ClassVar[str] = "Gaussian noise on the matrix, then decompose"
     reference: ClassVar[str] = "Dwork et al., STOC 2014"
     needs_delta: ClassVar[bool] = True
+    concentrated: ClassVar[bool] = True
 
     def offers(self, query: Query, unit: Unit) -> bool:
         # A coin for every pair has less noise at every epsilon, and needs no delta.

@@ -234,6 +234,7 @@ class Power(_Iteration):
 
     title: ClassVar[str] = "noisy subspace iteration"
     needs_delta: ClassVar[bool] = True
+    concentrated: ClassVar[bool] = True
     order: ClassVar[int] = 2
     many: ClassVar[int] = 6
 

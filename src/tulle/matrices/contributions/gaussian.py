@@ -54,6 +54,7 @@ class BlockGaussian(BlockMechanism):
     title: ClassVar[str] = "Gaussian noise for each block of cells"
     reference: ClassVar[str] = "Brunet et al., 2016; Canonne et al., NeurIPS 2020"
     needs_delta: ClassVar[bool] = True
+    concentrated: ClassVar[bool] = True
     noise: ClassVar[str] = "gaussian"
     power: ClassVar[Fraction] = GAUSSIAN
     squared: ClassVar[bool] = True

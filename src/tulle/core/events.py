@@ -7,10 +7,12 @@ guarantees, and what is composed of others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+from tulle.core.exact import rational, text
 from tulle.core.guarantee import epsilon_of_rho
 
 
@@ -71,6 +73,49 @@ class Disjoint(Event):
     """These are about separate parts of the data, and one unit is in one of the parts only."""
 
     events: tuple[Event, ...]
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    """Return a JSON-able form that :func:`event_from_json` reads back exactly.
+
+    Example:
+        >>> event_from_json(event_to_json(Gaussian(Fraction(1, 3))))
+        Gaussian(rho=Fraction(1, 3))
+    """
+    name = type(event).__name__
+    if isinstance(event, Composed | Disjoint):
+        return {"event": name, "events": [event_to_json(part) for part in event.events]}
+    return {"event": name} | {key: text(value) for key, value in vars(event).items()}
+
+
+def event_from_json(data: Mapping[str, Any]) -> Event:
+    """Read what :func:`event_to_json` wrote.
+
+    Raises:
+        ValueError, LookupError, TypeError: when it is none, or has a parameter below zero.
+    """
+    made = _BY_NAME[data["event"]]
+    if made in (Composed, Disjoint):
+        return made(tuple(event_from_json(part) for part in data["events"]))
+    values = {key: rational(value) for key, value in data.items() if key != "event"}
+    if any(value < 0 for value in values.values()):
+        raise ValueError("a price is below zero")
+    return made(**values)
+
+
+_BY_NAME: dict[str, Any] = {
+    made.__name__: made
+    for made in (
+        Pure,
+        Laplace,
+        RandomizedResponse,
+        BoundedRange,
+        Gaussian,
+        Approximate,
+        Composed,
+        Disjoint,
+    )
+}
 
 
 def price(event: Event, delta: Fraction = Fraction(0)) -> tuple[Fraction, Fraction]:

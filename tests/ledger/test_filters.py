@@ -1,0 +1,349 @@
+"""Filters hold against whoever chooses the next price in view of all answers so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tulle
+from tulle.core.events import (
+    Approximate,
+    BoundedRange,
+    Composed,
+    Event,
+    Gaussian,
+    Pure,
+    event_from_json,
+    event_to_json,
+)
+from tulle.core.guarantee import Guarantee
+from tulle.ledger.divergence import (
+    best_order,
+    concentration,
+    conversion,
+    divergence,
+    largest_pure,
+)
+from tulle.ledger.filters import Filter
+from tulle.ledger.totals import Totals
+
+mpmath = pytest.importorskip("mpmath")
+
+EPSILONS = [Fraction(1, 10**9), Fraction(1, 100), Fraction(1, 3), Fraction(2), Fraction(300)]
+ORDERS = [Fraction("1.000001"), Fraction(3, 2), Fraction(7), Fraction(4000), Fraction(10**12)]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_divergence_of_a_pure_price_is_that_of_randomised_response(
+    epsilon: Fraction, order: Fraction
+) -> None:
+    with mpmath.workdps(120):
+        e = mpmath.mpf(epsilon.numerator) / epsilon.denominator
+        a = mpmath.mpf(order.numerator) / order.denominator
+        p, q = mpmath.exp(e) / (1 + mpmath.exp(e)), 1 / (1 + mpmath.exp(e))
+        exact = mpmath.log(p**a * q ** (1 - a) + q**a * p ** (1 - a)) / (a - 1)
+        found, delta = divergence(Pure(epsilon), order)
+        ours = mpmath.mpf(found.numerator) / found.denominator
+        assert exact <= ours <= exact + mpmath.mpf("1e-28")
+    assert delta == 0
+
+
+@pytest.mark.parametrize("order", [Fraction(3, 2), Fraction(4), Fraction(40)])
+def test_divergence_of_a_pure_price_bounds_every_private_pair(order: Fraction) -> None:
+    rng, epsilon, a = np.random.default_rng(1), 0.8, float(order)
+    bound = float(divergence(Pure(Fraction(4, 5)), order)[0])
+    for _ in range(2000):
+        q = rng.dirichlet(np.ones(4))
+        # Any law whose ratio to q stays within a factor exp(epsilon): spread out, then scaled.
+        ratio = np.exp(rng.uniform(-epsilon / 2, epsilon / 2, 4))
+        p = q * ratio / (q @ ratio)
+        if np.abs(np.log(p / q)).max() <= epsilon:
+            assert math.log(np.sum(p**a * q ** (1 - a))) / (a - 1) <= bound + 1e-12
+
+
+def test_conversion_and_divergence_agree_with_another_library() -> None:
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    accounting = pytest.importorskip("dp_accounting")
+    delta, order = Fraction(1, 10**6), Fraction(12)
+    accountant = rdp.RdpAccountant(orders=[12.0])
+    accountant.compose(accounting.GaussianDpEvent(20.0), 30)
+    theirs = accountant.get_epsilon(1e-6)
+    rho = 30 * Fraction(1, 2 * 400)
+    ours = divergence(Gaussian(rho), order)[0] + conversion(order, delta)
+    assert float(ours) == pytest.approx(theirs, rel=1e-9)
+
+
+@given(
+    st.fractions(Fraction(1, 50), 20, max_denominator=1000),
+    st.integers(2, 12).map(lambda digits: Fraction(1, 10**digits)),
+)
+def test_order_is_nearly_the_best(epsilon: Fraction, delta: Fraction) -> None:
+    found = best_order(epsilon, delta)
+
+    def room(order: Fraction) -> Fraction:
+        return (epsilon - conversion(order, delta)) / order
+
+    assert found > 1
+    assert room(found) > 0
+    for factor in (Fraction(9, 10), Fraction(11, 10)):
+        assert room(1 + (found - 1) * factor) <= room(found) * (1 + Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("order", [Fraction(3, 2), Fraction(25)])
+def test_largest_pure_fits_and_hardly_more_does(order: Fraction) -> None:
+    for room in (Fraction(1, 10**6), Fraction(1, 3), Fraction(20)):
+        found = largest_pure(room, order)
+        assert divergence(Pure(found), order)[0] <= room
+        assert divergence(Pure(found * Fraction("1.00001")), order)[0] > room
+    assert largest_pure(Fraction(0), order) == 0
+
+
+def test_events_are_written_and_read() -> None:
+    event = Composed((Gaussian(Fraction(1, 3)), BoundedRange(Fraction(1, 7)), Pure(Fraction(2))))
+    assert event_from_json(event_to_json(event)) == event
+    with pytest.raises(ValueError, match="below zero"):
+        event_from_json({"event": "Pure", "epsilon": "-1"})
+    assert concentration(event) == Fraction(1, 3) + Fraction(1, 8 * 49) + 2
+    assert concentration(Approximate(Fraction(1), Fraction(1, 9))) is None
+
+
+# Whoever asks chooses the next price in view of the answers. The most that they can gain is
+# computed exactly: all strategies, all answers of randomised response and of leaks.
+
+
+@dataclass(frozen=True)
+class Step:
+    """One price on offer: randomised response with epsilon, and a leak with probability delta."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        price = Guarantee.of("edge", epsilon=self.epsilon, delta=self.delta)
+        return {"guarantee": price.to_json()}
+
+
+Admits = Callable[[Totals, Totals, float], bool]
+"""Whether totals may follow totals, at this loss so far (which a sound filter ignores)."""
+
+
+def most_gained(opened: Totals, epsilon: float, steps: list[Step], admits: Admits) -> float:
+    """Return the largest delta, at this epsilon, over all ways to ask one step after another."""
+    unit = math.gcd(*(step.epsilon.numerator for step in steps))
+    scale = math.lcm(*(step.epsilon.denominator for step in steps))
+
+    @cache
+    def value(losses: int, totals: Totals) -> float:
+        loss = losses * unit / scale
+        best = max(0.0, -math.expm1(epsilon - loss))
+        for step in steps:
+            after = totals.after("debit", step.body)
+            if not admits(totals, after, loss):
+                continue
+            e, d = float(step.epsilon), float(step.delta)
+            size = int(step.epsilon * scale / unit)
+            up = 1 / (1 + math.exp(-e))
+            # A leak tells which of two neighbours it is: all of its probability is gained.
+            gained = d + (1 - d) * (
+                up * value(losses + size, after) + (1 - up) * value(losses - size, after)
+            )
+            best = max(best, gained)
+        return best
+
+    return value(0, opened)
+
+
+def opened(found: Filter) -> Totals:
+    order = None if found.order is None else str(found.order)
+    return Totals().after("open", {"composition": {"order": order}})
+
+
+def tight(epsilon: Fraction, delta: Fraction, part: Fraction) -> Filter:
+    return Filter(epsilon, delta, part, best_order(epsilon, part))
+
+
+ACCOUNTS = [
+    (Fraction(2), Fraction(1, 5), Fraction(1, 5), [Step(Fraction(1, 2))]),
+    (Fraction(2), Fraction(1, 5), Fraction(1, 10), [Step(Fraction(1, 2)), Step(Fraction(1))]),
+    (
+        Fraction(1),
+        Fraction(1, 4),
+        Fraction(1, 8),
+        [Step(Fraction(1, 4)), Step(Fraction(1, 4), Fraction(1, 16)), Step(Fraction(1))],
+    ),
+    (
+        Fraction(1, 2),
+        Fraction(1, 3),
+        Fraction(1, 6),
+        [Step(Fraction(1, 4)), Step(Fraction(1, 8), Fraction(1, 12)), Step(Fraction(1, 2))],
+    ),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "part", "steps"), ACCOUNTS)
+def test_no_way_of_asking_gains_more_than_the_account_says(
+    epsilon: Fraction, delta: Fraction, part: Fraction, steps: list[Step]
+) -> None:
+    found = tight(epsilon, delta, part)
+
+    def admits(before: Totals, after: Totals, loss: float) -> bool:
+        return found.admits(after)
+
+    gained = most_gained(opened(found), float(epsilon), steps, admits)
+    assert gained <= float(delta) + 1e-12
+    # The account is worth having: more fits than by addition.
+    totals, count = opened(found), 0
+    while found.admits(totals := totals.after("debit", steps[0].body)):
+        count += 1
+    assert count > epsilon / steps[0].epsilon
+
+
+def test_an_odometer_used_as_a_filter_is_caught() -> None:
+    """What was lost by luck so far is no price: going on while it is small gains too much."""
+    epsilon, delta = Fraction(2), Fraction(1, 20)
+    found = tight(epsilon, delta, delta)
+
+    def admits(before: Totals, after: Totals, loss: float) -> bool:
+        return loss < float(epsilon) and after.debits <= 40
+
+    gained = most_gained(opened(found), float(epsilon), [Step(Fraction(3, 4))], admits)
+    assert gained > 1.5 * float(delta)
+
+
+def test_a_conversion_at_the_order_that_suits_afterwards_is_caught() -> None:
+    """The limit of one order with the divergences of another admits too much."""
+    epsilon, delta = Fraction(2), Fraction(1, 20)
+    found = tight(epsilon, delta, delta)
+    broken = Filter(epsilon, delta, delta, found.order)
+    assert found.order is not None
+    cheap = Fraction(101, 100)
+
+    def admits(before: Totals, after: Totals, loss: float) -> bool:
+        pure = divergence(Pure(Fraction(1, 2)), cheap)[0]
+        return after.debits * pure <= broken.limit
+
+    gained = most_gained(opened(found), float(epsilon), [Step(Fraction(1, 2))], admits)
+    assert gained > float(delta)
+
+
+def test_a_delta_that_pays_twice_is_caught() -> None:
+    """The delta that is left when epsilons no longer add up must not serve for composition.
+
+    Each of the two filters is right by itself here, the second one exactly.
+    """
+    epsilon, delta = Fraction(1), Fraction(1, 10)
+    small, leaking = Step(Fraction(1, 4)), Step(Fraction(1, 4), delta)
+    start = Totals()
+
+    def gained(steps: list[Step], count: int, *, adding: bool) -> float:
+        def admits(before: Totals, after: Totals, loss: float) -> bool:
+            added = after.epsilon <= epsilon and after.delta <= delta
+            return (adding and added) or (after.debits <= count and after.delta == 0)
+
+        return most_gained(start, float(epsilon), steps, admits)
+
+    count = max(n for n in range(40) if gained([small], n, adding=False) <= delta)
+    assert count > 4
+    assert gained([small, leaking], 0, adding=True) <= float(delta) + 1e-12
+    assert gained([small, leaking], count, adding=True) > float(delta) * 1.05
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4)])
+def test_a_full_account_is_within_its_terms_by_numerical_composition(epsilon: Fraction) -> None:
+    pytest.importorskip("dp_accounting")
+    from tulle.ledger.accounting import compose_tightly
+
+    delta, price = Fraction(1, 10**5), epsilon / 40
+    found = tight(epsilon, delta, delta)
+    totals, step = opened(found), Step(price)
+    while found.admits(after := totals.after("debit", step.body)):
+        totals = after
+    assert totals.debits > 1.9 * 40
+    all_of_it = [Guarantee.of("edge", epsilon=price)] * totals.debits
+    assert compose_tightly(all_of_it, delta=delta).epsilon <= epsilon
+
+
+def test_gaussian_noise_spends_no_delta_and_ends_addition() -> None:
+    found = tight(Fraction(1), Fraction(1, 10**6), Fraction(1, 2 * 10**6))
+    start = opened(found)
+
+    def after(event: Event, totals: Totals) -> Totals:
+        body = Step(Fraction(1, 10), Fraction(1, 10**7)).body | {"event": event_to_json(event)}
+        return totals.after("debit", body)
+
+    paid = after(Gaussian(Fraction(1, 1000)), start)
+    assert paid.delta == 0
+    assert not paid.addable
+    assert found.admits(paid)
+    assert not found.admits(after(Gaussian(Fraction(1)), start))
+    # Addition alone would still admit this one.
+    whole = Step(Fraction(9, 10)).body
+    assert not found.admits(paid.after("debit", whole))
+    assert Totals.from_json(paid.to_json()) == paid
+
+
+@pytest.fixture
+def friends() -> tulle.Graph:
+    return tulle.Graph.from_edges([(0, 1), (1, 2), (2, 0)], nodes=6)
+
+
+def test_an_account_pays_for_many_small_questions(tmp_path: Path, friends: tulle.Graph) -> None:
+    ledger = tulle.Ledger(tmp_path / "study.ledger")
+    study = ledger.open("friends", friends, unit="edge", epsilon=1, delta=1e-6)
+    plain = ledger.open("plain", friends, unit="edge", epsilon=1, delta=1e-6, composition_delta=0)
+    price = Guarantee.of("edge", epsilon=0.01)
+    for count in range(120):
+        ledger.book("friends", "edges()", {"count": count}, price)
+    for count in range(100):
+        ledger.book("plain", "edges()", {"count": count}, price)
+    with pytest.raises(tulle.BudgetError):
+        plain.ask(tulle.edges(), epsilon=0.01)
+    study.ask(tulle.edges(), epsilon=0.01)
+    assert ledger.verify() == []
+    assert study.remaining.tight
+    left = study.remaining.epsilon
+    study.ask(tulle.edges(), epsilon=left, again=True)
+    with pytest.raises(tulle.BudgetError, match="set aside"):
+        study.ask(tulle.triangles(), epsilon=0.001, delta=1e-6, mechanism="smooth")
+
+
+def test_an_account_is_opened_again_with_its_own_composition(
+    tmp_path: Path, friends: tulle.Graph
+) -> None:
+    ledger = tulle.Ledger(tmp_path / "study.ledger")
+    ledger.open("a", friends, unit="edge", epsilon=1, delta=1e-6, composition_delta=2e-7)
+    again = ledger.open("a", friends, unit="edge", epsilon=1, delta=1e-6)
+    assert again.remaining.delta == Fraction(8, 10**7)
+    with pytest.raises(tulle.LedgerError, match="composition_delta"):
+        ledger.open("a", friends, unit="edge", epsilon=1, delta=1e-6, composition_delta=1e-7)
+    with pytest.raises(tulle.InputError, match="a part of it"):
+        ledger.open("b", friends, unit="edge", epsilon=1, delta=1e-6, composition_delta=1e-5)
+
+
+def test_an_account_of_rho_adds_up_rho(tmp_path: Path, friends: tulle.Graph) -> None:
+    ledger = tulle.Ledger(tmp_path / "study.ledger")
+    study = ledger.open("friends", friends, unit="edge", rho=0.02)
+    study.ask(tulle.edges(), epsilon=0.1)
+    assert study.remaining.rho == Fraction("0.015")
+    study.ask(tulle.eigenvalues(1), epsilon=0.05, delta=1e-6, mechanism="eigen_gauss")
+    assert study.remaining.rho is not None
+    assert Fraction("0.0148") < study.remaining.rho < Fraction("0.015")
+    with pytest.raises(tulle.BudgetError, match="mechanism without delta"):
+        study.ask(tulle.triangles(), epsilon=0.05, delta=1e-6, mechanism="smooth")
+    study.ask(tulle.edges(), epsilon=study.remaining.epsilon, again=True)
+    assert study.remaining.rho < Fraction(1, 10**15)
+    assert ledger.verify() == []
+    with pytest.raises(tulle.InputError, match="epsilon= .and delta=., or rho="):
+        ledger.open("other", friends, unit="edge")
