@@ -345,5 +345,5 @@ def test_an_account_of_rho_adds_up_rho(tmp_path: Path, friends: tulle.Graph) -> 
     study.ask(tulle.edges(), epsilon=study.remaining.epsilon, again=True)
     assert study.remaining.rho < Fraction(1, 10**15)
     assert ledger.verify() == []
-    with pytest.raises(tulle.InputError, match="epsilon= .and delta=., or rho="):
+    with pytest.raises(tulle.InputError, match="or rho="):
         ledger.open("other", friends, unit="edge")

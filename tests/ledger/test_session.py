@@ -69,7 +69,7 @@ def test_an_overspend_says_what_was_asked_what_is_left_and_what_fits(
     assert "epsilon = 0.25 for one more question, delta = 5e-07 is left" in message
     assert "epsilon up to 0.25" in message
     assert "Nothing was spent" in message
-    with pytest.raises(tulle.BudgetError, match="delta up to 1e-06"):
+    with pytest.raises(tulle.BudgetError, match="delta up to 5e-07"):
         study.ask(tulle.triangles(), epsilon=0.1, delta=1e-3, mechanism="smooth")
     assert study.remaining == 0.25
 

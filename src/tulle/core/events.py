@@ -95,7 +95,7 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         ValueError, LookupError, TypeError: when it is none, or has a parameter below zero.
     """
     made = _BY_NAME[data["event"]]
-    if made in (Composed, Disjoint):
+    if issubclass(made, Composed | Disjoint):
         return made(tuple(event_from_json(part) for part in data["events"]))
     values = {key: rational(value) for key, value in data.items() if key != "event"}
     if any(value < 0 for value in values.values()):
@@ -103,7 +103,7 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
     return made(**values)
 
 
-_BY_NAME: dict[str, Any] = {
+_BY_NAME: dict[str, type[Event]] = {
     made.__name__: made
     for made in (
         Pure,

@@ -20,9 +20,11 @@ from tulle.core.errors import BudgetError, InputError, LedgerError
 from tulle.core.events import Event, event_to_json
 from tulle.core.exact import Number, rational, round_down, text
 from tulle.core.guarantee import Guarantee, display, floor_to
+from tulle.core.plan import Plan
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.unit import Unit
+from tulle.ledger.batch import composed
 from tulle.ledger.chain import Entry, Head, Problem, canonical
 from tulle.ledger.divergence import best_order
 from tulle.ledger.filters import Filter
@@ -91,6 +93,11 @@ class Account:
             return Filter(rho=terms.rho)
         assert terms.epsilon is not None
         return Filter(terms.epsilon, terms.delta, self.composition_delta, self.order)
+
+    @property
+    def empty(self) -> Totals:
+        """The totals of the account before any debit."""
+        return Totals().after("open", self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form."""
@@ -180,8 +187,9 @@ class Ledger:
             booked = Account.from_entry(entry)
         if composition_delta is None or booked.composition_delta == account.composition_delta:
             # How debits are added up was settled when the account was opened.
-            how = {"composition_delta": booked.composition_delta, "order": booked.order}
-            account = replace(account, **how)
+            account = replace(
+                account, composition_delta=booked.composition_delta, order=booked.order
+            )
         if booked != account:
             raise LedgerError(_differences(booked, account))
         return Session(self, booked, dataset)
@@ -285,6 +293,52 @@ class Ledger:
         with self._reading():
             return str(entry.body["debit"]), Release.from_json(entry.body["release"])
 
+    def book_all(
+        self, name: str, asked: Sequence[tuple[str, Mapping[str, Any], Plan]]
+    ) -> tuple[str | None, list[Release | None]]:
+        """Book one debit for several questions, each with its key and plan, or find their answers.
+
+        Returns:
+            The debit's digest (None when every answer was kept), and the kept releases in order.
+
+        Raises:
+            BudgetError: when the prices together exceed what is left; nothing is booked.
+        """
+        identities = [canonical(key) for _, key, _ in asked]
+
+        def kept(view: View) -> list[Entry | None]:
+            return [view.kept(identity) for identity in identities]
+
+        account, found = self._look(name, kept)
+        rest = [item for item, entry in zip(asked, found, strict=True) if entry is None]
+        debit: str | None = None
+        if rest:
+            price, event = composed([plan for _, _, plan in rest])
+            question = "; ".join(text for text, _, _ in rest)
+            body = debit_body(
+                question, canonical({"all": [key for _, key, _ in rest]}), price, event
+            )
+
+            def afford(view: View) -> None:
+                if not _payable(account, view.totals, body):
+                    raise BudgetError(_overspend(question, account, price, view.totals))
+
+            debit = self._store.append("debit", name, body, guard=afford).digest
+        with self._reading():
+            return debit, [
+                None if entry is None else Release.from_json(entry.body["release"])
+                for entry in found
+            ]
+
+    def price_words(self, name: str, plan: Plan) -> str:
+        """Say what a plan's price means to an account."""
+        account, totals = self._look(name, lambda view: view.totals)
+        body = debit_body("", "", plan.guarantee, plan.event)
+        if not _payable(account, totals, body):
+            return f"The account cannot pay this: {_left(account, totals)} is left."
+        share = account.filter.used(totals, totals.after("debit", body))
+        return f"It takes {float(share):.2%} of the account."
+
     def keep(self, name: str, debit: str, key: Mapping[str, Any], answer: Release) -> None:
         """Store an answer beside its debit, so that asking again is free."""
         body = {"debit": debit, "key": canonical(key), "release": answer.to_json()}
@@ -295,7 +349,8 @@ class Ledger:
         kept = self._store.entries(kinds=("release",))
         with self._reading():
             for entry in kept:
-                if entry.body["debit"] == release.debit:
+                same = entry.body["debit"] == release.debit
+                if same and entry.body["release"]["query"] == release.query:
                     found: dict[str, Any] = json.loads(entry.body["key"])["query"]
                     return found
         return {}
@@ -329,9 +384,11 @@ class Ledger:
             return problems
         entries = self._store.entries(kinds=("release",))
         with self._reading():
-            kept = {entry.body["debit"]: entry for entry in entries}
+            kept = {
+                (entry.body["debit"], entry.body["release"]["query"]): entry for entry in entries
+            }
             for item in published:
-                entry = kept.get(str(item.debit))
+                entry = kept.get((str(item.debit), item.query))
                 if entry is None or canonical(entry.body["release"]) == canonical(item.to_json()):
                     continue
                 what = f"keeps another answer to {item.query} than the release shown"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tulle.core import registry
+from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import (
     InputError,
@@ -152,16 +154,13 @@ class Session:
         ``like`` is a dataset that you declare public, similar to the one at hand: errors that
         depend on the data are predicted on it.
         """
-        return plan_for(
-            self._dataset,
-            query,
-            unit=self.unit,
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=mechanism,
-            like=like,
-            options=options,
+        plan = self._plan(
+            query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, options=options
         )
+        return replace(plan, account=self._ledger.price_words(self.name, plan))
+
+    def _plan(self, query: Query, **asked: Any) -> Plan:
+        return plan_for(self._dataset, query, unit=self.unit, **asked)
 
     def ask(
         self,
@@ -189,8 +188,8 @@ class Session:
         Warns:
             UnkeptAnswerWarning: when the answer was paid for but could not be stored.
         """
-        plan = self.plan(
-            query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, **options
+        plan = self._plan(
+            query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, options=options
         )
         key = {**plan.canonical(), "source": _kind_of_source(source)}
         debit: str | None = None
@@ -209,6 +208,70 @@ class Session:
         except KeyboardInterrupt:
             raise_alone(self._interrupted(plan, booked=debit is not None))
         return answer
+
+    def ask_all(
+        self,
+        questions: Sequence[Query],
+        *,
+        share: Number,
+        delta: Number = 0.0,
+        like: Dataset | None = None,
+    ) -> list[Release]:
+        """Answer many questions at once for a share of the account, booked as one debit.
+
+        ``share`` is the part of the account's whole budget to spend, such as 1/52 for one week of
+        a year. It is divided for the least sum of the errors that are predicted; where those are
+        not known, evenly. In an account that adds up tightly (opened with a delta, or with rho)
+        a hundred questions have a tenth of the budget each, not a hundredth. Questions that were
+        answered at the same price before cost nothing; the others are paid for together or not at
+        all. ``delta`` is what each question may use by itself.
+
+        Raises:
+            BudgetError: when the account does not hold the share; nothing is spent.
+
+        Example:
+            >>> import tempfile, tulle
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+            >>> ledger = tulle.Ledger(folder.name + "/study.ledger")
+            >>> study = ledger.open("square", square, unit="edge", epsilon=4, delta=1e-6)
+            >>> week = study.ask_all([tulle.edges(), tulle.triangles()], share=0.5)
+            >>> [release.query for release in week], len(ledger.debits("square"))
+            (['edges()', 'triangles()'], 1)
+            >>> folder.cleanup()
+        """
+        from tulle.ledger.batch import divide
+
+        listed = list(questions)
+        if not listed:
+            raise InputError("There is nothing to ask: give at least one question.")
+        wanted = validate.positive(share=share)
+        if wanted > 1:
+            raise InputError(f"share must be at most 1, the whole account; got {share}.")
+
+        def plan(query: Query, epsilon: Fraction) -> Plan:
+            return self._plan(query, epsilon=epsilon, delta=delta, like=like)
+
+        plans = divide(listed, plan, self._account.filter, self._account.empty, wanted)
+        keys = [{**item.canonical(), "source": _kind_of_source(None)} for item in plans]
+        debit: str | None = None
+        answers: list[Release] = []
+        try:
+            debit, stored = self._ledger.book_all(
+                self.name, [(str(p.query), k, p) for p, k in zip(plans, keys, strict=True)]
+            )
+            for item, key, kept in zip(plans, keys, stored, strict=True):
+                if kept is None:
+                    assert debit is not None
+                    kept = _draw(item, self._dataset, None, debit=debit)
+                    try:
+                        self._ledger.keep(self.name, debit, key, kept)
+                    except TulleError as error:
+                        warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
+                answers.append(kept)
+        except KeyboardInterrupt:
+            raise_alone(self._interrupted(plans[len(answers)], booked=debit is not None))
+        return answers
 
     def _interrupted(self, plan: Plan, *, booked: bool) -> InterruptedAnswer:
         """Say what an interrupted answer leaves behind in the ledger."""
@@ -270,7 +333,7 @@ class Session:
         if query is None or terms.epsilon is None:
             return None
         try:
-            return self.plan(
+            return self._plan(
                 query,
                 epsilon=terms.epsilon,
                 delta=terms.delta,

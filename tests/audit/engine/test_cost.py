@@ -14,6 +14,18 @@ import pytest
 import tulle
 from tulle.audit.engine.cost import REMAINDER, Case, cases_of, cost_of, unspent, watch_runs
 from tulle.core import registry
+from tulle.core.events import (
+    Approximate,
+    BoundedRange,
+    Composed,
+    Disjoint,
+    Gaussian,
+    Pure,
+    price,
+)
+from tulle.core.events import (
+    Laplace as LaplaceEvent,
+)
 from tulle.core.mechanism import Mechanism, Outcome, Terms
 from tulle.core.unit import Unit
 from tulle.genomes.one_shot import OneShot
@@ -37,18 +49,6 @@ from tulle.noise.charge import (
     part,
     spend,
     watch,
-)
-from tulle.core.events import (
-    Approximate,
-    BoundedRange,
-    Composed,
-    Disjoint,
-    Gaussian,
-    Pure,
-    price,
-)
-from tulle.core.events import (
-    Laplace as LaplaceEvent,
 )
 
 MECHANISMS = list(registry.every_mechanism())
