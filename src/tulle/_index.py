@@ -230,6 +230,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("mechanism", "graph"): {
         "decomposed": "tulle.graphs.mechanisms.decomposed",
+        "gaussian": "tulle.graphs.mechanisms.gaussian",
         "isotonic": "tulle.graphs.mechanisms.isotonic",
         "smoothed_ladder": "tulle.graphs.mechanisms.ladder",
         "ladder": "tulle.graphs.mechanisms.ladder",
@@ -344,6 +345,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "graph": {
         "decomposed": ("TriplesPerNode", "Clustering"),
+        "gaussian": ("GraphQuery",),
         "isotonic": ("Degrees", "DegreeDistribution"),
         "smoothed_ladder": ("ProfiledCount",),
         "ladder": ("ProfiledCount",),

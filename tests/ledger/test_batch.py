@@ -82,7 +82,7 @@ def test_the_division_is_nearly_the_best(
         return study.plan(query, epsilon=epsilon)
 
     def total(plans: list[tulle.Plan]) -> float:
-        return sum(map(batch._error, plans))
+        return sum(map(batch.predicted_error, plans))
 
     found = divide(queries, plan, account.filter, account.empty, Fraction(1))
     first, second = (float(item.guarantee.epsilon or 0) for item in found)
@@ -100,6 +100,26 @@ def test_the_division_is_nearly_the_best(
         if low > 0:
             moved[1] = plan(queries[1], Fraction(low))
             assert total(found) <= total(moved) * 1.1
+
+
+def test_a_hundred_counts_have_a_third_of_the_error_they_have_by_addition(
+    ledger: tulle.Ledger,
+) -> None:
+    ring = tulle.Graph.from_edges([(i, (i + 1) % 4000) for i in range(4000)], nodes=4000)
+    errors = {}
+    for part in (None, 0):
+        study = ledger.open(
+            f"ring {part}", ring, unit="edge", epsilon=1, delta=1e-6, composition_delta=part
+        )
+        answers = study.ask_all([tulle.edges()] * 100, share=1)
+        errors[part] = sum((answer.value - 4000) ** 2 for answer in answers) ** 0.5
+        laws = {answer.error for answer in answers}
+        assert len(laws) == 1
+        (law,) = laws
+        assert law is not None
+        errors[part, "law"] = law.variance() ** 0.5
+    assert errors[None, "law"] <= errors[0, "law"] / 2.98
+    assert errors[None] < errors[0] / 2
 
 
 def test_a_plan_says_what_its_price_means_to_the_account(

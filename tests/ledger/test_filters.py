@@ -326,6 +326,7 @@ def test_an_account_is_opened_again_with_its_own_composition(
     ledger.open("a", friends, unit="edge", epsilon=1, delta=1e-6, composition_delta=2e-7)
     again = ledger.open("a", friends, unit="edge", epsilon=1, delta=1e-6)
     assert again.remaining.delta == Fraction(8, 10**7)
+    assert ledger.open("a", friends, unit="edge").remaining == again.remaining
     with pytest.raises(tulle.LedgerError, match="composition_delta"):
         ledger.open("a", friends, unit="edge", epsilon=1, delta=1e-6, composition_delta=1e-7)
     with pytest.raises(tulle.InputError, match="a part of it"):

@@ -38,6 +38,14 @@ TotalBudget = Annotated[
 TotalDelta = Annotated[
     str | None, typer.Option("--budget-delta", help="The account's total delta.")
 ]
+CompositionDelta = Annotated[
+    str | None,
+    typer.Option(
+        "--composition-delta",
+        help="The part of --budget-delta that lets many answers cost less than their sum; "
+        "half of it unless said, 0 to add epsilons up.",
+    ),
+]
 Again = Annotated[
     bool, typer.Option("--again", help="Pay for a fresh answer to a question asked before.")
 ]
@@ -53,6 +61,7 @@ class Booking:
     account: AccountName = None
     budget: TotalBudget = None
     budget_delta: TotalDelta = None
+    composition_delta: CompositionDelta = None
     again: Again = False
 
     def ledger_account(self, named: str) -> LedgerAccount | None:
@@ -63,7 +72,12 @@ class Booking:
         """
         if self.ledger is not None and not self.no_ledger:
             return LedgerAccount.of(
-                self.ledger, self.account, named, self.budget, self.budget_delta
+                self.ledger,
+                self.account,
+                named,
+                self.budget,
+                self.budget_delta,
+                self.composition_delta,
             )
         if self.ledger is not None:
             raise InputError("--ledger and --no-ledger exclude each other; choose one.")
@@ -72,7 +86,7 @@ class Booking:
                 "Say where the price is recorded: --ledger FILE, or --no-ledger for a single "
                 "answer that is recorded nowhere."
             )
-        said = (self.account, self.budget, self.budget_delta)
+        said = (self.account, self.budget, self.budget_delta, self.composition_delta)
         if self.again or any(item is not None for item in said):
             raise InputError("--account, --budget, --budget-delta and --again belong to --ledger.")
         return None

@@ -65,10 +65,17 @@ class LedgerAccount:
     account: str
     budget: str | None
     budget_delta: str | None
+    composition_delta: str | None = None
 
     @classmethod
     def of(
-        cls, file: Path, account: str | None, named: str, budget: str | None, delta: str | None
+        cls,
+        file: Path,
+        account: str | None,
+        named: str,
+        budget: str | None,
+        delta: str | None,
+        composition_delta: str | None = None,
     ) -> LedgerAccount:
         """Check the options; the account's name defaults to the file's, without its endings."""
         from tulle.core import validate
@@ -78,8 +85,10 @@ class LedgerAccount:
             validate.delta(budget_delta=delta or "0")
         elif delta is not None:
             raise InputError("--budget-delta goes with --budget, the account's total.")
+        if composition_delta is not None and delta is None:
+            raise InputError("--composition-delta is a part of --budget-delta: give both.")
         name = account if account is not None else named.split(".")[0] or named
-        return cls(file, name, budget, delta)
+        return cls(file, name, budget, delta, composition_delta)
 
     def open(self, dataset: Dataset, asking: Asking) -> tuple[Ledger, Session]:
         """Open the account. A new one is made only if the question can be planned and paid."""
@@ -87,20 +96,23 @@ class LedgerAccount:
 
         ledger = Ledger(self.file, create=False) if os.path.lexists(self.file) else None
         known = {account.name: account for account in ledger.accounts()} if ledger else {}
-        epsilon: Any = self.budget
-        delta: Any = self.budget_delta or "0"
         if self.account not in known:
             self._check_new(sorted(known), asking.plan(dataset))
-        elif epsilon is None:
-            epsilon, delta = known[self.account].terms.epsilon, known[self.account].terms.delta
         ledger = ledger or Ledger(self.file)
         session = ledger.open(
-            self.account, dataset, unit=asking.price.unit, epsilon=epsilon, delta=delta
+            self.account,
+            dataset,
+            unit=asking.price.unit,
+            epsilon=self.budget,
+            delta=self.budget_delta or "0",
+            composition_delta=self.composition_delta,
         )
         return ledger, session
 
     def _check_new(self, known: list[str], plan: Plan) -> None:
+        from tulle.core.events import Gaussian
         from tulle.core.exact import rational
+        from tulle.core.guarantee import display
 
         if self.budget is None:
             others = f" Its accounts: {', '.join(map(repr, known))}." if known else ""
@@ -110,9 +122,21 @@ class LedgerAccount:
             )
         asked = plan.guarantee
         total, total_delta = rational(self.budget), rational(self.budget_delta or "0")
-        if asked.epsilon is None or asked.epsilon > total or asked.delta > total_delta:
+        aside = total_delta / 2
+        if self.composition_delta is not None:
+            aside = rational(self.composition_delta)
+        gaussian = isinstance(plan.event, Gaussian)
+        spent = 0 if gaussian and aside else asked.delta
+        if asked.epsilon is None or asked.epsilon > total or spent > total_delta - aside:
+            hint = ""
+            if asked.delta and aside:
+                hint = (
+                    f" Of its delta, {display(aside)} is set aside for adding up many answers; "
+                    "--composition-delta 0 keeps all of it for the answers themselves."
+                )
             raise BudgetError(
                 f"{plan.query} would cost {asked}: more than the whole budget of the new account "
-                f"{self.account!r}, epsilon = {self.budget}, delta = {self.budget_delta or '0'}. "
+                f"{self.account!r}, epsilon = {self.budget}, delta = {self.budget_delta or '0'}."
+                f"{hint} "
                 "Raise the budget or ask for less. The account was not opened; nothing was spent."
             )

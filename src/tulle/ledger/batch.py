@@ -31,7 +31,7 @@ def divide(
     rho nearly do. What is found is compared with an even division, and the better one is kept.
     """
     even = _fill(questions, [1.0] * len(questions), plan, found, empty, share)
-    errors = [_error(item) for item in even]
+    errors = [predicted_error(item) for item in even]
     if len(questions) == 1 or not all(map(math.isfinite, errors)):
         return even
     power = 1 / 2 if found.order is None and found.rho is None else 1 / 3
@@ -39,7 +39,7 @@ def divide(
     if not min(unit) > 0:
         return even
     weighted = _fill(questions, [c**power for c in unit], plan, found, empty, share)
-    return min(even, weighted, key=lambda plans: sum(map(_error, plans)))
+    return min(even, weighted, key=lambda plans: sum(map(predicted_error, plans)))
 
 
 def composed(plans: Sequence[Plan]) -> tuple[Guarantee, Event]:
@@ -94,11 +94,18 @@ def _body(epsilon: Fraction, event: Event) -> dict[str, object]:
     return {"guarantee": {"epsilon": epsilon, "delta": 0}, "event": event_to_json(event)}
 
 
-def _error(plan: Plan) -> float:
+def predicted_error(plan: Plan) -> float:
+    """Return the root mean square of the error to expect, of an entry if there are several.
+
+    Where only its median or mean size is known, that; infinite when nothing is.
+    """
+    law = plan.predicted
     if plan.offers:
-        return plan.chosen.prediction.rank()
-    width = plan.half_width(0.5)
-    return math.inf if width is None else width
+        prediction = plan.chosen.prediction
+        if prediction.mean_error is not None:
+            return prediction.mean_error
+        law = prediction.typical or prediction.bound
+    return math.inf if law is None else math.sqrt(law.variance())
 
 
 def _epsilon(plan: Plan) -> Fraction:

@@ -52,7 +52,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tulle.ledger.divergence import conversion, largest_pure
+from tulle.core.events import Pure
+from tulle.ledger.divergence import conversion, divergence, largest_pure
 from tulle.ledger.totals import Totals
 
 
@@ -95,6 +96,14 @@ class Filter:
         if self.order is None:
             return added
         return max(added, largest_pure(self.limit - totals.divergence, self.order))
+
+    def concentration(self, epsilon: Fraction) -> Fraction | None:
+        """Return the rho of Gaussian noise that costs as much as a pure epsilon, or None."""
+        if self.rho is not None:
+            return epsilon**2 / 2
+        if self.order is None:
+            return None
+        return divergence(Pure(epsilon), self.order)[0] / self.order
 
     def used(self, before: Totals, after: Totals) -> Fraction:
         """Return which share of the account one debit takes: of what fills up first, the least."""

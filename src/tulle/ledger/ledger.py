@@ -158,7 +158,7 @@ class Ledger:
         rho: Number | None = None,
         composition_delta: Number | None = None,
     ) -> Session:
-        """Open an account with a total budget, or open it again with the same terms.
+        """Open an account with a total budget, or open it again with the same terms or none.
 
         The budget is (epsilon, delta), or rho. With a delta, debits are added up tightly: many
         small ones cost much less than the sum of their epsilons, also when questions and prices
@@ -176,11 +176,15 @@ class Ledger:
         if not isinstance(dataset, Dataset):
             raise InputError(f"A sealed dataset is needed; got {type(dataset).__name__}.")
         known = dataset.check_unit(unit)
-        terms = _terms(known, epsilon, delta, rho)
+        entry = self._store.read(name, View.first)
+        if entry is not None and epsilon is None and rho is None:
+            with self._reading():
+                terms = replace(Account.from_entry(entry).terms, unit=known)
+        else:
+            terms = _terms(known, epsilon, delta, rho)
         account = Account(name, dataset.kind, known, terms, dict(dataset.facts(known)))
         account = _composing(account, composition_delta)
 
-        entry = self._store.read(name, View.first)
         if entry is None:
             entry = self._store.append("open", name, account.to_json(), reuse=View.first)
         with self._reading():

@@ -22,9 +22,10 @@ from tulle.core.errors import (
     raise_alone,
 )
 from tulle.core.exact import Number
+from tulle.core.guarantee import epsilon_of_rho
 from tulle.core.mechanism import Outcome
 from tulle.core.public import public
-from tulle.core.query import Query, parse
+from tulle.core.query import Expression, Query, parse
 from tulle.core.release import Release, noisy_values
 from tulle.core.source import Source
 from tulle.core.unit import Unit
@@ -32,6 +33,10 @@ from tulle.planning.planner import Plan, make_plan
 
 if TYPE_CHECKING:
     from tulle.ledger.ledger import Account, Budget, Ledger
+
+
+NOMINAL = Fraction(1, 10**6)
+"""The delta at which Gaussian noise of a batch states its own guarantee; accounts book its rho."""
 
 
 @public("Plan, pay, release")
@@ -240,7 +245,7 @@ class Session:
             (['edges()', 'triangles()'], 1)
             >>> folder.cleanup()
         """
-        from tulle.ledger.batch import divide
+        from tulle.ledger.batch import divide, predicted_error
 
         listed = list(questions)
         if not listed:
@@ -249,10 +254,21 @@ class Session:
         if wanted > 1:
             raise InputError(f"share must be at most 1, the whole account; got {share}.")
 
-        def plan(query: Query, epsilon: Fraction) -> Plan:
-            return self._plan(query, epsilon=epsilon, delta=delta, like=like)
+        account = self._account
 
-        plans = divide(listed, plan, self._account.filter, self._account.empty, wanted)
+        def plan(query: Query, epsilon: Fraction) -> Plan:
+            found = [self._plan(query, epsilon=epsilon, delta=delta, like=like)]
+            rho = account.filter.concentration(epsilon)
+            if rho is None:
+                return found[0]
+            # Gaussian noise at the same price to this account.
+            for name in self._concentrated(query):
+                terms = {"epsilon": epsilon_of_rho(rho, NOMINAL), "delta": NOMINAL}
+                with suppress(TulleError):
+                    found.append(self._plan(query, **terms, mechanism=name, like=like))
+            return min(found, key=predicted_error)
+
+        plans = divide(listed, plan, account.filter, account.empty, wanted)
         keys = [{**item.canonical(), "source": _kind_of_source(None)} for item in plans]
         debit: str | None = None
         answers: list[Release] = []
@@ -272,6 +288,14 @@ class Session:
         except KeyboardInterrupt:
             raise_alone(self._interrupted(plans[len(answers)], booked=debit is not None))
         return answers
+
+    def _concentrated(self, query: Query) -> list[str]:
+        """Return the mechanisms for a question whose noise is Gaussian."""
+        bound = query.asked_of(self._dataset.kind)
+        if isinstance(bound, Expression):
+            return []
+        known = registry.mechanisms(self._dataset.kind, bound, self.unit.name)
+        return [name for name, item in known.items() if item.concentrated]
 
     def _interrupted(self, plan: Plan, *, booked: bool) -> InterruptedAnswer:
         """Say what an interrupted answer leaves behind in the ledger."""

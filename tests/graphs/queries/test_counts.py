@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -71,3 +72,23 @@ def test_a_global_bound_alone_is_answered_by_it_alone() -> None:
             plan_for(star, Wedges(), unit="edge", epsilon=1.0, mechanism=other)
     with pytest.raises(tulle.QueryError, match="cannot be answered per node"):
         plan_for(star, Wedges(), unit="node", epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [tulle.edges(), tulle.triangles(), tulle.degrees(), tulle.degree_distribution()],
+    ids=str,
+)
+def test_one_edge_moves_an_answer_by_its_bounds_at_most(query: GraphQuery) -> None:
+    nodes, worst, squared = 5, 0, 0
+    pairs = list(combinations(range(nodes), 2))
+    for bits in range(2 ** len(pairs)):
+        there = [pair for place, pair in enumerate(pairs) if bits >> place & 1]
+        truth = np.atleast_1d(query.truth(Graph.from_edges(there, nodes=nodes)))
+        for pair in there:
+            less = Graph.from_edges([other for other in there if other != pair], nodes=nodes)
+            moved = truth - np.atleast_1d(query.truth(less))
+            worst = max(worst, int(np.abs(moved).sum()))
+            squared = max(squared, int((moved**2).sum()))
+    assert worst == query.edge_sensitivity(nodes)
+    assert squared == query.edge_squared(nodes)

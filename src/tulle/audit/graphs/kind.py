@@ -21,7 +21,14 @@ from tulle.audit.graphs.projection import PER_NODE, PerNode, describe_projection
 from tulle.audit.graphs.projection import finish as finish_projection
 from tulle.audit.graphs.projection import see as see_projection
 from tulle.audit.graphs.projection import small_graphs as small_per_node
-from tulle.audit.graphs.spectra import DRAWN_SPECTRA, SPECTRA, SPECTRA_DESCRIBERS, is_spectral, see
+from tulle.audit.graphs.spectra import (
+    DRAWN_SPECTRA,
+    SPECTRA,
+    SPECTRA_DESCRIBERS,
+    GaussianVector,
+    is_spectral,
+    see,
+)
 from tulle.audit.graphs.spectra import OPTIONS as SPECTRA_OPTIONS
 from tulle.audit.graphs.spectra import finish as finish_spectrum
 from tulle.audit.graphs.spectra import small_graphs as small_spectra
@@ -124,6 +131,13 @@ def describe_laplace(terms: Terms, settings: Parameters, graph: Graph) -> Descri
     return _laplace(centre, settings)
 
 
+def describe_gaussian(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Gaussian noise on every entry of the answer."""
+    centre = vector(graph_query(terms).truth(graph))
+    variance, claimed = rational(settings["variance"]), Fraction(settings["squared"])
+    return Description((("answer", GaussianVector(centre, variance, claimed)),))
+
+
 def describe_isotonic(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on every entry of the sorted sequence."""
     return _laplace(vector(sorted_sequence(terms.query, graph)), settings)
@@ -207,6 +221,7 @@ Describer = Callable[[Terms, Parameters, Graph], Description]
 
 DESCRIBERS: dict[str, Describer] = {
     "laplace": describe_laplace,
+    "gaussian": describe_gaussian,
     "isotonic": describe_isotonic,
     "ladder": describe_ladder,
     "smoothed_ladder": describe_ladder,

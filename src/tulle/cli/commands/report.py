@@ -73,7 +73,4 @@ def _read(path: Path, nodes: str | None, header: bool | None) -> Dataset:
 
 
 def _inside(book: Ledger, account: str, dataset: Dataset) -> str:
-    terms = book.account(account).terms
-    assert terms.epsilon is not None
-    session = book.open(account, dataset, unit=terms.unit, epsilon=terms.epsilon, delta=terms.delta)
-    return session.report()
+    return book.open(account, dataset, unit=book.account(account).unit).report()

@@ -42,6 +42,10 @@ class GraphQuery(Query):
     def edge_sensitivity(self, nodes: int) -> int:
         """Return the most that one edge can move the answer on any graph, in L1."""
 
+    def edge_squared(self, nodes: int) -> int:
+        """Return the most that one edge can move the answer in L2, squared: at most L1 squared."""
+        return self.edge_sensitivity(nodes) ** 2
+
     @abstractmethod
     def maximum(self, nodes: int) -> int:
         """Return the largest value that an entry of the answer can have on so many nodes."""
@@ -355,6 +359,10 @@ class Degrees(GraphQuery):
         """Return 2: two degrees move by one, and sorting never moves vectors apart in L1."""
         return 2
 
+    def edge_squared(self, nodes: int) -> int:
+        """Return 2: two degrees move by one, and sorting never moves vectors apart in L2."""
+        return 2
+
     def maximum(self, nodes: int) -> int:
         return max(nodes - 1, 0)
 
@@ -374,6 +382,10 @@ class DegreeDistribution(GraphQuery):
     def edge_sensitivity(self, nodes: int) -> int:
         """Return 4: each end of an edge leaves one place of the grid and enters another."""
         return 4
+
+    def edge_squared(self, nodes: int) -> int:
+        """Return 8: at most, two nodes leave one place together and enter one together."""
+        return 8
 
     def maximum(self, nodes: int) -> int:
         return nodes

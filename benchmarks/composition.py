@@ -1,0 +1,60 @@
+"""Many counts on one account: their error when prices are added up tightly, and by addition."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tulle
+from benchmarks.common import print_table
+from tulle.ledger.divergence import best_order, largest_pure
+from tulle.ledger.filters import Filter
+
+COUNTS = (1, 10, 100, 1000, 5200)
+EPSILON, DELTA = 1, 1e-6
+RUNS = 3
+
+
+def main(counts: tuple[int, ...] = COUNTS) -> None:
+    """Print the root mean square error of so many counts on one account of (1, 1e-6)."""
+    rows = [row(count) for count in counts]
+    print_table(f"Counts on one account of ({EPSILON}, {DELTA}): error of each, by addition", rows)
+
+
+def row(count: int) -> dict[str, Any]:
+    """Return what one count's error is in theory, and what a batch of them had."""
+    half = Fraction(str(DELTA)) / 2
+    order = best_order(Fraction(EPSILON), half)
+    limit = Filter(Fraction(EPSILON), 2 * half, half, order).limit
+    each = max(float(largest_pure(limit / count, order)), EPSILON / count)
+    deviation = float(order * count / (2 * limit)) ** 0.5
+    added = 2**0.5 * count / EPSILON
+    measured = "" if count > 100 else f"{measure(count):.3g}"
+    return {
+        "counts": count,
+        "added up": added,
+        "tight, Laplace": 2**0.5 / each,
+        "measured": measured,
+        "tight, Gauss": deviation,
+        "Laplace / added": 2**0.5 / each / added,
+        "Gauss / added": deviation / added,
+    }
+
+
+def measure(count: int) -> float:
+    """Return the root mean square error of a batch; medians over runs."""
+    # Far from zero, where answers are cut.
+    ring = tulle.Graph.from_edges(np.array([(i, (i + 1) % 9999) for i in range(9999)]), nodes=9999)
+    errors = []
+    for _ in range(RUNS):
+        with tempfile.TemporaryDirectory() as folder:
+            ledger = tulle.Ledger(Path(folder) / "study.ledger")
+            study = ledger.open("ring", ring, unit="edge", epsilon=EPSILON, delta=DELTA)
+            answers = study.ask_all([tulle.edges()] * count, share=1)
+            errors.append(np.sqrt(np.mean([(a.value - 9999) ** 2 for a in answers])))
+    return statistics.median(errors)
