@@ -389,6 +389,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 NAMED_ONLY: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "graph": {
+        "gaussian": {"edge": ("SubgraphCount", "ProfiledCount")},
         "recursive": {"edge": ("Edges", "ProfiledCount")},
         "race": {"edge": ("Edges", "ProfiledCount")},
     }

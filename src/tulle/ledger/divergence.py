@@ -123,19 +123,19 @@ def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     return 1 + Fraction(f"{math.exp((low + high) / 2):.6g}")
 
 
-def largest_pure(room: Fraction, order: Fraction) -> Fraction:
-    """Return an epsilon, nearly the largest, whose divergence of this order fits in the room."""
-    if room <= 0:
+def largest_pure(left: Fraction, order: Fraction) -> Fraction:
+    """Return an epsilon, nearly the largest, whose divergence fits in what is left."""
+    if left <= 0:
         return Fraction(0)
     low, high = -120.0, 14.0
     for _ in range(60):
         middle = (low + high) / 2
-        if _of_pure(Fraction(2.0**middle), order) <= room:
+        if _of_pure(Fraction(2.0**middle), order) <= left:
             low = middle
         else:
             high = middle
     found = Fraction(round_down(Fraction(2.0**low)))
-    return found if _of_pure(found, order) <= room else Fraction(0)
+    return found if _of_pure(found, order) <= left else Fraction(0)
 
 
 def _up(value: Fraction) -> Fraction:

@@ -294,8 +294,9 @@ class Session:
         bound = query.asked_of(self._dataset.kind)
         if isinstance(bound, Expression):
             return []
-        known = registry.mechanisms(self._dataset.kind, bound, self.unit.name)
-        return [name for name, item in known.items() if item.concentrated]
+        known = registry.mechanisms(self._dataset.kind, bound)
+        named = (name for name, item in known.items() if item.supports(bound, self.unit))
+        return [name for name in named if known[name].concentrated]
 
     def _interrupted(self, plan: Plan, *, booked: bool) -> InterruptedAnswer:
         """Say what an interrupted answer leaves behind in the ledger."""

@@ -110,7 +110,7 @@ def test_ask_with_another_account_and_delta(run: Run, friends: Path) -> None:
         *("--budget", "1", "--budget-delta", "1e-6", "--json"),
     )
     assert ran.json()["account"] == "study"
-    assert ran.json()["remaining"] == {"epsilon": "0.5", "delta": "9e-07"}
+    assert ran.json()["remaining"] == {"epsilon": "0.5", "delta": "4e-07"}
 
 
 def test_ask_without_ledger_warns(run: Run, friends: Path) -> None:

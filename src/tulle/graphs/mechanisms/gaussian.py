@@ -15,15 +15,21 @@ from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.settings import graph_query, node_count
-from tulle.graphs.queries.counts import Degrees, GraphQuery
+from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, SubgraphCount
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
 
 
-@registry.mechanism("graph", "gaussian", answers=(GraphQuery,), units=("edge",))
+@registry.mechanism(
+    "graph",
+    "gaussian",
+    answers=(GraphQuery,),
+    units=("edge",),
+    # One number has less noise by Laplace, at the same epsilon; batches name this one.
+    named_only={"edge": (SubgraphCount, ProfiledCount)},
+)
 class Gaussian(Mechanism):
     """Add discrete Gaussian noise that fits the most that any edge can move the answer, in L2.
 
@@ -54,10 +60,6 @@ class Gaussian(Mechanism):
     reference: ClassVar[str] = "Canonne et al., NeurIPS 2020"
     needs_delta: ClassVar[bool] = True
     concentrated: ClassVar[bool] = True
-
-    def offers(self, query: Query, unit: Unit) -> bool:
-        """One number has less noise by Laplace, at the same epsilon; sequences may not."""
-        return isinstance(query, Degrees)
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)
