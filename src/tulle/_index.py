@@ -323,6 +323,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("query", "relation"): {"total": "tulle.relations.queries"},
     ("query", "table"): {"linear": "tulle.models.queries", "logistic": "tulle.models.queries"},
     ("stand-in", "graph"): {"social network": "tulle.graphs.stand_in"},
+    ("value", "core"): {"table": "tulle.core.table"},
     ("value", "spectrum"): {"spectrum": "tulle.graphs.spectra.queries"},
     ("value", "synthetic"): {"synthetic_graph": "tulle.graphs.synthesis.graph"},
     ("value", "topology"): {"topology": "tulle.graphs.topology.response"},

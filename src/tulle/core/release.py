@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +19,86 @@ from tulle.core.public import public
 
 if TYPE_CHECKING:
     from tulle.core.expression_error import Quotient
+    from tulle.core.table import Table
 
 FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What the places along one side of a released array are: a name, and a label for each.
+
+    Without ``labels`` they are numbered from ``first``. Labels are public facts (declared names,
+    never what records happen to hold), or they would tell what the noise hides.
+    """
+
+    name: str
+    labels: Sequence[Any] | None = None
+    first: int = 0
+
+    def column(self, size: int) -> Any:
+        """Return a label for each of so many places.
+
+        Raises:
+            InputError: when there are other many labels.
+        """
+        import numpy as np
+
+        if self.labels is None:
+            return np.arange(self.first, self.first + size)
+        if len(self.labels) != size:
+            raise InputError(f"{len(self.labels)} labels do not fit {size} places of {self.name}.")
+        return list(self.labels)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        from tulle.core import codec
+
+        labels = None if self.labels is None else [codec.encode(one) for one in self.labels]
+        return {"name": self.name, "labels": labels, "first": self.first}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Axis:
+        """Read what :meth:`to_json` wrote."""
+        from tulle.core import codec
+
+        given = data["labels"]
+        labels = None if given is None else [codec.decode(one) for one in given]
+        return cls(str(data["name"]), labels, int(data["first"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What an answer is about, in words for people: all of it public."""
+
+    question: str = ""
+    """The question in one plain sentence."""
+    measure: str = "value"
+    """What its numbers are: "triangles", "people"."""
+    axes: tuple[Axis, ...] = ()
+    """One for each side of a released array; none are needed for a single number."""
+
+    def axis(self, place: int, sides: int) -> Axis:
+        """Return the axis of one side of an array with so many sides."""
+        if len(self.axes) == sides:
+            return self.axes[place]
+        return Axis({1: ("place",), 2: ("row", "column")}.get(sides, _SIDES)[place])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        axes = [axis.to_json() for axis in self.axes]
+        return {"question": self.question, "measure": self.measure, "axes": axes}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Labels:
+        """Read what :meth:`to_json` wrote; releases of earlier versions have none."""
+        if data is None:
+            return cls()
+        axes = tuple(Axis.from_json(axis) for axis in data["axes"])
+        return cls(str(data["question"]), str(data["measure"]), axes)
+
+
+_SIDES = tuple(f"place {number}" for number in range(1, 33))
 
 
 @public("Plan, pay, release")
@@ -51,11 +129,21 @@ class Release:
     versions: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, Release] = field(default_factory=dict)
     """For an expression: the releases of its leaves, by question."""
+    labels: Labels = field(default_factory=Labels)
+    """What the numbers are about: the question in words, names of nodes, groups, cells."""
+    dataset: str | None = None
+    """What the data is called: the name of the account in the ledger."""
+    date: str | None = None
+    """The day of the answer, in UTC."""
+    kept: bool = False
+    """Whether this answer had been given before and was found in the ledger, at no price."""
 
     def interval(self, level: float) -> Any:
         """Return (low, high) that contains the truth with at least this probability.
 
-        For a vector the two are arrays, and all entries are covered at once. For an expression
+        For a vector the two are arrays, and all entries are covered at once. A side without an
+        end is infinite: of a truncated total, only the lower end is known. For a table the two
+        map names of columns to ends. For an expression
         the intervals of its k leaves, each at the k-th root of the level, hold together because
         their noise is independent; the ends of the expression over them are returned, so it
         covers at least as often as stated.
@@ -86,10 +174,52 @@ class Release:
                 )
             )
         low, high = self.error.interval(self.value, level)
+        if isinstance(low, Mapping):
+            return low, high
         lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
         if np.ndim(self.value) == 0:
             return max(float(low), lowest), min(float(high), highest)
-        return np.maximum(low, lowest), np.minimum(high, highest)
+        shape = np.shape(self.value)
+        lows, highs = (np.broadcast_to(end, shape) for end in (low, high))
+        return np.maximum(lows, lowest), np.minimum(highs, highest)
+
+    def table(self, level: float = 0.95) -> Table:
+        """Return the answer as named columns, whatever its form.
+
+        A number is one row; a vector has a row for each place with its label, a matrix a row for
+        each cell with the names of its row and column. The columns ``value``, ``low`` and
+        ``high`` hold the answer and the ends of its interval; an end that is not known is None.
+        Graphs are tables of their edges, spectra of their vectors.
+
+        Example:
+            >>> import tulle
+            >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+            >>> r = tulle.release(square, tulle.degrees(), unit="edge", epsilon=40.0)
+            >>> r.table().to_dict()["value"]
+            [2, 2, 2, 2]
+        """
+        from tulle.core.release_table import table_of
+
+        return table_of(self, check_level(level))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns of :meth:`table` as lists, by name."""
+        return self.table().to_dict()
+
+    def to_pandas(self) -> Any:
+        """Return :meth:`table` as a pandas DataFrame."""
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return :meth:`table` as a polars DataFrame."""
+        return self.table().to_polars()
+
+    def to_arrow(self) -> Any:
+        """Return :meth:`table` as a pyarrow Table."""
+        return self.table().to_arrow()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table().__arrow_c_stream__(requested_schema)
 
     def quotients(self) -> list[Quotient]:
         """Return, for each quotient in an expression, its floor and its bias.
@@ -118,6 +248,9 @@ class Release:
             "debit": self.debit,
             "versions": dict(self.versions),
             "parts": {name: part.to_json() for name, part in self.parts.items()},
+            "labels": self.labels.to_json(),
+            "dataset": self.dataset,
+            "date": self.date,
         }
 
     @classmethod
@@ -146,6 +279,9 @@ class Release:
                 debit=parsed["debit"],
                 versions=parsed["versions"],
                 parts={name: cls.from_json(part) for name, part in parsed["parts"].items()},
+                labels=Labels.from_json(parsed.get("labels")),
+                dataset=parsed.get("dataset"),
+                date=parsed.get("date"),
             )
         except InputError:
             raise
