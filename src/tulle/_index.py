@@ -220,6 +220,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("mechanism", "database"): {
         "recursive": "tulle.sql.mechanisms",
         "race": "tulle.sql.mechanisms",
+        "quantile": "tulle.sql.tables.quantile",
     },
     ("mechanism", "genotypes"): {
         "exponential": "tulle.genomes.exponential",
@@ -335,7 +336,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "block_laplace": ("Weights",),
         "block_quantiles": ("BlockBounds",),
     },
-    "database": {"recursive": ("SqlQuery",), "race": ("SqlQuery",)},
+    "database": {"recursive": ("SqlQuery",), "race": ("SqlQuery",), "quantile": ("SqlQuantile",)},
     "genotypes": {
         "exponential": ("TopSnps",),
         "laplace": ("AlleleCounts", "ChiSquares", "PValues"),

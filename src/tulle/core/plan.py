@@ -65,6 +65,8 @@ class Plan:
     """For an expression: the error to expect on the stand-in."""
     shares: tuple[Fraction, ...] = ()
     """For an expression: which part of the budget each leaf gets."""
+    columns: tuple[tuple[str, ErrorLaw | None], ...] = ()
+    """For a table: the error to expect in each column, where a stand-in tells."""
 
     @property
     def chosen(self) -> Offer:
@@ -82,8 +84,7 @@ class Plan:
     def expression(self) -> Expression | None:
         """How the answer is put together from the parts; None when it is drawn as a whole."""
         if not self.offers:
-            assert isinstance(self.query, Expression)
-            return self.query
+            return self.query if isinstance(self.query, Expression) else None
         return None if self.chosen.plan is None else self.chosen.plan.expression
 
     def canonical(self) -> dict[str, Any]:
@@ -138,6 +139,11 @@ class Plan:
             "refused": [{"mechanism": name, "reason": why} for name, why in self.refused],
             "stand_in": self.stand_in,
             "parts": [part.to_json() for part in self.parts],
+            "shares": [text(share) for share in self.shares],
+            "columns": [
+                {"column": name, "half_width_95": None if law is None else law.half_width(0.95)}
+                for name, law in self.columns
+            ],
         }
 
     def notes(self) -> list[str]:
@@ -148,6 +154,9 @@ class Plan:
         for plan in (*(offer.plan for offer in self.offers if offer.plan), self):
             if plan.shares:
                 lines.append(_divided(plan))
+        if self.columns:
+            errors = ", ".join(f"{name} {_width(law)}" for name, law in self.columns)
+            lines.append(f"Error to expect (95 %): {errors}.")
         if self.stand_in:
             lines.append(f"Typical errors are those of {self.stand_in}.")
         return list(dict.fromkeys(lines))

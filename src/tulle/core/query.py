@@ -192,6 +192,33 @@ class Expression(Query):
         )
 
 
+class Composite(Query):
+    """A question whose answer is put together from those of others; only these ask the data.
+
+    Bound to public facts it has :meth:`parts`. Each of them gets a share of the budget.
+    """
+
+    @abstractmethod
+    def spreads(
+        self, values: Mapping[str, Any] | None, deviations: Mapping[str, float] | None
+    ) -> list[float]:
+        """Return what the noise of each part does to the whole answer, as a share of it.
+
+        ``values`` are the parts' answers on a public stand-in and ``deviations`` the standard
+        deviations of their noise there, by question; without them, public facts have to do.
+        """
+
+    @abstractmethod
+    def predict(
+        self, values: Mapping[str, Any], laws: Mapping[str, Any]
+    ) -> tuple[tuple[str, Any], ...]:
+        """Return the error law to expect for each column, when the parts have these."""
+
+    @abstractmethod
+    def assemble(self, parts: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return the answer and its public parameters, from the parts' releases by question."""
+
+
 _RANK = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 

@@ -154,7 +154,7 @@ class Release:
         import numpy as np
 
         level = check_level(level)
-        if self.parts:
+        if "expression" in self.parameters and self.parts:
             from tulle.core.expression_error import image
 
             each = level ** (1 / len(self.parts))
@@ -227,7 +227,7 @@ class Release:
         A quotient of noisy numbers is released as l·r / (r² + v), v the variance of the noise in
         the denominator r: it has a mean, which l / r does not, and second-order bias is taken out.
         """
-        if not self.parts:
+        if "expression" not in self.parameters or not self.parts:
             return []
         from tulle.core.expression_error import quotients
 

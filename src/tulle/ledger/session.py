@@ -22,7 +22,7 @@ from tulle.core.errors import (
 from tulle.core.exact import Number
 from tulle.core.mechanism import Outcome
 from tulle.core.public import public
-from tulle.core.query import Query, parse
+from tulle.core.query import Composite, Query, parse
 from tulle.core.release import Release, noisy_values
 from tulle.core.source import Source
 from tulle.core.unit import Unit
@@ -306,6 +306,20 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
             guarantee=guarantee,
             error=None,
             parameters={"expression": tree} | ({} if isinf(low) else {"range": [low, high]}),
+            debit=debit,
+            versions=_versions(),
+            parts=parts,
+        )
+    if isinstance(plan.query, Composite):
+        parts = {str(part.query): _draw(part, dataset, source, debit=debit) for part in plan.parts}
+        table, parameters = plan.query.assemble(parts)
+        return Release(
+            value=table,
+            query=str(plan.query),
+            mechanism=plan.mechanism,
+            guarantee=guarantee,
+            error=None,
+            parameters=parameters,
             debit=debit,
             versions=_versions(),
             parts=parts,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tulle.sql.compile.gather import Gathered
     from tulle.sql.compile.rewrite import Rewritten
     from tulle.sql.schema.schema import Schema
+    from tulle.sql.tables.question import SqlTable
 
 Groups = tuple[tuple[str, tuple[Any, ...]], ...]
 
@@ -171,8 +172,15 @@ def sql(
     groups: Mapping[str, Sequence[Any]] | None = None,
     dialect: str = "duckdb",
     functions: Iterable[str] = (),
-) -> SqlQuery:
-    """Ask for a COUNT or a SUM in SQL.
+) -> SqlQuery | SqlTable:
+    """Ask for aggregates in SQL.
+
+    One COUNT or SUM is a number (with groups, a number for each). Anything else is a table, with a
+    row for each group: any number of COUNT, COUNT_IF, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP,
+    STDDEV_SAMP, and over rows of one person each MIN, MAX, MEDIAN and QUANTILE_CONT (of columns
+    with declared ranges), each with FILTER (WHERE ...) if need be, and whatever is computed with
+    them. What they share is paid for once. HAVING, ORDER BY and LIMIT are worked out after the
+    noise.
 
     Inner joins of any kind (self-joins, conditions other than equality), WHERE with any condition
     on the joined row, EXISTS and IN (SELECT ...), DISTINCT, UNION, UNION ALL, INTERSECT,
@@ -206,6 +214,14 @@ def sql(
 
     from tulle.sql.question.aggregate import check_aggregate, find_aggregate
     from tulle.sql.question.check import check_statement
+    from tulle.sql.tables.select_list import is_plain
+
+    if not is_plain(tree):
+        from tulle.sql.tables.question import SqlTable
+
+        table = SqlTable(text.strip().rstrip("; \n\t"), dialect, public, allowed)
+        table.check()
+        return table
 
     check_statement(tree, grouped=bool(public), functions=allowed)
     check_aggregate(tree, public, allowed)
