@@ -66,7 +66,7 @@ class Plan:
     shares: tuple[Fraction, ...] = ()
     """For an expression: which part of the budget each leaf gets."""
     columns: tuple[tuple[str, ErrorLaw | None], ...] = ()
-    """For a table: the error to expect in each column, where a stand-in tells."""
+    """For a table: its columns, and the error to expect in each where a stand-in tells."""
 
     @property
     def chosen(self) -> Offer:
@@ -152,7 +152,8 @@ class Plan:
         for part in self.parts:
             lines.extend(part.notes())
         for plan in (*(offer.plan for offer in self.offers if offer.plan), self):
-            if plan.shares:
+            # A table's parts stand above with their prices.
+            if plan.shares and not plan.columns:
                 lines.append(_divided(plan))
         if self.columns:
             errors = ", ".join(f"{name} {_width(law)}" for name, law in self.columns)

@@ -210,9 +210,12 @@ class Composite(Query):
 
     @abstractmethod
     def predict(
-        self, values: Mapping[str, Any], laws: Mapping[str, Any]
+        self, values: Mapping[str, Any] | None, laws: Mapping[str, Any]
     ) -> tuple[tuple[str, Any], ...]:
-        """Return the error law to expect for each column, when the parts have these."""
+        """Return each column with the error law to expect, when the parts have these.
+
+        The law is None where ``values``, the parts' answers on a stand-in, or a law is missing.
+        """
 
     @abstractmethod
     def assemble(self, parts: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -162,6 +162,11 @@ class Release:
             low, high = image(self.parameters["expression"], ranges)
             lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
             return max(low, lowest), min(high, highest)
+        if self.error is None and self.parts:
+            raise NoIntervalError(
+                f"This release of {self.query} is a table: release.value has the ends of each "
+                "column beside it, as name_low and name_high."
+            )
         if self.error is None:
             bought = "epsilon_spread" in self.parameters
             raise NoIntervalError(

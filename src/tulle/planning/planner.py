@@ -331,8 +331,10 @@ def _plan_composite(
     shares = even_shares(len(leaves))
     laws = None if values is None else _laws(plan_parts(shares))
     if len(leaves) > 1:
-        deviations = laws and {name: variance_of(law) ** 0.5 for name, law in laws.items()}
-        spreads = query.spreads(values if laws else None, deviations or None)
+        if laws is None:
+            spreads = query.spreads(None, None)
+        else:
+            spreads = query.spreads(values, {n: variance_of(law) ** 0.5 for n, law in laws.items()})
         best = best_shares([float(share) for share in shares], spreads, [1.0] * len(leaves))
         # What a part does to the whole is a guess without a stand-in that is meant to be like the
         # data: no part gets less than half of an equal share.
@@ -352,7 +354,7 @@ def _plan_composite(
         next((part.stand_in for part in parts if part.stand_in), None),
         None,
         shares,
-        () if values is None else query.predict(values, expected),
+        query.predict(values, expected),
     )
 
 

@@ -147,9 +147,7 @@ def _quotient(left: Column, right: Column) -> tuple[Array, Array]:
     low, high = np.full_like(right.low, -np.inf), np.full_like(right.high, np.inf)
     apart = (right.low > 0) | (right.high < 0)
     with np.errstate(all="ignore"):
-        corners = np.stack(
-            [a / b for a in (left.low, left.high) for b in (right.low, right.high)]
-        )
+        corners = np.stack([a / b for a in (left.low, left.high) for b in (right.low, right.high)])
         sure = apart & ~np.isnan(corners).any(axis=0)
         low = np.where(sure, corners.min(axis=0), low)
         high = np.where(sure, corners.max(axis=0), high)
@@ -263,9 +261,8 @@ class PostProcessing:
             return listed
         if isinstance(inner, exp.Literal) and inner.is_string:
             return [inner.name] * self._size
-        if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal):
-            if inner.this.is_string:
-                return [inner.this.name] * self._size
+        if isinstance(inner, exp.Cast) and inner.this.is_string:
+            return [inner.this.name] * self._size
         return [None if np.isnan(v) else v for v in self.column(inner).value.tolist()]
 
     def _key(self, node: Any) -> Values | None:
@@ -342,9 +339,7 @@ class PostProcessing:
         found = parts[0]
         for part in parts[1:]:
             value = pick(found.value, part.value)
-            slopes = _mix(
-                found.slopes, value == found.value, part.slopes, value != found.value
-            )
+            slopes = _mix(found.slopes, value == found.value, part.slopes, value != found.value)
             low, high = bound(found.low, part.low), bound(found.high, part.high)
             found = Column(value, low, high, slopes)
         return found

@@ -51,7 +51,6 @@ class Leaf:
     """Its answer, if there were ``ROWS`` rows."""
     move: float
     """The most that one row adds to it."""
-    counts: bool = False
 
     @property
     def is_quantile(self) -> bool:
@@ -84,21 +83,29 @@ class Recipe:
         share = arithmetic.divide(total, count)
         mean = arithmetic.add(Column.exact(self.centre, size), share)
         there = np.rint(count.value) >= 1
+        lowest, highest = self.ends()
         if self.call.kind == "average":
-            return mean.within(self.range.low, self.range.high).where(there)
+            return mean.within(lowest, highest).where(there)
         offset = arithmetic.add(Column.exact(self.centre - self.middle, size), share)
         squares = arithmetic.divide(bought(self.leaves[2]), count)
         spread = arithmetic.add(squares, arithmetic.square(offset), -1.0)
-        half = (self.range.high - self.range.low) / 2
-        most = half * half if math.isfinite(half) else math.inf
         if self.call.sample:
             less = arithmetic.add(count, Column.exact(1.0, size), -1.0)
             spread = arithmetic.multiply(spread, arithmetic.divide(count, less))
-            there, most = np.rint(count.value) >= 2, 2 * most
-        spread = spread.within(0.0, most).where(there)
-        if not self.call.root:
-            return spread
-        return arithmetic.root(spread)
+            there = np.rint(count.value) >= 2
+        spread = spread.within(0.0, highest**2 if self.call.root else highest).where(there)
+        return arithmetic.root(spread) if self.call.root else spread
+
+    def ends(self) -> tuple[float, float]:
+        """Return public numbers between which the aggregate lies, by the declared range."""
+        if self.call.kind in ("average", "quantile"):
+            return self.range.low, self.range.high
+        if self.call.kind != "variance":
+            return -math.inf, math.inf
+        # The most when half of the values lie at each end; of a sample of two, twice that.
+        half = (self.range.high - self.range.low) / 2
+        most = half * half * (2 if self.call.sample else 1) if math.isfinite(half) else math.inf
+        return 0.0, math.sqrt(most) if self.call.root else most
 
 
 @dataclass(frozen=True)
@@ -144,9 +151,7 @@ class _Buyer:
     def all(self) -> Purchases:
         calls = self._chosen.calls()
         summed = {
-            call.arguments[0]
-            for call in calls.values()
-            if call.kind == "sum" and not call.distinct
+            call.arguments[0] for call in calls.values() if call.kind == "sum" and not call.distinct
         }
         recipes = tuple((node, self._recipe(call, summed)) for node, call in calls.items())
         return Purchases(tuple(self._leaves.values()), recipes)
@@ -182,8 +187,8 @@ class _Buyer:
             )
         return self._rows[value]
 
-    def _buy(self, query: Query, likely: float, move: float, *, counts: bool = False) -> str:
-        leaf = Leaf(query.bound_to(self._facts), likely, move, counts)
+    def _buy(self, query: Query, likely: float, move: float) -> str:
+        leaf = Leaf(query.bound_to(self._facts), likely, move)
         return self._leaves.setdefault(leaf.name, leaf).name
 
     def _count(self, call: Call) -> str:
@@ -193,7 +198,7 @@ class _Buyer:
             inner = exp.Distinct(expressions=arguments)
         elif arguments:
             (inner,) = arguments
-        return self._buy(self._ask(exp.Count(this=inner, big_int=True)), ROWS, 1.0, counts=True)
+        return self._buy(self._ask(exp.Count(this=inner, big_int=True)), ROWS, 1.0)
 
     def _total(self, value: Any, centre: float, *, distinct: bool = False) -> str:
         inner: Any = value.copy()

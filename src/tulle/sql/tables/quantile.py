@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -155,8 +156,9 @@ class Quantile(Mechanism):
 
 
 def _bound(terms: Terms) -> SqlQuantile:
-    assert isinstance(terms.query, SqlQuantile)
-    return terms.query.bound_to(terms.facts)
+    query = terms.query
+    assert isinstance(query, SqlQuantile)
+    return query if math.isfinite(query.low) else query.bound_to(terms.facts)
 
 
 def _prepare(query: SqlQuantile, values: Values, tau: float, epsilon: Fraction) -> _Groups:

@@ -30,6 +30,11 @@ from tulle.sql.tables.select_list import (
 LEVEL = 0.95
 """At which level the intervals of a table hold, those of one column all at once."""
 
+_ANY = (-np.inf, np.inf)
+
+LEAST_SIZE = 0.1
+"""Errors are weighed against answers, or against this part of what is likely from public facts."""
+
 
 @dataclass(frozen=True)
 class SqlTable(Composite):
@@ -58,7 +63,7 @@ class SqlTable(Composite):
     @cached_property
     def chosen(self) -> SelectList:
         """The statement taken apart."""
-        return read_select_list(self.tree, self.groups, self.functions)
+        return read_select_list(self.tree, self.groups, self.functions, self.dialect)
 
     @cached_property
     def line(self) -> str:
@@ -105,11 +110,17 @@ class SqlTable(Composite):
         from tulle.sql.compile.normal import normal_text
         from tulle.sql.schema.schema import Schema
 
-        bought = plan_purchases(
-            self.chosen, self.ask, facts, self.groups, self.dialect, self.functions
-        )
-        resolved = normal_text(self.tree, self.dialect, Schema.from_json(facts))
-        return replace(self, bought=bought, resolved=resolved)
+        known = self.__dict__.get("_last")
+        if known is None or known[0] != facts:
+            bought = plan_purchases(
+                self.chosen, self.ask, facts, self.groups, self.dialect, self.functions
+            )
+            resolved = normal_text(self.tree, self.dialect, Schema.from_json(facts))
+            known = facts, replace(self, bought=bought, resolved=resolved)
+            # Everything in it is public; the check of a question and its plan ask for the same.
+            self.__dict__["_last"] = known
+        bound: SqlTable = known[1]
+        return bound
 
     def parts(self) -> tuple[Query, ...]:
         """Return what is bought; before the question is bound, that is not known."""
@@ -150,10 +161,8 @@ class SqlTable(Composite):
     def truth(self, dataset: Any) -> Table:
         """Return the exact table. Custodian side: its values are not private."""
         bound = self if self.bought is not None else self.bound_to(dataset.schema.to_json())
-        exact = {leaf.name: leaf.query.truth(dataset) for leaf in bound._leaves().values()}
-        columns = {
-            name: Column.exact(np.ravel(value), self.size) for name, value in exact.items()
-        }
+        exact = {name: leaf.query.truth(dataset) for name, leaf in bound._leaves().items()}
+        columns = {name: Column.exact(np.ravel(value), self.size) for name, value in exact.items()}
         return bound._table(columns, {}, None)
 
     def assemble(self, parts: Mapping[str, Any]) -> tuple[Table, dict[str, Any]]:
@@ -181,11 +190,15 @@ class SqlTable(Composite):
             column = Column.exact(np.ravel(value), size)
             noisy[name] = replace(column, slopes={name: slope}, known=True)
         processing = self._processing(noisy, {}, size if values is None else None)
+        usual = {name: Column.exact(leaf.likely, 1) for name, leaf in leaves.items()}
+        expected = self._processing(usual, {}, 1)
         found = {name: np.zeros(size) for name in leaves}
         for expression in self._weighed():
             column = processing.column(expression)
             moved = sum(np.abs(slope) for slope in column.slopes.values())
-            scale = np.fmax(np.abs(column.value), moved)
+            # An answer that happens to be zero need not be exact beyond all others.
+            least = np.nan_to_num(np.abs(expected.column(expression).value)) * LEAST_SIZE
+            scale = np.fmax(np.fmax(np.abs(column.value), least), moved)
             for name, slope in column.slopes.items():
                 share = np.abs(slope) / np.where(scale > 0, scale, 1.0)
                 found[name] = found[name] + np.nan_to_num(share) ** 2
@@ -193,14 +206,14 @@ class SqlTable(Composite):
         return [float(np.sqrt(np.median(one))) or 1.0 / len(leaves) for one in found.values()]
 
     def predict(
-        self, values: Mapping[str, Any], laws: Mapping[str, Any]
+        self, values: Mapping[str, Any] | None, laws: Mapping[str, Any]
     ) -> tuple[tuple[str, SampledLaw | None], ...]:
         """Return the error to expect in each column of a table without groups."""
         recipes = self._recipes()
         found: list[tuple[str, SampledLaw | None]] = []
         for name, expression in self.chosen.columns:
             used = leaves_of(recipes, aggregates_in(expression))
-            if self.groups or any(laws.get(leaf) is None for leaf in used):
+            if values is None or self.groups or any(laws.get(leaf) is None for leaf in used):
                 found.append((name, None))
                 continue
             points = noisy_points({leaf: laws[leaf] for leaf in used})
@@ -276,14 +289,16 @@ class SqlTable(Composite):
             ends = {} if parts is None else _ends(parts, used)
             inner = {leaf: _between(column, ends.get(leaf)) for leaf, column in values.items()}
             made = self._processing(_sloped(inner, leaves), variances).column(expression)
-            whole = expression in recipes and leaves[used[0]].counts and (
-                recipes[expression].call.kind == "count"
-            )
+            whole = expression in recipes and recipes[expression].call.kind == "count"
             columns[name] = _shown(made.value[rows], whole=whole)
             if parts is not None:
+                lowest, highest = recipes[expression].ends() if expression in recipes else _ANY
                 there = ~np.isnan(made.value)
-                columns[f"{name}_low"] = _shown(np.where(there, made.low, np.nan)[rows])
-                columns[f"{name}_high"] = _shown(np.where(there, made.high, np.nan)[rows])
+                # The end of a declared range is known without asking.
+                low = np.where(there & (made.low > lowest), made.low, np.nan)
+                high = np.where(there & (made.high < highest), made.high, np.nan)
+                columns[f"{name}_low"] = _shown(low[rows])
+                columns[f"{name}_high"] = _shown(high[rows])
         return Table(columns, keys=[name for name, _ in self.groups])
 
 

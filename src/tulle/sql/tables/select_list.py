@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from sqlglot import Dialect, exp
@@ -113,16 +114,23 @@ class SelectList:
         """
         tree = self.rows.copy()
         tree.append("expressions", aggregate.copy())
-        writer = Dialect.get_or_raise(dialect).generator()
-        # Otherwise COUNT(DISTINCT a, b) is written as a CASE for engines that do not know it.
-        writer.MULTI_ARG_DISTINCT = True
-        text = str(writer.generate(tree, copy=True))
+        text = str(_writer(dialect)(dialect=dialect).generate(tree, copy=True))
         if parse_statement(text, dialect) != tree:
             raise QueryError(
                 f"{shown(aggregate)} cannot be asked together with others here: the statement "
                 "would change when it is written for one aggregate. Ask for it by itself."
             )
         return text
+
+
+@lru_cache(maxsize=8)
+def _writer(dialect: str) -> Any:
+    """Return what writes SQL as it was read.
+
+    Otherwise COUNT(DISTINCT a, b) is written as a CASE for engines that do not know it.
+    """
+    usual = Dialect.get_or_raise(dialect).generator_class
+    return type("_Writer", (usual,), {"MULTI_ARG_DISTINCT": True})
 
 
 def is_plain(tree: Any) -> bool:
@@ -152,7 +160,7 @@ def aggregates_in(expression: Any) -> Iterator[Any]:
 
 
 def read_select_list(
-    tree: exp.Select, groups: Groups, functions: Collection[str]
+    tree: exp.Select, groups: Groups, functions: Collection[str], dialect: str
 ) -> SelectList:
     """Take a statement apart.
 
@@ -180,7 +188,7 @@ def read_select_list(
     for expression in tree.expressions:
         if not has_aggregate(expression):
             continue
-        name = expression.alias if isinstance(expression, exp.Alias) else shown(expression)
+        name = expression.alias if isinstance(expression, exp.Alias) else shown(expression, dialect)
         for taken in (name, f"{name}_low", f"{name}_high"):
             if taken.lower() in {n.lower() for n in (*columns, *keys)}:
                 raise QueryError(
@@ -334,7 +342,7 @@ def _whole(tree: exp.Select, clause: str) -> int | None:
     return int(number.name)
 
 
-def shown(node: Any) -> str:
+def shown(node: Any, dialect: str = "") -> str:
     """Return an expression as text, short."""
-    text = str(node.unalias().sql())
+    text = str(node.unalias().sql(dialect=dialect or None))
     return text if len(text) <= 60 else text[:57] + "..."
