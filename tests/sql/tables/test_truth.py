@@ -234,9 +234,9 @@ def test_postgresql_gives_the_same_table(postgres_url: str, worlds: Any) -> None
     import adbc_driver_postgresql.dbapi as driver
 
     rows, duck = worlds[1]
-    with driver.connect(postgres_url, autocommit=True) as connection:
-        with connection.cursor() as cursor:
-            fill(cursor.execute, rows)
+    connecting = driver.connect(postgres_url, autocommit=True)
+    with connecting as connection, connection.cursor() as cursor:
+        fill(cursor.execute, rows)
     other = tulle.Database.connect(postgres_url, owners=OWNERS, public=PUBLIC, ranges=RANGES)
     question = tulle.sql(ENGINES, groups={"k": ["ams", "ber", "cph", None]})
     one, two = question.truth(duck).to_dict(), question.truth(other).to_dict()
