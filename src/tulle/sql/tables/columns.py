@@ -190,6 +190,10 @@ class PostProcessing:
         Raises:
             QueryError: naming what is not supported after the noise.
         """
+        with np.errstate(all="ignore"):
+            return self._column(node)
+
+    def _column(self, node: Any) -> Column:
         if any(found is node for found in aggregates_in(node)):
             return self._leaf(node)
         listed = self._key(node)
@@ -247,10 +251,10 @@ class PostProcessing:
                 "after the noise, rows are chosen with comparisons, BETWEEN, IN (...), IS NULL, "
                 "AND, OR and NOT",
             )
-        pairs = zip(self.values(node.this), self.values(node.expression), strict=True)
+        left, right = _alike(self.values(node.this), self.values(node.expression), node)
         return [
-            None if one is None or other is None else compare(*_alike(one, other, node))
-            for one, other in pairs
+            None if one is None or other is None else compare(one, other)
+            for one, other in zip(left, right, strict=True)
         ]
 
     def values(self, node: Any) -> Values:
@@ -370,15 +374,28 @@ def _chosen(first: npt.NDArray[np.bool_], one: Column, other: Column) -> Column:
     return Column(value, np.fmin(one.low, other.low), np.fmax(one.high, other.high), slopes)
 
 
-def _alike(one: Any, other: Any, node: Any) -> tuple[Any, Any]:
-    """Return two values that can be compared: a text beside a date is read as one."""
-    if isinstance(one, date) and isinstance(other, str):
-        return one, _moment(other, one, node)
-    if isinstance(other, date) and isinstance(one, str):
-        return _moment(one, other, node), other
-    if isinstance(one, str) != isinstance(other, str):
-        refuse(shown(node), "it compares a text with something else")
-    return one, other
+def _alike(left: Values, right: Values, node: Any) -> tuple[Values, Values]:
+    """Return two lists that can be compared: texts beside dates are read as dates.
+
+    Only keys and constants are anything but numbers, so what is refused is refused at once.
+    """
+    kinds = [{_kind(value) for value in side if value is not None} for side in (left, right)]
+    moments = next((v for side in (left, right) for v in side if isinstance(v, date)), None)
+    if moments is not None and kinds[0] | kinds[1] <= {"date", "text"}:
+        return tuple(  # type: ignore[return-value]
+            [_moment(v, moments, node) if isinstance(v, str) else v for v in side]
+            for side in (left, right)
+        )
+    found = [one or {"number"} for one in kinds]
+    if found[0] != found[1] or len(found[0]) != 1:
+        refuse(shown(node), "it compares a text with a number, or keys of several kinds")
+    return left, right
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, date):
+        return "date"
+    return "text" if isinstance(value, str) else "number"
 
 
 def _moment(text: str, like: date, node: Any) -> Any:
