@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,89 +16,13 @@ from tulle.core.error_law import ErrorLaw, check_level, law_from_json
 from tulle.core.errors import InputError, NoIntervalError, raise_alone
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
+from tulle.core.query import Labels
 
 if TYPE_CHECKING:
     from tulle.core.expression_error import Quotient
     from tulle.core.table import Table
 
 FORMAT = 1
-
-
-@dataclass(frozen=True, eq=False)
-class Axis:
-    """What the places along one side of a released array are: a name, and a label for each.
-
-    Without ``labels`` they are numbered from ``first``. Labels are public facts (declared names,
-    never what records happen to hold), or they would tell what the noise hides.
-    """
-
-    name: str
-    labels: Sequence[Any] | None = None
-    first: int = 0
-
-    def column(self, size: int) -> Any:
-        """Return a label for each of so many places.
-
-        Raises:
-            InputError: when there are other many labels.
-        """
-        import numpy as np
-
-        if self.labels is None:
-            return np.arange(self.first, self.first + size)
-        if len(self.labels) != size:
-            raise InputError(f"{len(self.labels)} labels do not fit {size} places of {self.name}.")
-        return list(self.labels)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON-able form."""
-        from tulle.core import codec
-
-        labels = None if self.labels is None else [codec.encode(one) for one in self.labels]
-        return {"name": self.name, "labels": labels, "first": self.first}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Axis:
-        """Read what :meth:`to_json` wrote."""
-        from tulle.core import codec
-
-        given = data["labels"]
-        labels = None if given is None else [codec.decode(one) for one in given]
-        return cls(str(data["name"]), labels, int(data["first"]))
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """What an answer is about, in words for people: all of it public."""
-
-    question: str = ""
-    """The question in one plain sentence."""
-    measure: str = "value"
-    """What its numbers are: "triangles", "people"."""
-    axes: tuple[Axis, ...] = ()
-    """One for each side of a released array; none are needed for a single number."""
-
-    def axis(self, place: int, sides: int) -> Axis:
-        """Return the axis of one side of an array with so many sides."""
-        if len(self.axes) == sides:
-            return self.axes[place]
-        return Axis({1: ("place",), 2: ("row", "column")}.get(sides, _SIDES)[place])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON-able form."""
-        axes = [axis.to_json() for axis in self.axes]
-        return {"question": self.question, "measure": self.measure, "axes": axes}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any] | None) -> Labels:
-        """Read what :meth:`to_json` wrote; releases of earlier versions have none."""
-        if data is None:
-            return cls()
-        axes = tuple(Axis.from_json(axis) for axis in data["axes"])
-        return cls(str(data["question"]), str(data["measure"]), axes)
-
-
-_SIDES = tuple(f"place {number}" for number in range(1, 33))
 
 
 @public("Plan, pay, release")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from tulle.core.errors import NoIntervalError
 from tulle.core.table import Table
 
 if TYPE_CHECKING:
-    from tulle.core.release import Labels, Release
+    from tulle.core.query import Labels
+    from tulle.core.release import Release
 
 
 def table_of(release: Release, level: float) -> Table:
@@ -50,23 +52,29 @@ def _interval(release: Release, level: float) -> Any:
 def _places(shape: tuple[int, ...], labels: Labels) -> dict[str, Any]:
     """Return a column of labels for each side of an array, its entries laid out row by row."""
     found: dict[str, Any] = {}
-    for side, size in enumerate(shape):
-        axis = labels.axis(side, len(shape))
-        held = axis.column(size)
-        inner = int(np.prod(shape[side + 1 :]))
-        outer = int(np.prod(shape[:side]))
-        name = axis.name if axis.name not in (*found, "value", "low", "high") else f"{axis.name} "
-        if isinstance(held, np.ndarray):
-            found[name] = np.tile(np.repeat(held, inner), outer)
-        else:
-            places = np.tile(np.repeat(np.arange(size), inner), outer).tolist()
-            found[name] = [held[place] for place in places]
+    sides = labels.sides(shape)
+    sizes = [size for _, size in sides]
+    for side, (axis, size) in enumerate(sides):
+        inner, outer = math.prod(sizes[side + 1 :]), math.prod(sizes[:side])
+        for title, held in axis.columns(size).items():
+            name = _free(title, (*found, "value", "low", "high"))
+            if isinstance(held, np.ndarray):
+                found[name] = np.tile(np.repeat(held, inner), outer)
+            else:
+                places = np.tile(np.repeat(np.arange(size), inner), outer).tolist()
+                found[name] = [held[place] for place in places]
     return found
+
+
+def _free(name: str, used: Collection[str]) -> str:
+    """Return the name, with a number behind it where it is used already."""
+    names = (name, *(f"{name} {number}" for number in range(2, len(used) + 3)))
+    return next(one for one in names if one not in used)
 
 
 def _end(end: Any, shape: tuple[int, ...]) -> Any:
     """Return one end of all intervals as a column; None where it has no end."""
-    count = int(np.prod(shape))
+    count = math.prod(shape)
     if end is None:
         return [None] * count
     flat = np.broadcast_to(np.asarray(end, dtype=np.float64), shape).ravel()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,8 +201,8 @@ class Session:
                 self.name, str(query), key, plan.guarantee, again=again
             )
             if stored is not None:
-                return stored
-            answer = _draw(plan, self._dataset, source, debit=debit)
+                return replace(stored, kept=True)
+            answer = replace(_draw(plan, self._dataset, source, debit=debit), dataset=self.name)
             try:
                 self._ledger.keep(self.name, debit, key, answer)
             except TulleError as error:
@@ -291,6 +293,7 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
     guarantee = plan.guarantee
     if _kind_of_source(source) != "secure":
         guarantee = guarantee.void()
+    public = dataset.public_side(plan.unit)
     expression = plan.expression
     if expression is not None:
         from tulle.core.expression_error import estimate
@@ -309,6 +312,8 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
             debit=debit,
             versions=_versions(),
             parts=parts,
+            labels=plan.query.labelled(public, {}),
+            date=_today(),
         )
     if isinstance(plan.query, Composite):
         parts = {str(part.query): _draw(part, dataset, source, debit=debit) for part in plan.parts}
@@ -327,16 +332,24 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
     offer = plan.chosen
     mechanism = registry.make_mechanism(plan.query.kind, offer.mechanism)
     outcome: Outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
+    parameters = {**offer.settings, **outcome.details}
     return Release(
         value=outcome.value,
         query=str(plan.query),
         mechanism=offer.mechanism,
         guarantee=guarantee,
         error=outcome.error,
-        parameters={**offer.settings, **outcome.details},
+        parameters=parameters,
         debit=debit,
         versions=_versions(),
+        labels=plan.query.labelled(public, parameters),
+        date=_today(),
     )
+
+
+def _today() -> str:
+    """Return the day in UTC; a finer time would tell how long the answer took."""
+    return datetime.now(UTC).date().isoformat()
 
 
 def _versions() -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tulle.core import registry
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.relations.data import Relation
 from tulle.sql.data import Database
 from tulle.sql.question.parse import parse_statement
@@ -129,6 +129,9 @@ class SqlQuery(Query):
         if self.groups:
             form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
         return form | ({"functions": list(self.functions)} if self.functions else {})
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return tuple(Axis(name, list(values)) for name, values in self.groups)
 
     def __str__(self) -> str:
         groups = f", groups={_shown(self.groups)}" if self.groups else ""
