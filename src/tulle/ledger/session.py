@@ -328,6 +328,8 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
             debit=debit,
             versions=_versions(),
             parts=parts,
+            labels=plan.query.labelled(public, parameters),
+            date=_today(),
         )
     offer = plan.chosen
     mechanism = registry.make_mechanism(plan.query.kind, offer.mechanism)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.core.exact import text as as_text
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.sql.compile.value_rows import ValueRows, Values, gather_values, value_rows
 from tulle.sql.question.aggregate import Groups, find_aggregate
 from tulle.sql.question.parse import parse_statement
@@ -135,6 +136,9 @@ class SqlQuantile(Query):
         if self.groups:
             form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
         return form | ({"functions": list(self.functions)} if self.functions else {})
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return tuple(Axis(name, list(values)) for name, values in self.groups)
 
     def __str__(self) -> str:
         return f"quantile {as_text(self.at)} of {self.text}"
