@@ -196,8 +196,22 @@ class Query(ABC):
         """Return the question as it is put to this kind of data: itself, unless it says so."""
         return self
 
+    def bind(self, public: Any) -> Query:
+        """Return the question bound to the public side of a dataset.
+
+        This happens once, before anything is paid: what the public side can refuse is refused
+        here, and whatever follows works on the bound question.
+
+        Raises:
+            QueryError: when the public side does not fit the question.
+        """
+        reason = self.objection(public)
+        if reason is not None:
+            raise QueryError(reason)
+        return self
+
     def bound_to(self, facts: Mapping[str, Any]) -> Query:
-        """Return the question with what public facts say about it: itself, unless it says so."""
+        """Return the question bound to public facts alone, where no dataset is at hand."""
         return self
 
     def canonical(self) -> dict[str, Any]:
@@ -301,8 +315,19 @@ class Expression(Query):
         """Return the expression's value when its leaves have these values."""
         return evaluate(self.tree(), {str(leaf): value for leaf, value in values.items()})
 
+    def bind(self, public: Any) -> Query:
+        return self._of({part: part.bind(public) for part in self.parts()})
+
     def bound_to(self, facts: Mapping[str, Any]) -> Query:
-        return replace(self, left=self.left.bound_to(facts), right=self.right.bound_to(facts))
+        return self._of({part: part.bound_to(facts) for part in self.parts()})
+
+    def _of(self, parts: Mapping[Query, Query]) -> Expression:
+        """Return the same expression of other questions; each is bound once, however often used."""
+        left, right = (
+            side._of(parts) if isinstance(side, Expression) else parts.get(side, side)
+            for side in (self.left, self.right)
+        )
+        return replace(self, left=left, right=right)
 
     def canonical(self) -> dict[str, Any]:
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,7 +16,6 @@ from tulle.core.dataset import Dataset
 from tulle.core.errors import (
     InputError,
     InterruptedAnswer,
-    QueryError,
     TulleError,
     UnkeptAnswerWarning,
     raise_alone,
@@ -96,15 +95,11 @@ def plan_for(
             f"{type(dataset).__name__}."
         )
     known = dataset.check_unit(unit)
-    if (
-        isinstance(query, Query)
-        and (reason := query.objection(dataset.public_side(known))) is not None
-    ):
-        raise QueryError(reason)
     return make_plan(
         query,
         kind=dataset.kind,
         facts=dataset.facts(known),
+        public=dataset.public_side(known),
         assumptions=dataset.assumptions(known),
         unit=known,
         epsilon=epsilon,
@@ -253,19 +248,24 @@ class Session:
         from tulle.ledger.chain import canonical
 
         booked = self._ledger.description(release)
-        candidates = list(given)
+        public = self._dataset.public_side(self.unit)
+        for query in self._candidates(release, booked, given):
+            with suppress(TulleError):
+                bound = query.bind(public)
+                if canonical(bound.canonical()) == canonical(booked):
+                    return bound
+        return None
+
+    def _candidates(
+        self, release: Release, booked: Mapping[str, Any], given: Iterable[Query]
+    ) -> Iterator[Query]:
+        yield from given
         known = registry.find("query", self._dataset.kind)
         with suppress(TulleError, TypeError):
-            candidates.append(parse(release.query, known))
+            yield parse(release.query, known)
         with suppress(TulleError, TypeError, LookupError):
             rest = {name: value for name, value in booked.items() if name != "query"}
-            candidates.append(known[booked["query"]](**rest))
-        facts = self._dataset.facts(self.unit)
-        for query in candidates:
-            with suppress(TulleError):
-                if canonical(query.bound_to(facts).canonical()) == canonical(booked):
-                    return query
-        return None
+            yield known[booked["query"]](**rest)
 
     def _replanned(self, query: Query | None, release: Release) -> Plan | None:
         terms = release.guarantee

@@ -34,6 +34,7 @@ def make_plan(
     *,
     kind: str,
     facts: Facts,
+    public: Any = None,
     assumptions: tuple[str, ...] = (),
     unit: Unit,
     epsilon: Number,
@@ -44,7 +45,9 @@ def make_plan(
 ) -> Plan:
     """Plan a question from public facts, and from ``like``, a dataset that is declared public.
 
-    ``assumptions`` are what every guarantee about the data rests on, in words.
+    The question is bound here, once: to ``public``, the public side of the dataset, or to the facts
+    alone where there is none at hand. ``assumptions`` are what every guarantee about the data rests
+    on, in words.
 
     Raises:
         QueryError: when no mechanism answers the question under the unit and guarantee.
@@ -59,7 +62,7 @@ def make_plan(
     query = query.asked_of(kind)
     if kind_of(query) != kind:
         raise QueryError(f"{query} asks about a {kind_of(query)}, but the data is a {kind}.")
-    query = query.bound_to(facts)
+    query = query.bound_to(facts) if public is None else query.bind(public)
     if like is not None and like.kind != kind:
         raise InputError(f"like= must be a public {kind}; got a {like.kind}.")
     if like is None:

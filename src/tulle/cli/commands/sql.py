@@ -229,11 +229,14 @@ def plan_question(
     as_json: options.Json = False,
 ) -> None:
     """Show mechanisms, price, predicted error, and who is needed for a row. Spends nothing."""
+    from tulle.sql.compile.outline import outline_of
+
     price = answer_options.price(unit, epsilon, ("participant",))
     asked = reading.parse(question, as_json)
     opened = connection.open()
-    asking = answer_options.asking(asked, price, _read_like(like))
-    outline = _outline(asked, opened, as_json)
+    bound = _bind(asked, opened, as_json)
+    asking = answer_options.asking(bound, price, _read_like(like))
+    outline = outline_of(bound, opened.schema)
     if not as_json:
         _show_outline(outline)
     plan.present(opened, asking, _PUBLIC, as_json=as_json, relation=outline.to_json())
@@ -259,8 +262,8 @@ def ask(
     ledger_account = booking.ledger_account(connection.name())
     answering.check_out(out)
     opened = connection.open()
-    _outline(asked, opened, as_json)
-    asking = answer_options.asking(asked, price, _read_like(like))
+    bound = _bind(asked, opened, as_json)
+    asking = answer_options.asking(bound, price, _read_like(like))
     answering.answer(
         opened, asking, ledger_account, _PUBLIC, again=booking.again, out=out, as_json=as_json
     )
@@ -269,11 +272,10 @@ def ask(
 _PUBLIC = "Public: names and types of tables and columns, owners, ranges; no row, and not how many."
 
 
-def _outline(query: SqlQuery, database: Database, as_json: bool) -> Outline:
-    from tulle.sql.compile.outline import outline_of
-
+def _bind(query: SqlQuery, database: Database, as_json: bool) -> SqlQuery:
+    """Bind a question to its database; an error shows the place that it is about."""
     try:
-        return outline_of(query, database.schema)
+        return query.bind(database)
     except QueryError as error:
         raise_alone(QueryError(str(error) + _pointer(query.text, str(error), as_json)))
 
