@@ -155,7 +155,7 @@ class Plan:
             # A table's parts stand above with their prices.
             if plan.shares and not plan.columns:
                 lines.append(_divided(plan))
-        if self.columns:
+        if any(law is not None for _, law in self.columns):
             errors = ", ".join(f"{name} {_width(law)}" for name, law in self.columns)
             lines.append(f"Error to expect (95 %): {errors}.")
         if self.stand_in:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,8 @@ class ValueRows:
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
     undeclared: tuple[str, ...]
     """Columns in the expression that have no range with two ends."""
+    schema: Schema = field(compare=False, repr=False)
+    """What it was written for."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,12 @@ def value_rows(
         form.range(VALUE),
         kind.name == WHOLE,
         alone,
-        tuple(_undeclared(argument, named, schema)),
+        tuple(_undeclared(argument, named)),
+        schema,
     )
 
 
-def _undeclared(argument: Any, named: Named, schema: Schema) -> Iterator[str]:
+def _undeclared(argument: Any, named: Named) -> Iterator[str]:
     """Yield the columns of an expression whose values may be of any size, as table.column."""
     tables = {source.alias_or_name: source for source in named.tree.find_all(exp.Table)}
     views = {cte.alias for cte in named.tree.find_all(exp.CTE)}

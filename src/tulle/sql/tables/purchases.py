@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from tulle.core.dataset import Facts
 from tulle.core.query import Query
 from tulle.sql.compile.value_rows import ValueRows, value_rows
 from tulle.sql.question.aggregate import Groups
@@ -33,6 +32,7 @@ from tulle.sql.tables.quantiles import SqlQuantile
 from tulle.sql.tables.select_list import Call, SelectList
 
 Ask = Callable[[Any], Query]
+Bind = Callable[[Query], Query]
 
 LIKELY = 0.3
 """Where values are thought to lie on average, without any stand-in: this part of the way from the
@@ -114,22 +114,27 @@ class Purchases:
 
     leaves: tuple[Leaf, ...]
     recipes: tuple[tuple[Any, Recipe], ...]
+    schema: Schema
+    """What they were planned for."""
 
 
 def plan_purchases(
     chosen: SelectList,
     ask: Ask,
-    facts: Facts,
+    bind: Bind,
+    schema: Schema,
     groups: Groups,
     dialect: str,
     functions: Collection[str],
 ) -> Purchases:
-    """Return what a statement needs when it is asked of a database with these public facts.
+    """Return what a statement needs when it is asked of a database with this schema.
+
+    ``ask`` makes a question of an aggregate, ``bind`` binds a question to the database.
 
     Raises:
-        QueryError: when the statement does not fit them.
+        QueryError: when the statement does not fit.
     """
-    return _Buyer(chosen, ask, facts, groups, dialect, functions).all()
+    return _Buyer(chosen, ask, bind, schema, groups, dialect, functions).all()
 
 
 class _Buyer:
@@ -137,14 +142,15 @@ class _Buyer:
         self,
         chosen: SelectList,
         ask: Ask,
-        facts: Facts,
+        bind: Bind,
+        schema: Schema,
         groups: Groups,
         dialect: str,
         functions: Collection[str],
     ) -> None:
-        self._chosen, self._ask, self._facts = chosen, ask, facts
+        self._chosen, self._ask, self._bind = chosen, ask, bind
         self._groups, self._dialect, self._functions = groups, dialect, tuple(functions)
-        self._schema = Schema.from_json(facts)
+        self._schema = schema
         self._leaves: dict[str, Leaf] = {}
         self._rows: dict[Any, ValueRows] = {}
 
@@ -154,7 +160,7 @@ class _Buyer:
             call.arguments[0] for call in calls.values() if call.kind == "sum" and not call.distinct
         }
         recipes = tuple((node, self._recipe(call, summed)) for node, call in calls.items())
-        return Purchases(tuple(self._leaves.values()), recipes)
+        return Purchases(tuple(self._leaves.values()), recipes, self._schema)
 
     def _recipe(self, call: Call, summed: Collection[Any]) -> Recipe:
         if call.kind == "count":
@@ -188,8 +194,10 @@ class _Buyer:
         return self._rows[value]
 
     def _buy(self, query: Query, likely: float, move: float) -> str:
-        leaf = Leaf(query.bound_to(self._facts), likely, move)
-        return self._leaves.setdefault(leaf.name, leaf).name
+        name = str(query)
+        if name not in self._leaves:
+            self._leaves[name] = Leaf(self._bind(query), likely, move)
+        return name
 
     def _count(self, call: Call) -> str:
         arguments = [argument.copy() for argument in call.arguments]

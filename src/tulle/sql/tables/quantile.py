@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -17,7 +16,7 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.source import Source
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
-from tulle.relations.mechanisms.recursive import Choice, RelationRecursive
+from tulle.relations.mechanisms.recursive import RecursiveSettings, RelationRecursive
 from tulle.relations.truncation.totals import least_level
 from tulle.sql.compile.value_rows import NOBODY, Values
 from tulle.sql.tables.quantiles import SqlQuantile
@@ -117,17 +116,16 @@ class Quantile(Mechanism):
         size = min(max(float(terms.epsilon), 1e-9), 1.0)
         chosen = {"theta": 1.0, "reach": REACH * size**-0.125, "selection_share": SHARE}
         found = RelationRecursive().settings(terms, chosen)
-        ends = [query.low, query.high]
-        return {**found, "quantile": text(query.at), "values_between": ends, "whole": query.whole}
+        return {**found, "quantile": text(query.at), "values_between": query.range.to_json()}
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = _bound(terms)
         if like is None or query.groups:
             return Prediction(None, None)
         values = query.values(like)
-        chosen = Choice.of(settings)
+        chosen = RecursiveSettings.read(settings)
         tau = chosen.threshold(least_level(RowCounts(values), chosen.thresholds))
-        groups = _prepare(query, values, tau, chosen.answer)
+        groups = _prepare(query, values, tau, chosen.epsilon_answer)
         (options,) = groups.options
         points = groups.rule.points
         middles = points.first + points.step * (options.starts + (options.counts - 1) / 2)
@@ -144,12 +142,12 @@ class Quantile(Mechanism):
     ) -> Outcome:
         query = _bound(terms)
         values = query.values(dataset)
-        chosen = Choice.of(settings)
+        chosen = RecursiveSettings.read(settings)
         level = least_level(RowCounts(values), chosen.thresholds)
         with charge(LaplaceCharge(1)):
-            level += discrete_laplace(scale=1 / chosen.select, source=source)
+            level += discrete_laplace(scale=1 / chosen.epsilon_select, source=source)
         tau = chosen.threshold(max(level, 0))
-        groups = _prepare(query, values, tau, chosen.answer)
+        groups = _prepare(query, values, tau, chosen.epsilon_answer)
         places = draw_places(groups.options, groups.rule, source)
         drawn = np.array([groups.rule.points.value(place) for place in places])
         return Outcome(drawn, None, {"thresholds": [tau]})
@@ -158,12 +156,13 @@ class Quantile(Mechanism):
 def _bound(terms: Terms) -> SqlQuantile:
     query = terms.query
     assert isinstance(query, SqlQuantile)
-    return query if math.isfinite(query.low) else query.bound_to(terms.facts)
+    return query if query.bound is not None else query.bound_to(terms.facts)
 
 
 def _prepare(query: SqlQuantile, values: Values, tau: float, epsilon: Fraction) -> _Groups:
     most = int(UNIT * min(tau, _HEAVIEST))
-    points = Points.over(query.low, query.high, whole=query.whole)
+    assert query.bound is not None
+    points = Points.over(query.range.low, query.range.high, whole=query.bound.whole)
     rule = Rule(query.at, most, epsilon, points)
     weights: Any = weights_of(values, most) * values.copies
     places = points.places(values.values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from tulle.core.query import Axis, Query, Shape
 from tulle.sql.compile.value_rows import ValueRows, Values, gather_values, value_rows
 from tulle.sql.question.aggregate import Groups, find_aggregate
 from tulle.sql.question.parse import parse_statement
+from tulle.sql.schema.ranges import ANY, Range
 from tulle.sql.schema.schema import Schema
 
 FINEST = 10**4
@@ -38,10 +39,8 @@ class SqlQuantile(Query):
     groups: Groups
     functions: tuple[str, ...]
     at: Fraction
-    low: float = -math.inf
-    high: float = math.inf
-    whole: bool = False
-    """Ends of the values, and whether all are whole numbers; see :meth:`bound_to`."""
+    bound: ValueRows | None = field(default=None, compare=False, repr=False)
+    """The statement that a public schema lets be run; None before it is bound."""
     name: ClassVar[str] = "sql_quantile"
     kind: ClassVar[str] = "database"
     shape: ClassVar[Shape] = "vector"
@@ -57,17 +56,40 @@ class SqlQuantile(Query):
         """The expression whose quantile is asked for, as text."""
         return str(find_aggregate(self.tree).arguments[0].sql(dialect=self.dialect))
 
+    @property
+    def range(self) -> Range:
+        """Between which numbers the values lie, by the schema's declared ranges."""
+        return ANY if self.bound is None else self.bound.range
+
     def rewrite(self, schema: Schema, gone: Any = None) -> ValueRows:
         """Return the statement that gives the values with their owners."""
+        if self.bound is not None and self.bound.schema is schema and gone is None:
+            return self.bound
         return value_rows(self.tree, self.groups, schema, gone, self.functions)
 
-    def bound_to(self, facts: Facts) -> SqlQuantile:
-        """Return the question with the range of its values.
+    def bind(self, public: Any) -> SqlQuantile:
+        """Return the question bound to a database, whose engine accepts its statement.
 
         Raises:
             QueryError: when rows belong to several people, or a range is not declared.
         """
-        rows = self.rewrite(Schema.from_json(facts))
+        if public.kind != self.kind:
+            return self
+        bound = self.on_schema(public.schema)
+        public.check(bound.rewrite(public.schema).text)
+        return bound
+
+    def bound_to(self, facts: Facts) -> SqlQuantile:
+        """Return the question bound to a database's public facts alone."""
+        return self.on_schema(Schema.from_json(facts))
+
+    def on_schema(self, schema: Schema) -> SqlQuantile:
+        """Return the question bound to a schema.
+
+        Raises:
+            QueryError: when rows belong to several people, or a range is not declared.
+        """
+        rows = self.rewrite(schema)
         if FINEST % self.at.denominator:
             raise QueryError(
                 f"The quantile {float(self.at)} of {self.value} is too fine: write at most four "
@@ -90,15 +112,12 @@ class SqlQuantile(Query):
                 f"numbers it lies, and no range of {' and '.join(named)} says so. Declare it: "
                 f"ranges={{{declared}}} in Database.connect, or --ranges {named[0]}=LEAST,MOST."
             )
-        return replace(self, low=found.low, high=found.high, whole=rows.whole)
+        return replace(self, bound=rows)
 
     def objection(self, dataset: Any) -> str | None:
         """Return why the schema, or the engine by its schema, does not accept the statement."""
-        if dataset.kind != self.kind:
-            return None
         try:
-            self.bound_to(dataset.schema.to_json())
-            dataset.check(self.rewrite(dataset._schema, dataset._gone).text)
+            self.bind(dataset)
         except QueryError as error:
             return str(error)
         return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
+from sqlglot import exp
 
 from tulle.core import registry
 from tulle.core.dataset import Facts
@@ -20,7 +21,7 @@ from tulle.core.table import Table
 from tulle.sql.question.aggregate import Groups
 from tulle.sql.question.parse import parse_statement
 from tulle.sql.tables.columns import Arithmetic, Column, PostProcessing
-from tulle.sql.tables.purchases import Leaf, Purchases, Recipe, leaves_of, plan_purchases
+from tulle.sql.tables.purchases import Bind, Leaf, Purchases, Recipe, leaves_of, plan_purchases
 from tulle.sql.tables.select_list import (
     SelectList,
     aggregates_in,
@@ -48,8 +49,10 @@ class SqlTable(Composite):
     dialect: str
     groups: Groups
     functions: tuple[str, ...]
-    resolved: str = ""
-    bought: Purchases | None = None
+    bought: Purchases | None = field(default=None, compare=False, repr=False)
+    """What is bought from a database with a public schema; None before the question is bound."""
+    resolved: str = field(default="", compare=False, repr=False)
+    """The statement with every name resolved and one spelling; empty before it is bound."""
     name: ClassVar[str] = "sql"
     kind: ClassVar[str] = "database"
     shape: ClassVar[Shape] = "object"
@@ -101,26 +104,41 @@ class SqlTable(Composite):
         """How many rows the table has before HAVING and LIMIT."""
         return prod(len(values) for _, values in self.groups)
 
+    def counted(self) -> Query:
+        """Return the question how many rows there are, for showing whose they are."""
+        return self.ask(exp.Count(this=exp.Star(), big_int=True))
+
+    def bind(self, public: Any) -> SqlTable:
+        """Return the question with what has to be bought from a database.
+
+        Raises:
+            QueryError: when the schema, or the engine by its schema, does not accept it.
+        """
+        if public.kind != self.kind:
+            return self
+        if self.bought is not None and self.bought.schema is public.schema:
+            return self
+        return self._bound(public.schema, lambda query: query.bind(public))
+
     def bound_to(self, facts: Facts) -> SqlTable:
-        """Return the question with what has to be bought from a database with these facts.
+        """Return the question bound to a database's public facts alone.
 
         Raises:
             QueryError: when it does not fit them.
         """
-        from tulle.sql.compile.normal import normal_text
         from tulle.sql.schema.schema import Schema
 
-        known = self.__dict__.get("_last")
-        if known is None or known[0] != facts:
-            bought = plan_purchases(
-                self.chosen, self.ask, facts, self.groups, self.dialect, self.functions
-            )
-            resolved = normal_text(self.tree, self.dialect, Schema.from_json(facts))
-            known = facts, replace(self, bought=bought, resolved=resolved)
-            # Everything in it is public; the check of a question and its plan ask for the same.
-            self.__dict__["_last"] = known
-        bound: SqlTable = known[1]
-        return bound
+        return self._bound(Schema.from_json(facts), lambda query: query.bound_to(facts))
+
+    def _bound(self, schema: Any, bind: Bind) -> SqlTable:
+        from tulle.sql.compile.names import Named
+        from tulle.sql.compile.normal import resolved_text
+
+        bought = plan_purchases(
+            self.chosen, self.ask, bind, schema, self.groups, self.dialect, self.functions
+        )
+        resolved = resolved_text(Named(self.tree, schema).resolved, self.dialect)
+        return replace(self, bought=bought, resolved=resolved)
 
     def parts(self) -> tuple[Query, ...]:
         """Return what is bought; before the question is bound, that is not known."""
@@ -128,14 +146,11 @@ class SqlTable(Composite):
 
     def objection(self, dataset: Any) -> str | None:
         """Return why the schema, or the engine by its schema, does not accept the statement."""
-        if dataset.kind != self.kind:
-            return None
         try:
-            parts = self.bound_to(dataset.schema.to_json()).parts()
+            self.bind(dataset)
         except QueryError as error:
             return str(error)
-        found = (part.objection(dataset) for part in parts)
-        return next((reason for reason in found if reason is not None), None)
+        return None
 
     def canonical(self) -> dict[str, Any]:
         """Return a form that is equal for equivalent spellings of the same columns."""
@@ -160,7 +175,7 @@ class SqlTable(Composite):
 
     def truth(self, dataset: Any) -> Table:
         """Return the exact table. Custodian side: its values are not private."""
-        bound = self if self.bought is not None else self.bound_to(dataset.schema.to_json())
+        bound = self.bind(dataset)
         exact = {name: leaf.query.truth(dataset) for name, leaf in bound._leaves().items()}
         columns = {name: Column.exact(np.ravel(value), self.size) for name, value in exact.items()}
         return bound._table(columns, {}, None)
@@ -304,8 +319,6 @@ class SqlTable(Composite):
 
 def _probes(chosen: SelectList) -> Iterable[Any]:
     """Return an aggregate for each of the statement's that is checked like COUNT and SUM are."""
-    from sqlglot import exp
-
     for call in chosen.calls().values():
         if not call.arguments:
             yield exp.Count(this=exp.Star(), big_int=True)
