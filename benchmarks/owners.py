@@ -24,7 +24,7 @@ from tulle.core.registry import mechanisms
 from tulle.core.unit import Unit
 from tulle.relations.annotations import Participant, either
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import STRETCH, Choice
+from tulle.relations.mechanisms.recursive import STRETCH, RecursiveSettings
 from tulle.relations.mechanisms.single_owner import Owned, release_owned
 from tulle.relations.queries import total
 from tulle.relations.truncation.totals import GAP, truncate
@@ -92,7 +92,9 @@ def run_alone(relation: Relation, epsilon: float) -> Callable[[], float]:
     far = ALONE_REACH * max(1.0, epsilon**-STRETCH)
     settings = mechanism.settings(terms, {"theta": 1, "reach": far, "selection_share": ALONE_SHARE})
     owned = Owned([relation], signed=False)
-    return lambda: float(max(release_owned(owned, Choice.of(settings), None)[0][0], 0.0))
+    return lambda: float(
+        max(release_owned(owned, RecursiveSettings.read(settings), None)[0][0], 0.0)
+    )
 
 
 def best(relation: Relation, top: float, epsilon: float) -> float:

@@ -34,7 +34,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.generators import social_network
 from tulle.graphs.truncation.relation import relation_of
 from tulle.lp import DeletionOracle, PackingProblem, solve
-from tulle.relations.mechanisms.recursive import Choice
+from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.truncation.totals import least_level, truncate
 
 GRAPHS = ("netscience", "ca-HepTh", "ca-GrQc", "facebook_combined", "ca-HepPh")
@@ -254,7 +254,7 @@ def grow(names: tuple[str, ...]) -> list[dict[str, Any]]:
         begun = time.perf_counter()
         release = tulle.release(graph, query, unit="node", epsilon=1.0, mechanism="recursive")
         whole = time.perf_counter() - begun
-        thresholds = Choice.of(release.parameters).thresholds
+        thresholds = RecursiveSettings.read(release.parameters).thresholds
         truncation = truncate(relation_of(query, graph, "node"))
         begun = time.perf_counter()
         tau = thresholds.at(least_level(truncation, thresholds))

@@ -51,7 +51,7 @@ def test_a_stale_index_would_be_found(tmp_path: Path) -> None:
 
 
 def test_dir_shows_public_names_only() -> None:
-    assert set(dir(tulle)) == {*_index.PUBLIC["tulle"], *_index.ROOMS}
+    assert set(dir(tulle)) == {*_index.PUBLIC["tulle"], *_index.ROOMS, "sql"}
     for name in dir(tulle):
         assert getattr(tulle, name) is not None
 
@@ -111,3 +111,9 @@ def test_importing_tulle_is_quick() -> None:
         times.append(float(done.stdout))
         time.sleep(0.01)
     assert min(times) < 0.05
+
+
+def test_sql_is_there_in_a_fresh_process() -> None:
+    """It is a package as well, so anything imported below it would hide that it is missing."""
+    script = "import tulle; tulle.sql('SELECT COUNT(*) FROM visit')"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

@@ -17,10 +17,11 @@ __doc__ = f"{__doc__}\n{_index.MAP}"
 def __getattr__(name: str) -> Any:
     if name in _index.PUBLIC["tulle"]:
         return getattr(importlib.import_module(_index.PUBLIC["tulle"][name]), name)
-    if name in _index.ROOMS:
+    # tulle.sql is a package that can be called: the question of that name.
+    if name in (*_index.ROOMS, "sql"):
         return importlib.import_module(f"tulle.{name}")
     raise AttributeError(f"module 'tulle' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*_index.PUBLIC["tulle"], *_index.ROOMS})
+    return sorted({*_index.PUBLIC["tulle"], *_index.ROOMS, "sql"})

@@ -220,6 +220,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("mechanism", "database"): {
         "recursive": "tulle.sql.mechanisms",
         "race": "tulle.sql.mechanisms",
+        "quantile": "tulle.sql.tables.quantile",
     },
     ("mechanism", "genotypes"): {
         "exponential": "tulle.genomes.exponential",
@@ -324,6 +325,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("query", "relation"): {"total": "tulle.relations.queries"},
     ("query", "table"): {"linear": "tulle.models.queries", "logistic": "tulle.models.queries"},
     ("stand-in", "graph"): {"social network": "tulle.graphs.stand_in"},
+    ("value", "core"): {"table": "tulle.core.table"},
     ("value", "spectrum"): {"spectrum": "tulle.graphs.spectra.queries"},
     ("value", "synthetic"): {"synthetic_graph": "tulle.graphs.synthesis.graph"},
     ("value", "topology"): {"topology": "tulle.graphs.topology.response"},
@@ -335,7 +337,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "block_laplace": ("Weights",),
         "block_quantiles": ("BlockBounds",),
     },
-    "database": {"recursive": ("SqlQuery",), "race": ("SqlQuery",)},
+    "database": {"recursive": ("SqlQuery",), "race": ("SqlQuery",), "quantile": ("SqlQuantile",)},
     "genotypes": {
         "exponential": ("TopSnps",),
         "laplace": ("AlleleCounts", "ChiSquares", "PValues"),

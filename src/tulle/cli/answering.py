@@ -101,6 +101,7 @@ def answer(
     again: bool,
     out: Path | None,
     as_json: bool,
+    as_csv: bool = False,
     after: Callable[[Release], Release] | None = None,
 ) -> None:
     """Book the question, draw the answer, print and save it; ``after`` is post-processing."""
@@ -119,7 +120,9 @@ def answer(
     if after is not None:
         release = after(release)
     failure = _save(release, out)
-    if as_json:
+    if as_csv:
+        typer.echo(release.table().to_csv(), nl=False)
+    elif as_json:
         print_json(_to_json(release, ledger_account, kept, left))
     else:
         _show(release, ledger_account, kept, left, out if failure is None else None)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import Any
+from uuid import UUID
 
 from tulle.core import registry
 from tulle.core.errors import InputError
@@ -14,6 +18,16 @@ from tulle.core.exact import rational, text
 
 _INLINE = 10_000
 """Arrays up to this many entries are written as readable lists, longer ones compressed."""
+
+_WRITTEN: Mapping[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "date": (date, date.isoformat, date.fromisoformat),
+    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
+    "time": (time, time.isoformat, time.fromisoformat),
+    "decimal": (Decimal, str, Decimal),
+    "uuid": (UUID, str, UUID),
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
+}
+"""Values that keys and labels may have besides numbers and text, and how they are written."""
 
 
 def encode(value: Any) -> Any:
@@ -23,18 +37,25 @@ def encode(value: Any) -> Any:
     """
     import numpy as np
 
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        # JSON has no such number.
+        return {"type": "float", "value": repr(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Fraction):
         return {"type": "fraction", "value": text(value)}
-    if isinstance(value, np.generic):
-        return value.item()
+    for name, (kind, write, _) in _WRITTEN.items():
+        if type(value) is kind:
+            return {"type": name, "value": write(value)}
     if isinstance(value, np.ndarray):
         return _encode_array(value)
     if isinstance(value, Mapping):
         return {"type": "record", "value": {str(k): encode(v) for k, v in value.items()}}
     if isinstance(value, list | tuple):
-        return {"type": "list", "value": [encode(v) for v in value]}
+        sequence = "tuple" if isinstance(value, tuple) else "list"
+        return {"type": sequence, "value": [encode(v) for v in value]}
     for group in registry.groups("value"):
         for name, codec in registry.find("value", group).items():
             if isinstance(value, codec.type):
@@ -49,12 +70,18 @@ def decode(data: Any) -> Any:
     kind, body = data["type"], data.get("value")
     if kind == "fraction":
         return rational(str(body))
+    if kind == "float":
+        return float(str(body))
+    if kind in _WRITTEN:
+        return _WRITTEN[kind][2](str(body))
     if kind == "array":
         return _decode_array(data)
     if kind == "record":
         return {k: decode(v) for k, v in dict(body or {}).items()}
     if kind == "list":
         return [decode(v) for v in body or ()]
+    if kind == "tuple":
+        return tuple(decode(v) for v in body or ())
     for group in registry.groups("value"):
         codecs = registry.find("value", group)
         if kind in codecs:

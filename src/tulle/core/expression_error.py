@@ -244,6 +244,18 @@ def variance_of(law: ErrorLaw) -> float:
     return law.variance()
 
 
+def noisy_points(laws: Mapping[str, ErrorLaw]) -> dict[str, Any]:
+    """Return errors of each leaf, laid out evenly over its law and independent of the others'."""
+    import numpy as np
+
+    spread = _even_fractions(np.arange(1, _POINTS + 1))
+    found = {}
+    for name, law in laws.items():
+        sizes = np.interp(next(spread), (0.0, *_LEVELS), (0.0, *_widths(law)))
+        found[name] = np.where(next(spread) < 0.5, -sizes, sizes)
+    return found
+
+
 def predict_error(
     tree: Tree,
     values: Mapping[str, float],
@@ -258,12 +270,8 @@ def predict_error(
     import numpy as np
 
     count = np.arange(1, _POINTS + 1)
-    noisy, variances = {}, {}
-    spread = _even_fractions(count)
-    for name, law in laws.items():
-        sizes = np.interp(next(spread), (0.0, *_LEVELS), (0.0, *_widths(law)))
-        noisy[name] = values[name] + np.where(next(spread) < 0.5, -sizes, sizes)
-        variances[name] = variance_of(law)
+    noisy = {name: values[name] + errors for name, errors in noisy_points(laws).items()}
+    variances = {name: variance_of(law) for name, law in laws.items()}
     truth = estimate(tree, values, {})
     answers = np.clip(estimate(tree, noisy, variances), *reach)
     errors = np.abs(np.broadcast_to(answers, count.shape) - truth)

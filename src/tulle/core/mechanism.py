@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError
 from tulle.core.events import Approximate, Event, Gaussian, Pure
+from tulle.core.exact import rational, text
 from tulle.core.guarantee import Guarantee, largest_rho
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -19,6 +20,50 @@ from tulle.core.unit import Unit
 
 Parameters = Mapping[str, Any]
 """A mechanism's public, JSON-able settings: exact numbers are written as text."""
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "Fraction": rational,
+    "float": float,
+    "int": int,
+    "bool": bool,
+    "str": str,
+}
+"""How a field of :class:`Settings` is read from JSON, by its declared type."""
+
+
+@dataclass(frozen=True, eq=False)
+class Settings(Mapping[str, Any]):
+    """The public settings of one run, as typed fields of a frozen subclass.
+
+    As a mapping they are their JSON form, which plans show, ledgers book and releases keep: exact
+    numbers as text. :meth:`read` is the way back.
+    """
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.__dataclass_fields__:
+            raise KeyError(name)
+        value = getattr(self, name)
+        return text(value) if isinstance(value, Fraction) else value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dataclass_fields__)
+
+    def __len__(self) -> int:
+        return len(self.__dataclass_fields__)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.items()))
+
+    @classmethod
+    def read(cls, stored: Parameters) -> Self:
+        """Return settings from their JSON form, such as a release's; unchanged if typed already.
+
+        Raises:
+            KeyError: when one is missing.
+        """
+        if isinstance(stored, cls):
+            return stored
+        return cls(**{one.name: _READ[str(one.type)](stored[one.name]) for one in fields(cls)})
 
 
 @dataclass(frozen=True)

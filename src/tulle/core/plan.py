@@ -70,6 +70,8 @@ class Plan:
     """For an expression: which part of the budget each leaf gets."""
     account: str | None = None
     """What the price means to the account that would pay it, in words."""
+    columns: tuple[tuple[str, ErrorLaw | None], ...] = ()
+    """For a table: its columns, and the error to expect in each where a stand-in tells."""
 
     @property
     def event(self) -> Event:
@@ -94,8 +96,7 @@ class Plan:
     def expression(self) -> Expression | None:
         """How the answer is put together from the parts; None when it is drawn as a whole."""
         if not self.offers:
-            assert isinstance(self.query, Expression)
-            return self.query
+            return self.query if isinstance(self.query, Expression) else None
         return None if self.chosen.plan is None else self.chosen.plan.expression
 
     def canonical(self) -> dict[str, Any]:
@@ -151,6 +152,11 @@ class Plan:
             "stand_in": self.stand_in,
             "account": self.account,
             "parts": [part.to_json() for part in self.parts],
+            "shares": [text(share) for share in self.shares],
+            "columns": [
+                {"column": name, "half_width_95": None if law is None else law.half_width(0.95)}
+                for name, law in self.columns
+            ],
         }
 
     def notes(self) -> list[str]:
@@ -159,8 +165,12 @@ class Plan:
         for part in self.parts:
             lines.extend(part.notes())
         for plan in (*(offer.plan for offer in self.offers if offer.plan), self):
-            if plan.shares:
+            # A table's parts stand above with their prices.
+            if plan.shares and not plan.columns:
                 lines.append(_divided(plan))
+        if any(law is not None for _, law in self.columns):
+            errors = ", ".join(f"{name} {_width(law)}" for name, law in self.columns)
+            lines.append(f"Error to expect (95 %): {errors}.")
         if self.stand_in:
             lines.append(f"Typical errors are those of {self.stand_in}.")
         if self.account:

@@ -3,21 +3,133 @@
 from __future__ import annotations
 
 import ast
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from inspect import isabstract
 from typing import Any, ClassVar, Literal
 
 from tulle.core import validate
-from tulle.core.errors import QueryError, raise_alone
+from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.exact import rational, text
 
 Shape = Literal["scalar", "vector", "object"]
 Operator = Literal["+", "-", "*", "/"]
 Tree = Any
 """An expression as nested lists: [sign, left, right], a leaf's text, or {"number": text}."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What the places along one side of a released array are: a name, and a label for each.
+
+    Without ``labels`` they are numbered from ``first``. Labels are public facts (declared names,
+    never what records happen to hold), or they would tell what the noise hides. With ``paired``
+    the places are pairs of labels, the second not before the first, row by row: the upper half of
+    a symmetric matrix, and ``paired`` is the name of the second.
+    """
+
+    name: str
+    labels: Sequence[Any] | None = None
+    first: int = 0
+    paired: str | None = None
+
+    def columns(self, size: int) -> dict[str, Any]:
+        """Return a label for each of so many places, by name: one column, or two of pairs.
+
+        Raises:
+            InputError: when there are more or fewer labels.
+
+        Example:
+            >>> {n: c.tolist() for n, c in Axis("a", first=1, paired="b").columns(3).items()}
+            {'a': [1, 1, 2], 'b': [1, 2, 2]}
+        """
+        import numpy as np
+
+        if self.paired is None:
+            return {self.name: self._labels(np.arange(size))}
+        count = (math.isqrt(8 * size + 1) - 1) // 2
+        if count * (count + 1) // 2 != size:
+            raise InputError(f"{size} places are not the upper half of a matrix.")
+        one, other = np.triu_indices(count)
+        return {self.name: self._labels(one), self.paired: self._labels(other)}
+
+    def texts(self, size: int) -> list[str]:
+        """Return the labels of so many places as text."""
+        columns = [list(column) for column in self.columns(size).values()]
+        return [" · ".join(map(str, place)) for place in zip(*columns, strict=True)]
+
+    def _labels(self, places: Any) -> Any:
+        if self.labels is None:
+            return places + self.first
+        count = int(places.max(initial=-1)) + 1
+        if len(self.labels) != count:
+            raise InputError(f"{len(self.labels)} labels do not fit {count} places of {self.name}.")
+        return [self.labels[place] for place in places.tolist()]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        from tulle.core import codec
+
+        labels = None if self.labels is None else [codec.encode(one) for one in self.labels]
+        return {
+            "name": self.name,
+            "labels": labels,
+            "first": self.first,
+            "paired": self.paired,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Axis:
+        """Read what :meth:`to_json` wrote."""
+        from tulle.core import codec
+
+        given = data["labels"]
+        labels = None if given is None else [codec.decode(one) for one in given]
+        return cls(str(data["name"]), labels, int(data["first"]), data["paired"])
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What an answer is about, in words for people: all of it public."""
+
+    question: str = ""
+    """The question in one plain sentence."""
+    measure: str = "value"
+    """What its numbers are: "triangles", "people"."""
+    axes: tuple[Axis, ...] = ()
+    """One for each side of a released array; none are needed for a single number."""
+
+    def sides(self, shape: tuple[int, ...]) -> tuple[tuple[Axis, int], ...]:
+        """Return the axes of an array of this shape, each with how many places it has.
+
+        A vector over all combinations of several axes has as many sides as there are axes.
+        """
+        if len(self.axes) == len(shape):
+            return tuple(zip(self.axes, shape, strict=True))
+        sizes = [len(axis.labels or ()) for axis in self.axes]
+        if len(shape) == 1 and len(self.axes) > 1 and math.prod(sizes) == shape[0]:
+            return tuple(zip(self.axes, sizes, strict=True))
+        names = {1: ("place",), 2: ("row", "column")}.get(len(shape), _SIDES)
+        return tuple((Axis(name), size) for name, size in zip(names, shape, strict=False))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        axes = [axis.to_json() for axis in self.axes]
+        return {"question": self.question, "measure": self.measure, "axes": axes}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Labels:
+        """Read what :meth:`to_json` wrote; releases of earlier versions have none."""
+        if data is None:
+            return cls()
+        axes = tuple(Axis.from_json(axis) for axis in data["axes"])
+        return cls(str(data["question"]), str(data["measure"]), axes)
+
+
+_SIDES = tuple(f"place {number}" for number in range(1, 33))
 
 
 @dataclass(frozen=True)
@@ -35,6 +147,12 @@ class Query(ABC):
 
     integral: ClassVar[bool] = True
     """Whether every entry of the true answer is a whole number."""
+
+    words: ClassVar[str] = ""
+    """The question in plain words for people; names of its fields in braces are filled in."""
+
+    quantity: ClassVar[str] = "value"
+    """What the numbers of the answer are, such as "triangles"."""
 
     bounds: ClassVar[tuple[str, ...]] = ()
     """Names of the members that say how far one unit moves the answer, here and in all bases."""
@@ -59,12 +177,41 @@ class Query(ABC):
     def truth(self, dataset: Any) -> Any:
         """Return the true answer. Custodian side: this value is not private."""
 
+    def in_words(self) -> str:
+        """Return the question as one plain sentence, or nothing where its text says it best."""
+        return self.words.format(**{f.name: getattr(self, f.name) for f in fields(self)})
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        """Return what the sides of a released array are, from the public side of the data.
+
+        ``parameters`` are the public settings of the run. For a single number there are none.
+        """
+        return ()
+
+    def labelled(self, public: Any, parameters: Mapping[str, Any]) -> Labels:
+        """Return the labels of a release: all of them public."""
+        return Labels(self.in_words(), self.quantity, self.axes(public, parameters))
+
     def asked_of(self, kind: str) -> Query:
         """Return the question as it is put to this kind of data: itself, unless it says so."""
         return self
 
+    def bind(self, public: Any) -> Query:
+        """Return the question bound to the public side of a dataset.
+
+        This happens once, before anything is paid: what the public side can refuse is refused
+        here, and whatever follows works on the bound question.
+
+        Raises:
+            QueryError: when the public side does not fit the question.
+        """
+        reason = self.objection(public)
+        if reason is not None:
+            raise QueryError(reason)
+        return self
+
     def bound_to(self, facts: Mapping[str, Any]) -> Query:
-        """Return the question with what public facts say about it: itself, unless it says so."""
+        """Return the question bound to public facts alone, where no dataset is at hand."""
         return self
 
     def canonical(self) -> dict[str, Any]:
@@ -168,8 +315,19 @@ class Expression(Query):
         """Return the expression's value when its leaves have these values."""
         return evaluate(self.tree(), {str(leaf): value for leaf, value in values.items()})
 
+    def bind(self, public: Any) -> Query:
+        return self._of({part: part.bind(public) for part in self.parts()})
+
     def bound_to(self, facts: Mapping[str, Any]) -> Query:
-        return replace(self, left=self.left.bound_to(facts), right=self.right.bound_to(facts))
+        return self._of({part: part.bound_to(facts) for part in self.parts()})
+
+    def _of(self, parts: Mapping[Query, Query]) -> Expression:
+        """Return the same expression of other questions; each is bound once, however often used."""
+        left, right = (
+            side._of(parts) if isinstance(side, Expression) else parts.get(side, side)
+            for side in (self.left, self.right)
+        )
+        return replace(self, left=left, right=right)
 
     def canonical(self) -> dict[str, Any]:
         return {
@@ -178,6 +336,12 @@ class Expression(Query):
             "left": self.left.canonical(),
             "right": self.right.canonical(),
         }
+
+    def in_words(self) -> str:
+        """Return the questions that it is computed from, in words."""
+        return " ".join(
+            ("Computed from:", *(part.in_words() or str(part) for part in self.parts()))
+        )
 
     def parts(self) -> tuple[Query, ...]:
         return tuple(dict.fromkeys((*self.left.parts(), *self.right.parts())))
@@ -190,6 +354,36 @@ class Expression(Query):
         return f"{_bracket(self.left, self.operator)} {self.operator} " + _bracket(
             self.right, self.operator, right=True
         )
+
+
+class Composite(Query):
+    """A question whose answer is put together from those of others; only these ask the data.
+
+    Bound to public facts it has :meth:`parts`. Each of them gets a share of the budget.
+    """
+
+    @abstractmethod
+    def spreads(
+        self, values: Mapping[str, Any] | None, deviations: Mapping[str, float] | None
+    ) -> list[float]:
+        """Return what the noise of each part does to the whole answer, as a share of it.
+
+        ``values`` are the parts' answers on a public stand-in and ``deviations`` the standard
+        deviations of their noise there, by question; without them, public facts have to do.
+        """
+
+    @abstractmethod
+    def predict(
+        self, values: Mapping[str, Any] | None, laws: Mapping[str, Any]
+    ) -> tuple[tuple[str, Any], ...]:
+        """Return each column with the error law to expect, when the parts have these.
+
+        The law is None where ``values``, the parts' answers on a stand-in, or a law is missing.
+        """
+
+    @abstractmethod
+    def assemble(self, parts: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return the answer and its public parameters, from the parts' releases by question."""
 
 
 _RANK = {"+": 1, "-": 1, "*": 2, "/": 2}

@@ -16,9 +16,11 @@ from tulle.core.error_law import ErrorLaw, check_level, law_from_json
 from tulle.core.errors import InputError, NoIntervalError, raise_alone
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
+from tulle.core.query import Labels
 
 if TYPE_CHECKING:
     from tulle.core.expression_error import Quotient
+    from tulle.core.table import Table
 
 FORMAT = 1
 
@@ -51,11 +53,21 @@ class Release:
     versions: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, Release] = field(default_factory=dict)
     """For an expression: the releases of its leaves, by question."""
+    labels: Labels = field(default_factory=Labels)
+    """What the numbers are about: the question in words, names of nodes, groups, cells."""
+    dataset: str | None = None
+    """What the data is called: the name of the account in the ledger."""
+    date: str | None = None
+    """The day of the answer, in UTC."""
+    kept: bool = False
+    """Whether this answer had been given before and was found in the ledger, at no price."""
 
     def interval(self, level: float) -> Any:
         """Return (low, high) that contains the truth with at least this probability.
 
-        For a vector the two are arrays, and all entries are covered at once. For an expression
+        For a vector the two are arrays, and all entries are covered at once. A side without an
+        end is infinite: of a truncated total, only the lower end is known. For a table the two
+        map names of columns to ends. For an expression
         the intervals of its k leaves, each at the k-th root of the level, hold together because
         their noise is independent; the ends of the expression over them are returned, so it
         covers at least as often as stated.
@@ -66,7 +78,7 @@ class Release:
         import numpy as np
 
         level = check_level(level)
-        if self.parts:
+        if "expression" in self.parameters and self.parts:
             from tulle.core.expression_error import image
 
             each = level ** (1 / len(self.parts))
@@ -74,6 +86,11 @@ class Release:
             low, high = image(self.parameters["expression"], ranges)
             lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
             return max(low, lowest), min(high, highest)
+        if self.error is None and self.parts:
+            raise NoIntervalError(
+                f"This release of {self.query} is a table: release.value has the ends of each "
+                "column beside it, as name_low and name_high."
+            )
         if self.error is None:
             bought = "epsilon_spread" in self.parameters
             raise NoIntervalError(
@@ -86,10 +103,52 @@ class Release:
                 )
             )
         low, high = self.error.interval(self.value, level)
+        if isinstance(low, Mapping):
+            return low, high
         lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
         if np.ndim(self.value) == 0:
             return max(float(low), lowest), min(float(high), highest)
-        return np.maximum(low, lowest), np.minimum(high, highest)
+        shape = np.shape(self.value)
+        lows, highs = (np.broadcast_to(end, shape) for end in (low, high))
+        return np.maximum(lows, lowest), np.minimum(highs, highest)
+
+    def table(self, level: float = 0.95) -> Table:
+        """Return the answer as named columns, whatever its form.
+
+        A number is one row; a vector has a row for each place with its label, a matrix a row for
+        each cell with the names of its row and column. The columns ``value``, ``low`` and
+        ``high`` hold the answer and the ends of its interval; an end that is not known is None.
+        Graphs are tables of their edges, spectra of their vectors.
+
+        Example:
+            >>> import tulle
+            >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+            >>> r = tulle.release(square, tulle.degrees(), unit="edge", epsilon=40.0)
+            >>> r.table().to_dict()["value"]
+            [2, 2, 2, 2]
+        """
+        from tulle.core.release_table import table_of
+
+        return table_of(self, check_level(level))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns of :meth:`table` as lists, by name."""
+        return self.table().to_dict()
+
+    def to_pandas(self) -> Any:
+        """Return :meth:`table` as a pandas DataFrame."""
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return :meth:`table` as a polars DataFrame."""
+        return self.table().to_polars()
+
+    def to_arrow(self) -> Any:
+        """Return :meth:`table` as a pyarrow Table."""
+        return self.table().to_arrow()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table().__arrow_c_stream__(requested_schema)
 
     def quotients(self) -> list[Quotient]:
         """Return, for each quotient in an expression, its floor and its bias.
@@ -97,7 +156,7 @@ class Release:
         A quotient of noisy numbers is released as l·r / (r² + v), v the variance of the noise in
         the denominator r: it has a mean, which l / r does not, and second-order bias is taken out.
         """
-        if not self.parts:
+        if "expression" not in self.parameters or not self.parts:
             return []
         from tulle.core.expression_error import quotients
 
@@ -118,6 +177,9 @@ class Release:
             "debit": self.debit,
             "versions": dict(self.versions),
             "parts": {name: part.to_json() for name, part in self.parts.items()},
+            "labels": self.labels.to_json(),
+            "dataset": self.dataset,
+            "date": self.date,
         }
 
     @classmethod
@@ -146,6 +208,9 @@ class Release:
                 debit=parsed["debit"],
                 versions=parsed["versions"],
                 parts={name: cls.from_json(part) for name, part in parsed["parts"].items()},
+                labels=Labels.from_json(parsed.get("labels")),
+                dataset=parsed.get("dataset"),
+                date=parsed.get("date"),
             )
         except InputError:
             raise

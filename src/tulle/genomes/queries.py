@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, get_args
@@ -14,7 +14,7 @@ from tulle.core.errors import QueryError
 from tulle.core.exact import Number, rational, text
 from tulle.core.mechanism import Terms
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.genomes.data import Genotypes
 from tulle.genomes.scores import (
     Floats,
@@ -49,6 +49,9 @@ class SnpQuery(Query):
             raise QueryError(f"{self.name} asks about SNP {beyond[0]}; there are {count} from 0.")
         return np.array(self.snps, dtype=np.int64)
 
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return (Axis("snp", parameters.get("snps")),)
+
     def __str__(self) -> str:
         return f"{self.name}({'' if self.snps is None else list(self.snps)})"
 
@@ -58,9 +61,22 @@ class AlleleCounts(SnpQuery):
     """For each group and SNP: the sum of (genotype - 1), and how many genotypes are known."""
 
     name: ClassVar[str] = "allele_counts"
+    words: ClassVar[str] = "How common is the counted allele of each SNP in each group?"
+    quantity: ClassVar[str] = "people"
 
     def truth(self, dataset: Genotypes) -> Wholes:
         return group_sums(dataset)[:, self.chosen(len(dataset.snps))]
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        snps = parameters.get("snps") or ()
+        groups = ["cases", "controls"]
+        if parameters.get("entries") == 2 * len(snps):
+            groups = ["everyone"]
+        return (
+            Axis("group", groups),
+            *super().axes(public, parameters),
+            Axis("number", ["copies of the allele beyond one each", "people with a genotype"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,10 @@ class ChiSquares(SnpQuery):
     """Pearson's statistic of the alleles of cases and controls, for each SNP."""
 
     name: ClassVar[str] = "chi_squares"
+    words: ClassVar[str] = (
+        "How strongly is each SNP associated with the trait (chi-square statistic)?"
+    )
+    quantity: ClassVar[str] = "chi-square"
     integral: ClassVar[bool] = False
 
     def truth(self, dataset: Genotypes) -> Floats:
@@ -80,6 +100,10 @@ class PValues(SnpQuery):
     """The p-values of those statistics, with one degree of freedom."""
 
     name: ClassVar[str] = "p_values"
+    words: ClassVar[str] = (
+        "How likely would chance alone make each SNP look so strongly associated (p-value)?"
+    )
+    quantity: ClassVar[str] = "p-value"
     integral: ClassVar[bool] = False
 
     def truth(self, dataset: Genotypes) -> Floats:
@@ -99,6 +123,8 @@ class TopSnps(Query):
     ratio: str | None = None
     """Cases for each control as exact text, where the sizes of the groups are not public."""
     name: ClassVar[str] = "top_snps"
+    words: ClassVar[str] = "Which {count} SNPs are most strongly associated with the trait?"
+    quantity: ClassVar[str] = "score"
     kind: ClassVar[str] = "genotypes"
     shape: ClassVar[Shape] = "object"
 

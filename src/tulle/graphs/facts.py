@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.query import Axis
+
 Kinds = Mapping[str, Mapping[str, str]]
 """Kinds of attributes by owner ("node", "edge") and name."""
 
@@ -43,6 +45,10 @@ class EdgeFacts(GraphFacts):
         """The number of nodes."""
         return int(self["nodes"])
 
+    def axis(self) -> Axis:
+        """Return the nodes by name as a side of an answer, in the order of their numbers."""
+        return Axis("node", None if self._labels is None else self._labels.tolist())
+
     def find(self, node: int | str) -> int | None:
         """Return the number of the node with this label, or None."""
         return find(self._labels, self.nodes, node)
@@ -53,6 +59,11 @@ class NodeFacts(GraphFacts):
 
     def __init__(self, kinds: Kinds) -> None:
         super().__init__({}, kinds)
+
+
+def node_axis(public: Any) -> tuple[Axis, ...]:
+    """Return the nodes as a side of an answer: by name where the set of nodes is public."""
+    return (public.axis(),) if isinstance(public, EdgeFacts) else ()
 
 
 def find(labels: npt.NDArray[Any] | None, count: int, node: int | str) -> int | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from math import isinf
 from pathlib import Path
@@ -16,7 +17,6 @@ from tulle.core.dataset import Dataset
 from tulle.core.errors import (
     InputError,
     InterruptedAnswer,
-    QueryError,
     TulleError,
     UnkeptAnswerWarning,
     raise_alone,
@@ -25,7 +25,7 @@ from tulle.core.exact import Number
 from tulle.core.guarantee import epsilon_of_rho
 from tulle.core.mechanism import Outcome
 from tulle.core.public import public
-from tulle.core.query import Expression, Query, parse
+from tulle.core.query import Composite, Expression, Query, parse
 from tulle.core.release import Release, noisy_values
 from tulle.core.source import Source
 from tulle.core.unit import Unit
@@ -101,15 +101,11 @@ def plan_for(
             f"{type(dataset).__name__}."
         )
     known = dataset.check_unit(unit)
-    if (
-        isinstance(query, Query)
-        and (reason := query.objection(dataset.public_side(known))) is not None
-    ):
-        raise QueryError(reason)
     return make_plan(
         query,
         kind=dataset.kind,
         facts=dataset.facts(known),
+        public=dataset.public_side(known),
         assumptions=dataset.assumptions(known),
         unit=known,
         epsilon=epsilon,
@@ -203,8 +199,8 @@ class Session:
                 self.name, str(query), key, plan.guarantee, event=plan.event, again=again
             )
             if stored is not None:
-                return stored
-            answer = _draw(plan, self._dataset, source, debit=debit)
+                return replace(stored, kept=True)
+            answer = replace(_draw(plan, self._dataset, source, debit=debit), dataset=self.name)
             try:
                 self._ledger.keep(self.name, debit, key, answer)
             except TulleError as error:
@@ -277,14 +273,16 @@ class Session:
                 self.name, [(str(p.query), k, p) for p, k in zip(plans, keys, strict=True)]
             )
             for item, key, kept in zip(plans, keys, stored, strict=True):
-                if kept is None:
-                    assert debit is not None
-                    kept = _draw(item, self._dataset, None, debit=debit)
-                    try:
-                        self._ledger.keep(self.name, debit, key, kept)
-                    except TulleError as error:
-                        warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
-                answers.append(kept)
+                if kept is not None:
+                    answers.append(replace(kept, kept=True))
+                    continue
+                assert debit is not None
+                drawn = _draw(item, self._dataset, None, debit=debit)
+                answers.append(replace(drawn, dataset=self.name))
+                try:
+                    self._ledger.keep(self.name, debit, key, answers[-1])
+                except TulleError as error:
+                    warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
         except KeyboardInterrupt:
             raise_alone(self._interrupted(plans[len(answers)], booked=debit is not None))
         return answers
@@ -292,7 +290,7 @@ class Session:
     def _concentrated(self, query: Query) -> list[str]:
         """Return the mechanisms for a question whose noise is Gaussian."""
         bound = query.asked_of(self._dataset.kind)
-        if isinstance(bound, Expression):
+        if isinstance(bound, Expression | Composite):
             return []
         known = registry.mechanisms(self._dataset.kind, bound)
         named = (name for name, item in known.items() if item.supports(bound, self.unit))
@@ -339,19 +337,24 @@ class Session:
         from tulle.ledger.chain import canonical
 
         booked = self._ledger.description(release)
-        candidates = list(given)
+        public = self._dataset.public_side(self.unit)
+        for query in self._candidates(release, booked, given):
+            with suppress(TulleError):
+                bound = query.bind(public)
+                if canonical(bound.canonical()) == canonical(booked):
+                    return bound
+        return None
+
+    def _candidates(
+        self, release: Release, booked: Mapping[str, Any], given: Iterable[Query]
+    ) -> Iterator[Query]:
+        yield from given
         known = registry.find("query", self._dataset.kind)
         with suppress(TulleError, TypeError):
-            candidates.append(parse(release.query, known))
+            yield parse(release.query, known)
         with suppress(TulleError, TypeError, LookupError):
             rest = {name: value for name, value in booked.items() if name != "query"}
-            candidates.append(known[booked["query"]](**rest))
-        facts = self._dataset.facts(self.unit)
-        for query in candidates:
-            with suppress(TulleError):
-                if canonical(query.bound_to(facts).canonical()) == canonical(booked):
-                    return query
-        return None
+            yield known[booked["query"]](**rest)
 
     def _replanned(self, query: Query | None, release: Release) -> Plan | None:
         terms = release.guarantee
@@ -379,6 +382,7 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
     guarantee = plan.guarantee
     if _kind_of_source(source) != "secure":
         guarantee = guarantee.void()
+    public = dataset.public_side(plan.unit)
     expression = plan.expression
     if expression is not None:
         from tulle.core.expression_error import estimate
@@ -397,20 +401,46 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
             debit=debit,
             versions=_versions(),
             parts=parts,
+            labels=plan.query.labelled(public, {}),
+            date=_today(),
+        )
+    if isinstance(plan.query, Composite):
+        parts = {str(part.query): _draw(part, dataset, source, debit=debit) for part in plan.parts}
+        table, parameters = plan.query.assemble(parts)
+        return Release(
+            value=table,
+            query=str(plan.query),
+            mechanism=plan.mechanism,
+            guarantee=guarantee,
+            error=None,
+            parameters=parameters,
+            debit=debit,
+            versions=_versions(),
+            parts=parts,
+            labels=plan.query.labelled(public, parameters),
+            date=_today(),
         )
     offer = plan.chosen
     mechanism = registry.make_mechanism(plan.query.kind, offer.mechanism)
     outcome: Outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
+    parameters = {**offer.settings, **outcome.details}
     return Release(
         value=outcome.value,
         query=str(plan.query),
         mechanism=offer.mechanism,
         guarantee=guarantee,
         error=outcome.error,
-        parameters={**offer.settings, **outcome.details},
+        parameters=parameters,
         debit=debit,
         versions=_versions(),
+        labels=plan.query.labelled(public, parameters),
+        date=_today(),
     )
+
+
+def _today() -> str:
+    """Return the day in UTC; a finer time would tell how long the answer took."""
+    return datetime.now(UTC).date().isoformat()
 
 
 def _versions() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number, rational, text
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.models.data import Table
 
 Floats = npt.NDArray[np.float64]
@@ -48,6 +48,10 @@ class Regression(Query):
             found[field.name] = list(value) if isinstance(value, tuple) else value
         return found
 
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        features = parameters.get("model", {}).get("features", ())
+        return (Axis("feature", ["intercept", *features]),)
+
     @property
     def ratio(self) -> Fraction:
         """Gamma as an exact number."""
@@ -72,6 +76,8 @@ class Linear(Regression):
     """Least squares."""
 
     name: ClassVar[str] = "linear"
+    words: ClassVar[str] = "How does {target} depend on the other columns (least squares)?"
+    quantity: ClassVar[str] = "coefficient"
     of_classes: ClassVar[bool] = False
 
     def truth(self, dataset: Table) -> Floats:
@@ -85,6 +91,10 @@ class Logistic(Regression):
     """Logistic regression of a column with two classes."""
 
     name: ClassVar[str] = "logistic"
+    words: ClassVar[str] = (
+        "How does the chance of {target} depend on the other columns (logistic regression)?"
+    )
+    quantity: ClassVar[str] = "coefficient"
     of_classes: ClassVar[bool] = True
 
     def truth(self, dataset: Table) -> Floats:

@@ -340,6 +340,29 @@ class ChoiceCharge(Charge):
 
 
 @dataclass(frozen=True)
+class ChoicesCharge(Charge):
+    """Several such choices, whose scores one unit moves by so much in all of them together.
+
+    ``scores`` has the options of each choice, in the order in which they are drawn.
+    """
+
+    sensitivity: Number
+    scores: Sequence[Sequence[int]]
+    scale: Fraction
+    kinds: ClassVar[tuple[str, ...]] = ("choice", "uniform")
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return what the steepest of the choices would cost if all moved there."""
+        chosen = [draw for draw in draws if draw.kind == "choice"]
+        _only(chosen, len(self.scores), type(self).__name__)
+        priced = [
+            ChoiceCharge(self.sensitivity, scores, self.scale).event([draw])
+            for scores, draw in zip(self.scores, chosen, strict=True)
+        ]
+        return max((one for one in priced if isinstance(one, Pure)), key=lambda one: one.epsilon)
+
+
+@dataclass(frozen=True)
 class NoisyMaxCharge(Charge):
     """The largest ``chosen`` of many scores with noise, each moved by so much by one unit."""
 

@@ -15,7 +15,7 @@ from tulle.core.exact import Number
 from tulle.core.guarantee import Guarantee, display, floor_to
 from tulle.core.mechanism import Mechanism, Prediction, Terms
 from tulle.core.plan import Offer, Plan
-from tulle.core.query import Expression, Query, Tree, kind_of
+from tulle.core.query import Composite, Expression, Query, Tree, kind_of
 from tulle.core.unit import Unit
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def make_plan(
     *,
     kind: str,
     facts: Facts,
+    public: Any = None,
     assumptions: tuple[str, ...] = (),
     unit: Unit,
     epsilon: Number,
@@ -44,7 +45,9 @@ def make_plan(
 ) -> Plan:
     """Plan a question from public facts, and from ``like``, a dataset that is declared public.
 
-    ``assumptions`` are what every guarantee about the data rests on, in words.
+    The question is bound here, once: to ``public``, the public side of the dataset, or to the facts
+    alone where there is none at hand. ``assumptions`` are what every guarantee about the data rests
+    on, in words.
 
     Raises:
         QueryError: when no mechanism answers the question under the unit and guarantee.
@@ -59,7 +62,7 @@ def make_plan(
     query = query.asked_of(kind)
     if kind_of(query) != kind:
         raise QueryError(f"{query} asks about a {kind_of(query)}, but the data is a {kind}.")
-    query = query.bound_to(facts)
+    query = query.bound_to(facts) if public is None else query.bind(public)
     if like is not None and like.kind != kind:
         raise InputError(f"like= must be a public {kind}; got a {like.kind}.")
     if like is None:
@@ -69,6 +72,8 @@ def make_plan(
     terms = Terms(query, unit, epsilon, delta, facts, tuple(assumptions))
     if isinstance(query, Expression):
         return _plan_expression(query, terms, mechanism, like, described, options or {})
+    if isinstance(query, Composite):
+        return _plan_composite(query, terms, mechanism, like, described, options or {})
     return _plan_leaf(terms, kind, mechanism, like, described, options or {})
 
 
@@ -241,18 +246,7 @@ def _plan_expression(
     values = None if like is None else {str(leaf): float(leaf.truth(like)) for leaf in leaves}
 
     def plan_leaf(leaf: Query, share: Fraction) -> Plan:
-        # Shares are rounded down, so the parts never add up to more than was asked.
-        part = replace(
-            terms,
-            query=leaf,
-            epsilon=floor_to(terms.epsilon * share, 12),
-            delta=terms.delta * share,
-        )
-        if part.epsilon < validate.LEAST_EPSILON:
-            raise InputError(
-                f"epsilon = {display(terms.epsilon)} is too small to divide among "
-                f"{len(leaves)} questions."
-            )
+        part = _part_of(terms, leaf, share, len(leaves))
         return _plan_leaf(part, kind, mechanism, like, described, options)
 
     def plan(shares: Sequence[Fraction]) -> Split:
@@ -284,6 +278,88 @@ def _plan_expression(
         next((part.stand_in for part in parts if part.stand_in), None),
         split.law,
         split.shares,
+    )
+
+
+def _part_of(terms: Terms, leaf: Query, share: Fraction, count: int) -> Terms:
+    """Return the terms of one of several questions, at its share of the budget.
+
+    Shares are rounded down, so the parts never add up to more than was asked.
+    """
+    part = replace(
+        terms,
+        query=leaf,
+        epsilon=floor_to(terms.epsilon * share, 12),
+        delta=terms.delta * share,
+    )
+    if part.epsilon < validate.LEAST_EPSILON:
+        raise InputError(
+            f"epsilon = {display(terms.epsilon)} is too small to divide among {count} questions."
+        )
+    return part
+
+
+def _plan_composite(
+    query: Composite,
+    terms: Terms,
+    mechanism: str | None,
+    like: Dataset | None,
+    described: str | None,
+    options: Mapping[str, Any],
+) -> Plan:
+    """Plan every part at its share; the shares are those with the least error to expect."""
+    from tulle.core.expression_error import variance_of
+    from tulle.planning.budget_split import best_shares, even_shares, rounded
+
+    leaves = query.parts()
+    kind = kind_of(query)
+    values = None if like is None else {str(leaf): leaf.truth(like) for leaf in leaves}
+
+    def named(leaf: Query) -> str | None:
+        """Return the mechanism that the user named, if it answers this part."""
+        known = registry.find("mechanism", kind)
+        if mechanism is None or mechanism not in known or len(leaves) == 1:
+            return mechanism
+        made = registry.make_mechanism(kind, mechanism)
+        answered = [made.supports(one, terms.unit) for one in leaves]
+        return mechanism if made.supports(leaf, terms.unit) or not any(answered) else None
+
+    def plan_parts(shares: Sequence[Fraction]) -> tuple[Plan, ...]:
+        found = []
+        for leaf, share in zip(leaves, shares, strict=True):
+            part = _part_of(terms, leaf, share, len(leaves))
+            chosen = named(leaf)
+            given = options if chosen is not None or mechanism is None else {}
+            found.append(_plan_leaf(part, kind, chosen, like, described, given))
+        return tuple(found)
+
+    shares = even_shares(len(leaves))
+    laws = None if values is None else _laws(plan_parts(shares))
+    if len(leaves) > 1:
+        if laws is None:
+            spreads = query.spreads(None, None)
+        else:
+            spreads = query.spreads(values, {n: variance_of(law) ** 0.5 for n, law in laws.items()})
+        best = best_shares([float(share) for share in shares], spreads, [1.0] * len(leaves))
+        # What a part does to the whole is a guess without a stand-in that is meant to be like the
+        # data: no part gets less than half of an equal share.
+        vague = described != GIVEN or laws is None
+        even = [1 / len(leaves)] * len(leaves) if vague else best
+        shares = rounded([(one + other) / 2 for one, other in zip(best, even, strict=True)])
+    parts = plan_parts(shares)
+    known = {str(part.query): part.chosen.prediction for part in parts}
+    expected = {name: found.typical or found.bound for name, found in known.items()}
+    return Plan(
+        query,
+        terms.unit,
+        Guarantee.compose(part.guarantee for part in parts),
+        (),
+        (),
+        parts,
+        next((part.stand_in for part in parts if part.stand_in), None),
+        None,
+        shares,
+        query.predict(values, expected),
     )
 
 

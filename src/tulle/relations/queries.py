@@ -16,6 +16,8 @@ class Total(Query):
 
     signed: bool = False
     name: ClassVar[str] = "total"
+    words: ClassVar[str] = "What do all tuples add up to?"
+    quantity: ClassVar[str] = "total"
     kind: ClassVar[str] = "relation"
     integral: ClassVar[bool] = False
 

@@ -1,4 +1,4 @@
-"""SQL counts and sums over any joins, with whole participants protected.
+"""SQL aggregates over any joins, with whole participants protected.
 
 The package itself can be called: ``tulle.sql("SELECT COUNT(*) FROM ...")`` builds a question, as
 :func:`tulle.sql.queries.sql` does.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tulle.sql.queries import SqlQuery
+    from tulle.sql.tables.question import SqlTable
 
 
 class _Room(ModuleType):
@@ -21,8 +22,8 @@ class _Room(ModuleType):
     the question of the same name has to be the module.
     """
 
-    def __call__(self, text: str, **options: Any) -> SqlQuery:
-        """Ask for a COUNT or a SUM in SQL; see :func:`tulle.sql.queries.sql`."""
+    def __call__(self, text: str, **options: Any) -> SqlQuery | SqlTable:
+        """Ask for aggregates in SQL; see :func:`tulle.sql.queries.sql`."""
         from tulle.sql.queries import sql
 
         return sql(text, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import Any, ClassVar
@@ -11,13 +11,13 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.relations.data import Relation
 from tulle.relations.error_laws import TruncationLaw
-from tulle.relations.mechanisms.race import Race
-from tulle.relations.mechanisms.recursive import Choice, Recursive, TruncationMechanism
+from tulle.relations.mechanisms.race import Race, RaceSettings
+from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings, TruncationMechanism
 from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned, release_owned
 from tulle.relations.truncation.totals import least_level
 from tulle.sql.data import Database
@@ -34,6 +34,22 @@ ALONE_SHARE = Fraction(3, 10)
 """The same, and the part of epsilon for the threshold, where each row is about one participant."""
 
 
+@dataclass(frozen=True, eq=False)
+class DatabaseRecursiveSettings(RecursiveSettings):
+    """The public settings of the recursive mechanism on a question in SQL."""
+
+    groups: int
+    alone: bool
+    """Whether the schema says that each row is about one participant."""
+
+
+@dataclass(frozen=True, eq=False)
+class DatabaseRaceSettings(RaceSettings):
+    """The public settings of the race on a question in SQL."""
+
+    groups: int
+
+
 class _OnDatabase(TruncationMechanism):
     """A mechanism on the tuples of a question in SQL; with groups, on each group's in turn.
 
@@ -43,6 +59,9 @@ class _OnDatabase(TruncationMechanism):
     """
 
     kind: ClassVar[str] = "database"
+
+    form: ClassVar[type[Settings]]
+    """The class of its settings."""
 
     def defaults(self, query: SqlQuery) -> Parameters:
         """Return settings that suit a question, where the user leaves them open."""
@@ -58,11 +77,10 @@ class _OnDatabase(TruncationMechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         """Check the question against the public schema, and divide epsilon among its groups."""
         query = _bound_query(terms)
-        groups = _group_count(query)
         share = replace(terms, query=query, epsilon=terms.epsilon / self.shares(query))
         chosen = {**self.defaults(query), **options}
         shared = super().settings(share, chosen)  # type: ignore[safe-super]
-        return {**shared, "groups": groups}
+        return self.form.read({**shared, "groups": _group_count(query), "alone": query.alone})
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         """Predict on a public database given as ``like``, if the answer is one number."""
@@ -106,9 +124,9 @@ def _law_of_all(drawn: list[Outcome]) -> TruncationLaw | None:
 
 
 def _bound_query(terms: Terms) -> SqlQuery:
-    """Return the question as the public schema lets it be answered."""
+    """Return the question as the public schema lets it be answered; plans have bound it already."""
     assert isinstance(terms.query, SqlQuery)
-    return terms.query.bound_to(terms.facts)
+    return terms.query if terms.query.bound is not None else terms.query.bound_to(terms.facts)
 
 
 def _is_alone(query: Query) -> bool:
@@ -154,6 +172,8 @@ class DatabaseRecursive(_OnDatabase, Recursive):
         'recursive'
     """
 
+    form: ClassVar[type[Settings]] = DatabaseRecursiveSettings
+
     def defaults(self, query: SqlQuery) -> Parameters:
         """Start at the most that one row adds, but for rows of several links in a network.
 
@@ -186,19 +206,16 @@ class DatabaseRecursive(_OnDatabase, Recursive):
         """Return one where each row is about one participant: cut over all groups at once."""
         return 1 if query.alone else super().shares(query)
 
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return {**super().settings(terms, options), "alone": _bound_query(terms).alone}
-
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = _bound_query(terms)
         if like is None or terms.query.shape != "scalar" or not query.alone:
             return super().predict(terms, settings, like)
-        chosen = Choice.of(settings)
+        chosen = RecursiveSettings.read(settings)
         owned = Owned(_relations(terms, like), signed=self.signed(query))
         tau = chosen.threshold(least_level(owned, chosen.thresholds))
         cut = float(owned.clipped(tau)[0] + owned.fixed[0])
         shortfall = abs(float(terms.query.truth(like)) - cut)
-        noise = NoiseOnGroups.at(tau, 1, chosen.answer)
+        noise = NoiseOnGroups.at(tau, 1, chosen.epsilon_answer)
         return Prediction(None, TruncationLaw(noise.scale, float(noise.lattice.step), shortfall))
 
     def run(
@@ -214,7 +231,7 @@ class DatabaseRecursive(_OnDatabase, Recursive):
         self, query: SqlQuery, settings: Parameters, owned: Owned, source: Source | None
     ) -> Outcome:
         """Draw the total of each group, where each row is about one participant."""
-        values, tau, noise = release_owned(owned, Choice.of(settings), source)
+        values, tau, noise = release_owned(owned, RecursiveSettings.read(settings), source)
         if not self.signed(query):
             values = np.maximum(values, 0.0)
         answer: Any = values
@@ -239,3 +256,5 @@ class DatabaseRace(_OnDatabase, Race):
     Reference:
         Dong et al., R2T, SIGMOD 2022.
     """
+
+    form: ClassVar[type[Settings]] = DatabaseRaceSettings

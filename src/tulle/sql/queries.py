@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core import registry
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.relations.data import Relation
 from tulle.sql.data import Database
-from tulle.sql.question.parse import parse_statement
+from tulle.sql.question.parse import Statement
 
 if TYPE_CHECKING:
     from tulle.sql.compile.gather import Gathered
+    from tulle.sql.compile.owned_rows import Gone
     from tulle.sql.compile.rewrite import Rewritten
     from tulle.sql.schema.schema import Schema
+    from tulle.sql.tables.question import SqlTable
 
 Groups = tuple[tuple[str, tuple[Any, ...]], ...]
 
@@ -31,73 +32,113 @@ DIALECTS = ("duckdb", "postgres", "spark")
 
 @dataclass(frozen=True)
 class SqlQuery(Query):
-    """A count or a sum in SQL. Build with :func:`sql`."""
+    """A count or a sum in SQL. Build with :func:`sql`.
+
+    Its text is parsed when it is built. Binding it to a database (:meth:`bind`) rewrites it for
+    that schema; what the schema says about it, and the statement to run, are then read off
+    ``bound``.
+    """
 
     text: str
     dialect: str
     groups: Groups
     functions: tuple[str, ...]
-    term: float = math.inf
-    """The most that one row adds, as far as declared ranges say; see :meth:`bound_to`."""
-    linked: int = 0
-    """How many links between participants of one kind make up a row; see :meth:`bound_to`."""
-    alone: bool = False
-    """Whether each row is about one participant alone; see :meth:`bound_to`."""
-    resolved: str = ""
-    """The statement with every name resolved and one spelling; see :meth:`bound_to`."""
+    statement: Statement | None = field(default=None, compare=False, repr=False)
+    """The text, parsed; every form of one question has the same."""
+    bound: Rewritten | None = field(default=None, compare=False, repr=False)
+    """The question as a public schema lets it be answered; None before it is bound."""
+    resolved: str = field(default="", compare=False, repr=False)
+    """The statement with every name resolved and one spelling; empty before it is bound."""
     name: ClassVar[str] = "sql"
     kind: ClassVar[str] = "database"
 
-    @cached_property
+    def __post_init__(self) -> None:
+        if self.statement is None:
+            object.__setattr__(self, "statement", Statement.read(self.text, self.dialect))
+
+    @property
     def tree(self) -> Any:
         """The parsed statement; it is not to be changed."""
-        return parse_statement(self.text, self.dialect)
+        assert self.statement is not None
+        return self.statement.tree
 
-    @cached_property
+    @property
     def line(self) -> str:
         """The statement on one line, without comments, for reading."""
-        # Only for reading: writing SQL can change it (COUNT(DISTINCT a, b) becomes a CASE), so
-        # what runs is always parsed from the text that was checked.
-        return str(self.tree.sql(dialect=self.dialect, comments=False))
+        assert self.statement is not None
+        return self.statement.line
 
-    def rewrite(self, schema: Schema, gone: tuple[str, Any] | None = None) -> Rewritten:
+    @property
+    def term(self) -> float:
+        """The most that one row adds, as far as the schema's declared ranges say."""
+        return math.inf if self.bound is None else self.bound.term
+
+    @property
+    def linked(self) -> int:
+        """How many links between participants of one kind make up a row."""
+        return 0 if self.bound is None else self.bound.linked
+
+    @property
+    def alone(self) -> bool:
+        """Whether the schema says that each row is about one participant alone."""
+        return self.bound is not None and self.bound.alone
+
+    def rewrite(self, schema: Schema, gone: Gone = None) -> Rewritten:
         """Return the statement that gives this question's tuples with their owners.
 
         Only the public schema is needed, so this can refuse a question before anything is spent.
+        For the schema that the question is bound to, it is the bound statement.
 
         Raises:
             QueryError: when the question does not fit the schema.
         """
+        if self.bound is not None:
+            return self.bound.written_for(schema, gone, self._rewrite)
+        return self._rewrite(schema, gone)
+
+    def _rewrite(self, schema: Schema, gone: Gone = None) -> Rewritten:
         from tulle.sql.compile.rewrite import rewrite
 
         return rewrite(self.tree, self.groups, schema, gone, self.functions)
 
+    def bind(self, public: Any) -> SqlQuery:
+        """Return the question bound to a database, whose engine accepts its statement.
+
+        Nothing about it is parsed, rewritten or looked up again after this.
+
+        Raises:
+            QueryError: when the schema, or the engine by its schema, does not accept it.
+        """
+        if not isinstance(public, Database):
+            return self
+        schema = public.schema
+        known = self.bound is not None and self.bound.schema is schema
+        bound = self if known else self._bound(schema)
+        public.check(bound.rewrite(schema).text)
+        return bound
+
     def bound_to(self, facts: Facts) -> SqlQuery:
-        """Return the question with what a database's public facts say about it.
+        """Return the question bound to a database's public facts alone.
 
         Raises:
             QueryError: when it does not fit them, naming the table, column or clause.
         """
-        from tulle.sql.compile.normal import normal_text
         from tulle.sql.schema.schema import Schema
 
-        schema = Schema.from_json(facts)
-        found = self.rewrite(schema)
-        bound = replace(
-            self,
-            term=found.term,
-            linked=found.linked,
-            alone=found.alone,
-            resolved=normal_text(self.tree, self.dialect, schema),
+        return self._bound(Schema.from_json(facts))
+
+    def _bound(self, schema: Schema) -> SqlQuery:
+        from tulle.sql.compile.normal import resolved_text
+
+        found = self._rewrite(schema)
+        return replace(
+            self, bound=found, resolved=resolved_text(found.named.resolved, self.dialect)
         )
-        return replace(bound, positive=not found.signed) if isinstance(bound, SqlSum) else bound
 
     def objection(self, dataset: Any) -> str | None:
         """Return why the schema, or the engine by its schema, does not accept the statement."""
-        if not isinstance(dataset, Database):
-            return None
         try:
-            dataset.check(self.rewrite(dataset._schema, dataset._gone).text)
+            self.bind(dataset)
         except QueryError as error:
             return str(error)
         return None
@@ -121,13 +162,18 @@ class SqlQuery(Query):
         A question that is not bound to a schema has what can be said without one: which table a
         column is from, and whether the engine tells "P" from "p", is then not known.
         """
-        from tulle.sql.compile.normal import normal_text
+        text = self.resolved
+        if not text:
+            from tulle.sql.compile.normal import normal_text
 
-        text = self.resolved or normal_text(self.tree, self.dialect)
+            text = normal_text(self.tree, self.dialect)
         form: dict[str, Any] = {"query": self.name, "text": text, "dialect": self.dialect}
         if self.groups:
             form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
         return form | ({"functions": list(self.functions)} if self.functions else {})
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return tuple(Axis(name, list(values)) for name, values in self.groups)
 
     def __str__(self) -> str:
         groups = f", groups={_shown(self.groups)}" if self.groups else ""
@@ -145,9 +191,12 @@ class SqlCount(SqlQuery):
 class SqlSum(SqlQuery):
     """SUM of something: any number, also below zero unless ``positive``."""
 
-    positive: bool = False
-    """Whether declared ranges say that no term is below zero; see :meth:`SqlQuery.bound_to`."""
     integral: ClassVar[bool] = False
+
+    @property
+    def positive(self) -> bool:
+        """Whether the schema's declared ranges say that no term is below zero."""
+        return self.bound is not None and not self.bound.signed
 
 
 @dataclass(frozen=True)
@@ -171,8 +220,15 @@ def sql(
     groups: Mapping[str, Sequence[Any]] | None = None,
     dialect: str = "duckdb",
     functions: Iterable[str] = (),
-) -> SqlQuery:
-    """Ask for a COUNT or a SUM in SQL.
+) -> SqlQuery | SqlTable:
+    """Ask for aggregates in SQL.
+
+    One COUNT or SUM is a number (with groups, a number for each). Anything else is a table, with a
+    row for each group: any number of COUNT, COUNT_IF, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP,
+    STDDEV_SAMP, and over rows of one person each MIN, MAX, MEDIAN and QUANTILE_CONT (of columns
+    with declared ranges), each with FILTER (WHERE ...) if need be, and whatever is computed with
+    them. What they share is paid for once. HAVING, ORDER BY and LIMIT are worked out after the
+    noise.
 
     Inner joins of any kind (self-joins, conditions other than equality), WHERE with any condition
     on the joined row, EXISTS and IN (SELECT ...), DISTINCT, UNION, UNION ALL, INTERSECT,
@@ -200,12 +256,21 @@ def sql(
         raise InputError(f"dialect must be one of {', '.join(DIALECTS)}; got {dialect!r}.")
     if isinstance(functions, str):
         raise InputError(f"functions must be a list of names, such as [{functions!r}].")
-    tree = parse_statement(text, dialect)
+    statement = Statement.read(text, dialect)
+    tree = statement.tree
     allowed = tuple(sorted({name.lower() for name in functions}))
     public = _check_groups(groups)
 
     from tulle.sql.question.aggregate import check_aggregate, find_aggregate
     from tulle.sql.question.check import check_statement
+    from tulle.sql.tables.select_list import is_plain
+
+    if not is_plain(tree):
+        from tulle.sql.tables.question import SqlTable
+
+        table = SqlTable(text.strip().rstrip("; \n\t"), dialect, public, allowed)
+        table.check()
+        return table
 
     check_statement(tree, grouped=bool(public), functions=allowed)
     check_aggregate(tree, public, allowed)
@@ -214,7 +279,7 @@ def sql(
         kind: type[SqlQuery] = GroupedSqlSum if summed else GroupedSqlCount
     else:
         kind = SqlSum if summed else SqlCount
-    return kind(text.strip().rstrip("; \n\t"), dialect, public, allowed)
+    return kind(text.strip().rstrip("; \n\t"), dialect, public, allowed, statement)
 
 
 def relation_of(database: Database, query: SqlQuery) -> Relation:

@@ -13,7 +13,7 @@ from tulle.graphs.truncation.relation import relation_of
 from tulle.noise import SeededSource
 from tulle.relations.annotations import ALWAYS, Participant
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.race import Lane, run_race
+from tulle.relations.mechanisms.race import RaceSettings, lanes_of, run_race
 from tulle.relations.queries import total
 from tulle.relations.truncation.totals import truncate
 
@@ -92,8 +92,7 @@ def truncations():
 
 @pytest.mark.parametrize("epsilon", ["1", "20", "1000"])
 def test_pruning_the_race_changes_no_answer(epsilon) -> None:
-    settings = {"thresholds": 12, "epsilon": epsilon, "bound": "4096"}
-    lanes = [Lane(i, settings) for i in range(1, 13)]
+    lanes = lanes_of(RaceSettings(Fraction(4096), 12, Fraction(epsilon)))
     for name, honest in truncations():
         truncation = Counting(honest)
         plain_values = [truncation.value(lane.tau, lane.gap) for lane in lanes]

@@ -12,9 +12,9 @@ from scipy.stats import binom
 from tulle.audit.relations.single_owner import CHOICE, contributions
 from tulle.noise import SeededSource
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import Choice
+from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned, release_owned
-from tulle.relations.truncation.totals import LARGEST, Thresholds
+from tulle.relations.truncation.totals import LARGEST
 
 
 def test_level_and_values_are_what_the_definitions_say() -> None:
@@ -42,7 +42,7 @@ def test_no_contributions_make_a_release_fail(weight: float, count: int) -> None
     relation = Relation.conjunctive(np.arange(count + 1), np.arange(count), [weight] * count)
     found = Owned([relation, relation], signed=False)
     for theta in (1e-9, 1e12):
-        choice = Choice(Thresholds(theta, 10.0), 1e6, Fraction(1, 4), Fraction(3, 4))
+        choice = RecursiveSettings(theta, 10.0, 1.0, 1e6, Fraction(1, 4), Fraction(3, 4))
         values, tau, _ = release_owned(found, choice, SeededSource(1))
         assert np.isfinite(values).all()
         assert tau <= LARGEST

@@ -121,7 +121,7 @@ def test_the_one_spelling_asks_the_same(schema: Schema) -> None:
     for text in texts:
         if "COUNT(DISTINCT" in text and text.split("FROM")[0].count(","):
             continue  # several columns are written out in a form that cannot be asked
-        again = sql(normal_text(sql(text).tree, "duckdb", schema))
+        again = sql(sql(text).bound_to(schema.to_json()).resolved)
         mine, theirs = relation_of(database, sql(text)), relation_of(database, again)
         np.testing.assert_allclose(mine.total, theirs.total, err_msg=text)
         np.testing.assert_array_equal(mine.participants, theirs.participants, err_msg=text)
@@ -175,4 +175,4 @@ def test_a_ledger_finds_the_answer_of_another_spelling(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_refused_when_it_is_bound(schema: Schema) -> None:
     with pytest.raises(QueryError, match="does not fit the schema"):
-        normal_text(sql("SELECT SUM(nothing) FROM edge").tree, "duckdb", schema)
+        sql("SELECT SUM(nothing) FROM edge").bound_to(schema.to_json())

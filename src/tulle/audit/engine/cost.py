@@ -205,8 +205,13 @@ def _graph_cases(mechanism: Mechanism) -> list[Case]:
 def _database_cases(mechanism: Mechanism) -> list[Case]:
     """Return cases of mechanisms on databases: rows of one owner or several, groups, signs."""
     from tulle.sql.queries import sql
+    from tulle.sql.tables.quantiles import SqlQuantile
 
-    questions = [
+    by_place = (("place", (0, 1, 2)),)
+    plain, grouped = "SELECT SUM(cost) FROM visit", "SELECT SUM(cost) FROM visit GROUP BY place"
+    questions: list[Query] = [
+        *(SqlQuantile(plain, "duckdb", (), (), Fraction(at)) for at in ("0", "0.5", "0.9")),
+        SqlQuantile(grouped, "duckdb", by_place, (), Fraction(1, 2)),
         sql("SELECT COUNT(*) FROM visit"),
         sql("SELECT SUM(cost) FROM visit"),
         sql("SELECT COUNT(*) FROM visit a JOIN visit b ON a.place = b.place"),
@@ -244,5 +249,6 @@ def _databases() -> tuple[Dataset, ...]:
             "CREATE TABLE visit AS SELECT range % 4 AS person, range % 3 AS place, "
             f"range - 2 AS cost FROM {rows}"
         )
-        made.append(Database.connect(connection, owners={"visit": "person"}))
+        ranges = {"visit.cost": (-10, 10)}
+        made.append(Database.connect(connection, owners={"visit": "person"}, ranges=ranges))
     return tuple(made)

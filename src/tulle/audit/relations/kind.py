@@ -27,7 +27,7 @@ from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.race import Lane
-from tulle.relations.mechanisms.recursive import Choice, TruncationMechanism
+from tulle.relations.mechanisms.recursive import RecursiveSettings, TruncationMechanism
 from tulle.relations.queries import Total, total
 from tulle.relations.truncation.totals import GAP, Thresholds, least_level
 
@@ -91,11 +91,14 @@ def describe_recursive(
     mechanism: TruncationMechanism, terms: Terms, settings: Parameters, dataset: Dataset
 ) -> Description:
     """Describe a level with noise, and a value with the noise that fits its threshold."""
-    chosen = Choice.of(settings)
+    chosen = RecursiveSettings.read(settings)
     grid = _level_grid(chosen)
     found = measured(mechanism, terms, dataset, grid.taus, chosen.thresholds)
     return _described(
-        [Truncated(grid, *_snapped(grid, side), side.level, chosen.select) for side in found]
+        [
+            Truncated(grid, *_snapped(grid, side), side.level, chosen.epsilon_select)
+            for side in found
+        ]
     )
 
 
@@ -119,7 +122,7 @@ def _snapped(grid: Grid, side: Measured) -> tuple[tuple[int, ...], float]:
 
 
 @lru_cache(maxsize=256)
-def _level_grid(chosen: Choice) -> Grid:
+def _level_grid(chosen: RecursiveSettings) -> Grid:
     last = 0
     while chosen.threshold(last) < HEAVIEST:
         last += 1
@@ -132,13 +135,13 @@ def _level_grid(chosen: Choice) -> Grid:
         taus,
         tuple(noise.lattice for noise in noises),
         scales,
-        tuple(scale * chosen.answer for scale in scales),
+        tuple(scale * chosen.epsilon_answer for scale in scales),
     )
 
 
 @lru_cache(maxsize=256)
 def _lane_grid(count: int, epsilon: str) -> Grid:
-    lanes = [Lane(i, {"thresholds": count, "epsilon": epsilon}) for i in range(1, count + 1)]
+    lanes = [Lane(index, count, rational(epsilon)) for index in range(1, count + 1)]
     scales = tuple(lane.scale / lane.lattice.step for lane in lanes)
     return Grid(
         tuple(range(1, count + 1)),

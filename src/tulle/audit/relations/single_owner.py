@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from tulle.audit.engine.findings import Finding
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import Choice
+from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned
-from tulle.relations.truncation.totals import Thresholds, least_level
+from tulle.relations.truncation.totals import least_level
 
 Array = npt.NDArray[Any]
 Person = tuple[float, ...]
@@ -32,13 +32,13 @@ Described = tuple[int, Array]
 
 GROUPS = 2
 AMOUNTS = (-2.0, 0.0, 1.0, 3.0)
-CHOICE = Choice(Thresholds(0.5, 0.35), 1.0, Fraction(1, 4), Fraction(3, 4))
+CHOICE = RecursiveSettings(0.5, 0.35, 1.0, 1.0, Fraction(1, 4), Fraction(3, 4))
 """Thresholds among the contributions, and a little below and above them."""
 
-EPSILON = CHOICE.select + CHOICE.answer
+EPSILON = CHOICE.epsilon_select + CHOICE.epsilon_answer
 
 _TAUS = [CHOICE.threshold(level) for level in range(12)]
-_NOISES = [NoiseOnGroups.at(tau, GROUPS, CHOICE.answer) for tau in _TAUS]
+_NOISES = [NoiseOnGroups.at(tau, GROUPS, CHOICE.epsilon_answer) for tau in _TAUS]
 _SCALES = np.array([float(noise.scale / noise.lattice.step) for noise in _NOISES])
 _CHECK = "exact, one owner each"
 
@@ -89,7 +89,7 @@ def loss(one: Described, other: Described) -> float:
     """Return the largest log-ratio of what is released of the two."""
     (here, ours), (there, theirs) = one, other
     drawn = np.arange(len(_TAUS))
-    levels = (np.abs(drawn - there) - np.abs(drawn - here)) * float(CHOICE.select)
+    levels = (np.abs(drawn - there) - np.abs(drawn - here)) * float(CHOICE.epsilon_select)
     given = np.abs(ours - theirs).sum(axis=1) / _SCALES
     return float(np.max(levels + given))
 

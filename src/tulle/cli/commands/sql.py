@@ -1,4 +1,4 @@
-"""``tulle sql``: counts and sums over joins, per participant, from a database."""
+"""``tulle sql``: aggregates over joins, per participant, from a database."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from tulle.sql.data import Database
     from tulle.sql.queries import SqlQuery
     from tulle.sql.schema.schema import Schema
+    from tulle.sql.tables.question import SqlTable
 
 app = typer.Typer(
-    help="Ask a database for a COUNT or a SUM; everything that one participant owns is protected.",
+    help="Ask a database for aggregates; everything that one participant owns is protected.",
     no_args_is_help=True,
 )
 
@@ -42,7 +43,7 @@ Statement = Annotated[
     str,
     typer.Argument(
         metavar="QUESTION",
-        help="One SELECT COUNT or SUM, or @FILE that holds it.",
+        help="One SELECT of aggregates, or @FILE that holds it.",
         show_default=False,
     ),
 ]
@@ -123,7 +124,7 @@ class Reading:
     dialect: Dialect = "duckdb"
     functions: Functions = None
 
-    def parse(self, text: str, as_json: bool) -> SqlQuery:
+    def parse(self, text: str, as_json: bool) -> SqlQuery | SqlTable:
         """Return the question; an error points at its place, unless it goes into JSON."""
         from tulle.sql.queries import sql
 
@@ -205,7 +206,7 @@ def show(
     """Show what is public: tables, columns, owners; for a question, what the engine would run."""
     asked = None if question is None else reading.parse(question, as_json)
     opened = connection.open()
-    statement = None if asked is None else opened.rewritten(asked)
+    statement = None if asked is None else _statements(_bind(asked, opened, as_json), opened)
     if as_json:
         facts = opened.facts(opened.check_unit("participant"))
         print_json({**facts, **({} if statement is None else {"statement": statement})})
@@ -232,8 +233,9 @@ def plan_question(
     price = answer_options.price(unit, epsilon, ("participant",))
     asked = reading.parse(question, as_json)
     opened = connection.open()
-    asking = answer_options.asking(asked, price, _read_like(like))
-    outline = _outline(asked, opened, as_json)
+    bound = _bind(asked, opened, as_json)
+    asking = answer_options.asking(bound, price, _read_like(like))
+    outline = _outline(bound, opened)
     if not as_json:
         _show_outline(outline)
     plan.present(opened, asking, _PUBLIC, as_json=as_json, relation=outline.to_json())
@@ -252,28 +254,55 @@ def ask(
     like: Like = None,
     out: answering.Out = None,
     as_json: options.Json = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print the answer as CSV, with names and keys.")
+    ] = False,
 ) -> None:
     """Answer a question and record its price. The identical question again is free."""
+    if as_json and as_csv:
+        raise InputError("--json and --csv exclude each other; choose one.")
     price = answer_options.price(unit, epsilon, ("participant",))
     asked = reading.parse(question, as_json)
     ledger_account = booking.ledger_account(connection.name())
     answering.check_out(out)
     opened = connection.open()
-    _outline(asked, opened, as_json)
-    asking = answer_options.asking(asked, price, _read_like(like))
+    bound = _bind(asked, opened, as_json)
+    asking = answer_options.asking(bound, price, _read_like(like))
     answering.answer(
-        opened, asking, ledger_account, _PUBLIC, again=booking.again, out=out, as_json=as_json
+        opened,
+        asking,
+        ledger_account,
+        _PUBLIC,
+        again=booking.again,
+        out=out,
+        as_json=as_json,
+        as_csv=as_csv,
     )
 
 
 _PUBLIC = "Public: names and types of tables and columns, owners, ranges; no row, and not how many."
 
 
-def _outline(query: SqlQuery, database: Database, as_json: bool) -> Outline:
+def _outline(query: SqlQuery | SqlTable, database: Database) -> Outline:
+    """Return whose the rows of a question are; those of a table are all the same."""
     from tulle.sql.compile.outline import outline_of
+    from tulle.sql.queries import SqlQuery
 
+    rows = query if isinstance(query, SqlQuery) else query.counted().bind(database)
+    assert isinstance(rows, SqlQuery)
+    return outline_of(rows, database.schema)
+
+
+def _statements(query: SqlQuery | SqlTable, database: Database) -> str:
+    """Return what the engine would run, for a table one statement for each thing that is bought."""
+    listed: list[Any] = list(query.parts())
+    return ";\n\n".join(database.rewritten(part) for part in listed)
+
+
+def _bind(query: SqlQuery | SqlTable, database: Database, as_json: bool) -> SqlQuery | SqlTable:
+    """Bind a question to its database; an error shows the place that it is about."""
     try:
-        return outline_of(query, database.schema)
+        return query.bind(database)
     except QueryError as error:
         raise_alone(QueryError(str(error) + _pointer(query.text, str(error), as_json)))
 

@@ -9,6 +9,7 @@ are in :mod:`tulle.graphs.queries.subgraphs`.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from tulle.core import registry, validate
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.graphs.data import Graph
 from tulle.graphs.sensitivity import counts as sensitivity
 from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
@@ -135,6 +136,8 @@ class Edges(SubgraphCount):
     """How many edges."""
 
     name: ClassVar[str] = "edges"
+    words: ClassVar[str] = "How many links does the network have?"
+    quantity: ClassVar[str] = "links"
 
     def truth(self, dataset: Graph) -> int:
         return dataset.edge_count
@@ -160,6 +163,10 @@ class Triangles(ProfiledCount, SubgraphCount):
     """How many triangles."""
 
     name: ClassVar[str] = "triangles"
+    words: ClassVar[str] = (
+        "How many triangles does the network have: three nodes that are all linked?"
+    )
+    quantity: ClassVar[str] = "triangles"
 
     def truth(self, dataset: Graph) -> int:
         from tulle.graphs.kernels.counts import count_triangles
@@ -203,6 +210,8 @@ class Stars(ProfiledCount, SubgraphCount):
 
     k: int
     name: ClassVar[str] = "stars"
+    words: ClassVar[str] = "How many stars are there: a node with {k} of its neighbours?"
+    quantity: ClassVar[str] = "stars"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2))
@@ -249,6 +258,8 @@ class KTriangles(ProfiledCount, SubgraphCount):
 
     k: int
     name: ClassVar[str] = "k_triangles"
+    words: ClassVar[str] = "How many sets of {k} triangles share one link?"
+    quantity: ClassVar[str] = "sets of triangles"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2))
@@ -298,6 +309,8 @@ class Cliques(ProfiledCount, SubgraphCount):
 
     k: int
     name: ClassVar[str] = "cliques"
+    words: ClassVar[str] = "How many groups of {k} nodes are all linked to each other?"
+    quantity: ClassVar[str] = "groups"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", validate.whole(k=self.k, at_least=3))
@@ -348,12 +361,19 @@ class Degrees(GraphQuery):
     """The degree sequence, largest first, without saying whose degree it is."""
 
     name: ClassVar[str] = "degrees"
+    words: ClassVar[str] = (
+        "How many links do the nodes have, the largest number first, without saying whose?"
+    )
+    quantity: ClassVar[str] = "links"
     shape: ClassVar[Shape] = "vector"
 
     def truth(self, dataset: Graph) -> npt.NDArray[np.int64]:
         from tulle.graphs.kernels.counts import degrees as count
 
         return np.sort(count(dataset))[::-1].copy()
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return (Axis("rank", first=1),)
 
     def edge_sensitivity(self, nodes: int) -> int:
         """Return 2: two degrees move by one, and sorting never moves vectors apart in L1."""
@@ -372,12 +392,17 @@ class DegreeDistribution(GraphQuery):
     """How many nodes have degree 0, 1, ... n - 1, on the public grid of all degrees."""
 
     name: ClassVar[str] = "degree_distribution"
+    words: ClassVar[str] = "How many nodes have no link, one link, two links, and so on?"
+    quantity: ClassVar[str] = "nodes"
     shape: ClassVar[Shape] = "vector"
 
     def truth(self, dataset: Graph) -> npt.NDArray[np.int64]:
         from tulle.graphs.kernels.counts import degrees as count
 
         return np.bincount(count(dataset), minlength=dataset.node_count).astype(np.int64)
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return (Axis("degree"),)
 
     def edge_sensitivity(self, nodes: int) -> int:
         """Return 4: each end of an edge leaves one place of the grid and enters another."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, ClassVar
@@ -13,9 +14,9 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.graphs.data import Graph
-from tulle.graphs.facts import EdgeFacts, find
+from tulle.graphs.facts import EdgeFacts, find, node_axis
 from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, Triangles
 from tulle.graphs.sensitivity import counts as sensitivity
 from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
@@ -97,12 +98,17 @@ class TrianglesPerNode(BoundedVector, GraphQuery):
     """How many triangles pass through each node, in the order of the nodes."""
 
     name: ClassVar[str] = "triangles_per_node"
+    words: ClassVar[str] = "How many triangles is each node part of?"
+    quantity: ClassVar[str] = "triangles"
     shape: ClassVar[Shape] = "vector"
 
     def truth(self, dataset: Graph) -> Counts:
         from tulle.graphs.kernels.counts import triangles_per_node as count
 
         return count(dataset)
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return node_axis(public)
 
     def edge_sensitivity(self, nodes: int) -> int:
         """Return 3(n - 2): each triangle that an edge closes counts at all three corners."""
@@ -133,12 +139,17 @@ class TriplesPerNode(GraphQuery):
     """How many pairs of neighbours each node has, in the order of the nodes."""
 
     name: ClassVar[str] = "triples_per_node"
+    words: ClassVar[str] = "How many pairs of neighbours does each node have?"
+    quantity: ClassVar[str] = "pairs of neighbours"
     shape: ClassVar[Shape] = "vector"
 
     def truth(self, dataset: Graph) -> Counts:
         degrees = np.diff(dataset.csr()[0])
         triples: Counts = (degrees * (degrees - 1) // 2).astype(np.int64)
         return triples
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return node_axis(public)
 
     def edge_sensitivity(self, nodes: int) -> int:
         """Return 2(n - 2): each end gains a pair with each neighbour that it had."""
@@ -154,6 +165,8 @@ class TrianglesAt(ProfiledCount):
 
     node: int | str
     name: ClassVar[str] = "triangles_at"
+    words: ClassVar[str] = "How many triangles is node {node} part of?"
+    quantity: ClassVar[str] = "triangles"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "node", checked_node(self.node))
@@ -198,6 +211,8 @@ class DegreeOf(GraphQuery):
 
     node: int | str
     name: ClassVar[str] = "degree_of"
+    words: ClassVar[str] = "How many links does node {node} have?"
+    quantity: ClassVar[str] = "links"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "node", checked_node(self.node))
@@ -226,6 +241,8 @@ class Chains(ProfiledCount):
     """
 
     name: ClassVar[str] = "chains"
+    words: ClassVar[str] = "How many walks over three links are there that never turn back?"
+    quantity: ClassVar[str] = "walks"
 
     def truth(self, dataset: Graph) -> int:
         from tulle.graphs.kernels.local_counts import count_chains
@@ -261,6 +278,8 @@ class EdgesWithin(GraphQuery):
 
     partition: tuple[int, ...]
     name: ClassVar[str] = "edges_within"
+    words: ClassVar[str] = "How many links stay inside one part of the public partition?"
+    quantity: ClassVar[str] = "links"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "partition", checked_partition(self.partition))
@@ -288,6 +307,10 @@ class DegreeSquares(ProfiledCount):
 
     partition: tuple[int, ...] = ()
     name: ClassVar[str] = "degree_squares"
+    words: ClassVar[str] = (
+        "What is the sum, over the parts of the public partition, of their degrees squared?"
+    )
+    quantity: ClassVar[str] = "squared links"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "partition", checked_partition(self.partition))

@@ -6,6 +6,7 @@ Counts that these are put together from are in :mod:`tulle.graphs.queries.local_
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,8 +16,9 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.public import public
-from tulle.core.query import Expression, Query
+from tulle.core.query import Axis, Expression, Query
 from tulle.graphs.data import Graph
+from tulle.graphs.facts import node_axis
 from tulle.graphs.kernels.counts import count_triangles
 from tulle.graphs.kernels.local_counts import closing_weight
 from tulle.graphs.queries.counts import Edges, Stars, Triangles
@@ -100,6 +102,10 @@ class Transitivity(Statistic):
     """Three times the triangles over the paths of two edges; 0 when there are none."""
 
     name: ClassVar[str] = "transitivity"
+    words: ClassVar[str] = (
+        "Of all pairs of links that meet in a node, which share is closed to a triangle?"
+    )
+    quantity: ClassVar[str] = "share"
 
     def decomposition(self) -> Expression:
         return _expression(3 * Triangles() / Stars(2))
@@ -117,6 +123,10 @@ class AverageClustering(Statistic):
     """The mean of all nodes' clustering coefficients; that of a node of degree 0 or 1 is 0."""
 
     name: ClassVar[str] = "average_clustering"
+    words: ClassVar[str] = (
+        "On average over the nodes, which share of a node's pairs of neighbours is linked?"
+    )
+    quantity: ClassVar[str] = "share"
 
     def position(self, graph: Graph, units: int) -> int:
         return sensitivity.clustering_mean(graph, units)
@@ -131,6 +141,8 @@ class NodeClustering(Statistic):
 
     node: int | str
     name: ClassVar[str] = "clustering"
+    words: ClassVar[str] = "Which share of the pairs of neighbours of node {node} is linked?"
+    quantity: ClassVar[str] = "share"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "node", checked_node(self.node))
@@ -160,6 +172,10 @@ class Assortativity(Statistic):
     """
 
     name: ClassVar[str] = "assortativity"
+    words: ClassVar[str] = (
+        "Do nodes with many links tend to be linked to each other? (1: always, -1: never)"
+    )
+    quantity: ClassVar[str] = "correlation"
     ends: ClassVar[tuple[Fraction, Fraction]] = (Fraction(-1), Fraction(1))
 
     def decomposition(self) -> Expression:
@@ -187,6 +203,11 @@ class Modularity(Statistic):
 
     partition: tuple[int, ...]
     name: ClassVar[str] = "modularity"
+    words: ClassVar[str] = (
+        "How many more links stay inside the parts of the public partition than by chance, as "
+        "a share?"
+    )
+    quantity: ClassVar[str] = "share"
     ends: ClassVar[tuple[Fraction, Fraction]] = (Fraction(-1, 2), Fraction(1))
 
     def __post_init__(self) -> None:
@@ -218,11 +239,16 @@ class Clustering(BoundedVector):
     """Every node's clustering coefficient, in the order of the nodes."""
 
     name: ClassVar[str] = "clustering"
+    words: ClassVar[str] = "Which share of each node's pairs of neighbours is linked?"
+    quantity: ClassVar[str] = "share"
     integral: ClassVar[bool] = False
 
     def truth(self, dataset: Graph) -> Floats:
         triples = TriplesPerNode().truth(dataset)
         return TrianglesPerNode().truth(dataset) / np.maximum(triples, 1)
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return node_axis(public)
 
     def limits(self) -> tuple[float, float]:
         return 0.0, 1.0

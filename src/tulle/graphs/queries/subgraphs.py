@@ -73,6 +73,8 @@ class Paths(PatternQuery):
 
     k: int
     name: ClassVar[str] = "paths"
+    words: ClassVar[str] = "How many paths over {k} links are there?"
+    quantity: ClassVar[str] = "paths"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", _whole_between(3, 4, k=self.k))
@@ -99,6 +101,8 @@ class Cycles(PatternQuery):
 
     k: int
     name: ClassVar[str] = "cycles"
+    words: ClassVar[str] = "How many cycles through {k} nodes are there?"
+    quantity: ClassVar[str] = "cycles"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", _whole_between(4, 5, k=self.k))
@@ -124,6 +128,11 @@ class Subgraphs(PatternQuery):
     pattern: str
     where: str | None = None
     name: ClassVar[str] = "subgraphs"
+    quantity: ClassVar[str] = "copies"
+
+    def in_words(self) -> str:
+        limited = "" if self.where is None else f", where {self.where}"
+        return f"How many copies of the pattern {self.pattern} are there{limited}?"
 
     def __post_init__(self) -> None:
         shape = self.shape_of()

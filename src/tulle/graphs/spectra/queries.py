@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,8 +14,9 @@ from tulle.core import codec, registry, validate
 from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Terms
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Labels, Query, Shape
 from tulle.graphs.data import Graph
+from tulle.graphs.facts import node_axis
 from tulle.noise import SeededSource
 
 if TYPE_CHECKING:
@@ -65,6 +67,18 @@ class Spectrum:
         from tulle.graphs.spectra.communities import find_communities
 
         return find_communities(self, count)
+
+    def columns(self, labels: Labels) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return a row for each vector and node, and the names of the keys."""
+        nodes, count = self.vectors.shape
+        names = next(iter(labels.axes), Axis("node")).columns(nodes)["node"]
+        listed = np.tile(names, count) if isinstance(names, np.ndarray) else names * count
+        return {
+            "vector": np.repeat(np.arange(1, count + 1), nodes),
+            "eigenvalue": np.repeat(self.values, nodes),
+            "node": listed,
+            "coordinate": self.vectors.T.ravel(),
+        }, ("vector", "node")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spectrum):
@@ -126,11 +140,16 @@ class Eigenvalues(SpectralQuery):
     """The k largest eigenvalues of the adjacency matrix, the largest first."""
 
     name: ClassVar[str] = "eigenvalues"
+    words: ClassVar[str] = "What are the {k} largest eigenvalues of the network's adjacency matrix?"
+    quantity: ClassVar[str] = "eigenvalue"
     shape: ClassVar[Shape] = "vector"
 
     def truth(self, dataset: Graph) -> Floats:
         check_rank(self, dataset.node_count)
         return decompose(dataset, self.k).values
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return (Axis("rank", first=1),)
 
 
 @dataclass(frozen=True)
@@ -143,12 +162,19 @@ class VectorQuery(SpectralQuery):
         check_rank(self, dataset.node_count)
         return decompose(dataset, self.k, by_size=self.by_size)
 
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return node_axis(public)
+
 
 @dataclass(frozen=True)
 class LargestSpectrum(VectorQuery):
     """The k largest eigenvalues of the adjacency matrix, and their vectors."""
 
     name: ClassVar[str] = "spectrum"
+    words: ClassVar[str] = (
+        "What are the {k} largest eigenvalues of the network's adjacency matrix, and their vectors?"
+    )
+    quantity: ClassVar[str] = "eigenvalue"
 
 
 @dataclass(frozen=True)
@@ -156,6 +182,8 @@ class LowRank(VectorQuery):
     """The matrix of rank k nearest to the adjacency matrix, as its values and vectors."""
 
     name: ClassVar[str] = "low_rank"
+    words: ClassVar[str] = "Which matrix of rank {k} is nearest to the network's adjacency matrix?"
+    quantity: ClassVar[str] = "eigenvalue"
     by_size: ClassVar[bool] = True
 
 

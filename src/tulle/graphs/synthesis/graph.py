@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.errors import InputError
+from tulle.core.query import Labels
 from tulle.graphs.data import Graph
 
 
@@ -26,6 +27,11 @@ class SyntheticGraph(Graph):
 
     def __repr__(self) -> str:
         return f"<SyntheticGraph: {self.node_count:,} nodes, {self.edge_count:,} edges>"
+
+    def columns(self, labels: Labels) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return a row for each edge, by the graph's own labels, and the names of the keys."""
+        one, other = self.edges().T
+        return {"node": self.labels[one], "other node": self.labels[other]}, ("node", "other node")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         labels = None if self._labels is None else self._labels.tolist()

@@ -27,6 +27,8 @@ class Synthetic(Query):
     model: str = "auto"
     options: tuple[tuple[str, Option], ...] = ()
     name: ClassVar[str] = "synthetic"
+    words: ClassVar[str] = "A synthetic network that resembles the real one."
+    quantity: ClassVar[str] = "links"
     kind: ClassVar[str] = "graph"
     shape: ClassVar[Shape] = "object"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,9 +18,10 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Labels, Query, Shape
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
+from tulle.graphs.facts import node_axis
 from tulle.graphs.mechanisms.settings import node_count
 from tulle.noise.charge import ResponseCharge, charge, disjoint, part
 from tulle.noise.xor.estimate import FlipLaw
@@ -79,6 +81,13 @@ class Topology:
         """Return the released edges as a Graph, for functions that want one. It is public."""
         return Graph.from_edges(self.edges(), nodes=self.nodes)
 
+    def columns(self, labels: Labels) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return a row for each released edge, and the names of the keys."""
+        names = next(iter(labels.axes), Axis("node")).columns(self.nodes)["node"]
+        one, other = self.edges().T
+        held = np.asarray(names, dtype=object if isinstance(names, list) else None)
+        return {"node": held[one], "other node": held[other]}, ("node", "other node")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topology):
             return NotImplemented
@@ -118,11 +127,16 @@ class WholeTopology(Query):
     """Which pairs of nodes are joined: all of it, each pair possibly flipped."""
 
     name: ClassVar[str] = "topology"
+    words: ClassVar[str] = "Which nodes are linked? Each pair may have been flipped by chance."
+    quantity: ClassVar[str] = "links"
     kind: ClassVar[str] = "graph"
     shape: ClassVar[Shape] = "object"
 
     def truth(self, dataset: Graph) -> Topology:
         return Topology(dataset.node_count, np.packbits(_true_bits(dataset)))
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return node_axis(public)
 
 
 @public("Publish a graph")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, get_args
@@ -15,7 +16,7 @@ from tulle.core import registry, validate
 from tulle.core.errors import QueryError
 from tulle.core.exact import Number, text
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.families import Family, read_entries
 
@@ -34,11 +35,18 @@ class Xor(Query):
     size: int | None = None
     """For ``general``: how many rows Π has."""
     name: ClassVar[str] = "xor"
+    words: ClassVar[str] = (
+        "The whole matrix of zeros and ones; each cell may have been flipped by chance."
+    )
+    quantity: ClassVar[str] = "cell"
     kind: ClassVar[str] = "matrix"
     shape: ClassVar[Shape] = "object"
 
     def truth(self, dataset: BinaryMatrix) -> npt.NDArray[np.uint8]:
         return dataset.to_numpy()
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return Axis("row"), Axis("column")
 
     def asked_of(self, kind: str) -> Query:
         """Return the question for a graph: one bit for each pair of nodes, flipped once.

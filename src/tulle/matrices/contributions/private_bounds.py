@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.exact import Number, rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.core.source import Source
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import Plate, read_labels
@@ -39,6 +40,11 @@ class BlockBounds(Query):
     labels: Plate | None = None
     squares: bool = False
     name: ClassVar[str] = "block_bounds"
+    words: ClassVar[str] = (
+        "How much does one person contribute to each block, so that a share {quantile} "
+        "contributes no more?"
+    )
+    quantity: ClassVar[str] = "bound"
     kind: ClassVar[str] = "contributions"
     shape: ClassVar[Shape] = "object"
     integral: ClassVar[bool] = False
@@ -61,6 +67,9 @@ class BlockBounds(Query):
         """Return the candidate with the best score in each block."""
         best: Floats = self.candidates.values[np.argmax(self.scores(dataset), axis=1)]
         return best
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        return (Axis("block"),)
 
     def blocks(self) -> int:
         """Return how many bounds are asked for."""

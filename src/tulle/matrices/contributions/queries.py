@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import Plate, read_labels
 from tulle.matrices.contributions.reference import Reference, look_up
@@ -36,12 +37,23 @@ class Weights(Query):
     reference: Reference | None = None
     step: float | None = None
     name: ClassVar[str] = "weights"
+    words: ClassVar[str] = (
+        "How much did everybody contribute to each cell, no one more than the stated bounds?"
+    )
+    quantity: ClassVar[str] = "total"
     kind: ClassVar[str] = "contributions"
     shape: ClassVar[Shape] = "object"
     integral: ClassVar[bool] = False
 
     def truth(self, dataset: Contributions) -> npt.NDArray[np.float64]:
         return dataset.totals()
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        names = (public.row_names, public.column_names)
+        return tuple(
+            Axis(side, None if isinstance(known, range) else list(known))
+            for side, known in zip(("row", "column"), names, strict=True)
+        )
 
     def canonical(self) -> dict[str, Any]:
         found: dict[str, Any] = {"query": self.name}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text
-from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_laplace
@@ -26,6 +26,15 @@ _UP = 1.0 + 2.0**-40
 
 FAILURE = 0.1
 """The chance, in all, that some threshold's noise carries it above the truth."""
+
+
+@dataclass(frozen=True, eq=False)
+class RaceSettings(Settings):
+    """The public settings of one race."""
+
+    bound: Fraction
+    thresholds: int
+    epsilon: Fraction
 
 
 class Race(TruncationMechanism):
@@ -66,12 +75,12 @@ class Race(TruncationMechanism):
             raise InputError("bound must be at most 2^60.")
         count = max(math.ceil(math.log2(float(bound))), 1)
         sides = 2 if self.signed(terms.query) else 1
-        return {"bound": text(bound), "thresholds": count, "epsilon": text(terms.epsilon / sides)}
+        return RaceSettings(bound, count, terms.epsilon / sides)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         if like is None:
             return Prediction(None, None)
-        lanes = [Lane(i, settings) for i in range(1, int(settings["thresholds"]) + 1)]
+        lanes = lanes_of(RaceSettings.read(settings))
         best, scale = 0.0, Fraction(0)
         for sign, truncation in self.parts(terms, like):
             value, winner = find_winner(lanes, truncation, [0] * len(lanes))
@@ -87,7 +96,7 @@ class Race(TruncationMechanism):
         parts: list[tuple[int, Truncation]],
         source: Source | None,
     ) -> Outcome:
-        lanes = [Lane(i, settings) for i in range(1, int(settings["thresholds"]) + 1)]
+        lanes = lanes_of(RaceSettings.read(settings))
         value = 0.0
         winner: Lane | None = None
         for sign, truncation in parts:
@@ -109,9 +118,8 @@ class Race(TruncationMechanism):
 class Lane:
     """One threshold of the race, with its noise and its penalty; all of it public."""
 
-    def __init__(self, index: int, settings: Parameters) -> None:
-        count = int(settings["thresholds"])
-        share = rational(settings["epsilon"]) / count
+    def __init__(self, index: int, count: int, epsilon: Fraction) -> None:
+        share = epsilon / count
         self.tau = 2.0**index
         self.gap = GAP * self.tau
         sensitivity = Fraction(self.tau) * (1 + Fraction(GAP) * Fraction(101, 100))
@@ -124,6 +132,12 @@ class Lane:
         """Draw the noise, in steps of the lattice."""
         with charge(LaplaceCharge(self.moved)):
             return discrete_laplace(scale=self.scale / self.lattice.step, source=source)
+
+
+def lanes_of(settings: RaceSettings) -> list[Lane]:
+    """Return all thresholds of a race."""
+    count = settings.thresholds
+    return [Lane(index, count, settings.epsilon) for index in range(1, count + 1)]
 
 
 def run_race(

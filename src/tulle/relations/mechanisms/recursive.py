@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_laplace
@@ -172,19 +172,12 @@ class Recursive(TruncationMechanism):
             raise InputError(
                 "theta, beta and reach must lie in [1e-9, 1e12], [1e-4, 10] and [1e-3, 1e6]."
             )
-        return {
-            "theta": theta,
-            "beta": beta,
-            "start": start,
-            "reach": reach,
-            "epsilon_select": text(epsilon * share),
-            "epsilon_answer": text(epsilon * (1 - share)),
-        }
+        return RecursiveSettings(theta, beta, start, reach, epsilon * share, epsilon * (1 - share))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         if like is None:
             return Prediction(None, None)
-        chosen = Choice.of(settings)
+        chosen = RecursiveSettings.read(settings)
         scale, slack, cut = Fraction(0), 0.0, 0.0
         for sign, truncation in self.parts(terms, like):
             tau = chosen.threshold(predicted_level(truncation, chosen.thresholds))
@@ -202,13 +195,13 @@ class Recursive(TruncationMechanism):
         parts: list[tuple[int, Truncation]],
         source: Source | None,
     ) -> Outcome:
-        chosen = Choice.of(settings)
+        chosen = RecursiveSettings.read(settings)
         value, scale, slack = 0.0, Fraction(0), 0.0
         thresholds = []
         for sign, truncation in parts:
             level = least_level(truncation, chosen.thresholds)
             with charge(LaplaceCharge(1)):
-                level += discrete_laplace(scale=1 / chosen.select, source=source)
+                level += discrete_laplace(scale=1 / chosen.epsilon_select, source=source)
             tau = chosen.threshold(max(level, 0))
             noise = chosen.noise(tau)
             point = noise.lattice.snap(truncation.value(tau, GAP * tau))
@@ -256,24 +249,21 @@ class NoiseOnValue:
     slack: float
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The public settings of one run, as numbers."""
+@dataclass(frozen=True, eq=False)
+class RecursiveSettings(Settings):
+    """The public settings of one run of the recursive mechanism."""
 
-    thresholds: Thresholds
+    theta: float
+    beta: float
+    start: float
     reach: float
-    select: Fraction
-    answer: Fraction
+    epsilon_select: Fraction
+    epsilon_answer: Fraction
 
-    @classmethod
-    def of(cls, settings: Parameters) -> Choice:
-        """Read the settings."""
-        return cls(
-            Thresholds(float(settings["theta"]), float(settings["beta"]), float(settings["start"])),
-            float(settings["reach"]),
-            rational(settings["epsilon_select"]),
-            rational(settings["epsilon_answer"]),
-        )
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        """The grid of thresholds."""
+        return Thresholds(self.theta, self.beta, self.start)
 
     def threshold(self, level: int) -> float:
         """Return the threshold to truncate at, given the (noisy) level."""
@@ -287,7 +277,7 @@ class Choice:
         """
         sensitivity = value_moves(tau)
         lattice = Lattice.for_scale(sensitivity)
-        scale = (sensitivity + lattice.step) / self.answer
+        scale = (sensitivity + lattice.step) / self.epsilon_answer
         return NoiseOnValue(scale, lattice, float(lattice.step) + GAP * tau)
 
 

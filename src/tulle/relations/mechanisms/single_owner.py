@@ -34,7 +34,7 @@ from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import Choice
+from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.truncation.totals import least_level, within_reach
 
 Array = npt.NDArray[Any]
@@ -123,21 +123,22 @@ class NoiseOnGroups:
 
 
 def release_owned(
-    owned: Owned, chosen: Choice, source: Source | None
+    owned: Owned, chosen: RecursiveSettings, source: Source | None
 ) -> tuple[Array, float, NoiseOnGroups]:
     """Return a noisy sum for each group, the threshold found, and the noise.
 
     Guarantee:
-        Pure chosen.select + chosen.answer per participant, add-remove: the level moves by at most
-        one and has discrete Laplace noise of scale 1/select; given its threshold, the sums of all
-        groups move by at most tau together, and each has discrete Laplace noise of scale
-        tau/answer (with what rounding and snapping add). The two compose. See the module's text.
+        Pure epsilon_select + epsilon_answer per participant, add-remove: the level moves by at most
+        one and has discrete Laplace noise of scale 1/epsilon_select; given its threshold, the sums
+        of all groups move by at most tau together, and each has discrete Laplace noise of scale
+        tau/epsilon_answer (with what rounding and snapping add). The two compose. See the module's
+        text.
     """
     level = least_level(owned, chosen.thresholds)
     with charge(LaplaceCharge(1)):
-        level += discrete_laplace(scale=1 / chosen.select, source=source)
+        level += discrete_laplace(scale=1 / chosen.epsilon_select, source=source)
     tau = chosen.threshold(max(level, 0))
-    noise = NoiseOnGroups.at(tau, owned.groups, chosen.answer)
+    noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
     scale = noise.scale / noise.lattice.step
     values = np.empty(owned.groups)
     moved = Fraction(tau) * (1 + _SUMMED) / noise.lattice.step + owned.groups

@@ -36,18 +36,14 @@ class Named:
                     f"The alias {given.name} is reserved; choose a name with a letter."
                 )
         self._check_tables(tree)
-        types = known_types(schema)
+        self.resolved = resolve(tree, schema)
+        """The statement with every name resolved and nothing else done to it; not to be changed."""
+        self.tree: Any = self.resolved.copy()
         try:
-            self.tree: Any = qualify(
-                tree.copy(),
-                dialect=schema.dialect,
-                schema=types,
-                canonicalize_table_aliases=True,
-            )
             self._check_ambiguity()
             self._name_apart()
             # Types decide what a division of whole numbers means in another dialect.
-            self.tree = annotate_types(self.tree, schema=types, dialect=schema.dialect)
+            self.tree = annotate_types(self.tree, schema=schema.types, dialect=schema.dialect)
         except SqlglotError as error:
             raise_alone(QueryError(f"The query does not fit the schema: {error}"))
         self._check_correlation()
@@ -149,24 +145,18 @@ class Named:
                     )
 
 
-def known_types(schema: Schema) -> dict[str, object]:
-    """Return the columns and types of all tables, as the parser wants them."""
-    return {
-        _quoted(table, schema.dialect): {
-            _quoted(name, schema.dialect): _known_type(kind, schema.dialect)
-            for name, kind in columns.items()
-        }
-        for table, columns in schema.tables.items()
-    }
+def resolve(tree: exp.Expression, schema: Schema) -> Any:
+    """Return a copy in which every column says which source it is from, and stars are written out.
 
-
-def _quoted(name: str, dialect: str) -> str:
-    return exp.to_identifier(name, quoted=True).sql(dialect=dialect)
-
-
-def _known_type(kind: str, dialect: str) -> str:
+    Raises:
+        QueryError: when the statement does not fit the schema.
+    """
     try:
-        return exp.DataType.build(kind, dialect=dialect).sql(dialect=dialect)
-    except (SqlglotError, ValueError):
-        # The type matters for casts only, and an unknown one is refused there.
-        return "UNKNOWN"
+        return qualify(
+            tree.copy(),
+            dialect=schema.dialect,
+            schema=schema.types,
+            canonicalize_table_aliases=True,
+        )
+    except SqlglotError as error:
+        raise_alone(QueryError(f"The query does not fit the schema: {error}"))

@@ -5,29 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
-from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 
-from tulle.core.errors import QueryError, raise_alone
-from tulle.sql.compile.names import known_types
 from tulle.sql.schema.catalogue import RESERVED
-from tulle.sql.schema.schema import Schema
 
 _OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In)
 """What binds more or less tightly than what stands beside it."""
 
 
-def normal_text(tree: Any, dialect: str, schema: Schema | None = None) -> str:
+def resolved_text(resolved: Any, dialect: str) -> str:
     """Return a statement in one spelling: case, quotes, brackets, spaces, comments, aliases.
 
-    With a schema every column says which table it is from, tables have names by their place, and
-    names are compared as the schema's engine does. Without one, only names that no engine tells
-    apart become equal: all of them read a name without quotes in lower case.
+    Its names are resolved (:attr:`tulle.sql.compile.names.Named.resolved`): every column says which
+    table it is from. Tables have names by their place, and names are compared as the schema's
+    engine does.
+    """
+    whole = resolved.copy()
+    _name_by_place(whole)
+    return _spelled(whole, dialect)
 
-    Raises:
-        QueryError: when the statement does not fit the schema.
+
+def normal_text(tree: Any, dialect: str) -> str:
+    """Return a statement in one spelling, as far as that is possible without a schema.
+
+    Only names that no engine tells apart become equal: all of them read a name without quotes in
+    lower case.
 
     Example:
         >>> import sqlglot
@@ -36,21 +39,13 @@ def normal_text(tree: Any, dialect: str, schema: Schema | None = None) -> str:
         1
     """
     whole = tree.copy()
-    if schema is None:
-        for name in whole.find_all(exp.Identifier):
-            normalize_identifiers(name, dialect="postgres")
-            name.set("quoted", True)
-    else:
-        try:
-            whole = qualify(
-                whole,
-                dialect=schema.dialect,
-                schema=known_types(schema),
-                canonicalize_table_aliases=True,
-            )
-        except SqlglotError as error:
-            raise_alone(QueryError(f"The query does not fit the schema: {error}"))
-        _name_by_place(whole)
+    for name in whole.find_all(exp.Identifier):
+        normalize_identifiers(name, dialect="postgres")
+        name.set("quoted", True)
+    return _spelled(whole, dialect)
+
+
+def _spelled(whole: Any, dialect: str) -> str:
     for expression in list(whole.expressions):
         if isinstance(expression, exp.Alias) and isinstance(expression.this.unnest(), exp.AggFunc):
             # What the answer is called asks nothing.

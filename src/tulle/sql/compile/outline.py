@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from tulle.sql.compile.names import Named
 from tulle.sql.question.check import conjuncts
 from tulle.sql.schema.schema import Schema
 
@@ -81,10 +80,11 @@ def outline_of(query: SqlQuery, schema: Schema) -> Outline:
         QueryError: when the question does not fit the schema.
     """
     rewritten = query.rewrite(schema)
-    named = Named(query.tree, schema)
-    views = {cte.alias for cte in named.tree.find_all(exp.CTE)}
-    found = [table for table in named.tree.find_all(exp.Table) if table.name not in views]
-    labels = _labels(named.tree, found)
+    named = rewritten.named
+    tree = named.resolved
+    views = {cte.alias for cte in tree.find_all(exp.CTE)}
+    found = [table for table in tree.find_all(exp.Table) if table.name not in views]
+    labels = _labels(found)
     sources = tuple(
         Source(
             labels[table.alias_or_name],
@@ -99,7 +99,7 @@ def outline_of(query: SqlQuery, schema: Schema) -> Outline:
         kinds = Counter(dict.fromkeys(kinds, 1))
     return Outline(
         sources,
-        tuple(_joins(named.tree, labels, schema.dialect)),
+        tuple(_joins(tree, labels, schema.dialect)),
         tuple(kinds.items()),
         rewritten.keyed,
         rewritten.signed,
@@ -107,7 +107,7 @@ def outline_of(query: SqlQuery, schema: Schema) -> Outline:
     )
 
 
-def _labels(tree: Any, tables: list[Any]) -> dict[str, str]:
+def _labels(tables: list[Any]) -> dict[str, str]:
     """Return a readable name for every source: a table's own, numbered where it occurs again."""
     times = Counter(table.name for table in tables)
     seen: Counter[str] = Counter()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
@@ -68,6 +68,29 @@ class Rewritten:
     """How many links between participants of one kind, as in a network, make up a joined row."""
     alone: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
+    schema: Schema = field(compare=False, repr=False)
+    """What it was written for."""
+    named: Named = field(compare=False, repr=False)
+    """The statement's names, resolved; its own ``tree`` has become part of the text."""
+    others: list[tuple[Schema, Gone, Rewritten]] = field(
+        default_factory=list, compare=False, repr=False
+    )
+    """The same question written for other databases, as far as that was needed."""
+
+    def written_for(
+        self, schema: Schema, gone: Gone, write: Callable[[Schema, Gone], Rewritten]
+    ) -> Rewritten:
+        """Return the statement for a database: this one, unless that is another database.
+
+        Others are a stand-in, and one that somebody has left. Each is written once.
+        """
+        if schema is self.schema and gone is None:
+            return self
+        for known, left, written in self.others:
+            if known is schema and left == gone:
+                return written
+        self.others.append((schema, gone, write(schema, gone)))
+        return self.others[-1][2]
 
 
 def rewrite(
@@ -112,6 +135,8 @@ def rewrite(
         max(abs(weights.low), abs(weights.high)),
         _links(named, schema),
         form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema))),
+        schema,
+        named,
     )
 
 

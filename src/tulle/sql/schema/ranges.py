@@ -248,6 +248,9 @@ def _any_of(parts: list[Any], known: Known) -> Range:
 
 
 def _converted(node: Any, known: Known) -> Range:
+    if node.args["to"].this == exp.DataType.Type.DOUBLE:
+        # Rounding to doubles keeps the order, and ends of ranges are doubles themselves.
+        return range_of(node.this, known)
     numeric = node.args["to"].this in exp.DataType.NUMERIC_TYPES
     return _monotone(node, known) if numeric else ANY
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tulle.core.errors import InputError, QueryError
@@ -67,6 +68,11 @@ class Schema:
     """Tables that exist but are neither owned nor public: they cannot be asked about."""
     places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each table the catalog and schema that it was found in when connecting, if any."""
+    _ownerships: dict[str, Ownership] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    _classes: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
+    # What was worked out from the above, so that it is worked out once.
 
     def __post_init__(self) -> None:
         check_ranges(self.ranges, self.owners)
@@ -162,7 +168,9 @@ class Schema:
         Raises:
             InputError: when paths lead in a circle.
         """
-        return _follow(self.owners, table, HERE, (), _counter())
+        if table not in self._ownerships:
+            self._ownerships[table] = _follow(self.owners, table, HERE, (), _counter())
+        return self._ownerships[table]
 
     def check_table(self, table: str) -> None:
         """Refuse a table that is neither owned nor public.
@@ -199,6 +207,8 @@ class Schema:
         Raises:
             InputError: for a column whose values are no good identifiers, such as floats.
         """
+        if entity in self._classes:
+            return self._classes[entity]
         whole = True
         for table, listed in self.owners.items():
             for owner in listed:
@@ -207,7 +217,33 @@ class Schema:
                     whole &= len(owner.columns) == 1
                     for column in owner.columns:
                         whole &= self._is_whole(end, column)
-        return INTEGER if whole else TEXT
+        self._classes[entity] = INTEGER if whole else TEXT
+        return self._classes[entity]
+
+    @cached_property
+    def types(self) -> Any:
+        """Columns and types of all tables, as the parser wants them."""
+        from sqlglot import exp
+        from sqlglot.schema import MappingSchema
+
+        def quoted(name: str) -> str:
+            return exp.to_identifier(name, quoted=True).sql(dialect=self.dialect)
+
+        known: dict[str, object] = {
+            quoted(table): {quoted(name): self._written(kind) for name, kind in columns.items()}
+            for table, columns in self.tables.items()
+        }
+        return MappingSchema(known, dialect=self.dialect)
+
+    def _written(self, kind: str) -> str:
+        from sqlglot import exp
+        from sqlglot.errors import SqlglotError
+
+        try:
+            return exp.DataType.build(kind, dialect=self.dialect).sql(dialect=self.dialect)
+        except (SqlglotError, ValueError):
+            # The type matters for casts only, and an unknown one is refused there.
+            return "UNKNOWN"
 
     def _is_whole(self, table: str, column: str) -> bool:
         from sqlglot import exp

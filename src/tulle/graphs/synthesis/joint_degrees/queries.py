@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,9 @@ from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number, text
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
+from tulle.core.query import Axis, Query, Shape
 from tulle.graphs.data import Graph
+from tulle.graphs.facts import EdgeFacts
 from tulle.graphs.kernels.counts import degrees
 
 Wholes = npt.NDArray[np.int64]
@@ -33,6 +35,8 @@ class JointDegreeQuery(Query):
 
     most: int | None = None
     name: ClassVar[str] = "joint_degrees"
+    words: ClassVar[str] = "How many links join a node of one degree with a node of another?"
+    quantity: ClassVar[str] = "links"
     kind: ClassVar[str] = "graph"
     shape: ClassVar[Shape] = "vector"
 
@@ -78,6 +82,14 @@ class JointDegreeQuery(Query):
         cell = low * (2 * count - low + 1) // 2 + high - low
         return np.bincount(cell, minlength=count * (count + 1) // 2).astype(np.int64)
 
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        if not isinstance(public, EdgeFacts):
+            return ()
+        count = self.classes(public.nodes)
+        above = self.most is not None and self.most < max(public.nodes - 1, 1)
+        last = f"{count} or more" if above else count
+        return (Axis("degree", [*range(1, count), last], paired="other degree"),)
+
 
 @dataclass(frozen=True)
 class SoftJointDegreeQuery(Query):
@@ -85,6 +97,10 @@ class SoftJointDegreeQuery(Query):
 
     ratio: str
     name: ClassVar[str] = "joint_degrees"
+    words: ClassVar[str] = (
+        "How many links join a node of about one degree with a node of about another?"
+    )
+    quantity: ClassVar[str] = "links"
     kind: ClassVar[str] = "graph"
     shape: ClassVar[Shape] = "vector"
     integral: ClassVar[bool] = False
@@ -104,6 +120,17 @@ class SoftJointDegreeQuery(Query):
         step = Fraction(1, 2**20)
         classes = soft_classes(dataset.node_count, Fraction(self.ratio))
         return (classes.measure(dataset, step) * float(step)).astype(np.float64)
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        if not isinstance(public, EdgeFacts):
+            return ()
+        from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
+
+        # The degree that belongs most to a class stands for it.
+        classes = soft_classes(public.nodes, Fraction(self.ratio))
+        belongs = classes.memberships(np.arange(1, len(classes.lower) + 1))
+        centres = [f"about {1 + int(place)}" for place in belongs.argmax(axis=0)]
+        return (Axis("degree", centres, paired="other degree"),)
 
 
 @public("Describe a graph")

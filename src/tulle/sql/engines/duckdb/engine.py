@@ -27,8 +27,9 @@ class DuckDB(Engine):
     def __init__(self, connection: Any, *, owned: bool) -> None:
         self._connection = connection
         self._owned = owned
-        here = connection.execute("SELECT current_database(), current_schema()").fetchone()
-        self._place: tuple[str, str] = tuple(here)
+        # All rows are fetched: an unfinished result would block the user's connection.
+        here = connection.execute("SELECT current_database(), current_schema()").fetchall()
+        self._place: tuple[str, str] = tuple(here[0])
 
     @classmethod
     def open(

@@ -1,0 +1,1 @@
+"""What is audited of databases beyond relations."""

@@ -1,0 +1,191 @@
+"""Quantiles: all small tables of rows with one owner each, and the exact law of a draw from them.
+
+A release is a level with noise, and at its threshold one point of a lattice for each group. The
+level must move by at most one; the log-ratio of the points' probabilities, added up over groups,
+must be at most what is paid for them, at every threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.audit.engine.findings import Finding
+from tulle.relations.truncation.totals import Thresholds, least_level
+from tulle.sql.compile.value_rows import Values
+from tulle.sql.tables.quantile import RowCounts
+from tulle.sql.tables.rank_choice import UNIT, Options, Points, Rule, options_of, weights_of
+
+Array = npt.NDArray[np.float64]
+Row = tuple[int, int]
+"""A group and a point."""
+Person = tuple[Row, ...]
+People = tuple[Person, ...]
+Law = list[Array]
+"""For each group the logarithm of the probability of each point."""
+
+GROUPS = 2
+POINTS = Points(0.0, 1.0, 4)
+TAUS = (1.0, 1.75)
+QUANTILES = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1))
+EPSILONS = (Fraction(1, 2), Fraction(8))
+THRESHOLDS = Thresholds(1.0, 0.35)
+CHECK = "exact, quantiles"
+
+
+@dataclass(frozen=True)
+class Way:
+    """How points are drawn; broken versions change one of these."""
+
+    weigh: Callable[[Values, int], Any] = weights_of
+    options: Callable[[Any, Any, Rule], Options] = options_of
+    rate: Callable[[Rule], float] = lambda rule: float(rule.rate)
+    level: Callable[[Values], int] = lambda values: least_level(RowCounts(values), THRESHOLDS)
+
+
+HONEST = Way()
+
+
+def table(people: People) -> Values:
+    """Return the rows of made-up people as arrays."""
+    rows = [(who, *row) for who, person in enumerate(people) for row in person]
+    listed = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    copies = np.ones(len(listed), dtype=np.int64)
+    return Values(listed[:, 0], listed[:, 1], listed[:, 2].astype(np.float64), copies)
+
+
+def law_of(values: Values, rule: Rule, way: Way = HONEST) -> Law:
+    """Return the probabilities of all points in all groups."""
+    weights = way.weigh(values, rule.most) * values.copies
+    places = POINTS.places(values.values)
+    law = []
+    for group in range(GROUPS):
+        here = values.groups == group
+        found = way.options(places[here], weights[here], rule)
+        logs = np.full(POINTS.count, -np.inf)
+        for start, count, badness in zip(found.starts, found.counts, found.badness, strict=True):
+            logs[start : start + count] = -float(badness) * way.rate(rule)
+        law.append(logs - np.logaddexp.reduce(logs))
+    return law
+
+
+def loss(one: Law, other: Law) -> float:
+    """Return the largest log-ratio over all outcomes: groups are drawn independently."""
+    with np.errstate(invalid="ignore"):
+        ratios = [a - b for a, b in zip(one, other, strict=True)]
+    return sum(float(np.nanmax(ratio)) for ratio in ratios)
+
+
+def neighbours(*, few: bool = False) -> Iterator[tuple[People, People]]:
+    """Yield people with at most two rows each, with and without one of them.
+
+    A few kinds of people are enough to see what is wrong with a broken version; but three of them
+    are needed, for targets do not move with what two people weigh.
+    """
+    rows = list(product(range(GROUPS), (0, 2, 3)))
+    persons = [*((row,) for row in rows), *combinations_with_replacement(rows, 2)]
+    pairs = persons[::4] if few else persons
+    heavy = [((0, 0), (0, 0)), ((0, 2), (0, 2)), ((0, 3), (0, 3)), *([] if few else persons[::6])]
+    sizes: list[tuple[int, list[Person]]] = [(1, persons), (2, pairs), (3, heavy)]
+    for size, everyone in sizes:
+        for people in combinations_with_replacement(everyone, size):
+            for gone in range(size):
+                yield people, people[:gone] + people[gone + 1 :]
+
+
+def check_quantiles(
+    way: Way = HONEST,
+    quantiles: Sequence[Fraction] = QUANTILES,
+    pairs: Sequence[tuple[People, People]] | None = None,
+) -> Finding:
+    """Compare losses with what is paid on all small tables, at every threshold."""
+    rules = [
+        Rule(at, int(UNIT * tau), epsilon, POINTS)
+        for at, tau, epsilon in product(quantiles, TAUS, EPSILONS)
+    ]
+    known: dict[People, tuple[int, list[Law]]] = {}
+
+    def described(people: People) -> tuple[int, list[Law]]:
+        if people not in known:
+            values = table(people)
+            known[people] = way.level(values), [law_of(values, rule, way) for rule in rules]
+        return known[people]
+
+    cases, worst, witness = 0, 0.0, ""
+    for people, others in pairs if pairs is not None else neighbours():
+        (level, laws), (other_level, other_laws) = described(people), described(others)
+        found = float(abs(level - other_level))
+        for rule, one, other in zip(rules, laws, other_laws, strict=True):
+            paid = float(rule.epsilon)
+            found = max(found, loss(one, other) / paid, loss(other, one) / paid)
+        cases += 2 * len(rules)
+        if found > worst:
+            worst, witness = found, f"{people} and {others}"
+    return Finding(
+        "quantile",
+        "quantiles of two groups",
+        CHECK,
+        cases,
+        worst,
+        worst <= 1 + 1e-9,
+        f"{worst:.6g} of the price",
+        witness,
+    )
+
+
+def weigh_nobody(values: Values, most: int) -> Any:
+    """Let every row count in full: a broken twin."""
+    return np.full(len(values.people), UNIT, dtype=np.int64)
+
+
+def weigh_each_group(values: Values, most: int) -> Any:
+    """Bound what somebody weighs in each group by itself: a broken twin."""
+    apart = replace(values, people=values.people * GROUPS + values.groups)
+    return weights_of(apart, most)
+
+
+def values_only(places: Any, weights: Any, rule: Rule) -> Options:
+    """Draw among values that occur: a broken twin, since others are then impossible."""
+    found = options_of(places, weights, rule)
+    kept = np.isin(found.starts, places) if len(places) else np.full(len(found.starts), True)
+    return Options(found.starts[kept], found.counts[kept], found.badness[kept])
+
+
+def level_of_rows(values: Values) -> int:
+    """Let the threshold follow the number of all rows: a broken twin."""
+    return int(values.copies.sum())
+
+
+TWINS: dict[str, Way] = {
+    "nobody's weight bounded": Way(weigh=weigh_nobody),
+    "each group bounded by itself": Way(weigh=weigh_each_group),
+    "twice the rate": Way(rate=lambda rule: 2 * float(rule.rate)),
+    "the median's rate for all": Way(
+        rate=lambda rule: float(rule.epsilon) / (rule.scale * rule.most)
+    ),
+    "only values that occur": Way(options=values_only),
+    "a level of all rows": Way(level=level_of_rows),
+}
+
+
+def quantile_findings() -> list[Finding]:
+    """Return what is found on small tables, and on broken twins that must be caught."""
+    found = [check_quantiles()]
+    for name, way in TWINS.items():
+        twin = check_quantiles(way, pairs=list(neighbours(few=True)))
+        found.append(
+            replace(
+                twin,
+                query=f"broken: {name}",
+                passed=not twin.passed,
+                worst=1 / max(twin.worst, 1e-9),
+                figure=f"{twin.figure}, as it should not be",
+            )
+        )
+    return found

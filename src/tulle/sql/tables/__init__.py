@@ -1,0 +1,1 @@
+"""Statements with several aggregates: what is bought, and the table that is made of it."""

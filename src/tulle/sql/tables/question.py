@@ -1,0 +1,394 @@
+"""A SELECT with any number of aggregates: its answer is a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+from sqlglot import exp
+
+from tulle.core import registry
+from tulle.core.dataset import Facts
+from tulle.core.errors import NoIntervalError, QueryError, raise_alone
+from tulle.core.expression_error import SampledLaw, noisy_points, variance_of
+from tulle.core.query import Composite, Query, Shape
+from tulle.core.table import Table
+from tulle.sql.question.aggregate import Groups
+from tulle.sql.question.parse import parse_statement
+from tulle.sql.tables.columns import Arithmetic, Column, PostProcessing
+from tulle.sql.tables.purchases import Bind, Leaf, Purchases, Recipe, leaves_of, plan_purchases
+from tulle.sql.tables.select_list import (
+    SelectList,
+    aggregates_in,
+    read_select_list,
+)
+
+LEVEL = 0.95
+"""At which level the intervals of a table hold, those of one column all at once."""
+
+_ANY = (-np.inf, np.inf)
+
+LEAST_SIZE = 0.1
+"""Errors are weighed against answers, or against this part of what is likely from public facts."""
+
+
+@dataclass(frozen=True)
+class SqlTable(Composite):
+    """Several aggregates of the same rows, plain or by public groups. Build with :func:`sql`.
+
+    What the aggregates need is bought from the data, each thing once; aggregates, whatever is
+    computed with them, HAVING, ORDER BY and LIMIT are worked out on the noisy numbers.
+    """
+
+    text: str
+    dialect: str
+    groups: Groups
+    functions: tuple[str, ...]
+    bought: Purchases | None = field(default=None, compare=False, repr=False)
+    """What is bought from a database with a public schema; None before the question is bound."""
+    resolved: str = field(default="", compare=False, repr=False)
+    """The statement with every name resolved and one spelling; empty before it is bound."""
+    name: ClassVar[str] = "sql"
+    kind: ClassVar[str] = "database"
+    shape: ClassVar[Shape] = "object"
+    integral: ClassVar[bool] = False
+
+    @cached_property
+    def tree(self) -> Any:
+        """The parsed statement; it is not to be changed."""
+        return parse_statement(self.text, self.dialect)
+
+    @cached_property
+    def chosen(self) -> SelectList:
+        """The statement taken apart."""
+        return read_select_list(self.tree, self.groups, self.functions, self.dialect)
+
+    @cached_property
+    def line(self) -> str:
+        """The statement on one line, without comments, for reading."""
+        return str(self.tree.sql(dialect=self.dialect, comments=False))
+
+    def check(self) -> None:
+        """Refuse whatever can be refused without a schema.
+
+        Raises:
+            QueryError: naming the part that is not supported.
+        """
+        for aggregate in _probes(self.chosen):
+            self.ask(aggregate)
+        size = self.size
+        blank = Column.exact(1.0, size)
+        processing = PostProcessing(Arithmetic({}), self._keys(), lambda node: blank, size)
+        _finish(self.chosen, processing, size)
+        for _, expression in self.chosen.columns:
+            processing.column(expression)
+
+    def ask(self, aggregate: Any) -> Query:
+        """Return the question for one aggregate of the statement's rows."""
+        build = registry.find("query", "database")["sql"]
+        asked: Query = build(
+            self.chosen.statement(aggregate, self.dialect),
+            groups={name: list(values) for name, values in self.groups} or None,
+            dialect=self.dialect,
+            functions=self.functions,
+        )
+        return asked
+
+    @property
+    def size(self) -> int:
+        """How many rows the table has before HAVING and LIMIT."""
+        return prod(len(values) for _, values in self.groups)
+
+    def counted(self) -> Query:
+        """Return the question how many rows there are, for showing whose they are."""
+        return self.ask(exp.Count(this=exp.Star(), big_int=True))
+
+    def bind(self, public: Any) -> SqlTable:
+        """Return the question with what has to be bought from a database.
+
+        Raises:
+            QueryError: when the schema, or the engine by its schema, does not accept it.
+        """
+        if public.kind != self.kind:
+            return self
+        if self.bought is not None and self.bought.schema is public.schema:
+            return self
+        return self._bound(public.schema, lambda query: query.bind(public))
+
+    def bound_to(self, facts: Facts) -> SqlTable:
+        """Return the question bound to a database's public facts alone.
+
+        Raises:
+            QueryError: when it does not fit them.
+        """
+        from tulle.sql.schema.schema import Schema
+
+        return self._bound(Schema.from_json(facts), lambda query: query.bound_to(facts))
+
+    def _bound(self, schema: Any, bind: Bind) -> SqlTable:
+        from tulle.sql.compile.names import Named
+        from tulle.sql.compile.normal import resolved_text
+
+        bought = plan_purchases(
+            self.chosen, self.ask, bind, schema, self.groups, self.dialect, self.functions
+        )
+        resolved = resolved_text(Named(self.tree, schema).resolved, self.dialect)
+        return replace(self, bought=bought, resolved=resolved)
+
+    def parts(self) -> tuple[Query, ...]:
+        """Return what is bought; before the question is bound, that is not known."""
+        return (self,) if self.bought is None else tuple(leaf.query for leaf in self.bought.leaves)
+
+    def objection(self, dataset: Any) -> str | None:
+        """Return why the schema, or the engine by its schema, does not accept the statement."""
+        try:
+            self.bind(dataset)
+        except QueryError as error:
+            return str(error)
+        return None
+
+    def canonical(self) -> dict[str, Any]:
+        """Return a form that is equal for equivalent spellings of the same columns."""
+        from tulle.sql.compile.normal import normal_text
+
+        text = self.resolved or normal_text(self.tree, self.dialect)
+        form: dict[str, Any] = {
+            "query": self.name,
+            "text": text,
+            "dialect": self.dialect,
+            "columns": [name for name, _ in self.chosen.columns],
+        }
+        if self.groups:
+            form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
+        return form | ({"functions": list(self.functions)} if self.functions else {})
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name!r}: {list(values)!r}" for name, values in self.groups)
+        return f"sql({self.line!r}{f', groups={{{shown}}}' if self.groups else ''})"
+
+    # Answers
+
+    def truth(self, dataset: Any) -> Table:
+        """Return the exact table. Custodian side: its values are not private."""
+        bound = self.bind(dataset)
+        exact = {name: leaf.query.truth(dataset) for name, leaf in bound._leaves().items()}
+        columns = {name: Column.exact(np.ravel(value), self.size) for name, value in exact.items()}
+        return bound._table(columns, {}, None)
+
+    def assemble(self, parts: Mapping[str, Any]) -> tuple[Table, dict[str, Any]]:
+        """Return the table of released numbers, and what was done to it after the noise."""
+        variances = {
+            name: variance_of(part.error) for name, part in parts.items() if part.error is not None
+        }
+        values = {
+            name: Column.exact(np.ravel(part.value), self.size) for name, part in parts.items()
+        }
+        table = self._table(values, variances, parts)
+        after = list(self.chosen.after(self.dialect))
+        return table, {"level": LEVEL, "after_noise": after, "groups": self.size}
+
+    def spreads(
+        self, values: Mapping[str, Any] | None, deviations: Mapping[str, float] | None
+    ) -> list[float]:
+        """Return what one deviation of each part does to the columns, as a share of them."""
+        leaves = self._leaves()
+        size = self.size if values is not None else 1
+        noisy = {}
+        for name, leaf in leaves.items():
+            value = leaf.likely if values is None else values[name]
+            slope = np.full(size, leaf.move if deviations is None else deviations[name])
+            column = Column.exact(np.ravel(value), size)
+            noisy[name] = replace(column, slopes={name: slope}, known=True)
+        processing = self._processing(noisy, {}, size if values is None else None)
+        usual = {name: Column.exact(leaf.likely, 1) for name, leaf in leaves.items()}
+        expected = self._processing(usual, {}, 1)
+        found = {name: np.zeros(size) for name in leaves}
+        for expression in self._weighed():
+            column = processing.column(expression)
+            moved = sum(np.abs(slope) for slope in column.slopes.values())
+            # An answer that happens to be zero need not be exact beyond all others.
+            least = np.nan_to_num(np.abs(expected.column(expression).value)) * LEAST_SIZE
+            scale = np.fmax(np.fmax(np.abs(column.value), least), moved)
+            for name, slope in column.slopes.items():
+                share = np.abs(slope) / np.where(scale > 0, scale, 1.0)
+                found[name] = found[name] + np.nan_to_num(share) ** 2
+        # Quantiles have no slopes in anything: they count like one column of their own.
+        return [float(np.sqrt(np.median(one))) or 1.0 / len(leaves) for one in found.values()]
+
+    def predict(
+        self, values: Mapping[str, Any] | None, laws: Mapping[str, Any]
+    ) -> tuple[tuple[str, SampledLaw | None], ...]:
+        """Return the error to expect in each column of a table without groups."""
+        recipes = self._recipes()
+        found: list[tuple[str, SampledLaw | None]] = []
+        for name, expression in self.chosen.columns:
+            used = leaves_of(recipes, aggregates_in(expression))
+            if values is None or self.groups or any(laws.get(leaf) is None for leaf in used):
+                found.append((name, None))
+                continue
+            points = noisy_points({leaf: laws[leaf] for leaf in used})
+            count = len(points[used[0]]) if used else 1
+            noisy, exact, variances = {}, {}, {}
+            for leaf in used:
+                noise = values[leaf] + points[leaf]
+                noisy[leaf] = replace(
+                    Column.exact(noise, count), slopes={leaf: np.ones(count)}, known=True
+                )
+                exact[leaf] = Column.exact(values[leaf], 1)
+                variances[leaf] = variance_of(laws[leaf])
+            answers = self._processing(noisy, variances, count).column(expression).value
+            truth = self._processing(exact, {}, 1).column(expression).value[0]
+            sizes = np.sort(np.nan_to_num(np.abs(answers - truth), nan=np.inf))
+            found.append((name, SampledLaw(tuple(sizes.tolist()))))
+        return tuple(found)
+
+    # Putting the table together
+
+    def _leaves(self) -> dict[str, Leaf]:
+        assert self.bought is not None
+        return {leaf.name: leaf for leaf in self.bought.leaves}
+
+    def _recipes(self) -> dict[Any, Recipe]:
+        assert self.bought is not None
+        return dict(self.bought.recipes)
+
+    def _weighed(self) -> Iterator[Any]:
+        """Yield what should be exact: the columns, and aggregates that only choose rows."""
+        listed = [expression for _, expression in self.chosen.columns]
+        yield from listed
+        selected = {node for expression in listed for node in aggregates_in(expression)}
+        yield from (node for node in self._recipes() if node not in selected)
+
+    def _keys(self, size: int | None = None) -> list[tuple[str, Any, list[Any]]]:
+        """Return name, meaning and values of each key; for a made-up table, the first ones."""
+        rows = list(product(*(values for _, values in self.groups)))
+        rows = rows if size is None else [rows[0]] * size
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in self.groups]
+        return [
+            (name, meant, values)
+            for (name, meant), values in zip(self.chosen.keys, columns, strict=True)
+        ]
+
+    def _processing(
+        self,
+        columns: Mapping[str, Column],
+        variances: Mapping[str, float],
+        size: int | None = None,
+    ) -> PostProcessing:
+        arithmetic = Arithmetic(variances)
+        recipes = self._recipes()
+
+        def leaf(node: Any) -> Column:
+            return recipes[node].column(arithmetic, columns.__getitem__)
+
+        return PostProcessing(
+            arithmetic, self._keys(size), leaf, self.size if size is None else size
+        )
+
+    def _table(
+        self, values: Mapping[str, Column], variances: Mapping[str, float], parts: Any
+    ) -> Table:
+        leaves, recipes = self._leaves(), self._recipes()
+        plain = self._processing(_sloped(values, leaves), variances)
+        rows = _finish(self.chosen, plain, self.size)
+        columns: dict[str, Any] = {
+            name: [listed[row] for row in rows] for name, _, listed in self._keys()
+        }
+        for name, expression in self.chosen.columns:
+            used = leaves_of(recipes, aggregates_in(expression))
+            ends = {} if parts is None else _ends(parts, used)
+            inner = {leaf: _between(column, ends.get(leaf)) for leaf, column in values.items()}
+            made = self._processing(_sloped(inner, leaves), variances).column(expression)
+            whole = expression in recipes and recipes[expression].call.kind == "count"
+            columns[name] = _shown(made.value[rows], whole=whole)
+            if parts is not None:
+                lowest, highest = recipes[expression].ends() if expression in recipes else _ANY
+                there = ~np.isnan(made.value)
+                # The end of a declared range is known without asking.
+                low = np.where(there & (made.low > lowest), made.low, np.nan)
+                high = np.where(there & (made.high < highest), made.high, np.nan)
+                columns[f"{name}_low"] = _shown(low[rows])
+                columns[f"{name}_high"] = _shown(high[rows])
+        return Table(columns, keys=[name for name, _ in self.groups])
+
+
+def _probes(chosen: SelectList) -> Iterable[Any]:
+    """Return an aggregate for each of the statement's that is checked like COUNT and SUM are."""
+    for call in chosen.calls().values():
+        if not call.arguments:
+            yield exp.Count(this=exp.Star(), big_int=True)
+        elif call.kind == "count" and call.distinct:
+            yield exp.Count(
+                this=exp.Distinct(expressions=[a.copy() for a in call.arguments]), big_int=True
+            )
+        else:
+            kind = exp.Count if call.kind == "count" else exp.Sum
+            options = {"big_int": True} if call.kind == "count" else {}
+            yield kind(this=call.arguments[0].copy(), **options)
+
+
+def _sloped(columns: Mapping[str, Column], leaves: Mapping[str, Leaf]) -> dict[str, Column]:
+    """Return bought numbers as columns that vary with themselves alone."""
+    return {
+        name: replace(
+            column, slopes={name: np.ones(len(column.value))}, known=not leaves[name].is_quantile
+        )
+        for name, column in columns.items()
+    }
+
+
+def _ends(parts: Mapping[str, Any], used: tuple[str, ...]) -> dict[str, Any]:
+    """Return the ends of each part, such that all of those used hold together at the level.
+
+    Their noise is independent, so k intervals at the k-th root of the level do.
+    """
+    found = {}
+    for name in used:
+        try:
+            found[name] = parts[name].interval(LEVEL ** (1 / len(used)))
+        except NoIntervalError:
+            found[name] = -np.inf, np.inf
+    return found
+
+
+def _between(column: Column, ends: Any) -> Column:
+    if ends is None:
+        return column
+    low, high = (np.broadcast_to(np.asarray(end, float), column.value.shape) for end in ends)
+    return replace(column, low=low, high=high)
+
+
+def _finish(chosen: SelectList, processing: PostProcessing, size: int) -> list[int]:
+    """Return which rows are left and in which order, after HAVING, ORDER BY and LIMIT."""
+    rows = list(range(size))
+    if chosen.having is not None:
+        holds = processing.condition(chosen.having)
+        rows = [row for row in rows if holds[row]]
+    for one in reversed(chosen.order):
+        values = processing.values(one.expression)
+        known = [row for row in rows if values[row] is not None]
+        nulls = [row for row in rows if values[row] is None]
+        try:
+            known.sort(key=values.__getitem__, reverse=one.descending)
+        except TypeError:
+            raise_alone(
+                QueryError("ORDER BY a column whose groups are of several kinds is not supported.")
+            )
+        rows = [*nulls, *known] if one.nulls_first else [*known, *nulls]
+    stop = None if chosen.limit is None else chosen.offset + chosen.limit
+    return rows[chosen.offset : stop]
+
+
+def _shown(numbers: Any, *, whole: bool = False) -> Any:
+    """Return a column of a table: what has no end or is NULL is None."""
+    known = np.isfinite(numbers)
+    if whole and known.all():
+        return np.rint(numbers).astype(np.int64)
+    if known.all():
+        return numbers.astype(np.float64)
+    return [one if there else None for one, there in zip(numbers.tolist(), known, strict=True)]

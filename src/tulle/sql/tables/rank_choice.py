@@ -1,0 +1,214 @@
+"""The exponential mechanism over all numbers of a range, by how near their rank is to a target.
+
+Everyone's rows have integer weights, so small that one person's add up to at most T over all
+groups. In one group let W be the sum of weights, F(k) that of rows at or below the point k of a
+lattice over the declared range, F(k-) that of rows below it. A point is as good as its ranks
+[F(k-), F(k)] are near a target R:
+
+    d(k) = max(0, s·F(k-) - R, R - s·F(k)),        s = 2·denominator of the quantile q,
+
+drawn with probability proportional to exp(-epsilon·d(k) / (2·D)). Points between two values that
+occur have one d, so there are few different ones however fine the lattice is.
+
+*Target.* R = s·q·W, but at least s·R0 and at most s·(W - R0) (and where W is below 2·R0, between
+that and the middle), with R0 public: what lies beyond all data is as good as the very least value,
+and MIN is looked for a few rows inside. R rises with W, and by at most s for each unit of weight;
+for the median R = s·W/2 throughout.
+
+*Sensitivity.* When somebody joins with weight v in this group, F(k-) and F(k) rise by amounts in
+[0, v], and R by an amount in [0, s·v]. So d(k) moves by at most s·v; for the median, where R rises
+by exactly s·v/2, by at most s·v/2. With D = s·T (median: s·T/2) the log-ratio of probabilities in
+this group is at most 2·(v/T)·epsilon/2, and over all groups, whose v add up to at most T, at most
+epsilon. Cutting d at a public cap moves it by no more.
+
+*Error.* With probability 1 - beta, d is at most 2·D·ln(points/beta)/epsilon: the rank is off by
+2·T·ln(points/beta)/epsilon units of weight, half of that for the median.
+
+Reference: Smith, Privacy-preserving statistical estimation, STOC 2011, section 2 (the exponential
+mechanism on intervals); weights and targets as above.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core.source import Source
+from tulle.noise import choose_log_weights, uniform_below
+from tulle.noise.charge import ChoicesCharge, charge
+from tulle.sql.compile.value_rows import NOBODY, Values
+
+Integers = npt.NDArray[np.int64]
+
+UNIT = 1024
+"""The weight of a row of somebody with few rows."""
+
+FEWEST = 2**40
+"""A lattice of anything but whole numbers has at least so many points, and at most twice that."""
+
+MOST_WHOLE = 2**50
+"""Whole numbers that are more than this are treated as others are."""
+
+INSIDE = 8
+"""How far inside a least value is looked for: so many times what one person weighs, over epsilon.
+What lies beyond all data then has exp(-4) of the weight for each point."""
+
+SURE = 40
+"""Whatever is cut at the cap together has less than exp(-SURE) of the probability."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """The lattice: ``first`` + k·``step`` for k below ``count``. Public."""
+
+    first: float
+    step: float
+    count: int
+
+    @classmethod
+    def over(cls, low: float, high: float, *, whole: bool) -> Points:
+        """Return the whole numbers of a range, or a lattice so fine that nobody minds."""
+        if whole and math.floor(high) - math.ceil(low) < MOST_WHOLE and abs(low) < 2**52:
+            first = math.ceil(low)
+            return cls(float(first), 1.0, max(math.floor(high) - first + 1, 1))
+        if high <= low:
+            return cls(low, 1.0, 1)
+        step = 2.0 ** math.floor(math.log2(high - low) - math.log2(FEWEST))
+        return cls(low, step, int((high - low) / step) + 1)
+
+    def places(self, values: npt.NDArray[np.float64]) -> Integers:
+        """Return the nearest point of each value; each row is moved by itself."""
+        steps = np.rint((values - self.first) / self.step)
+        places: Integers = np.clip(steps, 0, self.count - 1).astype(np.int64)
+        return places
+
+    def value(self, place: int) -> float:
+        """Return the number at a place."""
+        return self.first + place * self.step
+
+
+@dataclass(frozen=True)
+class Rule:
+    """All public numbers of one draw: which quantile, what one person weighs, what is paid."""
+
+    at: Fraction
+    most: int
+    """T: what the rows of one person weigh at most, over all groups, in units."""
+    epsilon: Fraction
+    points: Points
+
+    @property
+    def scale(self) -> int:
+        """s."""
+        return 2 * self.at.denominator
+
+    @property
+    def inside(self) -> int:
+        """R0, in units."""
+        return max(math.ceil(INSIDE * self.most / self.epsilon), UNIT // 2)
+
+    @property
+    def moves(self) -> int:
+        """D: what one person moves d by, all groups together."""
+        return self.scale * self.most // (2 if self.at == Fraction(1, 2) else 1)
+
+    @property
+    def rate(self) -> Fraction:
+        """What a step of d takes off the logarithm of a weight."""
+        return self.epsilon / (2 * self.moves)
+
+    @property
+    def cap(self) -> int:
+        """The largest d: beyond, all are equally bad."""
+        return math.ceil((math.log(self.points.count) + SURE) / self.rate)
+
+    def target(self, weight: int) -> int:
+        """Return R for a group of this weight."""
+        scale, inside = self.scale, self.inside
+        middle = scale // 2 * weight
+        least = min(scale * inside, middle)
+        most = max(scale * (weight - inside), middle)
+        return min(max(2 * self.at.numerator * weight, least), most)
+
+
+def weights_of(values: Values, most: int) -> Integers:
+    """Return the weight of each row; everyone's add up to at most ``most``, public rows have 1.
+
+    Whole numbers throughout: no rounding adds to what somebody weighs.
+    """
+    owned = values.people != NOBODY
+    count = int(values.people.max(initial=-1)) + 1
+    loads = np.zeros(max(count, 1), dtype=np.int64)
+    np.add.at(loads, values.people[owned], values.copies[owned])
+    each = np.minimum(UNIT, most // np.maximum(loads, 1))
+    return np.where(owned, each[np.maximum(values.people, 0)], UNIT)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Points of one group that are equally good next to each other, in order."""
+
+    starts: Integers
+    counts: Integers
+    badness: Integers
+    """d, cut at the cap."""
+
+
+def options_of(places: Integers, weights: Integers, rule: Rule) -> Options:
+    """Return all points of the lattice for the rows of one group, with their d."""
+    known, inverse = np.unique(places, return_inverse=True)
+    sums = np.zeros(len(known), dtype=np.int64)
+    np.add.at(sums, inverse, weights)
+    after = np.cumsum(sums)
+    before = after - sums
+    total = int(after[-1]) if len(after) else 0
+    target, scale = rule.target(total), rule.scale
+    # A gap, a value, a gap, ..., a gap.
+    starts = np.empty(2 * len(known) + 1, dtype=np.int64)
+    starts[0], starts[1::2], starts[2::2] = 0, known, known + 1
+    counts = np.diff(np.append(starts, rule.points.count))
+    gaps = np.abs(scale * np.append(0, after) - target)
+    atoms = np.maximum(np.maximum(scale * before - target, target - scale * after), 0)
+    badness = np.empty(len(starts), dtype=np.int64)
+    badness[0::2], badness[1::2] = gaps, atoms
+    there = counts > 0
+    return Options(starts[there], counts[there], np.minimum(badness[there], rule.cap))
+
+
+def draw_places(options: list[Options], rule: Rule, source: Source | None) -> list[int]:
+    """Return a point for each group, drawn as the module says.
+
+    Guarantee:
+        Pure rule.epsilon per participant for all groups together; see the module's text.
+    """
+    levels = [np.unique(one.badness, return_inverse=True) for one in options]
+    drawn = []
+    scores = tuple(tuple(listed.tolist()) for listed, _ in levels)
+    with charge(ChoicesCharge(rule.moves, scores, 1 / rule.rate)):
+        for one, (listed, inverse) in zip(options, levels, strict=True):
+            sizes = np.zeros(len(listed), dtype=np.int64)
+            np.add.at(sizes, inverse, one.counts)
+            chosen = choose_log_weights(
+                [level * rule.rate for level in listed.tolist()],
+                multiplicities=sizes.tolist(),
+                source=source,
+            )
+            rest = uniform_below(int(sizes[chosen]), source=source)
+            mine = np.flatnonzero(inverse == chosen)
+            ends = np.cumsum(one.counts[mine])
+            place = int(np.searchsorted(ends, rest, side="right"))
+            into = rest - (int(ends[place - 1]) if place else 0)
+            drawn.append(int(one.starts[mine[place]]) + into)
+    return drawn
+
+
+def chances(options: Options, rule: Rule) -> Any:
+    """Return about how likely each option is, for predictions."""
+    logs = np.log(options.counts) - options.badness * float(rule.rate)
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()

@@ -1,0 +1,348 @@
+"""The parts of a statement with several aggregates, before any schema is known.
+
+HAVING, ORDER BY, LIMIT and whatever is computed with aggregates are taken off the statement: they
+are worked out on the noisy table. What is left says which rows there are, and each aggregate is
+asked of those rows by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from sqlglot import Dialect, exp
+
+from tulle.core.errors import QueryError
+from tulle.sql.question.aggregate import Groups
+from tulle.sql.question.check import refuse
+from tulle.sql.question.parse import parse_statement
+from tulle.sql.question.scalars import check_scalar
+
+Kind = Literal["count", "sum", "average", "variance", "quantile"]
+
+AGGREGATES = (
+    "COUNT, COUNT_IF, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, MIN, MAX, MEDIAN, "
+    "QUANTILE_CONT(x, q) and PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)"
+)
+
+_AFTER = ("having", "order", "limit", "offset")
+"""Clauses that are worked out on the noisy table."""
+
+_CALLS = (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Window)
+_SPREADS: dict[type[Any], tuple[bool, bool]] = {
+    exp.Variance: (True, False),
+    exp.VariancePop: (False, False),
+    exp.Stddev: (True, True),
+    exp.StddevSamp: (True, True),
+    exp.StddevPop: (False, True),
+}
+"""For each measure of spread: whether it is a sample's, and whether the root is taken."""
+
+_QUANTILES = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
+_NAMED_QUANTILES = {"quantile_cont", "quantile_disc", "percentile"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One aggregate as it was written; what FILTER leaves out is NULL in the arguments."""
+
+    kind: Kind
+    arguments: tuple[Any, ...] = ()
+    distinct: bool = False
+    sample: bool = False
+    root: bool = False
+    at: Fraction = Fraction(1, 2)
+    """For a quantile: which; 0 is the least value and 1 the greatest."""
+
+
+class Order(NamedTuple):
+    """One column of ORDER BY."""
+
+    expression: Any
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class SelectList:
+    """What a statement selects, and what is done to the table afterwards."""
+
+    rows: exp.Select
+    """The statement with nothing selected but the keys."""
+    keys: tuple[tuple[str, Any], ...]
+    """Names of the columns of GROUP BY, in the order of ``groups``, and what they stand for."""
+    columns: tuple[tuple[str, Any], ...]
+    having: Any
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+
+    def calls(self) -> dict[Any, Call]:
+        """Return every aggregate that is mentioned anywhere."""
+        found: dict[Any, Call] = {}
+        expressions = [e for _, e in self.columns] + [one.expression for one in self.order]
+        for expression in [*expressions, *([self.having] if self.having is not None else [])]:
+            for node in aggregates_in(expression):
+                found[node] = read_call(node)
+        return found
+
+    def after(self, dialect: str) -> tuple[str, ...]:
+        """Return, as text, the clauses that are worked out after the noise."""
+        listed = []
+        if self.having is not None:
+            listed.append(f"HAVING {self.having.sql(dialect=dialect)}")
+        if self.order:
+            ends = [
+                one.expression.sql(dialect=dialect) + (" DESC" if one.descending else "")
+                for one in self.order
+            ]
+            listed.append(f"ORDER BY {', '.join(ends)}")
+        if self.limit is not None:
+            listed.append(f"LIMIT {self.limit}")
+        if self.offset:
+            listed.append(f"OFFSET {self.offset}")
+        return tuple(listed)
+
+    def statement(self, aggregate: Any, dialect: str) -> str:
+        """Return the text that asks for one aggregate of these rows.
+
+        Raises:
+            QueryError: when the text would not say the same.
+        """
+        tree = self.rows.copy()
+        tree.append("expressions", aggregate.copy())
+        text = str(_writer(dialect)(dialect=dialect).generate(tree, copy=True))
+        if parse_statement(text, dialect) != tree:
+            raise QueryError(
+                f"{shown(aggregate)} cannot be asked together with others here: the statement "
+                "would change when it is written for one aggregate. Ask for it by itself."
+            )
+        return text
+
+
+@lru_cache(maxsize=8)
+def _writer(dialect: str) -> Any:
+    """Return what writes SQL as it was read.
+
+    Otherwise COUNT(DISTINCT a, b) is written as a CASE for engines that do not know it.
+    """
+    usual = Dialect.get_or_raise(dialect).generator_class
+    return type("_Writer", (usual,), {"MULTI_ARG_DISTINCT": True})
+
+
+def is_plain(tree: Any) -> bool:
+    """Say whether a statement is one COUNT or SUM and nothing that is done to it afterwards."""
+    if not isinstance(tree, exp.Select):
+        return True
+    if any(tree.args.get(name) for name in _AFTER):
+        return False
+    found = [e.unalias() for e in tree.expressions if has_aggregate(e)]
+    return len(found) == 1 and type(found[0]) in {exp.Count, exp.Sum}
+
+
+def has_aggregate(expression: Any) -> bool:
+    """Say whether an expression has an aggregate in it."""
+    return next(aggregates_in(expression), None) is not None
+
+
+def aggregates_in(expression: Any) -> Iterator[Any]:
+    """Yield the aggregates of an expression, from the outside; sub-selects are left alone."""
+    if isinstance(expression, _CALLS) or _named_quantile(expression):
+        yield expression
+        return
+    if isinstance(expression, exp.Query):
+        return
+    for child in expression.iter_expressions():
+        yield from aggregates_in(child)
+
+
+def read_select_list(
+    tree: exp.Select, groups: Groups, functions: Collection[str], dialect: str
+) -> SelectList:
+    """Take a statement apart.
+
+    Raises:
+        QueryError: naming the part that is not supported.
+    """
+    if tree.args.get("distinct"):
+        refuse("SELECT DISTINCT of aggregates", "groups are distinct already; leave it out")
+    rows = tree.copy()
+    for name in _AFTER:
+        rows.set(name, None)
+    plain = [e for e in rows.expressions if not has_aggregate(e)]
+    named = {e.alias.lower(): e.this for e in tree.expressions if isinstance(e, exp.Alias)}
+    group = rows.args.get("group")
+    keys: dict[str, Any] = {}
+    if group is not None:
+        listed = [_by_place(tree, e, "GROUP BY") for e in group.expressions]
+        group.set("expressions", [e.copy() for e in listed])
+        for expression in listed:
+            meant = _meant(expression, named)
+            keys[_key_name(tree, expression, meant)] = meant
+    rows.set("expressions", [e.copy() for e in plain])
+    names = [(name, keys.get(name.lower())) for name, _ in groups]
+    columns: dict[str, Any] = {}
+    for expression in tree.expressions:
+        if not has_aggregate(expression):
+            continue
+        name = expression.alias if isinstance(expression, exp.Alias) else shown(expression, dialect)
+        for taken in (name, f"{name}_low", f"{name}_high"):
+            if taken.lower() in {n.lower() for n in (*columns, *keys)}:
+                raise QueryError(
+                    f"Two columns of the answer would be called {taken}. Each aggregate has "
+                    "name, name_low and name_high: choose other names with AS."
+                )
+        columns[name] = expression.unalias()
+        columns[f"{name}_low"] = columns[f"{name}_high"] = None
+    asked = tuple((name, found) for name, found in columns.items() if found is not None)
+    if not asked:
+        raise QueryError(f"The statement selects no aggregate. Supported: {AGGREGATES}.")
+    order = tree.args.get("order")
+    having = tree.args.get("having")
+    found = SelectList(
+        rows,
+        tuple(names),
+        asked,
+        None if having is None else _expanded(having.this, named),
+        tuple(_ordered(tree, e, named) for e in (order.expressions if order else ())),
+        _whole(tree, "limit"),
+        _whole(tree, "offset") or 0,
+    )
+    for call in found.calls().values():
+        for argument in call.arguments:
+            check_scalar(argument, "the aggregate", functions)
+    return found
+
+
+def read_call(node: Any) -> Call:
+    """Read one aggregate, with its FILTER or WITHIN GROUP.
+
+    Raises:
+        QueryError: when it is of another kind.
+    """
+    if isinstance(node, exp.Window):
+        refuse("A window", "windows rank rows against each other")
+    if isinstance(node, exp.Filter):
+        where = node.expression.this
+        inner = read_call(node.this)
+        if not inner.arguments:
+            return Call("count", (_where(where, exp.Literal.number(1)),))
+        kept = tuple(_where(where, argument) for argument in inner.arguments)
+        return Call(inner.kind, kept, inner.distinct, inner.sample, inner.root, inner.at)
+    if isinstance(node, exp.WithinGroup):
+        ordered = node.expression.expressions
+        if type(node.this) not in _QUANTILES or len(ordered) != 1:
+            refuse(shown(node), "WITHIN GROUP is for PERCENTILE_CONT(q) and one column")
+        at = _share(node.this.this, node)
+        return Call(
+            "quantile", (ordered[0].this,), at=1 - at if ordered[0].args.get("desc") else at
+        )
+    if isinstance(node, exp.CountIf):
+        return Call("count", (_where(node.this, exp.Literal.number(1)),))
+    if _named_quantile(node):
+        if len(node.expressions) != 2:
+            refuse(shown(node), "write QUANTILE_CONT(x, 0.9)")
+        return Call("quantile", (node.expressions[0],), at=_share(node.expressions[1], node))
+    if isinstance(node, _QUANTILES):
+        written = node.args.get("quantile") or node.args.get("expression")
+        if written is None or isinstance(node.this, exp.Distinct):
+            refuse(shown(node), "write QUANTILE_CONT(x, 0.9)")
+        return Call("quantile", (node.this,), at=_share(written, node))
+    inner = node.this
+    if inner is None:
+        refuse(f"{shown(node)} without an argument", "write COUNT(*), or SUM(column)")
+    distinct = isinstance(inner, exp.Distinct)
+    if distinct and inner.args.get("on"):
+        refuse("DISTINCT ON", "another row is chosen when somebody leaves")
+    arguments = tuple(inner.expressions if distinct else [inner, *node.expressions])
+    if type(node) is exp.Count and not distinct and isinstance(inner, exp.Star):
+        return Call("count")
+    if len(arguments) != 1 and not (type(node) is exp.Count and distinct):
+        refuse(shown(node), "it takes one argument")
+    if type(node) in {exp.Min, exp.Max, exp.Median}:
+        at = {exp.Min: Fraction(0), exp.Max: Fraction(1)}.get(type(node), Fraction(1, 2))
+        if distinct and type(node) is exp.Median:
+            refuse(shown(node), "a median of distinct values depends on who shares a value")
+        return Call("quantile", arguments, at=at)
+    if type(node) in _SPREADS and not distinct:
+        sample, root = _SPREADS[type(node)]
+        return Call("variance", arguments, sample=sample, root=root)
+    kinds: dict[type[Any], Kind] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "average"}
+    if type(node) not in kinds:
+        refuse(shown(node), f"these aggregates are: {AGGREGATES}")
+    return Call(kinds[type(node)], arguments, distinct)
+
+
+def _where(condition: Any, value: Any) -> Any:
+    """Return the value where the condition holds, and NULL elsewhere."""
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
+
+
+def _named_quantile(node: Any) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED_QUANTILES
+
+
+def _share(written: Any, node: Any) -> Fraction:
+    if not isinstance(written, exp.Literal) or not written.is_number:
+        refuse(shown(node), "write the quantile as a number, such as 0.9")
+    at = Fraction(written.name)
+    if not 0 <= at <= 1:
+        refuse(shown(node), "a quantile lies between 0 and 1")
+    return at
+
+
+def _by_place(tree: exp.Select, expression: Any, clause: str) -> Any:
+    """Return what a number in GROUP BY or ORDER BY stands for."""
+    if not (isinstance(expression, exp.Literal) and expression.is_int):
+        return expression
+    place = int(expression.name)
+    if not 1 <= place <= len(tree.expressions):
+        raise QueryError(f"{clause} {place}: there is no such column.")
+    return tree.expressions[place - 1].unalias()
+
+
+def _meant(expression: Any, named: dict[str, Any]) -> Any:
+    if isinstance(expression, exp.Column) and not expression.table:
+        return named.get(expression.name.lower(), expression)
+    return expression
+
+
+def _key_name(tree: exp.Select, expression: Any, meant: Any) -> str:
+    for selected in tree.expressions:
+        if isinstance(selected, exp.Alias) and selected.this == meant:
+            return str(selected.alias).lower()
+    return str(meant.name).lower() if isinstance(meant, exp.Column) else shown(expression).lower()
+
+
+def _expanded(expression: Any, named: dict[str, Any]) -> Any:
+    """Return an expression with names of selected aggregates replaced by what they stand for."""
+    whole = exp.Paren(this=expression.copy())
+    for node in list(whole.find_all(exp.Column)):
+        meant = None if node.table else named.get(node.name.lower())
+        if meant is not None and has_aggregate(meant) and node.find_ancestor(*_CALLS) is None:
+            node.replace(exp.Paren(this=meant.copy()))
+    return whole.this
+
+
+def _ordered(tree: exp.Select, node: Any, named: dict[str, Any]) -> Order:
+    expression = _expanded(_by_place(tree, node.this, "ORDER BY"), named)
+    return Order(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+def _whole(tree: exp.Select, clause: str) -> int | None:
+    found = tree.args.get(clause)
+    if found is None:
+        return None
+    number = found.expression
+    if not (isinstance(number, exp.Literal) and number.is_int):
+        refuse(f"{clause.upper()} {shown(number)}", "write a whole number")
+    return int(number.name)
+
+
+def shown(node: Any, dialect: str = "") -> str:
+    """Return an expression as text, short."""
+    text = str(node.unalias().sql(dialect=dialect or None))
+    return text if len(text) <= 60 else text[:57] + "..."
