@@ -8,12 +8,10 @@ from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Floats
 from tulle.core.error_law import ErrorLaw, check_level
-
-Floats = npt.NDArray[np.float64]
 
 UNKNOWN = 1e300
 """The deviation of a coefficient about which a release says nothing."""

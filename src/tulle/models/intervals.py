@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.error_law import law_from_json
 from tulle.core.errors import InputError, NoIntervalError
 from tulle.core.public import public
 from tulle.core.release import Release
-
-Floats = npt.NDArray[np.float64]
 
 NOISE_LAW = "noise_law"
 """Where a release keeps the law of its noise when that is not the law of its whole error."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
@@ -23,9 +24,6 @@ from tulle.models.intervals import NOISE_LAW
 from tulle.models.model import describe
 from tulle.models.queries import Regression
 from tulle.noise.charge import WeightedCharge, charge
-
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 TYPICAL_VARIANCE = 0.1
 """The variance of a scaled feature of made-up people: few columns fill their bounds evenly."""

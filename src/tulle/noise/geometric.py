@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import overload
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
-from tulle.noise.shape import Array, Size, fill
+from tulle.noise.shape import Size, fill
 from tulle.noise.source import resolve
 from tulle.noise.tables import check_scale, geometric_table
 

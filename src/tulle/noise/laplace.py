@@ -7,13 +7,14 @@ from fractions import Fraction
 from typing import Any, overload
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import opendp_backend
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
-from tulle.noise.shape import Array, Size, by_value, fill, is_array
+from tulle.noise.shape import Size, by_value, fill, is_array
 from tulle.noise.source import resolve
 from tulle.noise.tables import check_scale, geometric_table, laplace_table
 

@@ -8,14 +8,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Floats
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.exact import widen_up
 from tulle.graphs.mechanisms.ladder import ladder_half_width
-
-Floats = npt.NDArray[np.float64]
 
 THOUSANDTH = 7
 """Minus the logarithm of about a thousandth: what the whole range weighs where profiles end."""

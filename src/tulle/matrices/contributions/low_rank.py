@@ -7,15 +7,13 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.matrices.contributions.blocks import BlockLaw
 from tulle.matrices.contributions.largest_parts import largest_parts, parts_above
-
-Floats = npt.NDArray[np.float64]
 
 
 def then_low_rank(release: Release, rank: int | Literal["auto"]) -> Release:

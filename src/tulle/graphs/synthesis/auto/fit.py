@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles, triangles_per_node
 from tulle.graphs.synthesis.edge_counts import closed_picks
@@ -21,8 +21,6 @@ from tulle.graphs.synthesis.generators.targets import Target, Targets
 from tulle.graphs.synthesis.generators.tuning import Aim, Aims, tune
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
 
 _LARGE = 400_000
 """From so many edges on, fewer graphs are tried."""

@@ -10,15 +10,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import add, empty_set, holds, key_of, remove
 from tulle.graphs.synthesis.generators.steering import Mixing, steer
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _BALANCING = 100
 _REPAIRS = 40

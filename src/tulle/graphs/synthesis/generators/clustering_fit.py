@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import triangles_per_node
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees
@@ -13,9 +13,6 @@ from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.generators.tuning import Aim, Aims, tune
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 KEPT = 0.001
 """How far, relatively, swaps may move the sum of products of degrees."""

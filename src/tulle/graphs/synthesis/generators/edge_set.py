@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.graphs.compiled import compiled
 
-Keys = npt.NDArray[np.int64]
 
-
-def empty_set(capacity: int) -> Keys:
+def empty_set(capacity: int) -> Wholes:
     """Return an empty set that holds up to ``capacity`` edges quickly."""
     size = 16
     while size < 2 * capacity + 2:

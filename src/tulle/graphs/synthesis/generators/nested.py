@@ -11,16 +11,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import empty_set, holds, key_of
 from tulle.graphs.synthesis.generators.kinds import Kinds
 from tulle.graphs.synthesis.generators.realise_joint import join, lay_out, place_rest
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 SPREAD = 0.4
 """The share of other ends that reach over a random distance.

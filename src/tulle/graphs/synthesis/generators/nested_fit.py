@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles
 from tulle.graphs.synthesis.edge_counts import closed_picks
@@ -17,8 +17,6 @@ from tulle.graphs.synthesis.generators.kinds import Parts, sort_by_kind
 from tulle.graphs.synthesis.generators.nested import Pull, draw_nested
 from tulle.graphs.synthesis.generators.targets import Target, Targets
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
 
 TURNS = 14
 """How many graphs are drawn."""

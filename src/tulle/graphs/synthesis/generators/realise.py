@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import (
     add,
@@ -17,8 +17,6 @@ from tulle.graphs.synthesis.generators.edge_set import (
     remove,
 )
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
 
 SWAPS_PER_EDGE = 10
 """Tried swaps per edge: practice has found mixing after some m to 10 m of them."""

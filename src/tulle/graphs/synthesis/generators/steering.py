@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import (
     add,
@@ -18,9 +18,6 @@ from tulle.graphs.synthesis.generators.edge_set import (
 )
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _SCALING = 100
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import (
     add,
@@ -19,9 +19,6 @@ from tulle.graphs.synthesis.generators.edge_set import (
     key_of,
     remove,
 )
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _FEW = 3
 """An edge in so few triangles holds no circle together."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.generators.steering import Mixing, State, keep_swap, weigh_swap
 from tulle.graphs.synthesis.generators.swapping import (
@@ -21,9 +21,6 @@ from tulle.graphs.synthesis.generators.swapping import (
     weigh_triangles,
 )
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _STAGES = np.array(
     [

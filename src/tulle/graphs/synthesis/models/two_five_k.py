@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
@@ -21,8 +22,8 @@ from tulle.graphs.queries.counts import Triangles
 from tulle.graphs.sensitivity.counts import Profile
 from tulle.graphs.synthesis.generators.clustering_fit import cluster
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes
-from tulle.graphs.synthesis.model import Edges, Model, Statistics
-from tulle.graphs.synthesis.models.one_k import Wholes, check_noise
+from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.models.one_k import check_noise
 from tulle.graphs.synthesis.models.two_k import joint_degrees_of, joint_settings, measure_joint
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise.charge import LadderCharge, charge
@@ -134,7 +135,7 @@ class TwoFiveK(Model):
             "class_triangles": [int(count) for count in noisy],
         }
 
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         joint = joint_degrees_of(statistics, settings, random)
         return cluster(
             joint,
