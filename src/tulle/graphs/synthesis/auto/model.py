@@ -48,8 +48,8 @@ from tulle.graphs.synthesis.edge_counts import (
 )
 from tulle.graphs.synthesis.estimates.block_mixture import Placed
 from tulle.graphs.synthesis.generators.affinity import Frame
-from tulle.graphs.synthesis.generators.steering import Mixing
-from tulle.graphs.synthesis.generators.targets import Target, Targets
+from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.tuning import Target, Targets
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
 from tulle.graphs.synthesis.ladder_counts import draw_count
 from tulle.graphs.synthesis.model import Model, Statistics
