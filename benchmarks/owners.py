@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.common import print_table
+from tulle.core.arrays import Array
 from tulle.core.exact import rational
 from tulle.core.mechanism import Outcome, Terms
 from tulle.core.registry import mechanisms
@@ -32,10 +32,9 @@ from tulle.sql.mechanisms import ALONE_REACH, ALONE_SHARE, LINK_REACH, REACH
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 RUNS = 41
-Loads = npt.NDArray[Any]
 
 
-def owners() -> Iterator[tuple[str, Loads]]:
+def owners() -> Iterator[tuple[str, Array]]:
     """Yield how many rows each participant has."""
     for people, rows in ((50, 4), (50, 20), (200, 1), (200, 4), (200, 20), (10**4, 4), (10**5, 20)):
         yield f"{people:,} people, {rows} rows each", np.full(people, rows)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from baselines.laplace_and_round import laplace_and_round
 
 import tulle
 from benchmarks.common import find_data, print_table
@@ -27,7 +28,6 @@ from tulle.surveys import (
     LinkReports,
     RandomizedResponse,
     Survey,
-    laplace_and_round,
     perturb,
     perturb_links,
 )

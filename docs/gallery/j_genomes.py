@@ -26,7 +26,7 @@ def draw(path: Path) -> None:
     study = made_up_study(published, cases=1500, controls=1500, seed=1)
     prices = [0.05, 0.1, 0.2, 0.5, 1.0]
     figure, (panel,) = panels()
-    marks = {"one_shot": (OUTSIDE, 0.0), "laplace_top": (SOFT, 0.0), "exponential": (INSIDE, 1e-6)}
+    marks = {"one_shot": (OUTSIDE, 0.0), "peeling": (SOFT, 0.0), "exponential": (INSIDE, 1e-6)}
     for mechanism, (colour, delta) in marks.items():
         found = [
             np.mean([_share(study, planted, epsilon, mechanism, delta) for _ in range(6)])

@@ -9,7 +9,7 @@ import pytest
 
 import tulle
 from tulle.core.errors import InputError, SealedError
-from tulle.genomes import Genotypes
+from tulle.genomes import Genotypes, allele_counts
 
 VCF = """##fileformat=VCFv4.2
 #CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\tann\tbob\tcas
@@ -190,3 +190,23 @@ def test_the_exons_of_ninety_people_are_read():
     table = tulle.Genotypes.read(os.path.join(folder, "1000g_ceu_exon_2010_09.genotypes.csv"))
     assert table.shape == (90, 3489)
     assert table.missing == 25_719
+
+
+def test_guarantees_say_that_undeclared_snps_are_assumed_public(tmp_path):
+    path = tmp_path / "study.csv"
+    path.write_text("chrom,pos,id,ref,alt,ann,bob\n1,5,rs1,A,G,0,1\n", encoding="utf-8")
+    for study, words in [
+        (Genotypes([[0], [1]]), "which SNPs there are"),
+        (Genotypes.read(path), "which SNPs there are"),
+        (Genotypes.read(path, snps=["rs1"]), "alleles of the declared SNPs"),
+        (Genotypes([[0], [1]], snps=["rs1"]), ""),
+        (Genotypes.read(path, snps=["rs1"], counted=["G"]), ""),
+    ]:
+        for unit in study.units:
+            release = tulle.release(study, allele_counts(), unit=unit, epsilon=1.0)
+            stated = release.guarantee.assumptions
+            assert [words in one for one in stated] == [True] * bool(words)
+            # Neighbours must not differ in what is assumed: it is printed.
+            assert {near.assumptions(unit) for near in study.neighbours(unit)} == {
+                study.assumptions(unit)
+            }

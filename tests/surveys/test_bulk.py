@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.laplace_and_round import laplace_and_round
 from tests.surveys.survey_helpers import SIGNIFICANCE, chi_square_p
 
 from tulle import Release
@@ -20,7 +21,6 @@ from tulle.surveys import (
     Reports,
     Survey,
     UnaryEncoding,
-    laplace_and_round,
     perturb,
 )
 from tulle.surveys.bulk import encode
@@ -71,7 +71,7 @@ def test_bulk_reports_of_different_clients_are_not_mixed_up() -> None:
     form = Survey({"a": 3}).form(epsilon=40)
     codes = np.arange(300_001) % 3
     assert (perturb(form, {"a": codes}).columns["a"] == codes).all()
-    rounded = Survey({"a": 3}).form(epsilon=64, designs={"a": "laplace and round"})
+    rounded = Survey({"a": 3}).form(designs={"a": laplace_and_round(3, epsilon=64)})
     assert (perturb(rounded, {"a": codes}).columns["a"] == codes).mean() > 0.9999
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from baselines.laplace_and_round import laplace_and_round
 from scipy import stats
 from tests.surveys.survey_helpers import COVERAGE_RUNS, LEAST_COVERED, covers, draw_reports
 
@@ -23,7 +24,6 @@ from tulle.surveys import (
     RandomizedResponse,
     Survey,
     UnaryEncoding,
-    laplace_and_round,
     operators,
     perturb,
     reconstruct,

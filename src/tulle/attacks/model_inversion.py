@@ -13,12 +13,11 @@ from tulle.attacks.contract import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import NO_LIMIT
 from tulle.attacks.report import AttackReport
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.models.model import Model
-
-Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.95
 _NEEDS = "a release of tulle.models.linear(...) or tulle.models.logistic(...)"

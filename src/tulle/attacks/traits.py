@@ -17,12 +17,11 @@ from tulle.attacks.intervals import mean_interval, rate_interval
 from tulle.attacks.limits import NO_LIMIT
 from tulle.attacks.report import AttackReport
 from tulle.core import validate
+from tulle.core.arrays import Floats
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.genomes.network import TraitNetwork
-
-Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.95
 REASON = "the guarantee is about taking part in the study, not about people in general"

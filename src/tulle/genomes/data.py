@@ -12,16 +12,28 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Truths
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.unit import Unit
 
 Cells = npt.NDArray[np.int8]
-Labels = npt.NDArray[np.bool_]
 
 MISSING = -1
 """How a genotype that was not called is stored."""
+
+UNDECLARED = {
+    "snps": (
+        "which SNPs there are and what their alleles are called is public, since they were taken "
+        "from the genotypes and not declared"
+    ),
+    "counted": (
+        "what the alleles of the declared SNPs are called is public, since they were taken from "
+        "the file and not declared"
+    ),
+}
+"""What is assumed when the SNPs, or only the alleles that are counted, were not declared."""
 
 LARGEST_NEIGHBOURHOOD = 4
 """All records are listed for at most so many SNPs."""
@@ -64,6 +76,7 @@ class Genotypes(Dataset):
         other: Sequence[str] | None = None,
     ) -> None:
         cells = _read_cells(genotypes, None if snps is None else len(snps))
+        self._assumed: tuple[str, ...] = () if snps is not None else (UNDECLARED["snps"],)
         self._cells = cells
         self._cells.flags.writeable = False
         self._cases = None if cases is None else _read_labels(cases, len(cells))
@@ -96,15 +109,19 @@ class Genotypes(Dataset):
         often follows from who is in it: a site at which nobody varies is left out, and PLINK puts
         the rarer allele first. Declared ones come out alike whoever is in the file: SNPs that it
         does not list are missing in everybody. Without ``snps`` those of the file are taken to be
-        public. Without ``counted``, of a VCF and of a CSV file the alternative allele is counted,
-        of a PLINK file the one that is later in the alphabet, and never the rarer one.
+        public, and every guarantee says that this is assumed. Without ``counted``, of a VCF and of
+        a CSV file the alternative allele is counted, of a PLINK file the one that is later in the
+        alphabet, and never the rarer one.
 
         Raises:
             InputError: naming the line, when the file is not of that format.
             MissingExtraError: for PLINK files, when bed-reader is not installed.
         """
         read: Callable[..., Genotypes] = registry.find("data", "genotypes")["read"]
-        return read(path, cases=cases, snps=snps, counted=counted, format=format)
+        found = read(path, cases=cases, snps=snps, counted=counted, format=format)
+        missing = [name for name, given in (("snps", snps), ("counted", counted)) if given is None]
+        found._assumed = tuple(UNDECLARED[name] for name in missing[:1])
+        return found
 
     # --- public -----------------------------------------------------------------------------
 
@@ -143,7 +160,7 @@ class Genotypes(Dataset):
         return int(self._cells.shape[0]), int(self._cells.shape[1])
 
     @property
-    def labels(self) -> Labels | None:
+    def labels(self) -> Truths | None:
         """Who is a case, or None when nobody was labelled. Custodian side."""
         return None if self._cases is None else self._cases.copy()
 
@@ -193,6 +210,10 @@ class Genotypes(Dataset):
             found["groups"] = list(self.group_sizes())
         return found
 
+    def assumptions(self, unit: str | Unit) -> tuple[str, ...]:
+        """Return what guarantees rest on when the SNPs, or their alleles, were not declared."""
+        return self._assumed
+
     def neighbours(self, unit: str | Unit) -> Iterator[Genotypes]:
         """Yield all neighbours of a small table.
 
@@ -230,10 +251,12 @@ class Genotypes(Dataset):
             for label in (True, False):
                 yield self._with(more, np.append(self._cases, label))
 
-    def _with(self, cells: Cells, cases: Labels | None) -> Genotypes:
-        return Genotypes(
+    def _with(self, cells: Cells, cases: Truths | None) -> Genotypes:
+        made = Genotypes(
             cells, cases=cases, snps=self._snps, counted=self._counted, other=self._other
         )
+        made._assumed = self._assumed
+        return made
 
 
 def _read_cells(genotypes: Any, columns: int | None) -> Cells:
@@ -275,7 +298,7 @@ def _read_cells(genotypes: Any, columns: int | None) -> Cells:
     return np.array(values, dtype=np.int8, order="C")
 
 
-def _read_labels(cases: Any, people: int) -> Labels:
+def _read_labels(cases: Any, people: int) -> Truths:
     labels = np.asarray(cases)
     if labels.shape != (people,):
         raise InputError("cases must say for each person whether they are a case: 1 or 0.")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tulle.core.arrays import Floats
 from tulle.core.error_law import LaplaceLaw, check_level
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.release import Release
-from tulle.genomes.scores import Floats
 from tulle.genomes.scores import chi_squares as statistics
 
 

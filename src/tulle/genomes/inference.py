@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST_TABLE = 2**20
 """Cells of the largest table that a sum may need, for each person."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tulle.core import registry
+from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import QueryError
@@ -18,7 +19,7 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.genomes.data import Genotypes
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery, groups_of
-from tulle.genomes.scores import COUNT_SENSITIVITY, Wholes, chi_square_sensitivity
+from tulle.genomes.scores import COUNT_SENSITIVITY, chi_square_sensitivity
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
@@ -16,7 +17,7 @@ from tulle.core.release import Release
 from tulle.genomes.catalogue import Association, Catalogue
 from tulle.genomes.data import MISSING, Genotypes
 from tulle.genomes.estimates import allele_frequencies
-from tulle.genomes.inference import Factor, Floats, check_cells, log_total
+from tulle.genomes.inference import Factor, check_cells, log_total
 from tulle.genomes.pairing import baseline, one_per_pair, orientation, prevalences, weakest
 
 Link = Literal["odds", "noisy_or"]

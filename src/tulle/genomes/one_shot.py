@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tulle.core import registry
+from tulle.core.arrays import Wholes
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import geometric
 from tulle.noise.charge import NoisyMaxCharge, charge

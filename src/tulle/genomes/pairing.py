@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
 from tulle.genomes.catalogue import Association
-from tulle.genomes.inference import Floats
 
 _COMPLEMENT = {"A": "T", "T": "A", "C": "G", "G": "C"}
 

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from tulle.core import registry
+from tulle.core.arrays import Wholes
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism
 from tulle.noise import geometric
 from tulle.noise.charge import NoisyMaxCharge, charge

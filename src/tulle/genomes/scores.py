@@ -15,19 +15,16 @@ from math import gcd
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from tulle.genomes.data import Cells, Genotypes, Labels
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tulle.core.arrays import Floats, Truths, Wholes
+from tulle.genomes.data import Cells, Genotypes
 
 COUNT_SENSITIVITY = 2
 """The most that one person moves (d, m) of one SNP, over all groups together."""
 
 
 @numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def _sums(cells: Cells, chosen: Labels, found: Wholes) -> None:
+def _sums(cells: Cells, chosen: Truths, found: Wholes) -> None:
     for person in range(cells.shape[0]):
         if chosen[person]:
             for snp in range(cells.shape[1]):

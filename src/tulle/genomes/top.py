@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.core import registry
+from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import QueryError
@@ -22,12 +23,7 @@ from tulle.core.unit import Unit
 from tulle.genomes.data import Genotypes
 from tulle.genomes.laplace import FINENESS, check_noise
 from tulle.genomes.queries import TopSnps, groups_of
-from tulle.genomes.scores import (
-    Wholes,
-    chi_square_sensitivity,
-    true_chi_squares,
-    true_differences,
-)
+from tulle.genomes.scores import chi_square_sensitivity, true_chi_squares, true_differences
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 

@@ -7,16 +7,34 @@ seed. Nothing here may be used to protect anything.
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from tulle.core import validate
+from tulle.core import registry, validate
+from tulle.core.arrays import Array
+from tulle.core.dataset import Facts
 from tulle.core.errors import InputError
+from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 
-Array = npt.NDArray[Any]
+_LARGEST_STAND_IN = 5_000
+"""Above this many nodes a smaller network stands in: errors follow its densest places."""
+
+
+@registry.register("stand-in", "graph", "social network")
+def stand_in(unit: Unit, facts: Facts) -> tuple[Graph, str] | None:
+    """Return a network to predict errors on where none was declared, and what to call it."""
+    nodes = int(facts.get("nodes", 1_000))
+    if nodes < 10:
+        return None
+    size = min(nodes, _LARGEST_STAND_IN)
+    return _network(size), f"a generated social network of {size:,} nodes; pass like= for your own"
+
+
+@lru_cache(maxsize=8)
+def _network(nodes: int) -> Graph:
+    return social_network(nodes, mean_degree=min(16.0, (nodes - 1) / 2), seed=2)
 
 
 def social_network(

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.graphs.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.metrics.distances import pick_sources
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST_WORK = 500_000_000
 """Up to this many steps all nodes are sources; beyond, a sample of them."""

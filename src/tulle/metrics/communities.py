@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
 from tulle.graphs.compiled import compiled
-
-Labels = npt.NDArray[np.int64]
 
 _ROUNDING = 1e-9
 """Less than this, of the entropy, is a rounding error."""
 
 
-def mutual_information(one: Labels, other: Labels) -> float:
+def mutual_information(one: Wholes, other: Wholes) -> float:
     """Return the normalised mutual information of two partitions, from 0 to 1.
 
     Normalised by the mean of the two entropies; two partitions without any division agree.
@@ -33,7 +31,7 @@ def mutual_information(one: Labels, other: Labels) -> float:
     return min(max(shared / entropy, 0.0), 1.0) if entropy > 0 else 1.0
 
 
-def information_beyond_chance(one: Labels, other: Labels) -> float:
+def information_beyond_chance(one: Wholes, other: Wholes) -> float:
     """Return the mutual information of two partitions beyond what chance alone would give.
 
     1 for the same partition; 0, in the mean, for one whose labels were dealt to the nodes at
@@ -65,7 +63,7 @@ def information_beyond_chance(one: Labels, other: Labels) -> float:
     return (shared - chance) / room if room > _ROUNDING * entropy else 1.0
 
 
-def _have_in_common(one: Labels, other: Labels) -> tuple[float, float, tuple[Labels, Labels]]:
+def _have_in_common(one: Wholes, other: Wholes) -> tuple[float, float, tuple[Wholes, Wholes]]:
     """Return the mutual information, the mean of the entropies, and the sizes of communities."""
     if len(one) != len(other):
         raise InputError(
@@ -144,7 +142,7 @@ def average_f1(one: Sequence[Any], other: Sequence[Any]) -> float:
     return float((best[0].mean() + best[1].mean()) / 2)
 
 
-def cover_of(labels: Labels) -> list[Labels]:
+def cover_of(labels: Wholes) -> list[Wholes]:
     """Return a partition as a list of communities, those of one node left out.
 
     Example:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.graphs.data import Graph
 from tulle.metrics.communities import (
-    Labels,
     average_f1,
     cover_of,
     information_beyond_chance,
@@ -239,7 +239,7 @@ def _top(name: str, true: Any, made: Any) -> Row:
 def _matched(
     name: str,
     measure: str,
-    agreement: Callable[[Labels, Labels], float],
+    agreement: Callable[[Wholes, Wholes], float],
     true: Portrait,
     made: Portrait,
 ) -> Row:

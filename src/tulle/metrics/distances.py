@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.graphs.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.noise import SeededSource, post_processing
-
-Counts = npt.NDArray[np.int64]
 
 LARGEST_WORK = 3_000_000_000
 """Up to this many steps all nodes are sources; beyond, a sample of them."""
@@ -34,7 +32,7 @@ class Distances:
     false it is a lower bound.
     """
 
-    counts: Counts
+    counts: Wholes
     diameter: int
     sources: int
     diameter_known: bool = True
@@ -68,7 +66,7 @@ def measure_distances(graph: Graph, *, sources: int | None = None, seed: int = 1
     return Distances(counts, diameter, len(start), exact)
 
 
-def _count_by_distance(graph: Graph, sources: Counts) -> Counts:
+def _count_by_distance(graph: Graph, sources: Wholes) -> Wholes:
     """Return how many nodes are 1, 2, ... steps from a source, all sources together."""
     indptr, indices = graph.csr()
     parts = in_chunks(
@@ -121,7 +119,7 @@ def _diameter(graph: Graph, known: int) -> tuple[int, bool]:
     return best, exact
 
 
-def pick_sources(graph: Graph, wanted: int | None, most_work: int, seed: int) -> Counts:
+def pick_sources(graph: Graph, wanted: int | None, most_work: int, seed: int) -> Wholes:
     """Return all nodes if that is little enough work, else a sample of them, sorted."""
     nodes = graph.node_count
     if wanted is None:

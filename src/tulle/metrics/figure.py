@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import MissingExtraError, raise_alone
-from tulle.metrics.portrait import Floats, Portrait
+from tulle.metrics.portrait import Portrait
 
 # A grey and a dark blue (Okabe and Ito's): told apart by every reader, and in print.
 _TRUE = "#8a8a8a"

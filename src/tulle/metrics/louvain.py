@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.data import Graph
 from tulle.noise import SeededSource, post_processing
 from tulle.noise.post_processing import Random
 
-Labels = npt.NDArray[np.int64]
-Array = npt.NDArray[Any]
 
-
-def louvain(graph: Graph, *, seed: int = 1) -> Labels:
+def louvain(graph: Graph, *, seed: int = 1) -> Wholes:
     """Return the community of each node, numbered from 0 in order of first appearance.
 
     Nodes are visited in a random order, the same one for the same seed. All gains are compared
@@ -46,7 +43,7 @@ def louvain(graph: Graph, *, seed: int = 1) -> Labels:
         strength = np.bincount(found, weights=strength, minlength=groups).astype(np.int64)
 
 
-def modularity(graph: Graph, labels: Labels) -> float:
+def modularity(graph: Graph, labels: Wholes) -> float:
     """Return the modularity of a partition; 0 for a graph without edges.
 
     Example:
@@ -65,12 +62,12 @@ def modularity(graph: Graph, labels: Labels) -> float:
 
 def _one_level(
     indptr: Array, indices: Array, weights: Array, strength: Array, random: Random
-) -> Labels:
+) -> Wholes:
     order = random.permutation(len(indptr) - 1)
     return _in_order(_move(indptr, indices, weights, strength, order))
 
 
-def _in_order(labels: Array) -> Labels:
+def _in_order(labels: Array) -> Wholes:
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -78,7 +75,7 @@ def _in_order(labels: Array) -> Labels:
 
 
 def _gather(
-    indptr: Array, indices: Array, weights: Array, labels: Labels, groups: int
+    indptr: Array, indices: Array, weights: Array, labels: Wholes, groups: int
 ) -> tuple[Array, Array, Array]:
     """Return the graph of communities; arcs inside one become a loop."""
     rows = np.repeat(labels, np.diff(indptr))

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees, triangles_per_node
 from tulle.metrics.betweenness import betweenness
 from tulle.metrics.distances import Distances, measure_distances
 from tulle.metrics.louvain import louvain, modularity
 from tulle.noise import SeededSource, post_processing
-
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 SPECTRUM = 50
 """How many of the largest eigenvalues a portrait holds."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tulle.core.arrays import Floats
 
 SMOOTHING = float(np.finfo(np.float64).eps)
 """Added to both probabilities of a divergence, 2.2e-16: an empty place costs about 36 nats."""

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import cells, validate
+from tulle.core.arrays import Floats
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.unit import Unit
-
-Floats = npt.NDArray[np.float64]
 
 MOST_ROWS = 2**26
 """More rows than this are refused: certificates of minima leave room for rounding up to here."""

@@ -13,8 +13,8 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.models.data import Table
@@ -22,8 +22,6 @@ from tulle.models.data import Table
 if TYPE_CHECKING:
     from tulle.models.queries import Regression
 
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 MOST_BITS = 16
 _CHUNK = 2**18

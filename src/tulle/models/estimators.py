@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.public import public
@@ -26,7 +27,6 @@ try:
 except ImportError:
     raise_alone(MissingExtraError("scikit-learn", "models", "An estimator"))
 
-Floats = npt.NDArray[np.float64]
 
 _TARGET = "y"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.unit import Unit
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, frame_of, moments, whole_rows
@@ -15,7 +16,6 @@ from tulle.models.design import MOST_BITS, Frame, frame_of, moments, whole_rows
 if TYPE_CHECKING:
     from tulle.models.queries import Regression
 
-Floats = npt.NDArray[np.float64]
 
 MOST_PENALTY = 1.0
 """The largest penalty, in units of a row's noise; directions that need more are trimmed."""

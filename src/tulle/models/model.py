@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.models.design import Frame
-
-Floats = npt.NDArray[np.float64]
 
 
 def describe(frame: Frame, facts: Facts) -> dict[str, Any]:

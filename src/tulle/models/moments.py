@@ -2,30 +2,124 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core import registry
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError
+from tulle.core.error_law import ErrorLaw, check_level, law_from_json
+from tulle.core.errors import InputError, NoIntervalError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.public import public
+from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, frame_of, moments
-from tulle.models.error_law import UNKNOWN, CoefficientLaw
 from tulle.models.fitting import Solution, fit_scaled_logistic, in_own_units, solve
-from tulle.models.intervals import NOISE_LAW
 from tulle.models.model import describe
 from tulle.models.queries import Regression
 from tulle.noise.charge import WeightedCharge, charge
 
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
+NOISE_LAW = "noise_law"
+"""Where a release keeps the law of its noise when that is not the law of its whole error."""
+
+
+@public()
+def noise_interval(release: Release, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Return where the coefficients would be if the same loss of the same people had no noise.
+
+    For a linear model that is the interval of the release: least squares is the loss. For a
+    logistic model by ``functional`` or ``adassp`` it is about the loss that they minimise, the
+    logistic one to second order: its coefficients have the same signs, as a rule, and are smaller
+    than those of the logistic loss itself, the more so the stronger the model. That difference is
+    not noise, no epsilon makes it vanish, and this interval leaves it out; a plan on a public
+    stand-in (``like=``) predicts both together. As every interval here it is about the people in
+    the table, not about those who might have been in it.
+
+    Error:
+        To first order in the noise, all coefficients at once. Where noise drowned a direction
+        nothing is known, and the ends are beyond any number of use.
+
+    Raises:
+        InputError: when the release is not one of a regression.
+        NoIntervalError: for objective perturbation, where the curvature of the loss, through
+            which the noise is seen, is not published.
+
+    Example:
+        >>> import tulle
+        >>> people = tulle.models.Table(
+        ...     {"age": list(range(20, 80)) * 50, "ill": [0] * 1500 + [1] * 1500},
+        ...     bounds={"age": (18, 90)}, classes={"ill": [0, 1]})
+        >>> r = tulle.release(people, tulle.models.logistic("ill"), unit="row", epsilon=5.0,
+        ...                   mechanism="functional")
+        >>> low, high = noise_interval(r)
+        >>> bool((low < r.value).all() and (r.value < high).all())
+        True
+    """
+    if "model" not in release.parameters:
+        raise InputError(f"This release of {release.query} is not a regression model.")
+    law = release.error or law_from_json(release.parameters.get(NOISE_LAW))
+    if law is None:
+        raise NoIntervalError(
+            f"Mechanism {release.mechanism!r} does not publish the curvature through which its "
+            "noise reaches the coefficients. Plan on a public stand-in (like=) to predict it, or "
+            "use mechanism='functional' or 'adassp'."
+        )
+    low, high = law.interval(np.asarray(release.value), level)
+    return np.asarray(low), np.asarray(high)
+
+
+UNKNOWN = 1e300
+"""The deviation of a coefficient about which a release says nothing."""
+
+
+@registry.register("law", "table", "coefficients")
+@dataclass(frozen=True)
+class CoefficientLaw(ErrorLaw):
+    """Released minus least-squares coefficients: a deviation for each, and a bias of the penalty.
+
+    The released coefficients w solve (M + P)w = v with noisy M and v and a known penalty P, so
+    that w - truth = (M + P)^-1·(e - E·truth - P·truth) exactly, where e and E are the noise. With
+    w in place of the truth on the right, that has the covariance from which ``deviations`` come.
+    Noise is Gaussian, or a sum of Laplace variables, whose tails lie between those two laws.
+    """
+
+    noise: str
+    deviations: tuple[float, ...]
+    bias: tuple[float, ...]
+    name: ClassVar[str] = "coefficients"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "deviations", tuple(self.deviations))
+        object.__setattr__(self, "bias", tuple(self.bias))
+
+    def widths(self, level: float) -> Floats:
+        """Return a half-width for each coefficient; all hold at once with this probability."""
+        alpha = -math.expm1(math.log(check_level(level)) / len(self.deviations))
+        reach = -NormalDist().inv_cdf(alpha / 2)
+        if self.noise == "laplace":
+            reach = max(reach, -math.log(alpha) / math.sqrt(2))
+        widths: Floats = reach * np.array(self.deviations) + np.abs(np.array(self.bias))
+        return widths
+
+    def half_width(self, level: float) -> float:
+        """Return the width of the least certain coefficient."""
+        return float(self.widths(level).max())
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the ends for each coefficient."""
+        widths = self.widths(level)
+        return value - widths, value + widths
+
 
 TYPICAL_VARIANCE = 0.1
 """The variance of a scaled feature of made-up people: few columns fill their bounds evenly."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Pure
@@ -28,9 +29,6 @@ from tulle.models.model import describe
 from tulle.models.moments import frame_for, predicted, typical_moments
 from tulle.models.queries import Logistic, Regression
 from tulle.noise.charge import Charge, charge, spend
-
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 OUTPUT = Fraction(1, 32)
 """The share of epsilon (and delta) for the gap between the minimum and what was found."""

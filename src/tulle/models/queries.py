@@ -7,17 +7,13 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from tulle.core import registry, validate
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number, rational, text
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
 from tulle.models.data import Table
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

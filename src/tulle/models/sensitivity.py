@@ -30,12 +30,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.models.design import Frame
-
-Floats = npt.NDArray[np.float64]
-Kinds = npt.NDArray[np.int64]
 
 _UP = 1 + Fraction(1, 2**30)
 """Covers the rounding of eigenvalues and roots of at most 2000 x 2000 matrices."""
@@ -64,7 +61,7 @@ def kind_weights(frame: Frame) -> tuple[Fraction, ...]:
     return (*open_kinds, *(weight * frame.gamma for weight in open_kinds))
 
 
-def pair_kinds(frame: Frame) -> Kinds:
+def pair_kinds(frame: Frame) -> Wholes:
     """Return the kind of each product (i, j): 0 a square, 1 a product; sensitive ones 3 more."""
     hidden = np.array(hidden_places(frame))
     return np.asarray(
@@ -72,7 +69,7 @@ def pair_kinds(frame: Frame) -> Kinds:
     )
 
 
-def target_kinds(frame: Frame) -> Kinds:
+def target_kinds(frame: Frame) -> Wholes:
     """Return the kind of each product with the target: 2, or 5 when the feature is sensitive."""
     return np.asarray(2 + 3 * np.array(hidden_places(frame)))
 

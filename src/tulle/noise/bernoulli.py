@@ -10,6 +10,7 @@ from typing import overload
 import numpy as np
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.exact import Number
 from tulle.core.public import public
@@ -17,7 +18,7 @@ from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
 from tulle.noise.exponent import exp_bounds
-from tulle.noise.shape import Array, Size, by_value, is_array, shape_of
+from tulle.noise.shape import Size, by_value, is_array, shape_of
 from tulle.noise.source import resolve
 
 _FEW_COINS = 2048

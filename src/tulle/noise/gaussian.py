@@ -10,6 +10,7 @@ from typing import overload
 import numpy as np
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.exact import Number
 from tulle.core.public import public
@@ -20,7 +21,7 @@ from tulle.noise.bits import Bits
 from tulle.noise.charge import report
 from tulle.noise.laplace import laplace_from_bits
 from tulle.noise.laws import FoldedGaussian
-from tulle.noise.shape import Array, Size, fill
+from tulle.noise.shape import Size, fill
 from tulle.noise.source import resolve
 from tulle.noise.tables import LARGEST_SCALE, Table, laplace_table
 

@@ -9,13 +9,14 @@ from typing import Literal, overload
 import numpy as np
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, round_up, widen_up
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
-from tulle.noise.shape import Array, Size, shape_of
+from tulle.noise.shape import Size, shape_of
 from tulle.noise.source import resolve
 
 Power = Literal[2, 4]

@@ -6,12 +6,11 @@ Integers only, except in :func:`accept_exponential`, which says what it assumes 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-Array = np.ndarray[Any, Any]
+from tulle.core.arrays import Array
 
 MAGNITUDE, SIGNED, FOLDED, MIRRORED = 0, 1, 2, 3
 """What the sign bit does to a magnitude m: nothing; ±m without -0; ±m; m or -m-1."""

@@ -10,13 +10,12 @@ from typing import Any, overload
 import numpy as np
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.laplace import discrete_laplace
-
-Array = np.ndarray[Any, Any]
 
 _INT_LIMIT = 2**62
 

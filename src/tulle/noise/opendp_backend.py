@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.exact import round_up
 from tulle.core.public import public
 from tulle.core.source import Source
-from tulle.noise.shape import Array, Size, shape_of
+from tulle.noise.shape import Size, shape_of
 
 _BACKEND: ContextVar[str] = ContextVar("tulle_noise_backend", default="tulle")
 

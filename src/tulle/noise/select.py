@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number, rational
 from tulle.core.public import public
@@ -18,7 +19,7 @@ from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
 from tulle.noise.exponent import exp_bounds
-from tulle.noise.shape import Array, Size, shape_of
+from tulle.noise.shape import Size, shape_of
 from tulle.noise.source import resolve
 
 Values = Sequence[Any] | Array

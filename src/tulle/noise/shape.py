@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 
-Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
 
 FEW = 128

@@ -17,10 +17,11 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
@@ -28,7 +29,6 @@ from tulle.noise.bits import Bits
 if TYPE_CHECKING:
     from tulle.noise.laws import Law
 
-Array = np.ndarray[Any, Any]
 Mode = Literal["magnitude", "signed", "folded", "mirrored"]
 
 WORD_BITS = 31

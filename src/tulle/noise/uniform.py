@@ -8,12 +8,13 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
-from tulle.noise.shape import Array, Size, shape_of
+from tulle.noise.shape import Size, shape_of
 from tulle.noise.source import resolve
 
 Items = TypeVar("Items", list[Any], np.ndarray[Any, Any])

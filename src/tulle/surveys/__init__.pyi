@@ -11,7 +11,6 @@ from tulle.surveys.designs import RandomizedResponse as RandomizedResponse
 from tulle.surveys.form import Form as Form
 from tulle.surveys.individual import Reconstruction as Reconstruction
 from tulle.surveys.individual import reconstruct as reconstruct
-from tulle.surveys.laplace import laplace_and_round as laplace_and_round
 from tulle.surveys.large import LocalHashing as LocalHashing
 from tulle.surveys.large import UnaryEncoding as UnaryEncoding
 from tulle.surveys.link_reports import LinkReports as LinkReports

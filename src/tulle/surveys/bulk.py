@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.source import Source
@@ -25,8 +25,6 @@ from tulle.surveys.data import Attribute, Survey
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.form import Form
 from tulle.surveys.large import LocalHashing, UnaryEncoding
-
-Codes = npt.NDArray[Any]
 
 _CHUNK = 1 << 20
 _CHUNK_BITS = 1 << 24
@@ -42,7 +40,7 @@ class Reports:
     """
 
     form: Form
-    columns: Mapping[str, Codes]
+    columns: Mapping[str, Array]
     replayable: bool = False
     """Whether they were drawn from a source that can be replayed, which voids the guarantee."""
 
@@ -59,7 +57,7 @@ class Reports:
         return len(next(iter(self.columns.values())))
 
 
-def encode(survey: Survey, answers: Mapping[str, Any]) -> dict[str, Codes]:
+def encode(survey: Survey, answers: Mapping[str, Any]) -> dict[str, Array]:
     """Return answers, lists of categories by attribute, as numbers of categories.
 
     Raises:
@@ -101,7 +99,7 @@ def perturb(form: Form, codes: Mapping[str, Any], *, source: Source | None = Non
     return Reports(form, columns, not drawn.secure)
 
 
-def _checked(form: Form, codes: Mapping[str, Any]) -> dict[str, Codes]:
+def _checked(form: Form, codes: Mapping[str, Any]) -> dict[str, Array]:
     missing = [name for name in form.survey.names if name not in codes]
     if missing or len(codes) != len(form.survey.names):
         raise InputError(f"Give one column for each of {', '.join(form.survey.names)}.")
@@ -111,7 +109,7 @@ def _checked(form: Form, codes: Mapping[str, Any]) -> dict[str, Codes]:
     return columns
 
 
-def _check_codes(attribute: Attribute, column: Codes) -> Codes:
+def _check_codes(attribute: Attribute, column: Array) -> Array:
     good = column.ndim == 1 and column.dtype.kind in "iu"
     if good and len(column):
         good = bool(int(column.min()) >= 0 and int(column.max()) < attribute.size)
@@ -123,7 +121,7 @@ def _check_codes(attribute: Attribute, column: Codes) -> Codes:
     return column.astype(np.int64, copy=False)
 
 
-def _check_column(name: str, design: Design, column: Codes) -> None:
+def _check_column(name: str, design: Design, column: Array) -> None:
     if isinstance(design, UnaryEncoding):
         good = (
             column.ndim == 2
@@ -141,7 +139,7 @@ def _check_column(name: str, design: Design, column: Codes) -> None:
         raise InputError(f"The reports of {name!r} are not ones that its design can give.")
 
 
-def _perturb_column(design: Design, codes: Codes, source: Source) -> Codes:
+def _perturb_column(design: Design, codes: Array, source: Source) -> Array:
     if isinstance(design, UnaryEncoding):
         width = -(-design.categories // 8)
         packed = np.empty((len(codes), width), dtype=np.uint8)
@@ -165,7 +163,7 @@ def _parts(count: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, count))
 
 
-def _randomize(codes: Codes, size: int, other: Fraction, source: Source) -> Codes:
+def _randomize(codes: Array, size: int, other: Fraction, source: Source) -> Array:
     """Replace each entry, with probability size·other, by a uniform one."""
     out = codes.copy()
     places = np.flatnonzero(bernoulli(size * other, size=len(codes), source=source))
@@ -173,14 +171,14 @@ def _randomize(codes: Codes, size: int, other: Fraction, source: Source) -> Code
     return out
 
 
-def _hash(design: LocalHashing, codes: Codes, source: Source) -> Codes:
+def _hash(design: LocalHashing, codes: Array, source: Source) -> Array:
     rows = uniform_below(design.rows, size=len(codes), source=source)
     g = design.buckets
     # Narrow words: division is what takes the time.
     width = np.uint32 if design.rows < 2**32 else np.uint64
-    total: Codes = np.zeros(len(codes), dtype=width)
-    left: Codes = rows.astype(width)
-    right: Codes = codes.astype(width)
+    total: Array = np.zeros(len(codes), dtype=width)
+    left: Array = rows.astype(width)
+    right: Array = codes.astype(width)
     for _ in range(design.digits):
         total += (left % g) * (right % g)
         left //= g
@@ -188,7 +186,7 @@ def _hash(design: LocalHashing, codes: Codes, source: Source) -> Codes:
     return rows * g + _randomize((total % g).astype(np.int64), g, design.other, source)
 
 
-def _unary(design: UnaryEncoding, codes: Codes, source: Source) -> Codes:
+def _unary(design: UnaryEncoding, codes: Array, source: Source) -> Array:
     shape = (len(codes), design.categories)
     bits = bernoulli(design.other, size=shape, source=source)
     bits[np.arange(len(codes)), codes] = bernoulli(
@@ -218,7 +216,7 @@ def _table(probabilities: tuple[Fraction, ...]) -> Table:
     return Table.of((Column(probabilities),), (0,))
 
 
-def _by_column(design: DesignMatrix, codes: Codes, source: Source) -> Codes:
+def _by_column(design: DesignMatrix, codes: Array, source: Source) -> Array:
     out = np.empty(len(codes), dtype=np.int64)
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes, minlength=design.categories)

@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.query import Axis, Labels
@@ -25,7 +25,6 @@ from tulle.surveys.pair_counts import PairCounts
 from tulle.surveys.planner import describe
 from tulle.surveys.support import count_places, support_counts, support_estimate
 
-Counts = npt.NDArray[np.int64]
 Method = Literal["unbiased", "likelihood", "projected"]
 
 MOST_CELLS = 1 << 20
@@ -67,13 +66,13 @@ class Collection:
         self.replayable = False
         named = dict(zip(form.survey.names, form.designs, strict=True))
         plain = [name for name, design in named.items() if isinstance(design, MatrixDesign)]
-        self._tables: dict[tuple[str, ...], Counts] = {}
+        self._tables: dict[tuple[str, ...], Wholes] = {}
         whole, pairs = _split_tables(form, plain, tables)
         self._pairs = {pair: PairCounts(named[pair[0]], named[pair[1]]) for pair in pairs}
         for names in _table_names(form, plain, whole):
             shape = tuple(form.survey[name].size for name in names)
             self._tables[names] = np.zeros(shape, dtype=np.int64)
-        self._support: dict[str, Counts] = {}
+        self._support: dict[str, Wholes] = {}
         for name, design in named.items():
             if isinstance(design, UnaryEncoding):
                 self._support[name] = np.zeros(design.categories, dtype=np.int64)

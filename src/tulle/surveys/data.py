@@ -118,7 +118,7 @@ class Survey:
         """Return the form that clients fill in: a design for every attribute.
 
         ``epsilon`` is the total for one client, shared equally, or a number for each attribute.
-        ``designs`` names designs ("randomized response", "laplace and round", "unary encoding",
+        ``designs`` names designs ("randomized response", "unary encoding",
         "local hashing") or gives them; a design that is given brings its own epsilon. Without
         it the design of least predicted variance is taken.
 

@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.surveys import operators
 from tulle.surveys.designs import MatrixDesign, RandomizedResponse
 from tulle.surveys.error_law import NormalLaw
 from tulle.surveys.likelihood import best_shares, most_likely
 
-Floats = npt.NDArray[np.float64]
 Target = Literal["respondents", "population"]
 
 MOST_DENSE = 4096

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.surveys import operators
 from tulle.surveys.designs import MatrixDesign
-
-Floats = npt.NDArray[np.float64]
 
 
 @public()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.surveys import operators
-
-Floats = npt.NDArray[np.float64]
 
 MOST_STEPS = 20_000
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-Array = np.ndarray[Any, Any]
+from tulle.core.arrays import Array
 
 
 @njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]

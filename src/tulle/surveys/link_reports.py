@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.query import Axis, Labels
@@ -25,9 +26,6 @@ from tulle.noise import bernoulli, permutation
 from tulle.noise.source import resolve
 from tulle.surveys.error_law import NormalLaw
 from tulle.surveys.links_client import LinkForm
-
-Edges = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _CHUNK = 1 << 22
 
@@ -104,18 +102,18 @@ class LinkReports:
         """The variance of one unbiased bit."""
         return self._same * self._flip / self._gap**2
 
-    def _degrees(self) -> Edges:
+    def _degrees(self) -> Wholes:
         missing = int(np.count_nonzero(~self._reported))
         if missing:
             raise InputError(
                 f"{missing} of {self.form.nodes} clients have not reported yet: their pairs are "
                 "unknown."
             )
-        result: Edges = self._bits.sum(axis=1, dtype=np.int64)
+        result: Wholes = self._bits.sum(axis=1, dtype=np.int64)
         return result
 
     @cached_property
-    def _counts(self) -> tuple[Edges, Floats]:
+    def _counts(self) -> tuple[Wholes, Floats]:
         """Triangles among the reports at each node, and sums of squared common counts."""
         from tulle.surveys import link_kernels  # numba is slow to import
 

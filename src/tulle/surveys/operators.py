@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.surveys.designs import MatrixDesign, RandomizedResponse
 
-Floats = npt.NDArray[np.float64]
 Designs = Sequence[MatrixDesign]
 
 

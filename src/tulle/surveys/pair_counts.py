@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.surveys import operators
 from tulle.surveys.designs import Design, MatrixDesign
@@ -22,7 +23,6 @@ from tulle.surveys.error_law import NormalLaw
 from tulle.surveys.frequencies import Target
 from tulle.surveys.large import LocalHashing, SupportDesign, UnaryEncoding
 
-Floats = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.float32]
 
 _CHUNK_CELLS = 1 << 22

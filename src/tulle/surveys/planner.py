@@ -12,7 +12,6 @@ from tulle.core.exact import Number, text
 from tulle.core.public import public
 from tulle.surveys.designs import Design, RandomizedResponse
 from tulle.surveys.exact import checked_epsilon
-from tulle.surveys.laplace import laplace_and_round
 from tulle.surveys.large import LocalHashing, UnaryEncoding
 
 LONGEST_REPORT = 1024
@@ -22,7 +21,6 @@ MAKERS: dict[str, Callable[..., Design]] = {
     RandomizedResponse.name: RandomizedResponse.of,
     UnaryEncoding.name: UnaryEncoding.of,
     LocalHashing.name: LocalHashing.of,
-    "laplace and round": laplace_and_round,
 }
 
 
@@ -66,7 +64,6 @@ def plan_design(categories: int, *, epsilon: Number) -> DesignPlan:
 
     Randomized response is best below about 3·exp(epsilon) + 2 categories; above, unary encoding
     and local hashing have nearly the same variance, and hashing the far shorter report.
-    Laplace-and-round is never better and is not considered.
 
     Example:
         >>> plan_design(100, epsilon=1).chosen.name

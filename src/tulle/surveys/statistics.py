@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.surveys.frequencies import Frequencies, Target, check_target
 
-Floats = npt.NDArray[np.float64]
 Gradient = Callable[[Floats], Floats]
 
 MOST_CURVED = 400

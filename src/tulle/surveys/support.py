@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.surveys.error_law import NormalLaw
 from tulle.surveys.frequencies import Target
 from tulle.surveys.large import LocalHashing, SupportDesign, UnaryEncoding
 
-Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 _CHUNK_BITS = 1 << 24
 
 
-def support_counts(design: SupportDesign, column: npt.NDArray[Any], counts: Counts) -> None:
+def support_counts(design: SupportDesign, column: npt.NDArray[Any], counts: Wholes) -> None:
     """Add a column of reports to the counts: set bits, or pairs of hash function and bucket."""
     if isinstance(design, UnaryEncoding):
         step = max(1, _CHUNK_BITS // design.categories)
@@ -29,7 +27,7 @@ def support_counts(design: SupportDesign, column: npt.NDArray[Any], counts: Coun
     count_places(column, counts)
 
 
-def count_places(places: npt.NDArray[Any], counts: Counts) -> None:
+def count_places(places: npt.NDArray[Any], counts: Wholes) -> None:
     """Add to the counts how often each place occurs."""
     if len(places) < len(counts):
         # Few reports must not cost a pass over a large table.
@@ -38,7 +36,7 @@ def count_places(places: npt.NDArray[Any], counts: Counts) -> None:
         counts += np.bincount(places, minlength=len(counts))
 
 
-def supports(design: SupportDesign, counts: Counts) -> Counts:
+def supports(design: SupportDesign, counts: Wholes) -> Wholes:
     """Return how many reports support each category."""
     if isinstance(design, UnaryEncoding):
         return counts
@@ -46,7 +44,7 @@ def supports(design: SupportDesign, counts: Counts) -> Counts:
     return _hashed_supports(design, counts)
 
 
-def _hashed_supports(design: LocalHashing, counts: Counts) -> Counts:
+def _hashed_supports(design: LocalHashing, counts: Wholes) -> Wholes:
     """Evaluate all hash functions on all categories, digit by digit.
 
     A report (a, c) supports the categories x with a·x = c modulo g. One digit at a time,
@@ -68,7 +66,7 @@ def _hashed_supports(design: LocalHashing, counts: Counts) -> Counts:
 
 
 def support_estimate(
-    design: SupportDesign, counts: Counts, responses: int, target: Target
+    design: SupportDesign, counts: Wholes, responses: int, target: Target
 ) -> tuple[Floats, NormalLaw]:
     """Return unbiased shares and the law of their errors.
 

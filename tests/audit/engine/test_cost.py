@@ -34,7 +34,7 @@ from tulle.graphs.mechanisms.ladder import Ladder, SmoothedLadder
 from tulle.graphs.mechanisms.laplace import Laplace
 from tulle.graphs.mechanisms.projection import Projection
 from tulle.graphs.mechanisms.smooth import Smooth, SmoothPure
-from tulle.graphs.spectra.gaussian import Gauss
+from tulle.graphs.spectra.power import Power
 from tulle.graphs.synthesis.auto.model import Auto
 from tulle.graphs.synthesis.auto.schedule import schedule_of
 from tulle.graphs.synthesis.models.topm import Rates, TopM
@@ -339,7 +339,7 @@ class LoudProjection(Projection):
         return {**found, "epsilon_bound": str(2 * Fraction(found["epsilon_bound"]))}
 
 
-class HalfGauss(Gauss):
+class HalfPower(Power):
     """Draws half the variance."""
 
     def settings(self, terms, options):
@@ -371,7 +371,7 @@ class ForgottenDelta(Laplace):
         return super().run(terms, settings, dataset, source)
 
 
-SPECTRUM = tulle.eigenvalues(2)
+SPECTRUM = tulle.spectrum(1)
 TWINS = [
     (TwiceDrawn(), tulle.triangles(), {}),
     (TwiceReleased(), tulle.triangles(), {}),
@@ -391,7 +391,7 @@ TWINS = [
     (RoughSmooth(), tulle.triangles(), {"delta": Fraction(1, 10**6)}),
     (RoughSmoothPure(), tulle.triangles(), {}),
     (LoudProjection(), tulle.degree_distribution(), {"largest": 4}),
-    (HalfGauss(), SPECTRUM, {"delta": Fraction(1, 10**6)}),
+    (HalfPower(), SPECTRUM, {"delta": Fraction(1, 10**6)}),
     (BothHalves(), tulle.topology(), {}),
     (KeenTopM(), tulle.synthetic("topm", edges=4), {}),
 ]

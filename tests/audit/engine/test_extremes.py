@@ -27,7 +27,6 @@ ROUNDING = 2.0**-45
 
 WIDE = {
     ("graph", "smooth_pure"),
-    ("genotypes", "laplace_top"),
     ("genotypes", "one_shot"),
     ("genotypes", "peeling"),
     ("relation", "recursive"),

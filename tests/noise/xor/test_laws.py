@@ -17,7 +17,7 @@ from tulle.noise import SeededSource
 from tulle.noise.exponent import logistic_floor
 from tulle.noise.xor.estimate import Estimate, FlipLaw
 from tulle.noise.xor.laws import Coupled, TwoLevel
-from tulle.noise.xor.limits import Limit, leakage, most_kept, response_limit
+from tulle.noise.xor.limits import Limit, leakage, most_kept
 from tulle.noise.xor.patterns import (
     draw_law,
     exchangeable_bits,
@@ -262,7 +262,8 @@ def test_lines_have_the_law_of_the_patterns():
 
 
 def test_limits():
-    best = response_limit(1)
+    flip = flip_probability(1)
+    best = Limit(1 - flip, flip, 1.0)
     assert best.possible
     assert best.ones == pytest.approx(1, abs=1e-12)
     # What was published at epsilon = 0.5: errors near 2 % on each bit.

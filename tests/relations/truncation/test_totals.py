@@ -17,7 +17,14 @@ from tulle.relations.data import Relation
 from tulle.relations.general import General
 from tulle.relations.queries import total
 from tulle.relations.truncation.general_lp import Epigraph
-from tulle.relations.truncation.totals import ETA, LARGEST, Thresholds, least_level, truncate
+from tulle.relations.truncation.totals import (
+    ETA,
+    LARGEST,
+    Thresholds,
+    least_level,
+    predicted_level,
+    truncate,
+)
 
 GRID = Thresholds(theta=0.5, beta=0.35)
 TAUS = (0.5, 1.0, 1.7, 3.0)
@@ -218,3 +225,17 @@ def test_a_release_goes_through_without_a_solver(monkeypatch: pytest.MonkeyPatch
     for held in (relation, relation.without(0)):
         r = tulle.release(held, total(), unit="participant", epsilon=1.0, mechanism="recursive")
         assert r.value >= 0
+
+
+def test_predicted_thresholds_are_those_of_runs_within_a_tenth():
+    random = np.random.default_rng(5)
+    for beta in (0.2, 0.02, 0.002):
+        thresholds = Thresholds(0.5, beta)
+        for _ in range(10):
+            members = np.sort(random.integers(0, 12, (60, 3)), axis=1)
+            relation = Relation.conjunctive(3 * np.arange(61), members.ravel(), count=12)
+            run = thresholds.at(least_level(truncate(relation), thresholds))
+            predicted = thresholds.at(predicted_level(truncate(relation), thresholds))
+            # Near the first threshold a prediction takes what loads alone say.
+            nearly = 1.5 if predicted <= 1.5 * thresholds.at(0) else 1.1
+            assert run <= predicted <= nearly * run * (1 + 1e-12)

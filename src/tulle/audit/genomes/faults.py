@@ -20,7 +20,6 @@ from tulle.core.source import Source
 from tulle.genomes.data import Genotypes
 from tulle.genomes.exponential import Exponential
 from tulle.genomes.laplace import Laplace
-from tulle.genomes.laplace_top import LaplaceTop
 from tulle.genomes.one_shot import OneShot
 from tulle.genomes.peeling import Peeling
 from tulle.genomes.queries import AlleleCounts, ChiSquares
@@ -146,16 +145,6 @@ class WeakOneShot(_WeakChoice):
     questions: ClassVar[Sequence[Query]] = QUESTIONS["one_shot"]
 
 
-class WeakLaplace(_WeakChoice):
-    """The published scheme with a quarter of its noise."""
-
-    name: ClassVar[str] = "laplace_top, a quarter of the noise"
-    original: ClassVar[type[Mechanism]] = LaplaceTop
-    mimics: ClassVar[str] = "laplace_top"
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["laplace_top"]
-    factor: ClassVar[Fraction] = Fraction(1, 4)
-
-
 class UnsplitPeeling(_WeakChoice):
     """Every round of peeling spends the whole budget."""
 
@@ -210,7 +199,6 @@ def genome_twins() -> Sequence[Twin]:
         GenotypeSensitivity(),
         CalledOnly(),
         WeakOneShot(),
-        WeakLaplace(),
         UnsplitPeeling(),
         SteepExponential(),
         FreeScores(),

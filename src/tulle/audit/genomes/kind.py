@@ -68,7 +68,6 @@ QUESTIONS: dict[str, tuple[Asked, ...]] = {
     "one_shot": (*_TOP, *_SCORED),
     "peeling": (*_TOP, *_SCORED),
     "exponential": (*_TOP, *_SCORED),
-    "laplace_top": (*_TOP, *_SCORED),
 }
 """The questions on which each mechanism is examined."""
 

@@ -19,14 +19,12 @@ import numpy as np
 from tulle.audit.engine.bits import response_coins
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
-from tulle.audit.graphs.spectra_bingham import describe_bingham, finish_bingham
 from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.spectra.eigenvalues_laplace import finish as finish_values
 from tulle.graphs.spectra.eigenvalues_laplace import snapped
-from tulle.graphs.spectra.gaussian import conclude as conclude_gauss
 from tulle.graphs.spectra.power import Power, PowerPure, start, whole_rows
 from tulle.graphs.spectra.queries import (
     SpectralQuery,
@@ -44,7 +42,6 @@ SPECTRA: tuple[Query, ...] = (eigenvalues(1), eigenvalues(2), spectrum(1), spect
 DRAWN_SPECTRA: tuple[Query, ...] = (eigenvalues(1), spectrum(1))
 
 OPTIONS: dict[str, tuple[Parameters, ...]] = {
-    "bingham": ({"levels": 1},),
     "eigen_laplace": ({"step": "1/4"}, {}),
     "eigen_gauss": ({"step": "1/4"},),
     "power": (
@@ -143,13 +140,6 @@ def describe_values_gauss(terms: Terms, settings: Parameters, graph: Graph) -> D
     )
 
 
-def describe_gauss(terms: Terms, settings: Parameters, graph: Graph) -> Description:
-    """Describe Gaussian noise on the entry of each pair of nodes."""
-    bits = tuple(int(bit) for bit in topology().truth(graph).bits())
-    law = GaussianVector(bits, rational(settings["variance"]), Fraction(1))
-    return Description((("answer", law),))
-
-
 def worst_iterates(settings: Parameters) -> list[Floats]:
     """Return an iterate for each round: the real start, then full rows along one axis or more."""
     nodes, k = int(settings["nodes"]), int(settings["k"])
@@ -219,8 +209,6 @@ def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph)
 Describer = Callable[[Terms, Parameters, Graph], Description]
 
 SPECTRA_DESCRIBERS: dict[str, Describer] = {
-    "bingham": describe_bingham,
-    "gauss": describe_gauss,
     "eigen_gauss": describe_values_gauss,
     "power": describe_power,
     "power_pure": describe_power_pure,
@@ -265,10 +253,6 @@ def finish(
         answer = parts[0]
         if name in ("eigen_laplace", "eigen_gauss"):
             return see(finish_values(np.array(answer, dtype=np.int64), settings))
-        if name == "gauss":
-            return see(conclude_gauss(terms, np.array(answer, dtype=np.int64), settings))
-        if name == "bingham":
-            return see(finish_bingham(answer, settings))
         if name == "spectral_response":
             # Degrees that no graph has are cut: that leaves few to be told apart.
             return finish_response(answer, tuple(min(max(d, 0), nodes - 1) for d in parts[1]))

@@ -19,7 +19,7 @@ from tulle.audit.graphs.spectra import (
     laplace_rounds,
     worst_iterates,
 )
-from tulle.audit.graphs.spectra_bingham import bingham_twins
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
 from tulle.core.guarantee import largest_rho
@@ -29,10 +29,8 @@ from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.spectra.eigenvalues_gaussian import EigenGauss
 from tulle.graphs.spectra.eigenvalues_laplace import EigenLaplace, finish, snapped
-from tulle.graphs.spectra.gaussian import Gauss
-from tulle.graphs.spectra.power import Power, PowerPure, Wholes
+from tulle.graphs.spectra.power import Power, PowerPure
 from tulle.graphs.spectra.queries import (
-    Floats,
     Spectrum,
     adjacency,
     decompose,
@@ -90,31 +88,6 @@ class HalfEigenLaplace(_HalfNoise, EigenLaplace):
     mimics: ClassVar[str] = "eigen_laplace"
     questions: ClassVar[Sequence[Query]] = (eigenvalues(1),)
     setting: ClassVar[str] = "scale"
-
-
-class HalfGauss(_HalfNoise, Gauss):
-    """Gaussian noise of half the deviation."""
-
-    name: ClassVar[str] = "gauss, half the noise"
-    mimics: ClassVar[str] = "gauss"
-    questions: ClassVar[Sequence[Query]] = (spectrum(1),)
-    setting: ClassVar[str] = "variance"
-    factor: ClassVar[Fraction] = Fraction(1, 4)
-
-
-class BothTrianglesGauss(_Described, Gauss):
-    """Both triangles of the matrix get noise of their own, and their mean is used."""
-
-    name: ClassVar[str] = "gauss, both triangles"
-    mimics: ClassVar[str] = "gauss"
-    fault: ClassVar[str] = "each entry is shown twice and charged once"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-    questions: ClassVar[Sequence[Query]] = (spectrum(1),)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        honest = super().settings(terms, options)
-        # The mean of two noisy copies has half the variance.
-        return {**honest, "variance": text(rational(honest["variance"]) / 2)}
 
 
 class HalfEigenGauss(_HalfNoise, EigenGauss):
@@ -301,12 +274,9 @@ class SeededSpectralResponse(_Seeded, SpectralResponse):
 def spectra_twins() -> list[Twin]:
     """Return one of each twin."""
     return [
-        *bingham_twins(),
         HalfPower(),
         HalfPowerPure(),
         HalfEigenLaplace(),
-        HalfGauss(),
-        BothTrianglesGauss(),
         HalfEigenGauss(),
         WeylForAll(),
         UnclippedPower(),

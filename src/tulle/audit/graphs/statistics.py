@@ -24,8 +24,7 @@ from tulle.graphs.mechanisms.private_bound import (
     law_of,
 )
 from tulle.graphs.mechanisms.settings import SpreadBudget
-from tulle.graphs.mechanisms.statistic_ladder import raise_widths
-from tulle.graphs.mechanisms.statistic_ladder_laws import StatisticLadderLaw
+from tulle.graphs.mechanisms.statistic_ladder import StatisticLadderLaw, raise_widths
 from tulle.graphs.queries.counts import GraphQuery
 from tulle.graphs.queries.local_counts import (
     BoundedVector,

@@ -18,6 +18,7 @@ from tulle.audit.engine.bits import exact_coins, kept_coins, response_coins
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Ladder, LaplaceVector, Law
 from tulle.audit.graphs.synthesis_case import SynthesisCase
+from tulle.core.arrays import Truths
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
 from tulle.graphs.data import Graph
@@ -31,7 +32,6 @@ from tulle.graphs.synthesis.auto.core import AGAIN, INWARDS, OUTWARDS
 from tulle.graphs.synthesis.auto.model import LADDERS, STEP, mixing_classes, mixing_moves
 from tulle.graphs.synthesis.auto.schedule import spending
 from tulle.graphs.synthesis.edge_counts import (
-    Chosen,
     closed_picks,
     large_degrees,
     member_counts,
@@ -119,13 +119,13 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
     return laws
 
 
-def fixed_core(graph: Graph) -> Chosen:
+def fixed_core(graph: Graph) -> Truths:
     """Return the first half of the nodes."""
-    inside: Chosen = np.arange(graph.node_count) < (graph.node_count + 1) // 2
+    inside: Truths = np.arange(graph.node_count) < (graph.node_count + 1) // 2
     return inside
 
 
-def core_laws(graph: Graph, epsilon: Fraction, inside: Chosen) -> dict[str, Law]:
+def core_laws(graph: Graph, epsilon: Fraction, inside: Truths) -> dict[str, Law]:
     """Return the laws of what is released about a core: coins within, tables across and outside.
 
     Two neighbours differ in one pair of nodes, which lies within, across or outside: their laws

@@ -23,10 +23,8 @@ from tulle.core.unit import Unit
 from tulle.models.adassp import AdaSSP, squared_moves
 from tulle.models.data import Table
 from tulle.models.design import whole_rows
-from tulle.models.error_law import CoefficientLaw
 from tulle.models.functional import Functional
-from tulle.models.intervals import NOISE_LAW
-from tulle.models.moments import MomentMechanism, Places, frame_for
+from tulle.models.moments import NOISE_LAW, CoefficientLaw, MomentMechanism, Places, frame_for
 from tulle.models.objective import OUTPUT, Objective, persons, row_length
 from tulle.models.objective_gaussian import ObjectiveGaussian
 from tulle.models.objective_laplace import ObjectiveLaplace

@@ -18,7 +18,6 @@ from typing import Any
 from tulle.audit.engine.findings import Finding
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.exact import ratio_is_within
-from tulle.surveys.laplace import laplace_and_round
 from tulle.surveys.large import LocalHashing, UnaryEncoding
 from tulle.surveys.link_reports import links_to_keep
 from tulle.surveys.links_client import LinkForm
@@ -133,7 +132,6 @@ def cases() -> Iterator[tuple[str, str, Laws]]:
         yield "unary encoding", asked, laws_of(UnaryEncoding.of(size, epsilon=epsilon))
         hashing = LocalHashing.of(size, epsilon=epsilon, buckets=min(size, 3))
         yield "local hashing", asked, laws_of(hashing)
-        yield "laplace and round", asked, laws_of(laplace_and_round(size, epsilon=epsilon))
     own = DesignMatrix.of([["4/5", "2/5"], ["1/5", "3/5"]])
     yield "a matrix of one's own", "2 categories", laws_of(own)
     for epsilon in EPSILONS:

@@ -7,19 +7,17 @@ Cliques are listed down to the last two nodes, on rows of bits: the time grows w
 from __future__ import annotations
 
 from math import comb
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.graphs.compiled import compiled, in_chunks, lowest_bit, population_count
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import arc_supports, count_triangles, triangles_from_supports
 from tulle.graphs.kernels.ordering import degeneracy_rank, degree_rank, orient, renumber
 from tulle.graphs.kernels.pair_bounds import count_common, pair_front, wedge_work
-
-Array = npt.NDArray[Any]
 
 _SATURATED = 2**62
 _PAIRS_AT_ONCE = 4_000_000

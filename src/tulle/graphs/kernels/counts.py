@@ -7,17 +7,15 @@ can pass 2^63 it is summed in Python integers from a histogram.
 from __future__ import annotations
 
 from math import comb
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.graphs.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.ordering import degree_rank, orient, renumber, spans_before
-
-Array = npt.NDArray[Any]
 
 _BLOCK = 16
 

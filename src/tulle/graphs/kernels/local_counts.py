@@ -5,23 +5,18 @@ Custodian side: every number here is private.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array, Wholes
 from tulle.graphs.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.ordering import degree_rank, renumber
-
-Array = npt.NDArray[Any]
-Counts = npt.NDArray[np.int64]
 
 FINE = 2**32
 """Clustering coefficients are summed in whole multiples of one over this."""
 
 
-def common_with(graph: Graph, node: int) -> Counts:
+def common_with(graph: Graph, node: int) -> Wholes:
     """Return how many neighbours each node shares with one node.
 
     Example:

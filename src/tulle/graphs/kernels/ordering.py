@@ -6,14 +6,10 @@ All orders put nodes of high degree first. Then the neighbours that come before 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.graphs.compiled import compiled
-
-Array = npt.NDArray[Any]
 
 
 @compiled

@@ -6,18 +6,16 @@ Custodian side: every number here is private and enters a release only through a
 from __future__ import annotations
 
 from math import comb
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.graphs.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import arc_supports
 from tulle.graphs.kernels.ordering import degree_rank, renumber
-
-Array = npt.NDArray[Any]
 
 # Numbers up to this fit one machine integer; larger ones are cut into limbs of so many bits.
 _ONE_LIMB = 2**62

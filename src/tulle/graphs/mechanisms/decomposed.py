@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, LaplaceLaw
 from tulle.core.exact import rational, text
@@ -31,9 +31,6 @@ from tulle.graphs.queries.local_counts import TrianglesPerNode, TriplesPerNode
 from tulle.graphs.queries.statistics import AverageClustering, Clustering
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 DEGREE_SHARE = Fraction(1, 5)
 AVERAGE_SHARE = Fraction(1, 2)
@@ -185,7 +182,7 @@ def _needs_triangles(query: Query) -> bool:
     return not isinstance(query, TriplesPerNode)
 
 
-def combine_triples(noisy: Counts, settings: Parameters) -> Counts:
+def combine_triples(noisy: Wholes, settings: Parameters) -> Wholes:
     """Return d(d - 1)/2 from noisy degrees: the noise adds its variance to d², which is taken off.
 
     Discrete Laplace noise of scale s has variance 2q/(1 - q)², about 2·s².
@@ -197,7 +194,7 @@ def combine_triples(noisy: Counts, settings: Parameters) -> Counts:
 
 
 def combine_clustering(
-    noisy: Counts, triangles: Counts, variance: float, average: float, settings: Parameters
+    noisy: Wholes, triangles: Wholes, variance: float, average: float, settings: Parameters
 ) -> Floats:
     """Return the coefficients from noisy degrees and triangles; see :class:`Decomposed`."""
     nodes = int(settings["nodes"])

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.exact import rational, text
@@ -19,8 +20,6 @@ from tulle.graphs.mechanisms.settings import graph_query, node_count
 from tulle.graphs.queries.counts import DegreeDistribution, Degrees
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
-
-Counts = npt.NDArray[np.int64]
 
 
 @registry.mechanism("graph", "isotonic", answers=(Degrees, DegreeDistribution), units=("edge",))
@@ -93,7 +92,7 @@ class Isotonic(Mechanism):
         return Outcome(value, _law(query, settings, slack), {"range": [0, query.maximum(nodes)]})
 
 
-def sorted_sequence(query: Query, graph: Graph) -> Counts:
+def sorted_sequence(query: Query, graph: Graph) -> Wholes:
     """Return the decreasing sequence that gets the noise. Custodian side."""
     degrees = Degrees().truth(graph)
     if isinstance(query, Degrees):
@@ -110,7 +109,7 @@ def decreasing(values: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return fitted
 
 
-def graphical(degrees: Counts) -> Counts:
+def graphical(degrees: Wholes) -> Wholes:
     """Return a nearby decreasing sequence that is the degree sequence of some simple graph.
 
     While a sum of the largest degrees is more than the others can take up (Erdős & Gallai), the
@@ -132,7 +131,7 @@ def graphical(degrees: Counts) -> Counts:
             return degrees
 
 
-def _largest_excess(degrees: Counts) -> tuple[int, int]:
+def _largest_excess(degrees: Wholes) -> tuple[int, int]:
     """Return the largest violation of the Erdős-Gallai inequalities and how many it is of."""
     count = len(degrees)
     k = np.arange(1, count + 1)
@@ -145,7 +144,7 @@ def _largest_excess(degrees: Counts) -> tuple[int, int]:
     return int(excess[worst]), worst + 1
 
 
-def _cut(degrees: Counts, among: int, excess: int) -> None:
+def _cut(degrees: Wholes, among: int, excess: int) -> None:
     """Lower the largest of the first entries to a common level, by this much in all."""
     top = degrees[:among]
     # Lowering the first i entries to the level of entry i costs i·level less; find the last i.

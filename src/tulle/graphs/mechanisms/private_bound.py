@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
@@ -23,8 +22,6 @@ from tulle.graphs.mechanisms.settings import node_count
 from tulle.graphs.queries.local_counts import BoundedVector
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import BoundCharge, LaplaceCharge, charge
-
-Counts = npt.NDArray[np.int64]
 
 UNITS = 2**40
 BOUND_SHARE = Fraction(1, 3)

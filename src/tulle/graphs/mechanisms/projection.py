@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, log
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Array, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text
@@ -21,9 +21,6 @@ from tulle.graphs.queries.counts import DegreeDistribution
 from tulle.noise import SeededSource, discrete_laplace, exponential
 from tulle.noise.charge import ExponentialCharge, LaplaceCharge, charge
 
-Counts = npt.NDArray[np.int64]
-Array = npt.NDArray[Any]
-
 LARGEST = 1000
 """The largest degree that is told apart, unless the user says otherwise."""
 
@@ -31,7 +28,7 @@ BOUND_SHARE = Fraction(1, 4)
 _FAILURE = Fraction(1, 10)
 
 
-def projected_degrees(graph: Graph, bound: int) -> Counts:
+def projected_degrees(graph: Graph, bound: int) -> Wholes:
     """Return the degrees of a subgraph in which none exceeds the bound. Custodian side.
 
     Edges are looked at in the order of their ends, and kept when both ends have room. The order
@@ -43,7 +40,7 @@ def projected_degrees(graph: Graph, bound: int) -> Counts:
         [2, 1, 1, 0]
     """
     indptr, indices = graph.csr()
-    kept: Counts = _project(indptr, indices, bound)
+    kept: Wholes = _project(indptr, indices, bound)
     return kept
 
 
@@ -60,9 +57,9 @@ def _project(indptr: Array, indices: Array, bound: int) -> Array:
     return kept
 
 
-def at_most(kept: Counts, bound: int) -> Counts:
+def at_most(kept: Wholes, bound: int) -> Wholes:
     """Return how many nodes have degree at most 0, 1, ... bound."""
-    counts: Counts = np.cumsum(np.bincount(kept, minlength=bound + 1)).astype(np.int64)
+    counts: Wholes = np.cumsum(np.bincount(kept, minlength=bound + 1)).astype(np.int64)
     return counts
 
 
@@ -169,7 +166,7 @@ class Projection(Mechanism):
         return Outcome(finish_counts(noisy, int(settings["largest"])), None, {"bound": bound})
 
 
-def finish_counts(noisy: Counts, largest: int) -> Counts:
+def finish_counts(noisy: Wholes, largest: int) -> Wholes:
     """Return the distribution on 0 to largest from noisy counts of nodes with degree at most k."""
     from scipy.optimize import isotonic_regression
 
@@ -180,9 +177,9 @@ def finish_counts(noisy: Counts, largest: int) -> Counts:
     return value
 
 
-def on_grid(graph: Graph, largest: int) -> Counts:
+def on_grid(graph: Graph, largest: int) -> Wholes:
     """Return how many nodes have each degree up to the largest, which counts all above too."""
     from tulle.graphs.kernels.counts import degrees
 
-    counts: Counts = np.bincount(np.minimum(degrees(graph), largest), minlength=largest + 1)
+    counts: Wholes = np.bincount(np.minimum(degrees(graph), largest), minlength=largest + 1)
     return counts

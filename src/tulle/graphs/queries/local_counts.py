@@ -9,9 +9,9 @@ from hashlib import sha256
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
@@ -20,8 +20,6 @@ from tulle.graphs.facts import EdgeFacts, find, node_axis
 from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, Triangles
 from tulle.graphs.sensitivity import counts as sensitivity
 from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
-
-Counts = npt.NDArray[np.int64]
 
 
 def find_node(graph: Graph, node: int | str) -> int | None:
@@ -85,7 +83,7 @@ class BoundedVector(Query):
         """Return the most that one edge moves :meth:`in_units`, in L1, at this spread."""
 
     @abstractmethod
-    def in_units(self, graph: Graph, units: int) -> Counts:
+    def in_units(self, graph: Graph, units: int) -> Wholes:
         """Return the answer in whole multiples of 1/units, rounded down. Custodian side."""
 
     @abstractmethod
@@ -102,7 +100,7 @@ class TrianglesPerNode(BoundedVector, GraphQuery):
     quantity: ClassVar[str] = "triangles"
     shape: ClassVar[Shape] = "vector"
 
-    def truth(self, dataset: Graph) -> Counts:
+    def truth(self, dataset: Graph) -> Wholes:
         from tulle.graphs.kernels.counts import triangles_per_node as count
 
         return count(dataset)
@@ -130,7 +128,7 @@ class TrianglesPerNode(BoundedVector, GraphQuery):
     def edge_sensitivity_at(self, spread: int, nodes: int, units: int) -> int:
         return 3 * spread
 
-    def in_units(self, graph: Graph, units: int) -> Counts:
+    def in_units(self, graph: Graph, units: int) -> Wholes:
         return self.truth(graph)
 
 
@@ -143,9 +141,9 @@ class TriplesPerNode(GraphQuery):
     quantity: ClassVar[str] = "pairs of neighbours"
     shape: ClassVar[Shape] = "vector"
 
-    def truth(self, dataset: Graph) -> Counts:
+    def truth(self, dataset: Graph) -> Wholes:
         degrees = np.diff(dataset.csr()[0])
-        triples: Counts = (degrees * (degrees - 1) // 2).astype(np.int64)
+        triples: Wholes = (degrees * (degrees - 1) // 2).astype(np.int64)
         return triples
 
     def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
@@ -315,10 +313,10 @@ class DegreeSquares(ProfiledCount):
     def __post_init__(self) -> None:
         object.__setattr__(self, "partition", checked_partition(self.partition))
 
-    def part_degrees(self, dataset: Graph) -> Counts:
+    def part_degrees(self, dataset: Graph) -> Wholes:
         """Return the degrees of each part together. Custodian side."""
         labels = labels_on(self.partition, dataset)
-        sums: Counts = np.bincount(labels, weights=np.diff(dataset.csr()[0])).astype(np.int64)
+        sums: Wholes = np.bincount(labels, weights=np.diff(dataset.csr()[0])).astype(np.int64)
         return sums
 
     def truth(self, dataset: Graph) -> int:
@@ -353,7 +351,7 @@ class DegreeSquares(ProfiledCount):
         return self.name, 0
 
 
-def labels_on(partition: tuple[int, ...], graph: Graph) -> Counts:
+def labels_on(partition: tuple[int, ...], graph: Graph) -> Wholes:
     """Return the parts of a graph's nodes; on a stand-in of another size, repeated or cut."""
     if not partition:
         return np.zeros(graph.node_count, dtype=np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Floats
 from tulle.core.public import public
 from tulle.core.query import Axis, Expression, Query
 from tulle.graphs.data import Graph
@@ -41,8 +42,6 @@ from tulle.graphs.queries.local_counts import (
 )
 from tulle.graphs.sensitivity import statistics as sensitivity
 from tulle.graphs.sensitivity.counts import Profile, remembered
-
-Floats = npt.NDArray[np.float64]
 
 _FIRST_REACH = 1024
 """How far a profile is computed before it is known whether it has reached the global bound."""

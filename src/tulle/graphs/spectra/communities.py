@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
-    from tulle.graphs.spectra.queries import Floats, Spectrum
+    from tulle.graphs.spectra.queries import Spectrum
 
-Labels = npt.NDArray[np.int64]
 
 UNPLACED = -1
 """The label of nodes about which the released vectors say nothing."""
@@ -22,7 +22,7 @@ _ROUNDS = 60
 _STEP = 1 << 22
 
 
-def find_communities(spectrum: Spectrum, count: int | None = None) -> Labels:
+def find_communities(spectrum: Spectrum, count: int | None = None) -> Wholes:
     """Return the community of each node: 0, 1, ... by size, or -1 where nothing is known.
 
     Nodes are points, one coordinate for each vector whose eigenvalue exceeds the noise; the
@@ -60,7 +60,7 @@ def find_communities(spectrum: Spectrum, count: int | None = None) -> Labels:
     return labels
 
 
-def _k_means(points: Floats, sure: npt.NDArray[np.bool_], count: int) -> Labels:
+def _k_means(points: Floats, sure: npt.NDArray[np.bool_], count: int) -> Wholes:
     """Return the nearest centre of each point, centres begun far apart among the sure points."""
     start = points[sure] if int(sure.sum()) >= count else points
     mean = start.mean(axis=0)
@@ -83,7 +83,7 @@ def _k_means(points: Floats, sure: npt.NDArray[np.bool_], count: int) -> Labels:
     return nearest
 
 
-def _nearest(points: Floats, centres: Floats) -> Labels:
+def _nearest(points: Floats, centres: Floats) -> Wholes:
     step = max(1, _STEP // len(centres))
     parts = [
         np.argmin(_squares(points[first : first + step], centres), axis=1)
@@ -98,7 +98,7 @@ def _squares(points: Floats, centres: Floats) -> Floats:
     return found
 
 
-def _by_size(labels: Labels) -> Labels:
+def _by_size(labels: Wholes) -> Wholes:
     """Return labels numbered anew, the largest group first, without gaps."""
     sizes = np.bincount(labels)
     order = np.argsort(-sizes, kind="stable")

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.graphs.spectra.queries import Floats, Spectrum, leading, oriented, public_signs, shrink
+from tulle.core.arrays import Floats
+from tulle.graphs.spectra.queries import Spectrum, leading, oriented, public_signs, shrink
 
 LARGEST_HELD = 6_000
 """Up to this many nodes a matrix, or a part of one, is held as floats."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Floats
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import QueryError
@@ -16,7 +17,7 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.settings import node_count
-from tulle.graphs.spectra.queries import LARGEST_DENSE, Eigenvalues, Floats, adjacency, rank_of
+from tulle.graphs.spectra.queries import LARGEST_DENSE, Eigenvalues, adjacency, rank_of
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 

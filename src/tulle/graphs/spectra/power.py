@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text
@@ -20,7 +20,6 @@ from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.settings import node_count
 from tulle.graphs.spectra.queries import (
-    Floats,
     Spectrum,
     VectorQuery,
     adjacency,
@@ -34,8 +33,6 @@ from tulle.graphs.spectra.queries import (
 )
 from tulle.noise import discrete_gaussian, discrete_laplace
 from tulle.noise.charge import GaussianCharge, LaplaceCharge, charge
-
-Wholes = npt.NDArray[np.int64]
 
 LEVELS = 2**12
 """How finely an iterate is rounded: its longest rows have this length."""

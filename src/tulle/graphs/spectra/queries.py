@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import codec, registry, validate
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Terms
 from tulle.core.public import public
@@ -22,7 +23,6 @@ from tulle.noise import SeededSource
 if TYPE_CHECKING:
     import scipy.sparse
 
-Floats = npt.NDArray[np.float64]
 
 LARGEST_DENSE = 10_000
 """Up to this many nodes all eigenvalues are computed, by a method that cannot miss one."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, text
@@ -20,7 +21,6 @@ from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.settings import node_count
 from tulle.graphs.spectra.denoising import LARGEST_HELD, HeldMatrix, NoisyMatrix, decompose_noisy
 from tulle.graphs.spectra.queries import (
-    Floats,
     Spectrum,
     VectorQuery,
     public_spectrum,
@@ -31,8 +31,6 @@ from tulle.graphs.topology.response import Response, Topology
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.xor.patterns import flip_probability
-
-Wholes = npt.NDArray[np.int64]
 
 LARGEST_CORE = 20_000
 """At most so many nodes have a coin for every pair: more would take too much memory and time."""

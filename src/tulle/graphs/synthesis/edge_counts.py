@@ -8,15 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Truths, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
-
-Wholes = npt.NDArray[np.int64]
-Chosen = npt.NDArray[np.bool_]
-"""For each node, whether it is meant."""
 
 CLOSURE_LIMIT = 2
 """How often one pair of nodes may count as the pick of others; see :func:`closed_picks`."""
@@ -70,7 +66,7 @@ def member_counts(graph: Graph, labels: Wholes, kinds: int) -> Wholes:
     return np.bincount(cells, minlength=graph.node_count * kinds).astype(np.int64)
 
 
-def side_counts(graph: Graph, labels: Wholes, kinds: int, rows: Chosen, columns: Chosen) -> Wholes:
+def side_counts(graph: Graph, labels: Wholes, kinds: int, rows: Truths, columns: Truths) -> Wholes:
     """Return, for each node of ``rows``, its neighbours of each kind among ``columns``.
 
     An edge is seen from its ends in ``rows`` whose other end is in ``columns``: one edge moves the

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import codec, registry
+from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
@@ -24,9 +24,6 @@ from tulle.noise.post_processing import Random, post_processing
 
 Statistics = Mapping[str, Any]
 """Private statistics by name: numbers, texts and arrays that were released under the guarantee."""
-
-Edges = npt.NDArray[np.int64]
-"""Rows (u, v). Loops and repeated pairs are dropped when the graph is built."""
 
 
 class Model(Mechanism):
@@ -119,7 +116,7 @@ class Model(Mechanism):
         """Return the private statistics: the only method that sees records."""
 
     @abstractmethod
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         """Return the edges of a synthetic graph, from private statistics and settings alone."""
 
 

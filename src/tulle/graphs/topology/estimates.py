@@ -14,6 +14,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.graphs.compiled import compiled, population_count
@@ -22,7 +23,6 @@ from tulle.noise.xor.estimate import Estimate
 from tulle.noise.xor.limits import Limit
 
 Words = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
 
 LARGEST_NODES = 20_000
 """Triangles are counted on all pairs of rows: above this it takes more than a minute."""
@@ -128,7 +128,7 @@ def _deviation(flip: float) -> float:
     return math.sqrt(flip * (1 - flip)) / (1 - 2 * flip)
 
 
-def _degrees(released: Topology) -> Counts:
+def _degrees(released: Topology) -> Wholes:
     ends = released.edges().ravel()
     return np.bincount(ends, minlength=released.nodes).astype(np.int64)
 
@@ -146,7 +146,7 @@ def _rows(released: Topology) -> Words:
 
 
 @compiled
-def _pair_moments(rows: Words, degrees: Counts, flip: float) -> tuple[np.int64, float]:
+def _pair_moments(rows: Words, degrees: Wholes, flip: float) -> tuple[np.int64, float]:
     """Return the triangles, and the sum over pairs of squared estimates of common neighbours.
 
     The latter are without their denominator (1 - 2·flip)².

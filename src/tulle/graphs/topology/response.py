@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Bytes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import text
@@ -30,7 +31,6 @@ from tulle.noise.xor.patterns import flip_probability, response_bits
 if TYPE_CHECKING:
     import scipy.sparse
 
-Bits = npt.NDArray[np.uint8]
 
 LARGEST_PAIRS = 2**32
 """A released topology has a bit for every pair of nodes; more than this is 512 megabytes."""
@@ -48,7 +48,7 @@ class Topology:
     """
 
     nodes: int
-    packed: Bits
+    packed: Bytes
 
     @property
     def pairs(self) -> int:
@@ -60,7 +60,7 @@ class Topology:
         """How many edges the released graph has; not an estimate of the true number."""
         return int(_ONES[self.packed].sum())
 
-    def bits(self) -> Bits:
+    def bits(self) -> Bytes:
         """Return the bits, one in each byte."""
         return np.unpackbits(self.packed, count=self.pairs)
 
@@ -240,7 +240,7 @@ def pairs_of(
     return first, places - starts[first] + first + 1
 
 
-def _true_bits(graph: Graph) -> Bits:
+def _true_bits(graph: Graph) -> Bytes:
     bits = np.zeros(comb(graph.node_count, 2), dtype=np.uint8)
     bits[pair_places(graph.node_count, graph.edges())] = 1
     return bits

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import cells, validate
+from tulle.core.arrays import Bytes
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.unit import Unit
-
-Bits = npt.NDArray[np.uint8]
 
 LARGEST_ROW_NEIGHBOURHOOD = 12
 """All values of a row are listed for rows of at most so many cells."""
@@ -103,7 +102,7 @@ class BinaryMatrix(Dataset):
         """The numbers of rows and columns. Public under every unit of a matrix."""
         return self._shape
 
-    def to_numpy(self) -> Bits:
+    def to_numpy(self) -> Bytes:
         """Return the cells as an array of zeros and ones. Custodian side."""
         return np.unpackbits(self._packed, axis=1, count=self._shape[1])
 
@@ -174,7 +173,7 @@ def all_matrices(rows: int, columns: int) -> Iterator[BinaryMatrix]:
     )
 
 
-def _read(array: Any, threshold: Number | None) -> Bits:
+def _read(array: Any, threshold: Number | None) -> Bytes:
     """Return the cells as an array of zeros and ones, or say what is wrong with the input."""
     values = _as_array(array)
     if values.ndim != 2:

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.noise.xor.estimate import Estimate
 
 Axis = Literal["rows", "columns", "all"]
-Floats = npt.NDArray[np.float64]
 
 
 def debias(release: Release) -> Floats:

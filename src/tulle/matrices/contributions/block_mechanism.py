@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, text
@@ -25,9 +25,6 @@ from tulle.matrices.contributions.labels import pack_labels, unpack_labels
 from tulle.matrices.contributions.partition import price, scales
 from tulle.matrices.contributions.queries import Weights
 from tulle.noise.charge import WeightedCharge, charge
-
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 
 class BlockMechanism(Mechanism):

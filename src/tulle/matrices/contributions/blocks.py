@@ -10,24 +10,22 @@ from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import QueryError
 from tulle.core.exact import rational, widen_up
-from tulle.matrices.contributions.labels import Labels, unpack_labels
+from tulle.matrices.contributions.labels import unpack_labels
 from tulle.matrices.contributions.partition import GAUSSIAN, cut, group
 from tulle.matrices.contributions.queries import Weights
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
     """Blocks of cells, and how much one individual may have in them; real numbers."""
 
-    labels: Labels
+    labels: Wholes
     cells: Floats
     """The most in each cell; 0 outside the support, infinite where only sums are bounded."""
     sizes: Floats
@@ -109,7 +107,7 @@ def frame_of(query: Weights, facts: Mapping[str, Any], power: Fraction) -> Frame
     return Frame(labels, cells, sizes, totals, total, squares, square)
 
 
-def _labels(query: Weights, cells: Floats, power: Fraction) -> Labels:
+def _labels(query: Weights, cells: Floats, power: Fraction) -> Wholes:
     if query.labels is not None:
         return np.where(cells > 0, query.labels.values, -1).astype(np.int64)
     labels = np.full(cells.shape, -1, dtype=np.int64)
@@ -151,7 +149,7 @@ def _labels(query: Weights, cells: Floats, power: Fraction) -> Labels:
     return labels
 
 
-def _runs(query: Weights, labels: Labels, count: int) -> list[tuple[int, int]]:
+def _runs(query: Weights, labels: Wholes, count: int) -> list[tuple[int, int]]:
     """Return which levels of the reference each block covers, from first to past the last."""
     assert query.reference is not None
     levels = np.unique(query.reference.bound.values)

@@ -6,13 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.matrices.contributions.data import Contributions
-from tulle.matrices.contributions.labels import Labels
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 LARGEST = 2**36
 """No single bound has more steps: sums then stay far within what a float counts exactly."""
@@ -30,7 +26,7 @@ class Limits:
 
     exponent: int
     """The step is two to this power."""
-    labels: Labels
+    labels: Wholes
     cells: Floats
     """The most in each cell: whole numbers, 0 outside the support."""
     totals: tuple[int, ...]

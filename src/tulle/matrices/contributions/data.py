@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.cells import read_table
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from tulle.matrices.contributions.clipping import Limits
 
 Outside = Literal["refuse", "drop"]
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 
 @public("Hold data")

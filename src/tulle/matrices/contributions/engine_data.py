@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from tulle.core import registry
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
 from tulle.matrices.contributions.data import Contributions, read_support
 from tulle.matrices.contributions.reading import Names, number_values, read_names
 
 if TYPE_CHECKING:
     from tulle.matrices.contributions.clipping import Limits
-
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 
 class OwnedRows(Protocol):

@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, raise_alone
 
-Labels = npt.NDArray[np.int64]
-"""The number of each cell's block; -1 for cells outside the public support."""
 
-
-def pack_labels(labels: Labels) -> str:
+def pack_labels(labels: Wholes) -> str:
     """Write labels as text; :func:`unpack_labels` reads them back."""
     small = np.ascontiguousarray(labels, dtype="<i2")
     return base64.b64encode(zlib.compress(small.tobytes(), 6)).decode("ascii")
 
 
-def unpack_labels(packed: str, shape: tuple[int, int]) -> Labels:
+def unpack_labels(packed: str, shape: tuple[int, int]) -> Wholes:
     """Read labels that :func:`pack_labels` wrote.
 
     Example:
@@ -61,7 +59,7 @@ class Plate:
     __repr__ = __str__
 
 
-def read_labels(labels: Any) -> Labels:
+def read_labels(labels: Any) -> Wholes:
     """Check a matrix of block numbers: whole, from -1 (outside) on, no number left out.
 
     Raises:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tulle.core.arrays import Floats
+
 Parts = tuple[Floats, Floats, Floats]
 """Left vectors as columns, singular values, right vectors as rows."""
 

@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Floats
 from tulle.core.error_law import law_from_json
 from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.matrices.contributions.blocks import BlockLaw
 from tulle.matrices.contributions.largest_parts import largest_parts, parts_above
-
-Floats = npt.NDArray[np.float64]
 
 NOISE_LAW = "noise_law"
 """The parameter with the law of the noise below, where that is no longer the law of the error."""

@@ -30,10 +30,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
+from tulle.core.arrays import Floats, Wholes
 
 LAPLACE, GAUSSIAN = Fraction(1, 2), Fraction(1, 3)
 """The power of m in f; that of n is one minus it."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError, raise_alone
@@ -26,9 +27,6 @@ from tulle.noise.charge import ExponentialCharge, charge
 
 STEEPNESS = 2
 """A candidate is exp of this times as likely as the next larger one, before any data."""
-
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import cells, validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError, raise_alone
 
 Names = Sequence[Any] | int
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Columns(NamedTuple):

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import Plate
-
-Floats = npt.NDArray[np.float64]
 
 MOST_LEVELS = 64
 """So many different bounds of cells are kept; others are raised to the next one."""

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
@@ -24,7 +25,6 @@ from tulle.noise.shape import ranks
 from tulle.noise.source import resolve
 from tulle.noise.uniform import uniform_below
 
-Array = np.ndarray[Any, Any]
 Method = Literal["enumeration", "coupling from the past"]
 
 ENUMERABLE = 20

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-Array = np.ndarray[Any, Any]
+from tulle.core.arrays import Array
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from tulle.core.arrays import Array
 from tulle.noise.exponent import exp_bounds
 from tulle.noise.laws import Bounds, Law
-
-Array = np.ndarray[Any, Any]
 
 _LONG = 500
 """Above this length the numbers of patterns are enclosed instead of written out."""

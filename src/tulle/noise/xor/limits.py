@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tulle.core import validate
 from tulle.core.exact import Number, widen_up
-from tulle.noise.xor.patterns import flip_probability
 
 
 @dataclass(frozen=True)
@@ -46,18 +45,6 @@ class Limit:
             f"{min(self.ones, self.zeros):.2%} of what is possible"
             f"{'' if self.possible else ', which no private release can do'}"
         )
-
-
-def response_limit(epsilon: Number) -> Limit:
-    """Return how near randomized response is to the limit: it attains both inequalities.
-
-    Example:
-        >>> found = response_limit(1)
-        >>> round(found.ones, 9), round(found.zeros, 9)
-        (1.0, 1.0)
-    """
-    flip = flip_probability(epsilon)
-    return Limit(1 - flip, flip, float(validate.positive(epsilon=epsilon)))
 
 
 def most_kept(*, released: float, pairs: int, edges: int, epsilon: Number) -> float:

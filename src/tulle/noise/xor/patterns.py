@@ -6,11 +6,10 @@ and the pieces they are made of. No float takes part in a decision.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise.bernoulli import fixed_coins
@@ -22,8 +21,6 @@ from tulle.noise.shape import ranks
 from tulle.noise.source import resolve
 from tulle.noise.tables import settle
 from tulle.noise.xor.laws import Counts
-
-Array = np.ndarray[Any, Any]
 
 _CHUNK = 1 << 20
 """Random bytes taken at a time: they stay in the cache."""

@@ -207,11 +207,7 @@ def least_level(truncation: Decider, thresholds: Thresholds) -> int:
     it; it exists because D is zero at thresholds above every participant's load. The bisection
     looks first where estimates cross, in turn with the middle.
     """
-    if truncation.decide(thresholds.at(0), 0):
-        return 0
-    low, high = 0, 1
-    while not truncation.decide(thresholds.at(high), high):
-        low, high = high, 2 * high
+    low, high = _bracket(truncation, thresholds)
     hopeful = True
     while high - low > 1:
         width = high - low
@@ -224,13 +220,24 @@ def least_level(truncation: Decider, thresholds: Thresholds) -> int:
     return high
 
 
+def _bracket(truncation: Decider, thresholds: Thresholds) -> tuple[int, int]:
+    """Return levels between which the least one is: above the first, at most the second."""
+    if truncation.decide(thresholds.at(0), 0):
+        return -1, 0
+    low, high = 0, 1
+    while not truncation.decide(thresholds.at(high), high):
+        low, high = high, 2 * high
+    return low, high
+
+
 def predicted_level(truncation: Truncation, thresholds: Thresholds) -> int:
     """Return where the least level is, or a little above where that makes no difference.
 
     At most as many participants need be deleted as have loads above a threshold. Where the grid
     rises so slowly that the level found from this leads to nearly the first threshold, the exact
-    one does so, too. For predictions on public data only: one participant may move it by more
-    than one.
+    one does so, too. Elsewhere a bisection ends where the thresholds left are alike: the decisions
+    that a small epsilon adds are the closest ones, and take nearly all the time. For predictions on
+    public data only: one participant may move it by more than one.
     """
     from tulle.lp import PackingProblem
 
@@ -243,7 +250,13 @@ def predicted_level(truncation: Truncation, thresholds: Thresholds) -> int:
             low, high = (low, middle) if above <= middle else (middle, high)
         if thresholds.at(high) <= _NEARLY * thresholds.at(0):
             return high
-    return least_level(truncation, thresholds)
+    low, high = _bracket(truncation, thresholds)
+    while high - low > 1 and thresholds.at(high) > _ALIKE * thresholds.at(low + 1):
+        middle = (low + high) // 2
+        low, high = (
+            (low, middle) if truncation.decide(thresholds.at(middle), middle) else (middle, high)
+        )
+    return high
 
 
 def _crossing(truncation: Decider, thresholds: Thresholds, low: int, high: int) -> int:
@@ -261,7 +274,10 @@ def _crossing(truncation: Decider, thresholds: Thresholds, low: int, high: int) 
 
 
 _NEARLY = 1.5
-"""Thresholds with a smaller ratio are alike as far as a prediction goes."""
+"""Thresholds with a smaller ratio to the first are alike as far as a prediction goes."""
+
+_ALIKE = 1.1
+"""So are any two thresholds with a smaller ratio."""
 
 
 @dataclass(frozen=True)

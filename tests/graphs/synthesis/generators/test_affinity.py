@@ -18,7 +18,8 @@ from tulle.graphs.synthesis.edge_counts import (
 )
 from tulle.graphs.synthesis.estimates.blocks import chance_modularity, find_blocks, square_of
 from tulle.graphs.synthesis.generators.affinity import Frame, Knobs, draw_affinity
-from tulle.graphs.synthesis.generators.steering import Mixing, steer
+from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.swapping import steer
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes, unpack
 from tulle.noise import SeededSource
 from tulle.noise.post_processing import post_processing

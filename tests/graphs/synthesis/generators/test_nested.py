@@ -12,10 +12,9 @@ from tulle.graphs.synthesis.edge_counts import closed_picks
 from tulle.graphs.synthesis.generators.affinity import Frame, balance
 from tulle.graphs.synthesis.generators.joint_fit import fit_joint
 from tulle.graphs.synthesis.generators.kinds import Parts, sort_by_kind
-from tulle.graphs.synthesis.generators.nested import Pull, draw_nested
-from tulle.graphs.synthesis.generators.nested_fit import fit_nested
-from tulle.graphs.synthesis.generators.steering import Mixing
-from tulle.graphs.synthesis.generators.targets import Target, Targets
+from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.nested import Pull, draw_nested, fit_nested
+from tulle.graphs.synthesis.generators.tuning import Target, Targets
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes, unpack
 from tulle.noise import SeededSource, post_processing
 

@@ -11,7 +11,7 @@ import tulle
 from tulle.graphs.generators import barabasi_albert, erdos_renyi, social_network
 from tulle.graphs.kernels.counts import count_triangles, degrees, triangles_per_node
 from tulle.graphs.synthesis.edge_counts import pair_counts
-from tulle.graphs.synthesis.generators.steering import Mixing
+from tulle.graphs.synthesis.generators.mixing import Mixing
 from tulle.graphs.synthesis.generators.swapping import (
     build_swap_graph,
     is_loose,

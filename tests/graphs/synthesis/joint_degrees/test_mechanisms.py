@@ -18,7 +18,7 @@ from tulle.graphs.queries.counts import Triangles
 from tulle.graphs.synthesis.generators.edge_set import add, empty_set, holds, remove
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.generators.realise import realise_degrees
-from tulle.graphs.synthesis.generators.realise_joint import place_edges, realise_joint
+from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes, unpack
 from tulle.graphs.synthesis.joint_degrees.mechanisms import joint_profile
 from tulle.graphs.synthesis.joint_degrees.queries import JointDegreeQuery, joint_degrees, matrix_of
@@ -27,6 +27,15 @@ from tulle.graphs.synthesis.models.two_five_k import class_triangles, class_widt
 from tulle.noise import SeededSource, post_processing
 
 FINE = Fraction(1, 2**30)
+
+
+def realise_joint(joint, random, locality=0.0):
+    """Return the edges of a random simple graph with exactly these joint degrees."""
+    room = np.repeat(joint.degrees, joint.nodes)
+    made = place_edges(joint.edges, room, joint.nodes, random, locality)
+    if len(made) < int(np.triu(joint.edges).sum()):
+        raise ValueError("no simple graph has these joint degrees")
+    return made
 
 
 def degrees_of(graph):

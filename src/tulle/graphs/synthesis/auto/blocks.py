@@ -6,8 +6,8 @@ from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.mechanism import Parameters
 from tulle.graphs.synthesis.auto.schedule import budget, ranges_of, ranks_of
 from tulle.graphs.synthesis.edge_counts import range_of
@@ -19,9 +19,6 @@ from tulle.graphs.synthesis.estimates.block_mixture import (
 )
 from tulle.graphs.synthesis.estimates.blocks import find_blocks, square_of
 from tulle.graphs.synthesis.model import Statistics
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 SHOWN = 0.05
 """Blocks with less modularity than this are not worth keeping apart."""

@@ -14,15 +14,15 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Truths, Wholes
 from tulle.core.mechanism import Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.spectra.communities import find_communities
 from tulle.graphs.spectra.denoising import LARGEST_HELD, decompose_noisy
 from tulle.graphs.spectra.response import FlippedMatrix, core_of, entry_noise, induced
-from tulle.graphs.synthesis.edge_counts import Chosen, side_counts
+from tulle.graphs.synthesis.edge_counts import side_counts
 from tulle.graphs.synthesis.estimates.block_mixture import (
     Placed,
     Table,
@@ -33,9 +33,6 @@ from tulle.graphs.topology.response import Response
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge, disjoint, part
 from tulle.noise.xor.patterns import flip_probability
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 SMALLEST_CORE = 200
 """Fewer nodes than this are no core, except in a small graph."""
@@ -69,7 +66,7 @@ class Ranks(NamedTuple):
     degrees: Wholes
     scale: float
 
-    def table(self, chosen: Chosen) -> Table:
+    def table(self, chosen: Truths) -> Table:
         """Return the degrees of some nodes as a table of one column."""
         return Table(self.degrees[chosen, None].astype(np.float64), np.array([self.scale]))
 
@@ -157,7 +154,7 @@ def _measure_parts(
     inside[core] = True
     outside = ~inside
 
-    def noisy(rows: Chosen, columns: Chosen, labels: Wholes, kinds: int, scale: Fraction) -> Table:
+    def noisy(rows: Truths, columns: Truths, labels: Wholes, kinds: int, scale: Fraction) -> Table:
         counts = side_counts(graph, labels, kinds, rows, columns)
         # An edge between two nodes of one side is counted from both of its ends.
         both = rows is columns
@@ -177,7 +174,7 @@ def _measure_parts(
         return Placed(home, weights)
     home[core] = np.where(known < 0, kinds - 1, known)
 
-    def settle(side: Chosen, tables: list[Table]) -> None:
+    def settle(side: Truths, tables: list[Table]) -> None:
         alike = np.zeros(int(side.sum()), dtype=np.int64)
         placed = place_nodes(tables, home[side], alike, kinds, ranks.table(side))
         home[side], weights[side] = placed

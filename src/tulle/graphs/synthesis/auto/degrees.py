@@ -14,17 +14,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.mechanisms.isotonic import decreasing
 from tulle.graphs.mechanisms.ladder import SMOOTHING_SHARE
 from tulle.graphs.synthesis.estimates.degree_counts import choose_counts, with_totals
 from tulle.graphs.synthesis.estimates.staircase import weigh_staircases
 from tulle.graphs.synthesis.ladder_counts import Rungs
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _STEADY = 12.0
 """A density is averaged until it holds so many standard deviations of noise."""

@@ -8,21 +8,19 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles, triangles_per_node
 from tulle.graphs.synthesis.edge_counts import closed_picks
 from tulle.graphs.synthesis.generators.affinity import Frame, Knobs, draw_affinity, draw_parts
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
-from tulle.graphs.synthesis.generators.nested_fit import fit_nested
-from tulle.graphs.synthesis.generators.steering import Mixing, steer
-from tulle.graphs.synthesis.generators.targets import Target, Targets
-from tulle.graphs.synthesis.generators.tuning import Aim, Aims, tune
+from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.nested import fit_nested
+from tulle.graphs.synthesis.generators.swapping import steer
+from tulle.graphs.synthesis.generators.tuning import Aim, Aims, Target, Targets, tune
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
 
 _LARGE = 400_000
 """From so many edges on, fewer graphs are tried."""

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import text
 from tulle.core.mechanism import Parameters, Terms
@@ -48,17 +48,15 @@ from tulle.graphs.synthesis.edge_counts import (
 )
 from tulle.graphs.synthesis.estimates.block_mixture import Placed
 from tulle.graphs.synthesis.generators.affinity import Frame
-from tulle.graphs.synthesis.generators.steering import Mixing
-from tulle.graphs.synthesis.generators.targets import Target, Targets
+from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.tuning import Target, Targets
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
 from tulle.graphs.synthesis.ladder_counts import draw_count
-from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
 
 SHARED = Fraction(1, 20)
 """At least this much of epsilon is left after the degrees."""
@@ -240,7 +238,7 @@ class Auto(Model):
         """Return the block and the expected degree of each node, at the price of this epsilon."""
         return measure_core(terms, graph, ranks, size, epsilon, source)
 
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         nodes = int(settings["nodes"])
         degrees = degrees_of(statistics, settings)
         edges = int(degrees.sum()) // 2

@@ -11,12 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _ROUNDS = 10
 _GRADES = 12

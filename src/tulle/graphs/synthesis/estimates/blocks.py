@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.noise import SeededSource
 from tulle.noise.post_processing import post_processing
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _SWEEPS = 50
 _CHANCES = 3

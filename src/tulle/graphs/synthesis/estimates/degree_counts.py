@@ -11,12 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.mechanisms.isotonic import graphical
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _MISSED = 28.0
 """How much worse it is to miss a node altogether than to halve the nodes of its degree."""

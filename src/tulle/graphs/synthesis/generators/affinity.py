@@ -10,15 +10,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
-from tulle.graphs.synthesis.generators.edge_set import add, empty_set, holds, key_of, remove
-from tulle.graphs.synthesis.generators.steering import Mixing, steer
+from tulle.graphs.synthesis.generators.edge_set import add, empty_set, key_of, remove, stays_simple
+from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.swapping import steer
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _BALANCING = 100
 _REPAIRS = 40
@@ -276,11 +274,10 @@ def _repair(edges: Any, bad: Any, blocks: Any, table: Any, random: Any) -> None:
                 # At first only swaps that keep the number of edges between blocks.
                 if turn < _REPAIRS // 2 and blocks[x] != blocks[u] and blocks[y] != blocks[v]:
                     continue
-                if u == y or x == v:
-                    continue
                 one, two = key_of(u, y, nodes), key_of(x, v, nodes)
-                if one == two or holds(table, one) or holds(table, two):
+                if one == two or not stays_simple(table, nodes, u, v, y, x):
                     continue
+                # The edge to be mended is not in the set: only the other one goes.
                 remove(table, key_of(x, y, nodes))
                 add(table, one)
                 add(table, two)

@@ -1,23 +1,31 @@
-"""A set of edges for compiled code: open addressing, with deletion that leaves no gaps."""
+"""A set of edges for compiled code: open addressing, with deletion that leaves no gaps.
+
+A *swap* of the edges (a, x) and (c, y) gives (a, c) and (x, y): every node keeps its degree.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.graphs.compiled import compiled
 
-Keys = npt.NDArray[np.int64]
 
-
-def empty_set(capacity: int) -> Keys:
+def empty_set(capacity: int) -> Wholes:
     """Return an empty set that holds up to ``capacity`` edges quickly."""
     size = 16
     while size < 2 * capacity + 2:
         size *= 2
     return np.full(size, -1, dtype=np.int64)
+
+
+def set_of(edges: Wholes, nodes: int) -> Wholes:
+    """Return the set of these edges."""
+    table = empty_set(len(edges))
+    add_all(table, edges[:, 0].copy(), edges[:, 1].copy(), nodes)
+    return table
 
 
 @compiled
@@ -82,3 +90,20 @@ def add_all(table: Any, first: Any, second: Any, nodes: Any) -> None:
     """Add all edges."""
     for place in range(len(first)):
         add(table, key_of(first[place], second[place], nodes))
+
+
+@compiled
+def stays_simple(table: Any, nodes: Any, a: Any, x: Any, c: Any, y: Any) -> Any:
+    """Say whether (a, c) and (x, y) are two edges that are not there, a and x being joined."""
+    return not (
+        a == c or x == y or holds(table, key_of(a, c, nodes)) or holds(table, key_of(x, y, nodes))
+    )
+
+
+@compiled
+def swap_keys(table: Any, nodes: Any, a: Any, x: Any, c: Any, y: Any) -> None:
+    """Let (a, x) and (c, y) become (a, c) and (x, y)."""
+    remove(table, key_of(a, x, nodes))
+    remove(table, key_of(c, y, nodes))
+    add(table, key_of(a, c, nodes))
+    add(table, key_of(x, y, nodes))

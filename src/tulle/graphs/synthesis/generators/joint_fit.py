@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ROUNDS = 40
 """How often the fit goes over classes and degrees; changes are small long before."""

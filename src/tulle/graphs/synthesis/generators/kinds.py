@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.synthesis.generators.affinity import balance
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, round_joint
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 GROUP_RATIO = 1.3
 """Degrees within this ratio are one kind of node: among few nodes nobody is near."""

@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.graphs.compiled import compiled
-from tulle.graphs.synthesis.generators.edge_set import (
-    add,
-    add_all,
-    empty_set,
-    holds,
-    key_of,
-    remove,
-)
+from tulle.graphs.synthesis.generators.swapping import shuffle_edges
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
 
 SWAPS_PER_EDGE = 10
 """Tried swaps per edge: practice has found mixing after some m to 10 m of them."""
@@ -42,20 +33,8 @@ def realise_degrees(degrees: Wholes, random: Random, swaps: int = SWAPS_PER_EDGE
     edges = np.empty((int(degrees.sum()) // 2, 2), dtype=np.int64)
     made = _havel_hakimi(degrees[order], order, edges)
     edges = edges[:made]
-    swap_ends(edges, len(degrees), swaps * made, random)
+    shuffle_edges(edges, len(degrees), swaps * made, random)
     return edges
-
-
-def swap_ends(edges: Wholes, nodes: int, tries: int, random: Random) -> int:
-    """Swap ends of random pairs of edges in place, keeping all degrees; return how many did."""
-    if len(edges) < 2:
-        return 0
-    table = empty_set(len(edges))
-    first, second = edges[:, 0].copy(), edges[:, 1].copy()
-    add_all(table, first, second, nodes)
-    done = int(_swap(first, second, table, nodes, tries, random))
-    edges[:, 0], edges[:, 1] = first, second
-    return done
 
 
 @compiled
@@ -103,30 +82,3 @@ def _havel_hakimi(left: Any, order: Any, edges: Any) -> Any:
             made += 1
         left[place] = 0
     return made
-
-
-@compiled
-def _swap(first: Any, second: Any, table: Any, nodes: Any, tries: Any, random: Any) -> Any:
-    count = len(first)
-    done = 0
-    for _ in range(tries):
-        one, two = random.integers(0, count), random.integers(0, count)
-        if one == two:
-            continue
-        a, b = first[one], second[one]
-        c, d = first[two], second[two]
-        if random.random() < 0.5:
-            c, d = d, c
-        if a == d or c == b:
-            continue
-        new_one, new_two = key_of(a, d, nodes), key_of(c, b, nodes)
-        if new_one == new_two or holds(table, new_one) or holds(table, new_two):
-            continue
-        remove(table, key_of(a, b, nodes))
-        remove(table, key_of(c, d, nodes))
-        add(table, new_one)
-        add(table, new_two)
-        first[one], second[one] = a, d
-        first[two], second[two] = c, b
-        done += 1
-    return done

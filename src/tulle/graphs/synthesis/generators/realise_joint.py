@@ -5,50 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import add, empty_set, holds, key_of, remove
-from tulle.graphs.synthesis.generators.joint_fit import JointDegrees
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _TRIES = 24
 _WINDOW = 1024
-
-
-def realise_joint(joint: JointDegrees, random: Random, locality: float = 0.0) -> Wholes:
-    """Return the edges of a random simple graph with exactly these joint degrees.
-
-    Edges are placed in random order between nodes that have an end free. When none fit, a node
-    without a free end hands one of its edges to another of the same degree, which always works
-    (Gjoka et al.). Nodes are numbered by degree, the smallest first.
-
-    With ``locality`` above zero, that share of edges looks for the nearest node on a ring: near
-    nodes share neighbours, so triangles arise.
-
-    Raises:
-        ValueError: when no simple graph has these joint degrees.
-
-    Reference:
-        Gjoka, Tillman & Markopoulou, Construction of simple graphs with a target joint degree
-        matrix and beyond, INFOCOM 2015.
-
-    Example:
-        >>> from tulle.noise import SeededSource
-        >>> from tulle.noise import post_processing
-        >>> star = JointDegrees(np.array([1, 3]), np.array([3, 1]), np.array([[0, 3], [3, 0]]))
-        >>> sorted(realise_joint(star, post_processing(SeededSource(1))).tolist())
-        [[0, 3], [1, 3], [2, 3]]
-    """
-    made = place_edges(
-        joint.edges, np.repeat(joint.degrees, joint.nodes), joint.nodes, random, locality
-    )
-    if len(made) < int(np.triu(joint.edges).sum()):
-        raise ValueError("no simple graph has these joint degrees")
-    return made
 
 
 def place_edges(
@@ -56,11 +20,19 @@ def place_edges(
 ) -> Wholes:
     """Return edges between kinds of nodes, as many as wanted between each two kinds.
 
-    Nodes are numbered kind by kind; ``room`` says how many edges each may have. Kinds of nodes
-    with different room may be left with an edge that cannot be placed: it is left out.
+    Nodes are numbered kind by kind; ``room`` says how many edges each may have. Edges are placed in
+    random order between nodes that have an end free. When none fit, a node without a free end hands
+    one of its edges to another of its kind, which always works where a kind is a degree (Gjoka et
+    al.). Kinds of nodes with different room may be left with an edge that cannot be placed: it is
+    left out.
 
     All nodes are put on a ring at random. With the probability ``locality``, which may differ by
-    kind, a node looks for the nearest one there to which an edge is left, as often as it has room.
+    kind, a node looks for the nearest one there to which an edge is left, as often as it has room:
+    near nodes share neighbours, so triangles arise.
+
+    Reference:
+        Gjoka, Tillman & Markopoulou, Construction of simple graphs with a target joint degree
+        matrix and beyond, INFOCOM 2015.
     """
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     local = np.broadcast_to(np.asarray(locality, dtype=np.float64), (len(sizes),)).copy()

@@ -1,6 +1,7 @@
-"""A graph whose edges can be swapped, for compiled code; what a swap moves is counted first.
+"""Swaps of edges, which keep every degree: at random, towards a mixing, or one that was chosen.
 
-A swap of the edges (a, x) and (c, y) gives (a, c) and (x, y): every node keeps its degree.
+A swap of the edges (a, x) and (c, y) gives (a, c) and (x, y). For swaps that were chosen for what
+they do to triangles, :class:`SwapGraph` counts first what one would move.
 """
 
 from __future__ import annotations
@@ -8,26 +9,118 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import (
-    add,
-    add_all,
-    empty_set,
     holds,
     key_of,
-    remove,
+    set_of,
+    stays_simple,
+    swap_keys,
 )
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tulle.graphs.synthesis.generators.mixing import Mixing, State, keep_swap, weigh_swap
+from tulle.noise.post_processing import Random
 
 _FEW = 3
 """An edge in so few triangles holds no circle together."""
 
 _LOOKUP = 4
 """What looking for an edge costs, in neighbours."""
+
+
+ENOUGH = 0.02
+"""A mixing is met when its cells are off by this part of their variance."""
+
+
+def shuffle_edges(edges: Wholes, nodes: int, tries: int, random: Random) -> int:
+    """Swap random pairs of edges in place, so often tried; return how many were swapped."""
+    if len(edges) < 2:
+        return 0
+    nothing, alike = State.none(1), np.zeros(1, dtype=np.int64)
+    table = set_of(edges, nodes)
+    return int(_swap_at_random(edges, 0, nodes, table, alike, nothing, np.inf, tries, random))
+
+
+def steer(
+    edges: Wholes,
+    free: int,
+    degrees: Wholes,
+    blocks: Wholes,
+    mixing: Mixing,
+    attempts: int,
+    random: Random,
+) -> Wholes:
+    """Return the edges after swaps among those from place ``free`` on that mend the mixing.
+
+    A swap is kept where that keeps the number of edges between blocks, and the graph simple. It
+    ends when each cell is off by about its noise.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
+        >>> from tulle.noise import SeededSource
+        >>> from tulle.noise.post_processing import post_processing
+        >>> hubs = np.array([(0, 1), (2, 3), (0, 4), (0, 5), (1, 6), (1, 7)])
+        >>> degrees = np.bincount(hubs.ravel())
+        >>> grid = soft_classes(8, Fraction(3))
+        >>> apart = Mixing(grid, np.array([[0.0, 6.0], [6.0, 0.0]]), 0.1)
+        >>> blocks = np.zeros(8, dtype=np.int64)
+        >>> made = steer(hubs, 0, degrees, blocks, apart, 10_000, post_processing(SeededSource(1)))
+        >>> sorted(map(tuple, np.sort(degrees[made], axis=1).tolist()))
+        [(1, 3), (1, 3), (1, 3), (1, 3), (1, 3), (1, 3)]
+    """
+    edges, nodes = np.ascontiguousarray(edges), len(degrees)
+    if len(edges) - free < 2 or len(mixing.wanted) < 2:
+        return edges
+    state = State.of(mixing, edges, degrees)
+    table = set_of(edges, nodes)
+    _swap_at_random(edges, free, nodes, table, blocks, state, state.cost(), attempts, random)
+    return edges
+
+
+@compiled
+def _swap_at_random(
+    edges: Any,
+    free: Any,
+    nodes: Any,
+    table: Any,
+    blocks: Any,
+    state: Any,
+    cost: Any,
+    attempts: Any,
+    random: Any,
+) -> Any:
+    """Try swaps of two random edges; where the mixing has a cost, keep those that lower it."""
+    count, width, done, number = len(edges), len(state.apart), 0, 0
+    enough, steered = ENOUGH * width * (width + 1), cost < np.inf
+    for _ in range(attempts):
+        if cost <= enough:
+            break
+        first, second = random.integers(free, count), random.integers(free, count)
+        a, x = edges[first, 0], edges[first, 1]
+        c, y = edges[second, 0], edges[second, 1]
+        if random.random() < 0.5:
+            c, y = y, c
+        if a in (c, y) or x in (c, y):
+            continue
+        change = 0.0
+        if steered:
+            if blocks[a] != blocks[y] and blocks[x] != blocks[c]:
+                continue
+            change, number = weigh_swap(state, a, y, c, x)
+            if change >= 0:
+                continue
+        if not stays_simple(table, nodes, a, x, c, y):
+            continue
+        swap_keys(table, nodes, a, x, c, y)
+        edges[first, 0], edges[first, 1] = a, c
+        edges[second, 0], edges[second, 1] = x, y
+        if steered:
+            keep_swap(state, number)
+            cost += change
+        done += 1
+    return done
 
 
 class SwapGraph(NamedTuple):
@@ -88,8 +181,6 @@ def build_swap_graph(edges: Wholes, blocks: Wholes) -> SwapGraph:
     mates = np.empty_like(order)
     mates[place[:count]], mates[place[count:]] = place[count:], place[:count]
     degrees = np.bincount(ends, minlength=nodes)
-    table = empty_set(count)
-    add_all(table, edges[:, 0].copy(), edges[:, 1].copy(), nodes)
     network = SwapGraph(
         offsets=np.concatenate([[0], np.cumsum(degrees)]),
         neighbours=other[order],
@@ -97,7 +188,7 @@ def build_swap_graph(edges: Wholes, blocks: Wholes) -> SwapGraph:
         degrees=degrees,
         weights=2.0 / np.maximum(degrees * (degrees - 1), 2),
         blocks=np.ascontiguousarray(blocks),
-        table=table,
+        table=set_of(edges, nodes),
         able=np.flatnonzero(degrees > 1),
         shared=np.zeros(2 * count, dtype=np.int64),
         weighed=np.zeros(2 * count),
@@ -147,10 +238,7 @@ def may_swap(network: Any, a: Any, x: Any, c: Any, y: Any) -> Any:
         return False
     if network.blocks[x] != network.blocks[c] and network.blocks[a] != network.blocks[y]:
         return False
-    nodes = len(network.degrees)
-    return not (
-        holds(network.table, key_of(a, c, nodes)) or holds(network.table, key_of(x, y, nodes))
-    )
+    return stays_simple(network.table, len(network.degrees), a, x, c, y)
 
 
 @compiled
@@ -238,16 +326,12 @@ def _count_in(network: Any, place: Any, sign: Any) -> None:
 @compiled
 def swap_edges(network: Any, ax: Any, cy: Any) -> None:
     """Let the edges (a, x), (c, y), by their places at a and c, become (a, c), (x, y)."""
-    nodes = len(network.degrees)
     neighbours, mates = network.neighbours, network.mates
     xa, yc = mates[ax], mates[cy]
     a, x, c, y = neighbours[xa], neighbours[ax], neighbours[yc], neighbours[cy]
     _count_in(network, ax, -1)
     _count_in(network, cy, -1)
-    remove(network.table, key_of(a, x, nodes))
-    remove(network.table, key_of(c, y, nodes))
-    add(network.table, key_of(a, c, nodes))
-    add(network.table, key_of(x, y, nodes))
+    swap_keys(network.table, len(network.degrees), a, x, c, y)
     neighbours[ax], neighbours[cy] = c, a
     neighbours[xa], neighbours[yc] = y, x
     mates[ax], mates[cy] = cy, ax

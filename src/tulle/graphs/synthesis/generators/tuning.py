@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
-from tulle.graphs.synthesis.generators.steering import Mixing, State, keep_swap, weigh_swap
+from tulle.graphs.synthesis.generators.mixing import Mixing, State, keep_swap, weigh_swap
 from tulle.graphs.synthesis.generators.swapping import (
+    ENOUGH,
     SwapGraph,
     build_swap_graph,
     is_loose,
@@ -22,8 +23,23 @@ from tulle.graphs.synthesis.generators.swapping import (
 )
 from tulle.noise.post_processing import Random
 
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+
+class Target(NamedTuple):
+    """A private count and the standard deviation of its noise; None where it was not measured."""
+
+    value: float
+    noise: float
+
+
+class Targets(NamedTuple):
+    """What the graph should show."""
+
+    triangles: Target | None
+    closure: Target | None
+    closure_limit: int
+    mixing: Mixing | None
+    """The sum, over edges, of the product of the degrees of both ends."""
+
 
 _STAGES = np.array(
     [
@@ -75,9 +91,6 @@ _RISES = 4
 
 _MIXING = 1e-4
 """What a cell of the mixing that is off by its noise costs, beside relative errors."""
-
-_ENOUGH = 0.02
-"""The mixing is met when its cells are off by this part of their variance."""
 
 _SLIGHT = 0.02
 """Correlations of degrees below this are all alike."""
@@ -178,7 +191,7 @@ def tune(edges: Wholes, blocks: Wholes, aims: Aims, work: int, random: Random) -
     if mixing is not None and len(mixing.wanted) > 1:
         state = State.of(mixing, edges, network.degrees)
         width = len(state.apart)
-        score.now[3], score.room[3] = state.cost(), _ENOUGH * width * (width + 1)
+        score.now[3], score.room[3] = state.cost(), ENOUGH * width * (width + 1)
         score.price[3] = _MIXING
     else:
         state = State.none(len(blocks))

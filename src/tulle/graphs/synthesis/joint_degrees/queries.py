@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number, text
 from tulle.core.public import public
@@ -18,8 +19,6 @@ from tulle.core.query import Axis, Query, Shape
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import EdgeFacts
 from tulle.graphs.kernels.counts import degrees
-
-Wholes = npt.NDArray[np.int64]
 
 LARGEST_GRID = 1 << 25
 """Every cell gets noise and is released; more cells than this are 256 megabytes."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Wholes
 from tulle.core.errors import QueryError
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
@@ -16,14 +17,12 @@ from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.edge_counts import member_counts, pair_counts
 from tulle.graphs.synthesis.estimates.blocks import find_blocks, square_of
-from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.models.one_k import check_noise
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge, disjoint, part
 from tulle.noise.post_processing import Random, post_processing
-
-Wholes = npt.NDArray[np.int64]
 
 GROUP_SIZE = 20
 """How many nodes are thrown together before communities are looked for."""
@@ -117,7 +116,7 @@ class Communities(Model):
                     noisy("between", outer, 1, inner)
         return seen
 
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         labels = communities_of(statistics, settings)
         kinds = int(labels.max()) + 1
         members = [np.flatnonzero(labels == kind) for kind in range(kinds)]

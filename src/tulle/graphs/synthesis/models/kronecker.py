@@ -7,9 +7,9 @@ from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
@@ -18,14 +18,12 @@ from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
 from tulle.graphs.queries.counts import Degrees, triangles
 from tulle.graphs.synthesis.ladder_counts import draw_count
-from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.models.one_k import check_noise, consistent_degrees
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random
-
-Floats = npt.NDArray[np.float64]
 
 TRIANGLES_SHARE = Fraction(1, 3)
 """Part of epsilon that the number of triangles gets."""
@@ -96,7 +94,7 @@ class Kronecker(Model):
             seen["triangles"] = draw_count(triangles(), graph, epsilon, source)
         return seen
 
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         nodes = int(settings["nodes"])
         degrees = consistent_degrees(statistics["degrees"], settings).astype(np.float64)
         edges = int(degrees.sum()) // 2
@@ -177,7 +175,7 @@ def fit_parameters(wanted: Floats, nodes: int, use_triangles: bool) -> Floats:
     return np.array([max(a, c), b, min(a, c)])
 
 
-def drop_edges(parameters: Floats, nodes: int, edges: int, random: Random) -> Edges:
+def drop_edges(parameters: Floats, nodes: int, edges: int, random: Random) -> Wholes:
     """Return a Kronecker graph's edges among n random nodes, dropped level by level."""
     power = max((nodes - 1).bit_length(), 1)
     whole = 1 << power

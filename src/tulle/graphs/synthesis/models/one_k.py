@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, text
 from tulle.core.guarantee import display
@@ -19,14 +19,11 @@ from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
 from tulle.graphs.queries.counts import DegreeDistribution, Degrees
 from tulle.graphs.synthesis.generators.realise import realise_degrees
-from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 FORMS = {"cumulative": DegreeDistribution(), "sequence": Degrees()}
 """What gets the noise: how many nodes have degree at least 1, 2, ..., or the sorted degrees."""
@@ -86,7 +83,7 @@ class OneK(Model):
             )
         return {"degrees": sequence + noise}
 
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         degrees = consistent_degrees(statistics["degrees"], settings)
         return realise_degrees(degrees, random)
 

@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from tulle.core import registry
+from tulle.core.arrays import Wholes
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
-from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.graphs.topology.response import Response, Topology
 from tulle.noise.post_processing import Random
@@ -57,7 +58,7 @@ class ResponseModel(Model):
         drawn = _TOPOLOGY.run(terms, settings, graph, source).value
         return {"packed": drawn.packed}
 
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         drawn = Topology(int(settings["nodes"]), statistics["packed"])
         seen, pairs = drawn.edge_count, comb(drawn.nodes, 2)
         flip = float(settings["flip"])

@@ -8,24 +8,22 @@ from math import comb
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Wholes
 from tulle.core.errors import QueryError
 from tulle.core.exact import rational, text
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
-from tulle.graphs.synthesis.model import Edges, Model, Statistics
+from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.graphs.topology.response import pair_places, pairs_of
 from tulle.noise import bernoulli, discrete_laplace, geometric
 from tulle.noise.charge import KeptCharge, LaplaceCharge, charge
 from tulle.noise.exponent import exp_bounds
 from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
 
 COUNT_SHARE = Fraction(1, 10)
 """Part of epsilon that the number of edges gets."""
@@ -142,7 +140,7 @@ class TopM(Model):
         """Return the coins for about so many edges."""
         return coins_for(int(settings["nodes"]), edges, rational(settings["coins"]))
 
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         return np.column_stack(pairs_of(int(settings["nodes"]), statistics["chosen"]))
 
 

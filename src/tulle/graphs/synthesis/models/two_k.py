@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tulle.core import registry, validate
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
@@ -18,8 +19,8 @@ from tulle.graphs.queries.counts import DegreeDistribution
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
-from tulle.graphs.synthesis.model import Edges, Model, Statistics
-from tulle.graphs.synthesis.models.one_k import Wholes, check_noise, degrees_from_counts
+from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.models.one_k import check_noise, degrees_from_counts
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -83,7 +84,7 @@ class TwoK(Model):
     ) -> Statistics:
         return measure_joint(settings, graph, source)
 
-    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Edges:
+    def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
         joint = joint_degrees_of(statistics, settings, random)
         room = np.repeat(joint.degrees, joint.nodes)
         return place_edges(joint.edges, room, joint.nodes, random, 0.0)

@@ -6,15 +6,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-
-import tulle
-from tulle.audit.graphs.spectra_bingham import log_constant
-from tulle.core.errors import InputError, QueryError
-from tulle.core.release import Release
-from tulle.graphs.data import Graph, all_graphs
-from tulle.graphs.generators import social_network
-from tulle.graphs.spectra.bingham import (
+from baselines.bingham import (
     ASSUMPTION,
+    Bingham,
     Deflation,
     largest_epsilon,
     largest_spread,
@@ -22,10 +16,27 @@ from tulle.graphs.spectra.bingham import (
     snapped,
     whole_basis,
 )
+from baselines.bingham_draws import ASSUMED_ERROR, bingham, gaussians, is_verified
+from tests.baselines.bingham_law import (
+    BinghamLaw,
+    GibbsLaw,
+    TrueDeflation,
+    finish_bingham,
+    law_of,
+    log_constant,
+)
+
+import tulle
+from baselines import bingham_draws as noise_bingham
+from tulle.core.errors import InputError, QueryError
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Terms
+from tulle.core.release import Release
+from tulle.core.unit import Unit
+from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.generators import social_network
 from tulle.graphs.spectra.queries import adjacency, spectrum
 from tulle.noise import SeededSource
-from tulle.noise import bingham as noise_bingham
-from tulle.noise.bingham import ASSUMED_ERROR, bingham, gaussians, is_verified
 
 
 def clique(nodes):
@@ -359,3 +370,56 @@ def test_the_refusal_names_an_epsilon_that_is_allowed(nodes, k):
     assert planned(largest * Fraction(99, 100)).chosen.mechanism == "bingham"
     with pytest.raises(QueryError, match="verified"):
         planned(min(largest * Fraction(102, 100) + Fraction(1, 10), Fraction(10**4)))
+
+
+def worst(kind=BinghamLaw, stronger=1, k=1, epsilon=Fraction(1)):
+    """Return the largest privacy loss among all graphs of three nodes, and the largest claim."""
+    mechanism, loss, claim = Bingham(), 0.0, 0.0
+    for graph in all_graphs(3):
+        terms = Terms(spectrum(k), Unit.of("edge"), epsilon, Fraction(0), graph.facts("edge"))
+        settings = dict(mechanism.settings(terms, {"levels": 1}))
+        settings["strength"] = text(stronger * rational(settings["strength"]))
+        law = law_of(settings, graph, kind)
+        for other in graph.neighbours("edge"):
+            there = law_of(settings, other, kind)
+            loss = max(loss, law.loss(there))
+            claim = max(claim, *(found.observed for found in law.claims(there)))
+    return loss, claim
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(3)])
+def test_the_loss_is_at_most_epsilon(k, epsilon):
+    loss, claim = worst(k=k, epsilon=epsilon)
+    assert loss <= float(epsilon) * (1 + 1e-9)
+    assert claim <= 1 + 1e-9
+
+
+def test_broken_versions_are_caught():
+    # What the weights add up to is data too, and costs as much again.
+    assert worst(stronger=2)[0] > 1.05
+    assert worst(GibbsLaw)[0] == math.inf
+    assert worst(TrueDeflation, k=2)[0] == math.inf
+
+
+def test_draws_follow_the_law_and_are_fresh():
+    graph = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
+    mechanism = Bingham()
+    terms = Terms(spectrum(1), Unit.of("edge"), Fraction(2), Fraction(0), graph.facts("edge"))
+    settings = mechanism.settings(terms, {"levels": 1})
+    points, masses = law_of(settings, graph).points(1e-4)
+    likely = {}
+    for point, mass in zip(points, masses, strict=True):
+        seen = finish_bingham(point, settings)
+        key = tuple(np.concatenate([seen.values, seen.vectors.ravel()]).round(6))
+        likely[key] = likely.get(key, 0.0) + mass
+    assert sum(likely.values()) == pytest.approx(1, abs=2e-3)
+    runs, found = 4000, {}
+    for _ in range(runs):
+        value = mechanism.run(terms, settings, graph, None).value
+        key = tuple(np.concatenate([value.values, value.vectors.ravel()]).round(6))
+        found[key] = found.get(key, 0) + 1
+    assert len(found) > 10
+    for key in sorted(likely, key=likely.get)[-8:]:
+        expected = runs * likely[key]
+        assert abs(found.get(key, 0) - expected) < 6 * math.sqrt(expected + 1)

@@ -7,9 +7,9 @@ from math import comb
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from tulle.core import registry
+from baselines import baseline
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError
 from tulle.core.exact import rational, text
@@ -23,7 +23,6 @@ from tulle.graphs.mechanisms.settings import node_count
 from tulle.graphs.spectra.denoising import LARGEST_HELD, HeldMatrix, decompose_noisy
 from tulle.graphs.spectra.queries import (
     Eigenvalues,
-    Floats,
     SpectralQuery,
     Spectrum,
     public_spectrum,
@@ -34,10 +33,8 @@ from tulle.graphs.topology.response import pair_places
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
 
-Wholes = npt.NDArray[np.int64]
 
-
-@registry.mechanism("graph", "gauss", answers=(SpectralQuery,), units=("edge",))
+@baseline("graph", "gauss", answers=(SpectralQuery,), units=("edge",))
 class Gauss(Mechanism):
     """Add Gaussian noise to every entry of the adjacency matrix, once for each pair of nodes.
 

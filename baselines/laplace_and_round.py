@@ -7,13 +7,11 @@ from itertools import pairwise
 
 from tulle.core import validate
 from tulle.core.exact import Number
-from tulle.core.public import public
 from tulle.noise.exponent import exp_bounds
 from tulle.surveys.designs import DesignMatrix, row_ratio
 from tulle.surveys.exact import LARGEST_EPSILON, checked_epsilon, ratio_is_within
 
 
-@public()
 def laplace_and_round(categories: int, *, epsilon: Number) -> DesignMatrix:
     """Return the design of adding Laplace noise to the category's number and rounding.
 

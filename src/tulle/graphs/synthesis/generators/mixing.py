@@ -1,26 +1,14 @@
-"""Swap edges until nodes of each two degrees are joined as often as they should be."""
+"""How often nodes of each two degrees should be joined, and what a swap of edges does to it."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
-from tulle.graphs.synthesis.generators.edge_set import (
-    add,
-    add_all,
-    empty_set,
-    holds,
-    key_of,
-    remove,
-)
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses
-from tulle.noise.post_processing import Random
-
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _SCALING = 100
 
@@ -103,46 +91,6 @@ class Mixing(NamedTuple):
         twice = 1 + np.eye(len(size))
         granted = (self.noise * twice) ** 2 + (_MODEL * size) ** 2 + size + 1.0
         return np.asarray(1.0 / granted)
-
-
-def steer(
-    edges: Wholes,
-    free: int,
-    degrees: Wholes,
-    blocks: Wholes,
-    mixing: Mixing,
-    attempts: int,
-    random: Random,
-) -> Wholes:
-    """Return the edges after swaps among those from place ``free`` on that mend the mixing.
-
-    A swap exchanges the ends of two edges where that keeps the number of edges between blocks,
-    and the graph simple; degrees stay. It ends when each cell is off by about its noise.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
-        >>> from tulle.noise import SeededSource
-        >>> from tulle.noise.post_processing import post_processing
-        >>> hubs = np.array([(0, 1), (2, 3), (0, 4), (0, 5), (1, 6), (1, 7)])
-        >>> degrees = np.bincount(hubs.ravel())
-        >>> grid = soft_classes(8, Fraction(3))
-        >>> apart = Mixing(grid, np.array([[0.0, 6.0], [6.0, 0.0]]), 0.1)
-        >>> blocks = np.zeros(8, dtype=np.int64)
-        >>> made = steer(hubs, 0, degrees, blocks, apart, 10_000, post_processing(SeededSource(1)))
-        >>> sorted(map(tuple, np.sort(degrees[made], axis=1).tolist()))
-        [(1, 3), (1, 3), (1, 3), (1, 3), (1, 3), (1, 3)]
-    """
-    if len(edges) - free < 2:
-        return edges
-    edges = np.ascontiguousarray(edges)
-    table = empty_set(len(edges))
-    add_all(table, edges[:, 0].copy(), edges[:, 1].copy(), len(degrees))
-    if len(mixing.wanted) > 1:
-        state = State.of(mixing, edges, degrees)
-        cost = state.cost()
-        _swap_to_mix(edges, free, blocks, state, cost, table, attempts, random)
-    return edges
 
 
 def places_of(classes: SoftClasses, degrees: Wholes) -> tuple[Wholes, Floats]:
@@ -282,45 +230,3 @@ def keep_swap(state: Any, number: Any) -> None:
             state.apart[i, j] += moved
             if i != j:
                 state.apart[j, i] += moved
-
-
-@compiled
-def _swap_to_mix(
-    edges: Any,
-    free: Any,
-    blocks: Any,
-    state: Any,
-    cost: Any,
-    table: Any,
-    attempts: Any,
-    random: Any,
-) -> None:
-    count, nodes, width = len(edges), len(blocks), len(state.apart)
-    enough = 0.02 * width * (width + 1)
-    for _ in range(attempts):
-        if cost <= enough:
-            break
-        first = random.integers(free, count)
-        second = random.integers(free, count)
-        u, v = edges[first, 0], edges[first, 1]
-        x, y = edges[second, 0], edges[second, 1]
-        if random.random() < 0.5:
-            x, y = y, x
-        if u in (x, y) or v in (x, y):
-            continue
-        if blocks[u] != blocks[x] and blocks[v] != blocks[y]:
-            continue
-        change, number = weigh_swap(state, u, x, y, v)
-        if change >= 0:
-            continue
-        near, far = key_of(u, y, nodes), key_of(x, v, nodes)
-        if near == far or holds(table, near) or holds(table, far):
-            continue
-        remove(table, key_of(u, v, nodes))
-        remove(table, key_of(x, y, nodes))
-        add(table, near)
-        add(table, far)
-        edges[first, 0], edges[first, 1] = u, y
-        edges[second, 0], edges[second, 1] = x, v
-        keep_swap(state, number)
-        cost += change

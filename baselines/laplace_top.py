@@ -5,20 +5,20 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-from tulle.core import registry
+from baselines import baseline
+from tulle.core.arrays import Wholes
 from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.scores import Wholes
 from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import NoisyMaxCharge, charge
 
 
-@registry.mechanism("genotypes", "laplace_top", answers=(TopSnps,))
+@baseline("genotypes", "laplace_top", answers=(TopSnps,))
 class LaplaceTop(TopMechanism):
     """Add Laplace noise to every score once and name the SNPs with the largest sums.
 

@@ -15,10 +15,12 @@ from tulle.core.exact import rational
 from tulle.graphs.generators import social_network
 from tulle.graphs.mechanisms.ladder import rung_counts
 from tulle.graphs.mechanisms.settings import SpreadBudget
-from tulle.graphs.mechanisms.statistic_ladder import StatisticLadder, measure_widths, raise_widths
-from tulle.graphs.mechanisms.statistic_ladder_laws import (
+from tulle.graphs.mechanisms.statistic_ladder import (
     KnownStatisticLadderLaw,
+    StatisticLadder,
     StatisticLadderLaw,
+    measure_widths,
+    raise_widths,
 )
 from tulle.ledger.session import plan_for
 

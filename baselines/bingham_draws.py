@@ -12,16 +12,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
 from tulle.noise.gaussian import discrete_gaussian
 from tulle.noise.source import resolve
-
-Floats = npt.NDArray[np.float64]
 
 ASSUMED_ERROR = Fraction(1, 2**34)
 """No entry of a drawn vector is assumed to be further from what exact arithmetic would give.

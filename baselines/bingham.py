@@ -9,9 +9,17 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from tulle.core import registry, validate
+from baselines import baseline
+from baselines.bingham_draws import (
+    ASSUMED_ERROR,
+    LARGEST_CONDITION,
+    bingham,
+    gaussians,
+    is_verified,
+)
+from tulle.core import validate
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Event, Pure
@@ -24,7 +32,6 @@ from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.settings import node_count
 from tulle.graphs.spectra.queries import (
-    Floats,
     LargestSpectrum,
     Spectrum,
     adjacency,
@@ -33,16 +40,7 @@ from tulle.graphs.spectra.queries import (
     rank_of,
 )
 from tulle.noise import discrete_laplace
-from tulle.noise.bingham import (
-    ASSUMED_ERROR,
-    LARGEST_CONDITION,
-    bingham,
-    gaussians,
-    is_verified,
-)
 from tulle.noise.charge import Draw, LaplaceCharge, PricedCharge, charge
-
-Wholes = npt.NDArray[np.int64]
 
 LARGEST_NODES = 6_000
 """The whole matrix is factored, in floats: 288 megabytes each for the matrix and its factor."""
@@ -96,7 +94,7 @@ class Deflation:
         return inside
 
 
-@registry.mechanism("graph", "bingham", answers=(LargestSpectrum,), units=("edge",))
+@baseline("graph", "bingham", answers=(LargestSpectrum,), units=("edge",))
 class Bingham(Mechanism):
     """Draw each vector with weight exp(strength·u'Au) among those orthogonal to earlier ones.
 
