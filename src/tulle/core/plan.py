@@ -68,10 +68,10 @@ class Plan:
     """For an expression: the error to expect on the stand-in."""
     shares: tuple[Fraction, ...] = ()
     """For an expression: which part of the budget each leaf gets."""
-    account: str | None = None
-    """What the price means to the account that would pay it, in words."""
     columns: tuple[tuple[str, ErrorLaw | None], ...] = ()
     """For a table: its columns, and the error to expect in each where a stand-in tells."""
+    account: str | None = None
+    """What the price means to the account that would pay it, in words."""
 
     @property
     def event(self) -> Event:
