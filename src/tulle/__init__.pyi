@@ -46,6 +46,7 @@ from tulle.graphs.spectra.queries import spectrum as spectrum
 from tulle.graphs.synthesis.joint_degrees.queries import joint_degrees as joint_degrees
 from tulle.graphs.synthesis.query import synthetic as synthetic
 from tulle.graphs.topology.response import topology as topology
+from tulle.ledger.deployments import Deployment as Deployment
 from tulle.ledger.ledger import Ledger as Ledger
 from tulle.ledger.session import Session as Session
 from tulle.ledger.session import release as release

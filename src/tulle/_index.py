@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 MAP = """\
 Hold data: BinaryMatrix Contributions Database Genotypes Graph Survey
-Plan, pay, release: Guarantee Ledger Plan Release Session Unit release watching
+Plan, pay, release: Deployment Guarantee Ledger Plan Release Session Unit release watching
 Count in a graph: chains cliques cycles degree_of degree_squares edges edges_within k_triangles
     paths stars subgraphs triangles triangles_at triangles_per_node triples_per_node
 Describe a graph: assortativity average_clustering clustering degree_distribution degrees
@@ -67,6 +67,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "joint_degrees": "tulle.graphs.synthesis.joint_degrees.queries",
         "synthetic": "tulle.graphs.synthesis.query",
         "topology": "tulle.graphs.topology.response",
+        "Deployment": "tulle.ledger.deployments",
         "Ledger": "tulle.ledger.ledger",
         "Session": "tulle.ledger.session",
         "release": "tulle.ledger.session",

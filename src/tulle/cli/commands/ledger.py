@@ -154,6 +154,63 @@ def export(
         printer().print(f"Written to {out}.", style="green")
 
 
+@app.command()
+@command
+def deployment(
+    file: File,
+    name: Annotated[str, typer.Option("--name", help="What the publication is called.")],
+    curator: Annotated[
+        list[str], typer.Option("--curator", help="Who publishes it; may be repeated.")
+    ],
+    use: Annotated[str, typer.Option("--use", help="What it is meant to be used for.")],
+    region: Annotated[
+        str, typer.Option("--region", help="Which region the data describes, or whose law applies.")
+    ],
+    account: AccountName = None,
+    kind: Annotated[
+        str, typer.Option("--type", help="The registry's type of data product.")
+    ] = "Summary statistics",
+    sector: Annotated[str | None, typer.Option("--sector", help="The registry's sector.")] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="A record for each release, not for the account.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write YAML here; with --each, into this folder.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write records for the public registry of differential privacy deployments."""
+    from tulle.ledger.deployments import Deployment, account_record, release_record, to_yaml
+
+    ledger = _open(file)
+    known = _accounts(ledger, account)
+    if len(known) != 1:
+        listed = ", ".join(repr(item.name) for item in known) or "none"
+        raise InputError(f"Say which account: --account NAME. Accounts: {listed}.")
+    (chosen,) = known
+    about = Deployment(
+        name, curator, use, region, data_product_type=kind, data_product_sector=sector
+    )
+    kept = ledger.releases(chosen.name)
+    if each:
+        records = [release_record(item, about) for item in kept]
+    else:
+        records = [account_record(chosen, kept, about)]
+    if as_json:
+        print_json({"records": records})
+    elif out is None:
+        typer.echo("---\n".join(map(to_yaml, records)), nl=False)
+    if out is not None:
+        paths = [out]
+        if each:
+            out.mkdir(exist_ok=True)
+            paths = [out / f"{number:03}.yaml" for number in range(1, len(records) + 1)]
+        for path, record in zip(paths, records, strict=True):
+            path.write_text(to_yaml(record), encoding="utf-8")
+        if not as_json:
+            printer().print(f"Written to {out}.", style="green")
+
+
 def _open(file: Path) -> Ledger:
     from tulle.ledger.ledger import Ledger
 
