@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError
-from tulle.studio.data_worker import Inside
+from tulle.studio.data_worker import DataWorker
 
 PATIENCE = 300
 """Seconds to wait for what comes at once on an idle machine."""
@@ -114,7 +114,7 @@ def write_shop(path: Path) -> Path:
 # A process finds these by the name of their module, so they stand in one that it can import.
 
 
-class Stalling(Inside):
+class Stalling(DataWorker):
     """Pays like the real one, then draws for ever."""
 
     def ask(self, **arguments: Any) -> str:

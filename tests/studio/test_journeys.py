@@ -71,7 +71,7 @@ def look(
 
 
 def open_source(page: Any, name: str) -> None:
-    page.goto(page.address + "/desk")
+    page.goto(page.address + "/data")
     page.click(f"button.card:has-text('{name}')")
     page.wait_for_selector("button:has-text('Open the study')")
 
@@ -85,7 +85,7 @@ def open_study(page: Any, unit: str, epsilon: str) -> None:
 
 def open_friends(page: Any) -> None:
     """Go to the network's page, whichever journeys came before."""
-    page.goto(page.address + "/desk")
+    page.goto(page.address + "/data")
     if page.locator("nav a:has-text('friends')").count():
         page.click("nav a:has-text('friends')")
         page.wait_for_selector("#ask")
@@ -336,10 +336,10 @@ def test_narrow_and_dark(browser: Any, page: Any, look: Any, pictures: Path) -> 
     try:
         small = narrow.new_page()
         small.set_default_timeout(LONG)
-        small.goto(page.address + "/desk")
+        small.goto(page.address + "/data")
         small.click("nav a:has-text('friends')")
         small.wait_for_selector("#ask")
-        for place in ("/ledger", "/audit", "/desk", small.url):
+        for place in ("/ledger", "/audit", "/data", small.url):
             small.goto(place if "://" in place else page.address + place)
             wide = small.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, f"{place} must not scroll sideways on a narrow window"

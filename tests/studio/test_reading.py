@@ -10,9 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from tulle.studio.app import build
-from tulle.studio.data_worker import Inside
+from tulle.studio.data_worker import DataWorker
 from tulle.studio.security import Door
-from tulle.studio.state import Desk
+from tulle.studio.state import StudioState
 
 HOME = "http://127.0.0.1:8124"
 ROWS = "ego,alter\n" + "".join(f"p{i},p{(i + 1) % 12}\n" for i in range(12))
@@ -21,13 +21,13 @@ ROWS = "ego,alter\n" + "".join(f"p{i},p{(i + 1) % 12}\n" for i in range(12))
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     (tmp_path / "friends.csv").write_text(ROWS)
-    desk = Desk([str(tmp_path / "friends.csv")], tmp_path / "study.ledger")
-    door = Door(build(desk), port=8124)
+    state = StudioState([str(tmp_path / "friends.csv")], tmp_path / "study.ledger")
+    door = Door(build(state), port=8124)
     found = TestClient(door, base_url=HOME, follow_redirects=False)
     found.get(door.link())
-    found.study = next(iter(desk.studies.values()))  # type: ignore[attr-defined]
+    found.study = next(iter(state.studies.values()))  # type: ignore[attr-defined]
     yield found
-    desk.close()
+    state.close()
 
 
 def open_study(client: TestClient, **form: str) -> str:
@@ -71,7 +71,7 @@ def test_inside_reads_alike_whatever_the_links_are(tmp_path: Path) -> None:
     said = []
     for rows in ("a,b\n", "", "a,b\nb,c\n", "a,stranger\n"):
         file.write_text(rows)
-        inside = Inside()
+        inside = DataWorker()
         inside.read({"kind": "graph", "path": str(file), "header": False, "nodes": ["a", "b", "c"]})
         name = re.sub(r"\W", "", repr(rows))
         said.append(inside.open(str(tmp_path / f"{name}.ledger"), "x", "edge", "1", "0"))

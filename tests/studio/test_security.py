@@ -11,24 +11,24 @@ from tests.studio.studio_helpers import write_network
 
 from tulle.studio.app import build
 from tulle.studio.security import Door
-from tulle.studio.state import Desk
+from tulle.studio.state import StudioState
 
 PORT = 8123
 HOME = f"http://127.0.0.1:{PORT}"
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StudioState]:
     folder = tmp_path_factory.mktemp("door")
     write_network(folder / "friends.csv", people=40)
-    opened = Desk([str(folder / "friends.csv")], folder / "study.ledger")
+    opened = StudioState([str(folder / "friends.csv")], folder / "study.ledger")
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def door(desk: Desk) -> Door:
-    return Door(build(desk), port=PORT)
+def door(state: StudioState) -> Door:
+    return Door(build(state), port=PORT)
 
 
 @pytest.fixture
@@ -40,11 +40,11 @@ def client(door: Door) -> TestClient:
 def inside(door: Door, client: TestClient) -> TestClient:
     answer = client.get(door.link())
     assert answer.status_code == 303
-    assert client.get("/desk").status_code == 200
+    assert client.get("/data").status_code == 200
     return client
 
 
-PAGES = ("/", "/desk", "/ledger", "/audit", "/static/studio.js", "/plotly.js", "/nowhere")
+PAGES = ("/", "/data", "/ledger", "/audit", "/static/studio.js", "/plotly.js", "/nowhere")
 
 
 @pytest.mark.parametrize("place", PAGES)
@@ -77,7 +77,7 @@ def test_the_cookie_is_for_the_browser_and_this_site_only(door: Door, client: Te
 
 @pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1:1", ""])
 def test_a_rebound_name_is_refused(inside: TestClient, host: str) -> None:
-    assert inside.get("/desk", headers={"host": host}).status_code == 403
+    assert inside.get("/data", headers={"host": host}).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -101,13 +101,13 @@ def test_other_pages_cannot_load_ours(inside: TestClient, site: str) -> None:
 
 
 def test_no_other_origin_may_read_frame_or_keep_answers(inside: TestClient) -> None:
-    answer = inside.get("/desk", headers={"origin": HOME})
+    answer = inside.get("/data", headers={"origin": HOME})
     assert "access-control-allow-origin" not in answer.headers
     assert answer.headers["x-frame-options"] == "DENY"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["cache-control"] == "no-store"
-    assert inside.options("/desk", headers={"origin": "http://evil.example"}).status_code == 403
+    assert inside.options("/data", headers={"origin": "http://evil.example"}).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_an_unknown_study_or_job_is_explained(inside: TestClient) -> None:
 
 
 def test_a_fault_tells_its_kind_and_no_more(
-    inside: TestClient, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    inside: TestClient, state: StudioState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         raise KeyError("a record: alice, 42")
 
-    monkeypatch.setattr(desk.ledger, "accounts", fail)
+    monkeypatch.setattr(state.ledger, "accounts", fail)
     quiet = TestClient(inside.app, base_url=HOME, raise_server_exceptions=False)
     quiet.cookies = inside.cookies
     answer = quiet.get("/ledger")
@@ -156,10 +156,10 @@ def test_a_fault_tells_its_kind_and_no_more(
     assert "KeyError" in answer.text
 
 
-def test_names_in_the_data_are_shown_as_text(inside: TestClient, desk: Desk) -> None:
+def test_names_in_the_data_are_shown_as_text(inside: TestClient, state: StudioState) -> None:
     from pathlib import PurePath
 
-    folder = PurePath(desk.sources[0]).parent
+    folder = PurePath(state.sources[0]).parent
     name = "<script>alert(1)<script>.csv"
     Path(folder, name).write_text("a,b\n1,2\n")
     answer = inside.post("/begin", data={"place": f"{folder}/{name}"}, headers={"origin": HOME})

@@ -1,4 +1,4 @@
-"""The desk and its processes, without a browser."""
+"""The state of a studio and its processes, without a browser."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from tests.studio.studio_helpers import PATIENCE, Servant, Stalling, write_network
 
 from tulle.core.errors import InputError, TulleError
-from tulle.studio import state as desk_module
+from tulle.studio import state as state_module
 from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
-from tulle.studio.state import Desk
+from tulle.studio.state import StudioState
 
 TRIANGLES = {"kind": "graph", "text": "triangles"}
 
@@ -28,9 +28,9 @@ def worker() -> Iterator[Worker]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def state(tmp_path: Path) -> Iterator[StudioState]:
     write_network(tmp_path / "friends.csv", people=60)
-    opened = Desk([str(tmp_path / "friends.csv")], tmp_path / "study.ledger")
+    opened = StudioState([str(tmp_path / "friends.csv")], tmp_path / "study.ledger")
     yield opened
     opened.close()
 
@@ -65,78 +65,80 @@ def test_a_killed_process_is_replaced_and_brought_where_it_was(worker: Worker) -
     assert skipped.state == "cancelled"
 
 
-def _open(desk: Desk) -> Any:
-    study = next(iter(desk.studies.values()))
+def _open(state: StudioState) -> Any:
+    study = next(iter(state.studies.values()))
     study.read({"kind": "graph", "path": study.place})
     study.open("friends", "edge", "2", "0")
     return study
 
 
-def test_a_cancelled_answer_stays_paid_and_says_so(desk: Desk) -> None:
-    study = next(iter(desk.studies.values()))
+def test_a_cancelled_answer_stays_paid_and_says_so(state: StudioState) -> None:
+    study = next(iter(state.studies.values()))
     study.worker.close()
     study.worker = Worker(Stalling)
-    _open(desk)
-    job = desk.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))
+    _open(state)
+    job = state.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))
     while job.label != "stalled":
         assert not job.over, job.problem
         time.sleep(0.02)
-    desk.cancel(job)
+    state.cancel(job)
     assert job.state == "cancelled"
     assert "is spent and stays spent" in (job.problem or "")
-    assert float(desk.ledger.remaining("friends")) == 1.5
+    assert float(state.ledger.remaining("friends")) == 1.5
     assert study.releases() == []
 
 
-def test_an_answer_is_paid_kept_and_found(desk: Desk) -> None:
-    study = _open(desk)
-    job = desk.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))
+def test_an_answer_is_paid_kept_and_found(state: StudioState) -> None:
+    study = _open(state)
+    job = state.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))
     assert job.wait(PATIENCE)
     assert job.state == "done", job.problem
     release = study.release(job.result)
     assert release["query"] == "triangles()"
-    assert float(desk.ledger.remaining("friends")) == 1.5
+    assert float(state.ledger.remaining("friends")) == 1.5
     with pytest.raises(InputError, match="no such release"):
         study.release("0" * 64)
 
 
-def test_too_little_budget_is_refused_and_costs_nothing(desk: Desk) -> None:
-    study = _open(desk)
+def test_too_little_budget_is_refused_and_costs_nothing(state: StudioState) -> None:
+    study = _open(state)
     job = study.ask(TRIANGLES, "5", "0", title="triangles")
     assert job.wait(PATIENCE)
     assert job.state == "failed"
     assert "Nothing was spent" in (job.problem or "")
-    assert float(desk.ledger.remaining("friends")) == 2
+    assert float(state.ledger.remaining("friends")) == 2
 
 
-def test_files_outside_the_given_folders_stay_closed(desk: Desk, tmp_path: Path) -> None:
+def test_files_outside_the_given_folders_stay_closed(state: StudioState, tmp_path: Path) -> None:
     for place in ("/etc/passwd", str(tmp_path / ".." / "elsewhere.csv"), "~/x.csv"):
         with pytest.raises(InputError, match="outside the folders"):
-            desk.begin(place)
+            state.begin(place)
     for place in ("duckdb:////etc/passwd", "file:///etc/passwd", str(tmp_path / "other.toml")):
         with pytest.raises(InputError, match="when you start the studio"):
-            desk.begin(place)
+            state.begin(place)
     (tmp_path / "link.csv").symlink_to("/etc/passwd")
     with pytest.raises(InputError, match="outside the folders"):
-        desk.begin(str(tmp_path / "link.csv"))
+        state.begin(str(tmp_path / "link.csv"))
 
 
-def test_uploads_are_limited_and_named_plainly(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = Path(desk.upload("../../friends.csv", io.BytesIO(b"a,b\n1,2\n")))
+def test_uploads_are_limited_and_named_plainly(
+    state: StudioState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(state.upload("../../friends.csv", io.BytesIO(b"a,b\n1,2\n")))
     assert path.name == "friends.csv"
     assert ".." not in path.parts
     with pytest.raises(InputError, match="plain name"):
-        desk.upload("..", io.BytesIO(b""))
-    monkeypatch.setattr(desk_module, "LARGEST_UPLOAD", 10)
+        state.upload("..", io.BytesIO(b""))
+    monkeypatch.setattr(state_module, "LARGEST_UPLOAD", 10)
     with pytest.raises(InputError, match="limited"):
-        desk.upload("large.csv", io.BytesIO(b"x" * 11))
+        state.upload("large.csv", io.BytesIO(b"x" * 11))
     assert not path.with_name("large.csv").exists()
-    desk.close()
+    state.close()
     assert not path.exists()
 
 
-def test_the_server_process_holds_no_data(desk: Desk) -> None:
-    study = _open(desk)
+def test_the_server_process_holds_no_data(state: StudioState) -> None:
+    study = _open(state)
     assert not hasattr(study, "_dataset")
     held = {type(value).__name__ for value in vars(study).values()}
     assert "Graph" not in held

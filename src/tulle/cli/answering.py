@@ -41,7 +41,12 @@ TotalDelta = Annotated[
 Again = Annotated[
     bool, typer.Option("--again", help="Pay for a fresh answer to a question asked before.")
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="Write the release to this JSON file.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", help="Write the release here: all of it as .json, its numbers with names as .csv."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,10 @@ def _save(release: Release, out: Path | None) -> str | None:
     if out is None:
         return None
     try:
-        release.save(out)
+        if out.suffix == ".csv":
+            release.table().to_csv(out)
+        else:
+            release.save(out)
     except OSError as error:
         return (
             f"The release could not be written to {out} ({error.strerror}). It is paid for and "
@@ -149,7 +157,10 @@ def _show(
     left: Budget | None,
     out: Path | None,
 ) -> None:
+    from dataclasses import replace
+
     from tulle.cli import output as tables
+    from tulle.core.wording import kept_words
 
     console = printer()
     console.print(release.query, style="bold")
@@ -158,8 +169,11 @@ def _show(
         drawn.add_row("account", f"{ledger_account.account} in {ledger_account.file}")
         drawn.add_row("left", str(left))
     console.print(drawn)
+    below = tables.rows(release)
+    if below is not None:
+        console.print(below)
     if kept:
-        console.print("Asked before: this is the kept answer, at no cost.", style="green")
+        console.print(kept_words(replace(release, kept=True)), style="green")
     if out is not None:
         console.print(f"Written to {out}.", style="green")
 
@@ -169,12 +183,15 @@ def _to_json(
 ) -> dict[str, Any]:
     from tulle.cli.output import interval_json
     from tulle.core.exact import text
+    from tulle.core.wording import leaves_out
 
     remaining = None if left is None else {"epsilon": text(left.epsilon), "delta": text(left.delta)}
     return {
         "release": release.to_json(),
         "interval": interval_json(release),
+        "not_in_the_interval": leaves_out(release) or None,
         "account": None if ledger_account is None else ledger_account.account,
         "asked_before": kept,
+        "date": release.date,
         "remaining": remaining,
     }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tulle.core.release import Release
-
-LEVEL = 0.95
 
 
 def simple(**settings: Any) -> Table:
@@ -54,35 +53,59 @@ def error_figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def interval(release: Release) -> str:
-    """Write the 95 % interval, or why there is none."""
-    import numpy as np
-
-    if release.error is None and not release.parts:
-        return "none was bought" if "epsilon_spread" in release.parameters else "it has none"
-    if np.ndim(release.value):
-        assert release.error is not None
-        return f"± {figure(release.error.half_width(LEVEL))}, all numbers at once"
-    low, high = release.interval(LEVEL)
-    return f"{figure(low)} to {figure(high)}"
-
-
 def interval_json(release: Release) -> dict[str, Any] | None:
-    """Return the 95 % interval as JSON, or None when there is none."""
+    """Return the 95 % interval as JSON, a side without an end as null; None when there is none."""
+    from tulle.core import wording
+
+    found = wording.ends(release, wording.LEVEL)
+    if found is None:
+        return None
+    low, high = (_listed(end) for end in found)
+    return {"level": wording.LEVEL, "low": low, "high": high}
+
+
+def _listed(end: Any) -> Any:
     import numpy as np
 
-    if release.error is None and not release.parts:
-        return None
-    low, high = (np.asarray(end).tolist() for end in release.interval(LEVEL))
-    return {"level": LEVEL, "low": low, "high": high}
+    if isinstance(end, Mapping):
+        return {name: _listed(column) for name, column in end.items()}
+    return np.asarray(end).tolist()
 
 
 def answer(release: Release) -> Table:
     """Return a release as names and contents."""
+    from tulle.core import wording
+
+    said = wording.state(release)
     drawn = facing()
-    drawn.add_row("answer", figure(release.value), style="bold")
-    drawn.add_row("95 % interval", interval(release))
-    drawn.add_row("guarantee", str(release.guarantee))
+    if release.labels.question:
+        drawn.add_row("question", release.labels.question)
+    drawn.add_row("answer", said.answer, style="bold")
+    drawn.add_row("95 % interval", said.interval)
+    if wording.after_noise(release):
+        drawn.add_row("after the noise", wording.after_noise(release))
+    if said.not_in_it:
+        drawn.add_row("not in it", said.not_in_it)
+    drawn.add_row("guarantee", f"{release.guarantee}: hides {wording.hidden(release.guarantee)}")
     drawn.add_row("mechanism", release.mechanism)
     drawn.add_row("debit", release.debit[:12] if release.debit else "none (outside a ledger)")
+    return drawn
+
+
+def rows(release: Release, most: int = 12) -> Table | None:
+    """Return the first and last rows of an answer of several numbers; a network has none."""
+    import numpy as np
+
+    single = isinstance(release.value, int | float | np.number)
+    if single or hasattr(release.value, "edge_count"):
+        return None
+    table = release.table()
+    drawn = simple()
+    for name in table.names:
+        right = isinstance(table[name], np.ndarray) or name in ("low", "high")
+        drawn.add_column(name, justify="right" if right else "left")
+    for row in table.written(most):
+        drawn.add_row(*(row or ("…",) * len(table.names)))
+    if len(table) > most:
+        drawn.caption = f"{len(table):,} rows in all; --out FILE.csv writes them"
     return drawn

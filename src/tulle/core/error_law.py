@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -27,6 +27,11 @@ class ErrorLaw(ABC):
     """The distribution of released value minus true value, or an upper bound on its spread."""
 
     name: ClassVar[str]
+
+    @property
+    def leaves_out(self) -> str:
+        """What the error has besides, and the law does not cover, in a sentence for people."""
+        return ""
 
     @abstractmethod
     def half_width(self, level: float) -> float:
@@ -51,6 +56,8 @@ class ErrorLaw(ABC):
         """Build the law from what :meth:`to_json` wrote."""
         values = {}
         for field in fields(cls):
+            if field.name not in data and field.default is not MISSING:
+                continue  # written by an earlier version, which had no such thing
             value = data[field.name]
             values[field.name] = rational(value) if field.type == "Fraction" else value
         return cls(**values)

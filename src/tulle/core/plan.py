@@ -138,6 +138,7 @@ class Plan:
             "offers": [offer.to_json(offer is self.chosen) for offer in self.offers],
             "refused": [{"mechanism": name, "reason": why} for name, why in self.refused],
             "stand_in": self.stand_in,
+            "not_in_the_error": self.left_out(),
             "parts": [part.to_json() for part in self.parts],
             "shares": [text(share) for share in self.shares],
             "columns": [
@@ -158,9 +159,18 @@ class Plan:
         if any(law is not None for _, law in self.columns):
             errors = ", ".join(f"{name} {_width(law)}" for name, law in self.columns)
             lines.append(f"Error to expect (95 %): {errors}.")
+        lines.extend(self.left_out())
         if self.stand_in:
             lines.append(f"Typical errors are those of {self.stand_in}.")
         return list(dict.fromkeys(lines))
+
+    def left_out(self) -> list[str]:
+        """Return what the errors of the chosen offer do not cover, such as clipping."""
+        if not self.offers:
+            return []
+        prediction = self.chosen.prediction
+        laws = (prediction.bound, prediction.typical)
+        return list(dict.fromkeys(law.leaves_out for law in laws if law and law.leaves_out))
 
     def __repr__(self) -> str:
         rows = self.rows()

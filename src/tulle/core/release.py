@@ -6,7 +6,6 @@ import html
 import json
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +83,7 @@ class Release:
             each = level ** (1 / len(self.parts))
             ranges = {name: part.interval(each) for name, part in self.parts.items()}
             low, high = image(self.parameters["expression"], ranges)
-            lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
+            lowest, highest = self._limits()
             return max(low, lowest), min(high, highest)
         if self.error is None and self.parts:
             raise NoIntervalError(
@@ -105,12 +104,17 @@ class Release:
         low, high = self.error.interval(self.value, level)
         if isinstance(low, Mapping):
             return low, high
-        lowest, highest = self.parameters.get("range", (-math.inf, math.inf))
+        lowest, highest = self._limits()
         if np.ndim(self.value) == 0:
             return max(float(low), lowest), min(float(high), highest)
         shape = np.shape(self.value)
         lows, highs = (np.broadcast_to(end, shape) for end in (low, high))
         return np.maximum(lows, lowest), np.minimum(highs, highest)
+
+    def _limits(self) -> tuple[float, float]:
+        """Return public ends of every number; one that is not known is infinite."""
+        low, high = self.parameters.get("range", (None, None))
+        return -math.inf if low is None else low, math.inf if high is None else high
 
     def table(self, level: float = 0.95) -> Table:
         """Return the answer as named columns, whatever its form.
@@ -173,7 +177,7 @@ class Release:
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.to_json(),
             "error": None if self.error is None else self.error.to_json(),
-            "parameters": dict(self.parameters),
+            "parameters": codec.finite(dict(self.parameters)),
             "debit": self.debit,
             "versions": dict(self.versions),
             "parts": {name: part.to_json() for name, part in self.parts.items()},
@@ -259,17 +263,33 @@ class Release:
             raise_alone(InputError(f"{path}: {error}"))
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = [("value", _short(self.value))]
-        with suppress(NoIntervalError):
-            lines.append(("95 % interval", _between(*self.interval(0.95))))
-        lines.append(("guarantee", str(self.guarantee)))
-        lines.append(("mechanism", self.mechanism))
-        lines.append(("debit", self.debit[:12] if self.debit else "none (outside a ledger)"))
-        return lines
+        from tulle.core import wording
+
+        said = wording.state(self)
+        lines = [
+            ("question", self.labels.question),
+            ("value", said.answer),
+            ("95 % interval", said.interval),
+            ("not in it", said.not_in_it),
+            ("guarantee", str(self.guarantee)),
+            ("mechanism", self.mechanism),
+            ("debit", self.debit[:12] if self.debit else "none (outside a ledger)"),
+            ("kept", said.kept),
+        ]
+        return [(name, content) for name, content in lines if content]
+
+    def _details(self) -> Table | None:
+        """Return the table, where the answer is more than one number."""
+        import numpy as np
+
+        one = isinstance(self.value, int | float | np.number)
+        return None if one else self.table()
 
     def __repr__(self) -> str:
         rows = "\n".join(f"  {name:<14}{content}" for name, content in self._lines())
-        return f"Release of {self.query}\n{rows}"
+        details = self._details()
+        below = "" if details is None else f"\n{details.shown(8)}"
+        return f"Release of {self.query}\n{rows}{below}"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -278,7 +298,9 @@ class Release:
             for name, content in self._lines()
         )
         title = html.escape(self.query)
-        return f"<table><caption>Release of <b>{title}</b></caption>{rows}</table>"
+        details = self._details()
+        below = "" if details is None else details.to_html(8)
+        return f"<table><caption>Release of <b>{title}</b></caption>{rows}</table>{below}"
 
 
 def noisy_values(parts: Mapping[str, Release]) -> tuple[dict[str, float], dict[str, float]]:
@@ -289,21 +311,3 @@ def noisy_values(parts: Mapping[str, Release]) -> tuple[dict[str, float], dict[s
     values = {name: float(part.value) for name, part in parts.items()}
     known = {name: part.error for name, part in parts.items() if part.error is not None}
     return values, {name: law.variance() for name, law in known.items()}
-
-
-def _between(low: Any, high: Any) -> str:
-    if isinstance(high, float) and math.isinf(high):
-        return f"at least {_short(low)}"
-    return f"{_short(low)} to {_short(high)}"
-
-
-def _short(value: Any) -> str:
-    import numpy as np
-
-    if isinstance(value, np.ndarray):
-        return np.array2string(value, threshold=12, edgeitems=3, precision=6)
-    if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return str(value)

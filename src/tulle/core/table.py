@@ -192,9 +192,13 @@ class Table:
             yield from (tuple(map(written, row)) for row in self.rows(count - most // 2))
 
     def __repr__(self) -> str:
+        return self.shown()
+
+    def shown(self, most: int = _MOST_ROWS) -> str:
+        """Return aligned text of the first and the last rows."""
         if not self.names:
             return "a table without columns"
-        body = [row or ("…",) * len(self.names) for row in self.written()]
+        body = [row or ("…",) * len(self.names) for row in self.written(most)]
         widths = [max(map(len, cells)) for cells in zip(self.names, *body, strict=True)]
         sides = [self._is_numeric(name) for name in self.names]
         lines = [
@@ -204,7 +208,7 @@ class Table:
             ).rstrip()
             for row in (self.names, *body)
         ]
-        if len(self) > _MOST_ROWS:
+        if len(self) > most:
             lines.append(f"({len(self):,} rows)")
         return "\n".join(lines)
 
@@ -261,6 +265,7 @@ def written(value: Any) -> str:
             return "–"
         if math.isinf(value):
             return "no end"
+        value += 0.0  # no minus before a zero
         if abs(value) >= 1e15:
             return f"{value:.5g}"
         return f"{value:,.0f}" if value == int(value) or abs(value) >= 1e4 else f"{value:,.5g}"

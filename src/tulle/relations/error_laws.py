@@ -34,6 +34,16 @@ class TruncationLaw(ErrorLaw):
     """What was taken off the value on purpose."""
     name: ClassVar[str] = "truncation"
 
+    @property
+    def leaves_out(self) -> str:
+        """What truncation cut: it is known for a stand-in alone."""
+        if self.shortfall is not None:
+            return ""
+        return (
+            "Each participant counts up to a threshold that was chosen privately; what anybody has "
+            "beyond it was cut, so that the truth may be larger by any amount."
+        )
+
     def half_width(self, level: float) -> float:
         """Return the noise's half-width, plus the shortfall where that is known."""
         alpha = 1 - check_level(level)

@@ -12,13 +12,35 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import registry
-from tulle.core.errors import NoIntervalError
 from tulle.core.guarantee import Guarantee
 from tulle.core.release import Release
-from tulle.reports.charts import heat_chart, interval_chart, line_chart
+from tulle.core.table import written
+from tulle.core.wording import (
+    between,
+    ends,
+    hidden,
+    interval,
+    rounded,
+    size_of_error,
+    state,
+)
+from tulle.reports.charts import (
+    bar_chart,
+    heat_chart,
+    interval_chart,
+    line_chart,
+    network_chart,
+)
+from tulle.reports.layout import MOST_NODES
+from tulle.reports.terms import TERMS, guarantee_terms
 
 if TYPE_CHECKING:
     from tulle.planning.planner import Plan
+_ROWS = 20
+"""So many rows of a table stand on a page."""
+
+_BARS = 30
+"""Up to so many numbers are drawn as bars with names, more as a curve."""
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1d2326;--soft:#5b666b;--line:#d8d3c7;--paper:#fbfaf6;
@@ -36,7 +58,10 @@ dt{color:var(--soft)}dd{margin:0 0 .4rem;overflow-wrap:anywhere}code{font-size:.
 svg,.heat{max-width:100%}.heat{image-rendering:pixelated;height:auto;border:1px solid var(--line)}
 svg text{font:13px system-ui,sans-serif;fill:var(--soft)}.range{stroke:var(--accent);
 stroke-width:3}.value{fill:var(--accent)}.line{fill:none;stroke:var(--accent);stroke-width:1.6}
-.band{fill:var(--accent);opacity:.18}.axis{stroke:var(--line)}.inside{background:#d9a4412e;
+.band{fill:var(--accent);opacity:.18}.axis{stroke:var(--line)}.bar{fill:var(--accent);opacity:.55}
+.whisker{stroke:var(--ink);stroke-width:2}.arrow{fill:none;stroke:var(--accent);stroke-width:3}
+.link{stroke:var(--soft);stroke-width:.6;opacity:.45;fill:none}.dot{fill:var(--accent)}
+.wide{overflow-x:auto}td{font-variant-numeric:tabular-nums}.question{font-size:1.15rem}.inside{background:#d9a4412e;
 padding:.6rem 1rem;border-left:4px solid var(--warm)}@media print{body{max-width:none}}
 """
 
@@ -46,7 +71,8 @@ def outside_report(releases: Sequence[Release], *, title: str | None = None) -> 
     """Return one self-contained page about releases, to hand on.
 
     It says what was asked, who is protected, what the price means, the answers with their ranges,
-    how to read them and how to cite them. It holds nothing but what the releases hold.
+    what was clipped, how to read them and how to cite them. It holds nothing but what the releases
+    hold.
 
     Example:
         >>> import tulle
@@ -59,18 +85,38 @@ def outside_report(releases: Sequence[Release], *, title: str | None = None) -> 
     if not releases:
         name = html.escape(title or "Nothing was released")
         return _page(name, f"<h1>{name}</h1><p>There is no release to report on.</p>")
-    heading = html.escape(title or f"Released: {releases[0].query}")
+    heading = html.escape(title or _title(releases))
     total = Guarantee.compose([release.guarantee for release in releases])
     body = [
         f"<h1>{heading}</h1>",
+        _about(releases),
         _summary(releases, total),
         "" if total.holds else _WARNING,
-        *(_section(release) for release in releases),
+        *(_section(release, alone=title is None and len(releases) == 1) for release in releases),
         _meaning(total),
         _READING,
-        _citing(releases),
+        _citing(releases, total),
     ]
     return _page(heading, "\n".join(body))
+
+
+def _title(releases: Sequence[Release]) -> str:
+    if len(releases) == 1:
+        return releases[0].labels.question or f"Released: {releases[0].query}"
+    return f"Released: {releases[0].dataset or releases[0].query}"
+
+
+def _about(releases: Sequence[Release]) -> str:
+    """Say what data the answers are about and when they were given."""
+    names = sorted({release.dataset for release in releases if release.dataset})
+    days = sorted({release.date for release in releases if release.date})
+    said = []
+    if names:
+        said.append(f"Data: <b>{html.escape(', '.join(names))}</b>")
+    if days:
+        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        said.append(f"released {html.escape(when)}")
+    return f"<p class='soft'>{' · '.join(said)}</p>" if said else ""
 
 
 def inside_report(
@@ -154,9 +200,9 @@ def _told(value: Any, numbers: Any) -> Any:
 def _summary(releases: Sequence[Release], total: Guarantee) -> str:
     count = f"{len(releases)} answers" if len(releases) > 1 else "one answer"
     return (
-        f"<p>This page reports {count} about data that is not public. Each was given with "
-        f"differential privacy: random noise hides {html.escape(_protected(total))}. In all: "
-        f"<b>{html.escape(str(total))}</b>.</p>"
+        f"<p>This page reports {count} about data that is not public. Random noise in each answer "
+        f"hides <b>{html.escape(hidden(total))}</b>; how well is said below, under what epsilon "
+        f"means. In all: <b>{html.escape(str(total))}</b>.</p>"
     )
 
 
@@ -166,63 +212,125 @@ _WARNING = (
 )
 
 
-def _section(release: Release) -> str:
+def _section(release: Release, *, alone: bool) -> str:
+    """Return what is said of one release; alone on its page, the page's title is its question."""
+    said = state(release)
+    unit = release.guarantee.unit
     facts = [
-        ("Question", release.query),
-        ("Protected", _protected(release.guarantee)),
-        ("Price", str(release.guarantee)),
-        ("Mechanism", release.mechanism),
-        ("Booked as", release.debit or "not booked in a ledger"),
+        ("Formula", release.query, ""),
+        ("Released", said.answer, ""),
+        ("Protected", f"{hidden(release.guarantee)} (unit {unit.name}: {unit.meaning})", ""),
+        ("Price", str(release.guarantee), _explained(guarantee_terms(release.guarantee))),
+        ("Mechanism", release.mechanism, _explained(["mechanism"])),
+        ("Booked as", release.debit or "not booked in a ledger", _explained(["debit"])),
     ]
-    rows = "".join(f"<dt>{n}</dt><dd>{html.escape(text)}</dd>" for n, text in facts)
-    shown = "".join(_show(name, value, release) for name, value in _values(release))
-    return f"<h2>{html.escape(release.query)}</h2>{shown}<dl>{rows}</dl>"
+    rows = "".join(
+        f"<dt>{name}</dt><dd>{html.escape(text)}{more}</dd>" for name, text, more in facts
+    )
+    cut = ""
+    if said.not_in_it:
+        cut = f'<p class="inside"><b>What was clipped.</b> {html.escape(said.not_in_it)}</p>'
+    question = html.escape(release.labels.question or release.query)
+    head = "<hr>" if alone else f"<h2>{question}</h2>"
+    return f"{head}{_show(release)}{cut}<dl>{rows}</dl>"
 
 
-def _values(release: Release) -> list[tuple[str | None, Any]]:
-    """Return what to draw: the value, or what an object says should be shown of it."""
-    reported = getattr(release.value, "reported", None)
-    return list(reported().items()) if callable(reported) else [(None, release.value)]
+def _explained(terms: Sequence[str]) -> str:
+    lines = "; ".join(f"<i>{term}</i>: {html.escape(TERMS[term])}" for term in terms)
+    return f"<br><small>{lines}.</small>"
 
 
-def _show(name: str | None, value: Any, release: Release) -> str:
+def _show(release: Release) -> str:
+    """Draw an answer by its form, with the table of its numbers and their names below."""
     import numpy as np
 
-    caption = "" if name is None else f"<p><b>{html.escape(name)}</b></p>"
-    if isinstance(value, int | float | np.integer | np.floating):
-        drawn = f'<p class="big">{html.escape(_text(value))}</p>'
-        interval = _interval(release) if name is None else None
-        if interval is not None:
-            low, high = (float(end) for end in interval)
-            drawn += interval_chart(float(value), low, high)
-            drawn += f"<p>{html.escape(_range(low, high))}</p>"
-        return caption + drawn
-    array = np.asarray(value) if isinstance(value, np.ndarray | list | tuple) else None
-    if array is not None and array.ndim == 1 and array.size and array.dtype.kind in "iufb":
-        interval = _interval(release) if name is None else None
-        band = None if interval is None else (_floats(interval[0]), _floats(interval[1]))
-        return caption + line_chart(array.astype(float).tolist(), band)
-    if array is not None and array.ndim == 2 and array.size and array.dtype.kind in "iufb":
-        return caption + heat_chart(array)
-    return f"{caption}<p>{html.escape(str(value))}</p>"
+    value = release.value
+    if isinstance(value, int | float | np.number):
+        return _number(release, float(value))
+    if hasattr(value, "edges") and hasattr(value, "edge_count"):
+        return _network(value)
+    drawn = ""
+    if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
+        drawn = _list(release, value) if value.ndim == 1 else _matrix(release, value)
+    said = interval(release)
+    ranges = "" if ends(release) is None else f"<p>{html.escape(f'Interval: {said}')}.</p>"
+    return f"{drawn}{ranges}<div class='wide'>{release.table().to_html(_ROWS)}</div>"
 
 
-def _floats(values: Any) -> list[float]:
-    return [float(value) for value in values]
+def _number(release: Release, value: float) -> str:
+    found = ends(release)
+    if found is None:
+        return f'<p class="big">{written(release.value)}</p><p>It has no interval.</p>'
+    low, high = (float(end) for end in found)
+    sides = [abs(value - end) for end in (low, high) if math.isfinite(end)]
+    width = max(sides, default=math.inf)
+    about = rounded(value, width)
+    same = about == written(release.value)
+    unit = release.labels.measure
+    named = "" if unit == "value" else f" <small>{html.escape(unit)}</small>"
+    drawn = f'<p class="big">{"" if same else "about "}{html.escape(about)}{named}</p>'
+    drawn += interval_chart(value, low, high) + f"<p>{html.escape(_range(low, high))}"
+    if math.isfinite(low) and math.isfinite(high):
+        drawn += f" The error is {html.escape(size_of_error(value, width))}."
+    return drawn + f" <small>{_term('interval')}</small></p>"
 
 
-def _interval(release: Release) -> Any:
-    try:
-        return release.interval(0.95)
-    except (NoIntervalError, TypeError, ValueError):
-        return None
+def _term(name: str) -> str:
+    return f"{name}: {html.escape(TERMS[name])}."
+
+
+def _list(release: Release, value: Any) -> str:
+    (axis, _), *others = release.labels.sides(value.shape)
+    found = ends(release)
+    band = None
+    if found is not None:
+        low, high = ([float(x) for x in end] for end in found)
+        band = low, high
+    numbers = value.astype(float).tolist()
+    unit = "" if release.labels.measure == "value" else release.labels.measure
+    if len(numbers) <= _BARS:
+        keys = release.table()
+        names = [
+            " · ".join(written(cell) for cell in row)
+            for row in zip(*(keys.to_dict()[key] for key in keys.keys), strict=True)
+        ]
+        across = " · ".join(keys.keys)
+        return bar_chart(names, numbers, band, across=across, up=unit)
+    across = axis.name if not others else "group"
+    first = axis.first if axis.labels is None and axis.paired is None else 0
+    return line_chart(numbers, band, across=across, up=unit, first=first)
+
+
+def _matrix(release: Release, value: Any) -> str:
+    names = [axis.name for axis, _ in release.labels.sides(value.shape)]
+    if value.ndim == 2:
+        return heat_chart(value, down=names[0], across=names[1])
+    return ""
+
+
+def _network(value: Any) -> str:
+    """Draw a released network as one, beside how many nodes have how many links."""
+    import numpy as np
+
+    edges = np.asarray(value.edges())
+    nodes = int(getattr(value, "node_count", None) or value.nodes)
+    degrees = np.bincount(np.bincount(edges.ravel(), minlength=nodes)).astype(float).tolist()
+    shown = network_chart(nodes, edges)
+    part = "" if nodes <= MOST_NODES else f", {MOST_NODES} of its nodes drawn"
+    histogram = (
+        bar_chart([str(i) for i in range(len(degrees))], degrees, across="links", up="nodes")
+        if len(degrees) <= _BARS
+        else line_chart(degrees, across="links", up="nodes")
+    )
+    return (
+        f'<p class="big">{nodes:,} nodes, {value.edge_count:,} links</p>{shown}'
+        f"<p class='soft'>The released network{part}. It is public; no single link in it need "
+        f"exist.</p><p><b>How many nodes have how many links</b></p>{histogram}"
+    )
 
 
 def _range(low: float, high: float) -> str:
-    if math.isinf(high):
-        return f"The truth is at least {_text(low)}; 19 of 20 such statements are right."
-    ends = f"{_text(low)} and {_text(high)}"
-    return f"The truth lies between {ends}; 19 of 20 such statements are right."
+    return f"The truth is {between(low, high)}; 19 of 20 such statements are right."
 
 
 def _meaning(total: Guarantee) -> str:
@@ -242,7 +350,7 @@ def _meaning(total: Guarantee) -> str:
         )
     shown = f"{factor:,.1f}" if factor < 1e6 else f"{factor:.1e}"
     return f"""<h2>What epsilon means here</h2>
-<p>Take anyone who wants to find out about {html.escape(_protected(total))}, whatever else they
+<p>Take anyone who wants to find out about {html.escape(hidden(total))}, whatever else they
 know and however they reckon. These answers can change their odds by a factor of at most
 e<sup>{epsilon:g}</sup> = <b>{shown}</b>, all of them together.{slack}</p>
 <table><tr><th>what they believed before<th>and after, if it is so<th>and after, if it is not</tr>
@@ -262,17 +370,17 @@ the ranges: a difference smaller than they are wide may be noise. Anything compu
 answers is as private as they are, and costs nothing more. Asking the data again would.</p>"""
 
 
-def _citing(releases: Sequence[Release]) -> str:
+def _citing(releases: Sequence[Release], price: Guarantee) -> str:
     first = releases[0]
     versions = ", ".join(f"{name} {number}" for name, number in first.versions.items())
-    price = Guarantee.compose([release.guarantee for release in releases])
     questions = "; ".join(dict.fromkeys(release.query for release in releases))
-    text = f"“{questions}”, released with differential privacy ({price}) by tulle. {versions}."
+    data = f" about {first.dataset}" if first.dataset else ""
+    year = f", {first.date}" if first.date else ""
+    text = (
+        f"“{questions}”{data}, released with differential privacy ({price}) by tulle{year}. "
+        f"{versions}."
+    )
     return f"<h2>How to cite</h2><p>{html.escape(text)}</p>"
-
-
-def _protected(guarantee: Guarantee) -> str:
-    return guarantee.unit.meaning.partition(";")[0]
 
 
 def _text(value: Any) -> str:

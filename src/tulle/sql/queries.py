@@ -172,6 +172,9 @@ class SqlQuery(Query):
             form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
         return form | ({"functions": list(self.functions)} if self.functions else {})
 
+    def in_words(self) -> str:
+        return f"In SQL: {self.line}"
+
     def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
         return tuple(Axis(name, list(values)) for name, values in self.groups)
 

@@ -12,24 +12,27 @@ from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from tulle.core.errors import TulleError
-from tulle.studio.responses import desk_of, go, page
-from tulle.studio.state import Desk
+from tulle.studio.responses import go, page, state_of
+from tulle.studio.state import StudioState
 
 HERE = Path(__file__).parent
 
 
-def build(desk: Desk) -> FastAPI:
-    """Return the application over a desk; put a :class:`~tulle.studio.security.Door` before it."""
+def build(state: StudioState) -> FastAPI:
+    """Return the application over the state of a studio.
+
+    A :class:`~tulle.studio.security.Door` belongs before it.
+    """
     from tulle.studio.pages import answers, ask, audit, home, jobs, ledger, opening, sql
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.close()
+        state.close()
 
     # No description of the interface is served: there are pages, and nothing else to call.
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.desk = desk
+    app.state.studio = state
     app.mount("/static", _Cached(directory=HERE / "static"), name="static")
     app.add_api_route("/plotly.js", _plotly, include_in_schema=False)
     for room in (home, opening, ask, sql, answers, ledger, audit, jobs):
@@ -45,7 +48,7 @@ async def _explain(request: Request, error: Exception) -> Response:
         return JSONResponse({"error": str(error)}, status_code=422)
     back = request.headers.get("referer")
     if request.method == "POST" and back:
-        desk_of(request).notice = ("error", str(error))
+        state_of(request).notice = ("error", str(error))
         return go(back)
     return page(request, "error.html", status=422, message=str(error))
 

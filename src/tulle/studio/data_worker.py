@@ -1,4 +1,4 @@
-"""The inside process: the only one that reads records. It pays before it draws."""
+"""The data worker: the only process that reads records. It pays before it draws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMED = 30
 """Rows and columns of a heat map carry their names up to so many."""
 
 
-class Inside:
+class DataWorker:
     """One dataset and, once opened, its account. Its methods are what pages may ask of it."""
 
     report: Report = staticmethod(lambda fraction, label: None)

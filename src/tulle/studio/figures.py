@@ -48,39 +48,111 @@ def value_figure(
     if form == "number":
         return _number_figure(shown, truth)
     if form == "vector":
-        data = [_line("released", shown["value"])]
-        if truth is not None:
-            spot = {"x": shown["value"]["x"], "y": _pick(truth["y"], shown["value"]["x"])}
-            data.append({**_line("truth (inside)", spot), "inside": True})
-        return {"data": data, "layout": {"height": 300}}
+        return _vector_figure(shown, truth)
     if form == "matrix":
-        return heat_figure(shown["values"], names)
+        return heat_figure(shown["values"], names, shown.get("sides"))
     if form == "graph":
         return {
-            "data": [{**_line("people", shown["degrees"]), "mode": "markers"}],
+            "data": [{**_line("nodes", shown["degrees"]), "mode": "markers"}],
             "layout": {
                 "height": 300,
                 "xaxis": {"type": "log", "title": {"text": "links"}},
-                "yaxis": {"type": "log", "title": {"text": "people with so many"}},
+                "yaxis": {"type": "log", "title": {"text": "nodes with so many"}},
             },
         }
     return None
 
 
+def _vector_figure(shown: Mapping[str, Any], truth: Any) -> Figure:
+    """Draw a list of numbers: few as bars with names, more as a curve with its band."""
+    points, names = shown["value"], shown.get("names")
+    axis: Figure = {"title": {"text": shown.get("across", "")}}
+    layout = {
+        "height": 300,
+        "xaxis": axis,
+        "yaxis": {"title": {"text": shown.get("measure", "")}},
+    }
+    across = names or points["x"]
+    data: list[Figure] = []
+    if names is None:
+        data.append(_line("released", points))
+        if shown.get("band"):
+            data[:0] = _band(points["x"], *shown["band"])
+    else:
+        bars: Figure = {"type": "bar", "name": "released", "x": names, "y": points["y"]}
+        low, high = shown.get("band") or (None, None)
+        if low is not None and high is not None and None not in low:
+            bars["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "arrayminus": [y - end for y, end in zip(points["y"], low, strict=True)],
+                "array": [
+                    0 if end is None else end - y for y, end in zip(points["y"], high, strict=True)
+                ],
+            }
+        data.append(bars)
+        axis["type"] = "category"
+    if truth is not None:
+        start = points["x"][0] if points["x"] else 0
+        spot = {"x": across, "y": _pick(truth["y"], [x - start for x in points["x"]])}
+        data.append({**_line("truth (inside)", spot), "inside": True})
+    return {"data": data, "layout": layout}
+
+
+def _band(x: Sequence[float], low: Sequence[Any], high: Sequence[Any]) -> list[Figure]:
+    """Return the two sides of a band, the upper filled down to the lower; none if one is open."""
+    if None in low or None in high:
+        return []
+    thin = {"line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
+    lower = {**_line("low", {"x": x, "y": low}), **thin}
+    return [lower, {**_line("95 %", {"x": x, "y": high}), **thin, "fill": "tonexty"}]
+
+
+def network_figure(shown: Mapping[str, Any]) -> Figure:
+    """Draw a released network as one: its nodes as dots, its links as lines."""
+    places, links = shown["places"], shown["links"]
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for one, other in links:
+        x += [places[one][0], places[other][0], None]
+        y += [places[one][1], places[other][1], None]
+    hidden = {"visible": False, "constrain": "domain"}
+    return {
+        "data": [
+            {"type": "scatter", "mode": "lines", "name": "links", "x": x, "y": y}
+            | {"line": {"width": 0.6}, "hoverinfo": "skip", "opacity": 0.5},
+            {"type": "scatter", "mode": "markers", "name": "nodes", "hoverinfo": "skip"}
+            | {"x": [p[0] for p in places], "y": [p[1] for p in places], "marker": {"size": 5}},
+        ],
+        "layout": {
+            "height": 380,
+            "showlegend": False,
+            "xaxis": hidden,
+            "yaxis": {**hidden, "scaleanchor": "x"},
+        },
+    }
+
+
 def heat_figure(
-    values: Sequence[Sequence[float]], names: Sequence[Sequence[str]] | None = None
+    values: Sequence[Sequence[float]],
+    names: Sequence[Sequence[str]] | None = None,
+    sides: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw a matrix as a heat map, its first row on top; names are those of rows and columns."""
+    """Draw a matrix as a heat map, its first row on top; names are those of rows and columns.
+
+    ``sides`` says what rows and columns are.
+    """
     drawn = {"type": "heatmap", "z": values, "colorscale": "Viridis", "showscale": True}
     if names is not None:
         drawn |= {"y": names[0], "x": names[1]}
     shown = {"constrain": "domain", "showticklabels": names is not None}
+    titles = [{"title": {"text": side}} for side in sides or ("row", "column")]
     return {
         "data": [drawn],
         "layout": {
             "height": 380,
-            "yaxis": {"autorange": "reversed", "scaleanchor": "x", **shown},
-            "xaxis": shown,
+            "yaxis": {"autorange": "reversed", "scaleanchor": "x", **shown, **titles[0]},
+            "xaxis": {**shown, **titles[1]},
         },
     }
 
@@ -165,6 +237,15 @@ def _number_figure(shown: Mapping[str, Any], truth: Any) -> Figure:
             "arrayminus": [value - interval[0]],
             "thickness": 3,
         }
+    elif interval and interval[0] is not None:
+        # The truth is somewhere to the right: an arrow, and no end.
+        bar["error_x"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [0],
+            "arrayminus": [value - interval[0]],
+            "thickness": 3,
+        }
     data = [bar]
     if truth is not None:
         data.append(
@@ -178,7 +259,11 @@ def _number_figure(shown: Mapping[str, Any], truth: Any) -> Figure:
                 "inside": True,
             }
         )
-    layout = {"height": 150, "yaxis": {"visible": False, "range": [-1, 1]}}
+    layout = {
+        "height": 150,
+        "xaxis": {"title": {"text": shown.get("measure", "")}},
+        "yaxis": {"visible": False, "range": [-1, 1]},
+    }
     return {"data": data, "layout": layout}
 
 

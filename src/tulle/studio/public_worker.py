@@ -1,8 +1,7 @@
-"""The clerk: plans questions from public facts, turns releases into files, runs audits."""
+"""The public worker: plans questions from public facts, turns releases into files, runs audits."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +12,14 @@ from tulle.studio.questions import Asked, build
 _MOST_LISTED = 2_000
 """Vectors are drawn in full up to this length, then thinned."""
 
+_MOST_BARS = 30
+"""Up to so many numbers are drawn as bars with names."""
 
-class Clerk:
+_MOST_ROWS = 20
+"""So many rows of a table stand on a page; the file has all."""
+
+
+class PublicWorker:
     """Has public facts and releases, and no data. Its methods are what pages may ask of it."""
 
     report: Callable[[float | None, str], None] = staticmethod(lambda fraction, label: None)
@@ -95,43 +100,47 @@ class Clerk:
         return lines
 
     def show(self, release: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a page draws of a release: a number, a curve, a heat map, a graph."""
+        """Return what a page says and draws of a release, whatever its form."""
         import numpy as np
 
+        from tulle.core import wording
         from tulle.core.release import Release
 
         opened = Release.from_json(release)
-        value = opened.value
-        shown: dict[str, Any] = {"interval": _interval(opened)}
+        value, labels = opened.value, opened.labels
+        said = wording.state(opened)
+        shown: dict[str, Any] = {
+            "question": labels.question,
+            "measure": "" if labels.measure == "value" else labels.measure,
+            "answer": said.answer,
+            "interval_words": said.interval,
+            "not_in_it": said.not_in_it,
+            "interval": None,
+        }
         if isinstance(value, int | float):
+            ends = wording.ends(opened)
+            shown["interval"] = None if ends is None else [_plain(end) for end in ends]
             return {**shown, "form": "number", "value": value}
+        if hasattr(value, "edges") and hasattr(value, "edge_count"):
+            return {**shown, "form": "graph", **_network(value)}
+        shown["table"] = opened.table().to_html(_MOST_ROWS)
         if isinstance(value, np.ndarray) and value.ndim == 1:
-            return {**shown, "form": "vector", "value": _thin(value), "length": len(value)}
+            return {**shown, "form": "vector", **_vector(opened), "length": len(value)}
         if isinstance(value, np.ndarray) and value.ndim == 2:
-            return {**shown, "form": "matrix", **draw_coarsely(value)}
-        if hasattr(value, "edges") and hasattr(value, "node_count"):
-            degrees = np.bincount(np.asarray(value.edges()).ravel(), minlength=value.node_count)
-            counts = np.bincount(degrees) if len(degrees) else np.zeros(1)
-            return {
-                **shown,
-                "form": "graph",
-                "nodes": value.node_count,
-                "edges": value.edge_count,
-                "degrees": _thin(counts),
-            }
+            names = [axis.name for axis, _ in labels.sides(value.shape)]
+            return {**shown, "form": "matrix", **draw_coarsely(value), "sides": names}
         if hasattr(value, "values") and hasattr(value, "vectors"):
-            return {**shown, "form": "vector", "value": _thin(np.asarray(value.values))}
-        return {**shown, "form": "other", "value": str(value)}
+            drawn = {"value": _thin(np.asarray(value.values), 1), "across": "eigenvalue"}
+            return {**shown, "form": "vector", **drawn}
+        return {**shown, "form": "other"}
 
     def file(self, release: Mapping[str, Any], form: str) -> tuple[str, bytes]:
         """Return a release as a file: its media type and its bytes."""
         from tulle.core.release import Release
 
         opened = Release.from_json(release)
-        if form == "csv":
-            return "text/csv", _csv(opened.value)
-        if form == "edges":
-            return "text/csv", _edges(opened.value)
+        if form in ("csv", "edges"):
+            return "text/csv", opened.table().to_csv().encode()
         raise InputError(f"A release is not written as {form!r}.")
 
     def audit(self, mechanism: str) -> dict[str, Any]:
@@ -144,54 +153,63 @@ class Clerk:
         return run_audit(slow=False, mechanisms=[mechanism], progress=tell).to_json()
 
 
-def _interval(release: Any) -> Any:
-    import numpy as np
-
-    try:
-        low, high = release.interval(0.95)
-    except (TulleError, TypeError, ValueError):
-        return None
-    if np.ndim(low) == 0:
-        return [_plain(low), _plain(high)]
-    if np.ndim(low) == 1:
-        return [_thin(np.asarray(low)), _thin(np.asarray(high))]
-    return None
-
-
 def _plain(value: Any) -> float | None:
     number = float(value)
     return number if abs(number) < float("inf") else None
 
 
-def _thin(values: Any) -> dict[str, list[Any]]:
+def _vector(release: Any) -> dict[str, Any]:
+    """Return a list of numbers as a curve, or as bars with names where they are few."""
+    import numpy as np
+
+    from tulle.core import wording
+    from tulle.reports.charts import worth_drawing
+
+    value = np.asarray(release.value, dtype=float)
+    sides = release.labels.sides(value.shape)
+    axis = sides[0][0]
+    drawn: dict[str, Any] = {"across": " · ".join(side.name for side, _ in sides)}
+    if len(value) <= _MOST_BARS:
+        table = release.table()
+        columns = table.to_dict()
+        keys = zip(*(columns[key] for key in table.keys), strict=True)
+        drawn["names"] = [" · ".join(map(str, row)) for row in keys]
+    count = worth_drawing(value.tolist())
+    first = axis.first if len(sides) == 1 and axis.labels is None and not axis.paired else 0
+    drawn["value"] = _thin(value[:count], first)
+    ends = wording.ends(release)
+    if ends is not None:
+        drawn["band"] = [_thin(np.asarray(end)[:count], first)["y"] for end in ends]
+    return drawn
+
+
+def _network(value: Any) -> dict[str, Any]:
+    """Return a released network: how many nodes have how many links, and a drawing of it."""
+    import numpy as np
+
+    from tulle.reports.layout import lay_out, part_to_draw
+
+    edges = np.asarray(value.edges())
+    nodes = int(getattr(value, "node_count", None) or value.nodes)
+    degrees = np.bincount(edges.ravel(), minlength=nodes)
+    kept, links = part_to_draw(nodes, edges)
+    places = lay_out(len(kept), links)
+    return {
+        "nodes": nodes,
+        "edges": value.edge_count,
+        "degrees": _thin(np.bincount(degrees) if len(degrees) else np.zeros(1)),
+        "drawn": len(kept),
+        "places": np.round(places, 4).tolist(),
+        "links": links.tolist(),
+    }
+
+
+def _thin(values: Any, first: int = 0) -> dict[str, list[Any]]:
     import numpy as np
 
     step = max(1, -(-len(values) // _MOST_LISTED))
     places = np.arange(0, len(values), step)
     return {
-        "x": places.tolist(),
+        "x": (places + first).tolist(),
         "y": [_plain(v) for v in np.asarray(values, dtype=float)[places]],
     }
-
-
-def _csv(value: Any) -> bytes:
-    import numpy as np
-
-    out = io.StringIO()
-    if isinstance(value, int | float):
-        out.write(f"value\n{value}\n")
-    elif isinstance(value, np.ndarray):
-        form = "%d" if np.issubdtype(value.dtype, np.integer) else "%.17g"
-        np.savetxt(out, np.atleast_2d(value) if value.ndim == 2 else value, form, ",")
-    else:
-        raise InputError("This release is not a table; download it as JSON.")
-    return out.getvalue().encode()
-
-
-def _edges(value: Any) -> bytes:
-    import numpy as np
-
-    out = io.StringIO("source,target\n")
-    out.seek(0, io.SEEK_END)
-    np.savetxt(out, np.asarray(value.edges()), "%d", ",")
-    return out.getvalue().encode()

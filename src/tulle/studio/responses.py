@@ -13,7 +13,7 @@ from fastapi.templating import Jinja2Templates
 from tulle.core.codec import finite
 from tulle.core.errors import TulleError, raise_alone
 from tulle.studio import words
-from tulle.studio.state import Desk
+from tulle.studio.state import StudioState
 
 templates = Jinja2Templates(Path(__file__).parent / "templates")
 templates.env.filters["figure"] = words.figure
@@ -21,22 +21,27 @@ templates.env.filters["odds"] = lambda epsilon: words.odds(float(epsilon))
 templates.env.globals["protected"] = words.PROTECTED
 
 
-def desk_of(request: Request) -> Desk:
-    """Return the desk that a request is about."""
-    desk: Desk = request.app.state.desk
-    return desk
+def state_of(request: Request) -> StudioState:
+    """Return the studio that a request is about."""
+    state: StudioState = request.app.state.studio
+    return state
 
 
 def page(request: Request, name: str, status: int = 200, **context: Any) -> Response:
     """Render a page; a notice that waits for one is shown on it."""
-    desk = desk_of(request)
-    context = {"desk": desk, "notice": desk.take_notice(), "study": None, **context}
+    state = state_of(request)
+    context = {"state": state, "notice": state.take_notice(), "study": None, **context}
     return templates.TemplateResponse(request, name, context, status_code=status)
 
 
 def tell(found: Any) -> JSONResponse:
     """Answer a page's own request; numbers without end are left out, as JSON has none."""
     return JSONResponse(finite(found))
+
+
+def embedded(found: Any) -> str:
+    """Return JSON that can stand inside a page: no text in it ends the element it stands in."""
+    return json.dumps(finite(found)).replace("<", "\\u003c")
 
 
 def go(place: str) -> RedirectResponse:

@@ -11,7 +11,7 @@ import uvicorn
 
 from tulle.studio.app import build
 from tulle.studio.security import Door
-from tulle.studio.state import Desk
+from tulle.studio.state import StudioState
 
 HOST = "127.0.0.1"
 
@@ -27,13 +27,13 @@ def serve(
 
     ``port`` 0 takes any that is free. Only programs on this machine can connect.
     """
-    desk = Desk(sources, ledger)
+    state = StudioState(sources, ledger)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
         port = listening.getsockname()[1]
-        door = Door(build(desk), port=port)
+        door = Door(build(state), port=port)
         # A traceback in the terminal may quote a record, so none is shown unless asked for.
         level = "warning" if os.environ.get("TULLE_DEBUG") == "1" else "critical"
         config = uvicorn.Config(door, log_level=level, access_log=False, server_header=False)
@@ -41,4 +41,4 @@ def serve(
         uvicorn.Server(config).run([listening])
     finally:
         listening.close()
-        desk.close()
+        state.close()

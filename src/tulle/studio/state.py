@@ -1,4 +1,4 @@
-"""All that one studio holds: the ledger, the data on the desk, the clerk, the work going on."""
+"""All that one studio holds: the ledger, the data that is open, its workers, the jobs going on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tulle.core.errors import InputError, raise_alone
 from tulle.ledger.ledger import Ledger
 from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
-from tulle.studio.public_worker import Clerk
+from tulle.studio.public_worker import PublicWorker
 from tulle.studio.study import Study
 
 _SERVERS = ("postgresql://", "postgres://", "spark://")
@@ -20,7 +20,7 @@ _SERVERS = ("postgresql://", "postgres://", "spark://")
 LARGEST_UPLOAD = 200 * 1024 * 1024
 
 
-class Desk:
+class StudioState:
     """The state of a studio. Pages read it and change it through these methods only."""
 
     def __init__(self, sources: Sequence[str], ledger: str | Path) -> None:
@@ -33,7 +33,7 @@ class Desk:
         self._uploads: Path | None = None
         self.studies: dict[str, Study] = {}
         self.jobs: dict[str, Job] = {}
-        self.clerk = Worker(Clerk)
+        self.public_worker = Worker(PublicWorker)
         if len(self.sources) == 1:
             # Its process starts while the browser does.
             study = self.begin(self.sources[0])
@@ -47,7 +47,7 @@ class Desk:
         return notice
 
     def begin(self, place: str) -> Study:
-        """Put data on the desk, as a draft; the same data is put there once.
+        """Put data in the studio, as a draft; the same data is put there once.
 
         Raises:
             InputError: when it lies outside the folders given at the start.
@@ -73,7 +73,7 @@ class Desk:
             raise_alone(InputError("There is no such study; open it again."))
 
     def close_study(self, study: Study) -> None:
-        """Take a study off the desk. Its account stays in the ledger."""
+        """Take a study out of the studio. Its account stays in the ledger."""
         study.worker.close()
         self.studies.pop(study.identifier, None)
 
@@ -96,7 +96,7 @@ class Desk:
     def cancel(self, job: Job) -> None:
         """Stop a job, and say what a stopped answer leaves behind in the ledger."""
         if job.study is None or job.verb != "ask":
-            worker = self.clerk if job.study is None else self.study(job.study).worker
+            worker = self.public_worker if job.study is None else self.study(job.study).worker
             worker.cancel(job)
             return
         study = self.study(job.study)
@@ -144,7 +144,7 @@ class Desk:
         """End all processes and forget uploads."""
         for study in list(self.studies.values()):
             study.worker.close()
-        self.clerk.close()
+        self.public_worker.close()
         if self._uploads is not None:
             shutil.rmtree(self._uploads, ignore_errors=True)
 

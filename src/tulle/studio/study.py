@@ -1,4 +1,4 @@
-"""A dataset on the desk: its inside process and its account in the ledger."""
+"""A dataset in the studio: its data worker and its account in the ledger."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
 from tulle.ledger.ledger import Ledger
-from tulle.studio.data_worker import Inside
+from tulle.studio.data_worker import DataWorker
 from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
 from tulle.studio.questions import Asked
@@ -25,7 +25,7 @@ class Study:
     """The file, or the URL of a database."""
     ledger: Ledger
     identifier: str = field(default_factory=new_name)
-    worker: Worker = field(default_factory=lambda: Worker(Inside))
+    worker: Worker = field(default_factory=lambda: Worker(DataWorker))
     account: str | None = None
     kind: str = "graph"
     unit: str = ""
@@ -45,7 +45,7 @@ class Study:
         return self.account or place_name(self.place)
 
     def read(self, spec: Mapping[str, Any]) -> None:
-        """Have the inside process read the data.
+        """Have the data worker read the data.
 
         Raises:
             TulleError: when it cannot be read so.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tulle.core.errors import InputError
 from tulle.core.public import public
+from tulle.core.query import Axis, Labels
 from tulle.core.release import Release
 from tulle.surveys import statistics
 from tulle.surveys.bulk import Reports
@@ -267,7 +268,16 @@ class Collection:
             error=law,
             parameters={"responses": self.responses, **details},
             versions={"tulle": __version__},
+            labels=self._labels(name, names, np.ndim(value)),
+            dataset=self.form.survey.name,
         )
+
+    def _labels(self, statistic: str, names: tuple[str, ...], sides: int) -> Labels:
+        """Return what an estimate is about; the categories of a survey are public."""
+        words, quantity = _WORDS[statistic]
+        known = {name: self.form.survey[name].categories for name in names}
+        axes = tuple(Axis(n, None if isinstance(c, range) else c) for n, c in known.items())
+        return Labels(words.format(" and ".join(names)), quantity, axes if sides else ())
 
     def _pair(self, names: tuple[str, ...]) -> PairCounts | None:
         """Return what was counted of two attributes together, in either order."""
@@ -282,6 +292,17 @@ class Collection:
 
     def __repr__(self) -> str:
         return f"<Collection of {self.responses:,} responses: {self.form.survey!r}>"
+
+
+_WORDS = {
+    "proportions": ("Which share of people gave each answer to {}?", "share"),
+    "mean": ("What is the mean score of {}?", "score"),
+    "entropy": ("How evenly are the answers to {} spread, in bits?", "bits"),
+    "chi_square": ("How strongly do the answers to {} depend on each other?", "chi-square"),
+    "mutual_information": ("How much do {} tell about each other, in bits?", "bits"),
+    "correlation": ("How are the scores of {} correlated?", "correlation"),
+}
+"""For each estimate the question in words, and what its numbers are."""
 
 
 def _split_tables(

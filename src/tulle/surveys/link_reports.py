@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.public import public
+from tulle.core.query import Axis, Labels
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.noise import bernoulli, permutation
@@ -246,11 +247,27 @@ class LinkReports:
             error=law,
             parameters={"nodes": self.form.nodes, "reports": self.form.pairs},
             versions={"tulle": __version__},
+            labels=Labels(_WORDS[query], axes=_AXES.get(query, ())),
         )
 
     def __repr__(self) -> str:
         done = int(np.count_nonzero(self._reported))
         return f"<LinkReports of {done:,} of {self.form.nodes:,} clients>"
+
+
+_WORDS = {
+    "edges()": "How many links are there?",
+    "degrees()": "How many links does each person have?",
+    "stars(2)": "How many pairs of links meet in one person?",
+    "triangles()": "How many triangles are there: three people who are all linked?",
+    "triangles_by_node()": "How many triangles is each person part of?",
+    "graph()": "A network rebuilt from the reports: a picture, each link of which is doubtful.",
+}
+_AXES = {
+    "degrees()": (Axis("node"),),
+    "triangles_by_node()": (Axis("node"),),
+    "graph()": (Axis("link"), Axis("end")),
+}
 
 
 def links_to_keep(form: LinkForm, reported: int) -> int:

@@ -185,6 +185,7 @@ def _answers(ledger: Ledger, name: str) -> dict[str, Release]:
 
 def _show_account(ledger: Ledger, account: Account) -> None:
     from tulle.cli import output as tables
+    from tulle.core import wording
     from tulle.core.guarantee import Guarantee
 
     out = printer()
@@ -203,7 +204,7 @@ def _show_account(ledger: Ledger, account: Account) -> None:
             entry.time[:16].replace("T", " "),
             str(entry.body["question"]),
             str(Guarantee.from_json(entry.body["guarantee"])).rpartition(", ")[0],
-            "none kept" if kept is None else tables.figure(kept.value, first=0),
+            "none kept" if kept is None else wording.answer(kept.value),
         )
     if drawn.row_count:
         out.print(drawn)

@@ -182,7 +182,17 @@ class BlockLaw(ErrorLaw):
     labels: str
     rows: int
     columns: int
+    slack: float = 0.0
+    """What post-processing adds to the noise at most."""
     name: ClassVar[str] = "blocks"
+
+    @property
+    def leaves_out(self) -> str:
+        """What clipping took away."""
+        return (
+            "Whoever contributes more than the stated bounds was scaled down to them; what that "
+            "took away comes on top of the noise, so that totals may be too low by any amount."
+        )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scales", tuple(self.scales))
@@ -219,7 +229,7 @@ class BlockLaw(ErrorLaw):
         else:
             # The tails of the discrete Gaussian are at most those of the continuous one.
             reach = self.spreads() * -NormalDist().inv_cdf(alpha / 2)
-        return np.array([widen_up(r) + step for r in reach.tolist()])
+        return np.array([widen_up(r) + step + self.slack for r in reach.tolist()])
 
     def half_width(self, level: float) -> float:
         """Return the width of the noisiest block."""

@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.error_law import law_from_json
 from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.matrices.contributions.blocks import BlockLaw
 from tulle.matrices.contributions.largest_parts import largest_parts, parts_above
 
 Floats = npt.NDArray[np.float64]
+
+NOISE_LAW = "noise_law"
+"""The parameter with the law of the noise below, where that is no longer the law of the error."""
 
 
 def then_low_rank(release: Release, rank: int | Literal["auto"]) -> Release:
@@ -26,7 +30,8 @@ def then_low_rank(release: Release, rank: int | Literal["auto"]) -> Release:
     of deviation 1 has a norm near sqrt(rows) + sqrt(columns), and a tenth is added to that; nor
     is a singular value kept that the noise of one cell could have. So where noise drowns
     everything the rank is 0 and so is every total: then no number is better than none. Cells
-    outside the support stay zero. The result may hold negative numbers; see :func:`then_positive`.
+    outside the support stay zero. The result has no interval, and may hold negative numbers; see
+    :func:`then_positive`.
     Large matrices are decomposed only as far as needed
     (:mod:`tulle.matrices.contributions.largest_parts`).
 
@@ -57,7 +62,9 @@ def then_low_rank(release: Release, rank: int | Literal["auto"]) -> Release:
         u, singular, v = largest_parts(level, wanted)
     kept = len(singular)
     smooth = (u * singular) @ v * left * right
-    return _after(release, np.where(deviations > 0, smooth, 0.0), f"low rank {kept}")
+    # How far a smoothed total is off depends on the true matrix: no interval is told.
+    told = replace(release, error=None, parameters={**release.parameters, NOISE_LAW: law.to_json()})
+    return _after(told, np.where(deviations > 0, smooth, 0.0), f"low rank {kept}")
 
 
 def then_positive(release: Release) -> Release:
@@ -75,13 +82,17 @@ def then_positive(release: Release) -> Release:
 
 
 def then_whole(release: Release) -> Release:
-    """Round every total to a whole number."""
-    value, _ = _totals(release)
-    return _after(release, np.rint(value), "whole")
+    """Round every total to a whole number; intervals grow by one half on each side."""
+    value, law = _totals(release)
+    wider = replace(law, slack=law.slack + 0.5)
+    told = release if release.error is None else replace(release, error=wider)
+    return _after(told, np.rint(value), "whole")
 
 
 def _totals(release: Release) -> tuple[Floats, BlockLaw]:
     law = release.error if isinstance(release, Release) else None
+    if law is None and isinstance(release, Release):
+        law = law_from_json(release.parameters.get(NOISE_LAW))
     if not isinstance(law, BlockLaw):
         raise InputError("This needs a release of tulle.weights(...), before or after others.")
     return np.asarray(release.value, dtype=np.float64), law
@@ -89,7 +100,6 @@ def _totals(release: Release) -> tuple[Floats, BlockLaw]:
 
 def _after(release: Release, value: Floats, step: str) -> Release:
     done = [*release.parameters.get("post_processing", ()), step]
-    # The law stays: it is that of the noise below, and further steps may need it.
     return replace(release, value=value, parameters={**release.parameters, "post_processing": done})
 
 

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from tulle.core.errors import InputError
-from tulle.studio.figures import belief_figure, compare_figure, value_figure
+from tulle.studio.figures import belief_figure, compare_figure, network_figure, value_figure
 from tulle.studio.jobs import Job
 from tulle.studio.pages.ask import opened, study_page
-from tulle.studio.responses import desk_of, tell
+from tulle.studio.responses import embedded, state_of, tell
 from tulle.studio.study import Study
 
 router = APIRouter()
@@ -22,18 +22,19 @@ router = APIRouter()
 @router.get("/study/{identifier}/answers/{debit}")
 def answer(request: Request, identifier: str, debit: str) -> Response:
     """Show one release in full."""
-    desk = desk_of(request)
-    study = opened(desk, identifier)
+    state = state_of(request)
+    study = opened(state, identifier)
     release = study.release(debit)
-    shown = desk.clerk.call("show", release=release)
-    asked = _asked(desk_of(request), study, debit)
+    shown = state.public_worker.call("show", release=release)
+    asked = _asked(state_of(request), study, debit)
     return study_page(
         request,
         study,
         "answer.html",
         release=release,
         shown=shown,
-        figure=json.dumps(value_figure(shown, names=study.names)),
+        figure=embedded(value_figure(shown, names=study.names)),
+        network=embedded(network_figure(shown) if shown["form"] == "graph" else None),
         has_truth=asked is not None and shown["form"] in ("number", "vector"),
     )
 
@@ -41,23 +42,23 @@ def answer(request: Request, identifier: str, debit: str) -> Response:
 @router.get("/study/{identifier}/answers/{debit}/figure.json")
 def figure(request: Request, identifier: str, debit: str) -> Response:
     """Return the drawing of a release."""
-    desk = desk_of(request)
-    study = opened(desk, identifier)
-    shown = desk.clerk.call("show", release=study.release(debit))
+    state = state_of(request)
+    study = opened(state, identifier)
+    shown = state.public_worker.call("show", release=study.release(debit))
     return tell(value_figure(shown, names=study.names))
 
 
 @router.get("/study/{identifier}/answers/{debit}/truth.json")
 def truth(request: Request, identifier: str, debit: str) -> Response:
     """Return the truth beside a release, for the custodian's side of the page."""
-    desk = desk_of(request)
-    study = opened(desk, identifier)
-    asked = _asked(desk, study, debit)
+    state = state_of(request)
+    study = opened(state, identifier)
+    asked = _asked(state, study, debit)
     if asked is None:
         raise InputError(
             "This question was asked before the studio was started; ask it again (it is free)."
         )
-    shown = desk.clerk.call("show", release=study.release(debit))
+    shown = state.public_worker.call("show", release=study.release(debit))
     value = study.worker.call("truth", asked=asked)
     drawn = {"y": value} if isinstance(value, list) else value
     off = abs(shown["value"] - value) if shown["form"] == "number" else None
@@ -67,10 +68,10 @@ def truth(request: Request, identifier: str, debit: str) -> Response:
 @router.post("/study/{identifier}/answers/{debit}/compare")
 def compare(request: Request, identifier: str, debit: str) -> Response:
     """Start measuring a synthetic graph against the original."""
-    desk = desk_of(request)
-    study = opened(desk, identifier)
+    state = state_of(request)
+    study = opened(state, identifier)
     job = Job("compare", {"release": dict(study.release(debit))}, "comparison", study=identifier)
-    desk.track(study.worker.submit(job))
+    state.track(study.worker.submit(job))
     return tell({"job": job.identifier})
 
 
@@ -84,7 +85,7 @@ def attack(
     other: Annotated[str, Form()] = "",
 ) -> Response:
     """Attack a release, and set what the attacker gains beside what the guarantee allows."""
-    study = opened(desk_of(request), identifier)
+    study = opened(state_of(request), identifier)
     pair = [one, other] if one.strip() and other.strip() else []
     found = study.worker.call(
         "attack", release=dict(study.release(debit)), pair=pair, prior=prior.strip()
@@ -95,7 +96,7 @@ def attack(
 @router.get("/study/{identifier}/compared/{job}.json")
 def compared(request: Request, identifier: str, job: str) -> Response:
     """Return a finished comparison: a table and a figure, for the inside."""
-    found = desk_of(request).job(job)
+    found = state_of(request).job(job)
     if found.state != "done" or found.study != identifier or found.verb != "compare":
         raise InputError("That comparison is not there.")
     return tell({**found.result, "figure": compare_figure(found.result)})
@@ -104,8 +105,8 @@ def compared(request: Request, identifier: str, job: str) -> Response:
 @router.get("/study/{identifier}/answers/{debit}/download/{form}")
 def download(request: Request, identifier: str, debit: str, form: str) -> Response:
     """Hand a release out as a file."""
-    desk = desk_of(request)
-    release = opened(desk, identifier).release(debit)
+    state = state_of(request)
+    release = opened(state, identifier).release(debit)
     if form == "json":
         text = json.dumps(release, indent=2, ensure_ascii=False) + "\n"
         return _file("application/json", text.encode(), release, "json")
@@ -113,7 +114,7 @@ def download(request: Request, identifier: str, debit: str, form: str) -> Respon
         from tulle.core.release import Release
 
         return _file("text/html", Release.from_json(release).report().encode(), release, "html")
-    media, content = desk.clerk.call("file", release=release, form=form)
+    media, content = state.public_worker.call("file", release=release, form=form)
     return _file(media, content, release, "csv")
 
 
@@ -126,9 +127,9 @@ def _file(media: str, content: bytes, release: Any, ending: str) -> Response:
     )
 
 
-def _asked(desk: Any, study: Study, debit: str) -> Any:
+def _asked(state: Any, study: Study, debit: str) -> Any:
     """Find the question behind a debit among the work of this sitting."""
-    for job in desk.jobs.values():
+    for job in state.jobs.values():
         if job.study == study.identifier and job.verb == "ask" and job.result == debit:
             return job.arguments["asked"]
     return None

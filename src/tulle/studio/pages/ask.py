@@ -11,8 +11,8 @@ from tulle.core.errors import InputError
 from tulle.studio import words
 from tulle.studio.figures import curve_figure, heat_figure
 from tulle.studio.pages.opening import opening_page
-from tulle.studio.responses import asked_from, desk_of, go, page, tell
-from tulle.studio.state import Desk
+from tulle.studio.responses import asked_from, go, page, state_of, tell
+from tulle.studio.state import StudioState
 from tulle.studio.study import Study
 
 router = APIRouter()
@@ -23,11 +23,11 @@ _CURVE = ("0.01", "0.03", "0.1", "0.3", "1", "3", "10")
 
 def study_page(request: Request, study: Study, template: str, **context: Any) -> Response:
     """Render a page of an open study, with its budget, its work and its basket."""
-    desk = desk_of(request)
+    state = state_of(request)
     assert study.account is not None
-    account = desk.ledger.account(study.account)
-    left = desk.ledger.remaining(study.account)
-    last = desk.jobs.get(study.last or "")
+    account = state.ledger.account(study.account)
+    left = state.ledger.remaining(study.account)
+    last = state.jobs.get(study.last or "")
     job = None if last is None else last.now()
     newest = job.result if job is not None and job.state == "done" and job.verb == "ask" else None
     return page(
@@ -47,7 +47,7 @@ def study_page(request: Request, study: Study, template: str, **context: Any) ->
 @router.get("/study/{identifier}")
 def study(request: Request, identifier: str) -> Response:
     """Show a study: the opening form while it is a draft, then its questions."""
-    found = desk_of(request).study(identifier)
+    found = state_of(request).study(identifier)
     if found.account is None:
         return opening_page(request, found)
     if found.kind == "database":
@@ -61,9 +61,11 @@ def study(request: Request, identifier: str) -> Response:
 @router.get("/study/{identifier}/synthetic")
 def synthetic(request: Request, identifier: str) -> Response:
     """Offer the models of synthetic graphs."""
-    found = opened(desk_of(request), identifier)
+    found = opened(state_of(request), identifier)
     asked = [{"kind": "graph", "model": model} for model in words.MODELS]
-    able = desk_of(request).clerk.call("supported", kind="graph", unit=found.unit, questions=asked)
+    able = state_of(request).public_worker.call(
+        "supported", kind="graph", unit=found.unit, questions=asked
+    )
     models = {m: w for (m, w), a in zip(words.MODELS.items(), able, strict=True) if a}
     return study_page(request, found, "synthetic.html", models=models)
 
@@ -71,13 +73,13 @@ def synthetic(request: Request, identifier: str) -> Response:
 @router.get("/study/{identifier}/matrix")
 def matrix(request: Request, identifier: str) -> Response:
     """Offer the release of a whole matrix."""
-    return study_page(request, opened(desk_of(request), identifier), "matrix.html")
+    return study_page(request, opened(state_of(request), identifier), "matrix.html")
 
 
 @router.get("/study/{identifier}/heat.json")
 def heat(request: Request, identifier: str) -> Response:
     """Return the true matrix to draw it inside."""
-    found = opened(desk_of(request), identifier).worker.call("heat")
+    found = opened(state_of(request), identifier).worker.call("heat")
     return tell(heat_figure(found["values"], found["names"]))
 
 
@@ -91,9 +93,9 @@ def plan(
     mechanism: str | None = None,
 ) -> Response:
     """Return what a question would cost and how wrong its answer would be."""
-    desk = desk_of(request)
-    found = opened(desk, identifier)
-    made = desk.clerk.call(
+    state = state_of(request)
+    found = opened(state, identifier)
+    made = state.public_worker.call(
         "plan",
         **_public(found, asked),
         epsilon=epsilon,
@@ -101,7 +103,7 @@ def plan(
         mechanism=mechanism or None,
     )
     price = made["guarantee"]
-    left = desk.ledger.remaining(found.account or "")
+    left = state.ledger.remaining(found.account or "")
     numbers = float(_number(price["epsilon"])), float(_number(price["delta"]))
     return tell(
         {
@@ -116,9 +118,9 @@ def plan(
 @router.get("/study/{identifier}/curve.json")
 def curve(request: Request, identifier: str, asked: str, delta: str = "0") -> Response:
     """Return the predicted error over a range of prices, as a figure."""
-    desk = desk_of(request)
-    found = opened(desk, identifier)
-    lines = desk.clerk.call(
+    state = state_of(request)
+    found = opened(state, identifier)
+    lines = state.public_worker.call(
         "curve", **_public(found, asked), epsilons=_CURVE, delta=delta.strip() or "0"
     )
     return tell(curve_figure(lines))
@@ -135,12 +137,12 @@ def ask(
     again: Annotated[bool, Form()] = False,
 ) -> Response:
     """Start drawing an answer; the page then follows it."""
-    desk = desk_of(request)
-    found = opened(desk, identifier)
+    state = state_of(request)
+    found = opened(state, identifier)
     question = asked_from(asked)
     if not epsilon.strip():
         raise InputError("Say what the answer may cost (epsilon): nothing is assumed.")
-    desk.track(
+    state.track(
         found.ask(
             question,
             epsilon.strip(),
@@ -155,19 +157,19 @@ def ask(
 
 @router.post("/study/{identifier}/close")
 def close(request: Request, identifier: str) -> Response:
-    """Take a study off the desk."""
-    desk = desk_of(request)
-    desk.close_study(desk.study(identifier))
-    return go("/desk")
+    """Take a study out of the studio."""
+    state = state_of(request)
+    state.close_study(state.study(identifier))
+    return go("/data")
 
 
-def opened(desk: Desk, identifier: str) -> Study:
+def opened(state: StudioState, identifier: str) -> Study:
     """Return a study whose account is open.
 
     Raises:
         InputError: when it is still a draft.
     """
-    found = desk.study(identifier)
+    found = state.study(identifier)
     if found.account is None:
         raise InputError("Open the study first: say who is protected and for how much.")
     return found

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from tulle.core.errors import InputError
 from tulle.studio.jobs import Job
-from tulle.studio.responses import desk_of, go, page
+from tulle.studio.responses import go, page, state_of
 
 router = APIRouter()
 
@@ -17,10 +17,10 @@ router = APIRouter()
 @router.get("/audit")
 def audit(request: Request, job: str | None = None, mechanism: str = "") -> Response:
     """Show the audit's table, or offer to run it."""
-    desk = desk_of(request)
-    used = sorted({r["mechanism"] for s in desk.studies.values() for r in s.releases()})
+    state = state_of(request)
+    used = sorted({r["mechanism"] for s in state.studies.values() for r in s.releases()})
     names = sorted({part for name in used for part in name.split(" & ")})
-    found = desk.jobs.get(job or "")
+    found = state.jobs.get(job or "")
     shown = None if found is None else found.now()
     return page(request, "audit.html", job=shown, mechanisms=names, mechanism=mechanism)
 
@@ -28,9 +28,9 @@ def audit(request: Request, job: str | None = None, mechanism: str = "") -> Resp
 @router.post("/audit")
 def run(request: Request, mechanism: Annotated[str, Form()]) -> Response:
     """Start the fast audit of a mechanism."""
-    desk = desk_of(request)
+    state = state_of(request)
     if not mechanism.strip():
         raise InputError("Name a mechanism to audit.")
     job = Job("audit", {"mechanism": mechanism.strip()}, f"audit of {mechanism}")
-    desk.track(desk.clerk.submit(job))
+    state.track(state.public_worker.submit(job))
     return go(f"/audit?job={job.identifier}&mechanism={mechanism}")

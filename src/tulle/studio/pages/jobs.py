@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from tulle.studio.responses import desk_of, go, tell
+from tulle.studio.responses import go, state_of, tell
 
 router = APIRouter()
 
@@ -13,12 +13,12 @@ router = APIRouter()
 @router.get("/jobs/{identifier}.json")
 def follow(request: Request, identifier: str) -> Response:
     """Return how far a piece of work is."""
-    return tell(desk_of(request).job(identifier).to_json())
+    return tell(state_of(request).job(identifier).to_json())
 
 
 @router.post("/jobs/{identifier}/cancel")
 def cancel(request: Request, identifier: str) -> Response:
     """Stop a piece of work."""
-    desk = desk_of(request)
-    desk.cancel(desk.job(identifier))
-    return go(request.headers.get("referer") or "/desk")
+    state = state_of(request)
+    state.cancel(state.job(identifier))
+    return go(request.headers.get("referer") or "/data")

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from tulle.studio.responses import desk_of, go, page
+from tulle.studio.responses import go, page, state_of
 
 router = APIRouter()
 
@@ -17,10 +17,10 @@ router = APIRouter()
 @router.get("/ledger")
 def ledger(request: Request) -> Response:
     """Show all accounts with their debits."""
-    desk = desk_of(request)
+    state = state_of(request)
     accounts = []
-    for account in desk.ledger.accounts():
-        kept = {e.body["debit"] for e in desk.ledger.entries() if e.kind == "release"}
+    for account in state.ledger.accounts():
+        kept = {e.body["debit"] for e in state.ledger.entries() if e.kind == "release"}
         debits = [
             {
                 "digest": entry.digest,
@@ -29,23 +29,23 @@ def ledger(request: Request) -> Response:
                 "delta": entry.body["guarantee"]["delta"],
                 "answered": entry.digest in kept,
             }
-            for entry in desk.ledger.debits(account.name)
+            for entry in state.ledger.debits(account.name)
         ]
-        left = desk.ledger.remaining(account.name)
+        left = state.ledger.remaining(account.name)
         accounts.append({"account": account, "debits": debits, "left": left})
-    return page(request, "ledger.html", accounts=accounts, head=desk.ledger.head())
+    return page(request, "ledger.html", accounts=accounts, head=state.ledger.head())
 
 
 @router.post("/ledger/verify")
 def verify(request: Request) -> Response:
     """Check the chain."""
-    desk = desk_of(request)
-    problems = desk.ledger.verify()
+    state = state_of(request)
+    problems = state.ledger.verify()
     if problems:
-        desk.notice = ("error", "The ledger is damaged: " + "; ".join(map(str, problems)))
+        state.notice = ("error", "The ledger is damaged: " + "; ".join(map(str, problems)))
     else:
-        count = desk.ledger.head().count
-        desk.notice = (
+        count = state.ledger.head().count
+        state.notice = (
             "good",
             f"The ledger is intact: {count} entries, each with the digest of the one before.",
         )
@@ -55,7 +55,7 @@ def verify(request: Request) -> Response:
 @router.get("/ledger/export")
 def export(request: Request) -> Response:
     """Hand out the accounts, debits and releases: everything in it may be public."""
-    desk = desk_of(request)
+    state = state_of(request)
     entries: list[dict[str, Any]] = [
         {
             "number": entry.number,
@@ -64,7 +64,7 @@ def export(request: Request) -> Response:
             "body": dict(entry.body),
             "digest": entry.digest,
         }
-        for entry in desk.ledger.entries()
+        for entry in state.ledger.entries()
     ]
     content = {"exported": datetime.now(UTC).isoformat(timespec="seconds"), "entries": entries}
     return Response(

@@ -12,8 +12,8 @@ from fastapi.responses import Response
 from tulle.core.errors import InputError, LedgerError
 from tulle.studio import words
 from tulle.studio.data_worker import database_url
-from tulle.studio.responses import desk_of, go, page
-from tulle.studio.state import Desk
+from tulle.studio.responses import go, page, state_of
+from tulle.studio.state import StudioState
 from tulle.studio.study import Study, place_name
 
 router = APIRouter()
@@ -21,7 +21,7 @@ router = APIRouter()
 
 def opening_page(request: Request, study: Study) -> Response:
     """Show the form that opens a study, or offers to go on with an account that exists."""
-    desk = desk_of(request)
+    state = state_of(request)
     found = study.worker.call("peek", path=study.place)
     kind = request.query_params.get("kind", found["kind"])
     if kind not in words.KINDS:
@@ -30,7 +30,7 @@ def opening_page(request: Request, study: Study) -> Response:
     if kind == "database" and not study.place.endswith(".toml"):
         catalogue = study.worker.call("catalogue", url=database_url(study.place))
     name = re.sub(r"\.(csv|tsv|txt|gz|parquet|duckdb|db|toml|mtx|graphml)", "", _stem(study))
-    existing = next((a for a in desk.ledger.accounts() if a.name == name), None)
+    existing = next((a for a in state.ledger.accounts() if a.name == name), None)
     return page(
         request,
         "opening.html",
@@ -54,34 +54,36 @@ async def open_study(request: Request, identifier: str) -> Response:
     """Read the data and open its account."""
     from starlette.concurrency import run_in_threadpool
 
-    desk = desk_of(request)
-    study = desk.study(identifier)
+    state = state_of(request)
+    study = state.study(identifier)
     form = {name: str(value) for name, value in (await request.form()).items()}
-    await run_in_threadpool(_open, desk, study, form)
+    await run_in_threadpool(_open, state, study, form)
     return go(f"/study/{identifier}")
 
 
-def _open(desk: Desk, study: Study, form: Mapping[str, str]) -> None:
+def _open(state: StudioState, study: Study, form: Mapping[str, str]) -> None:
     account = form.get("account", "").strip()
-    terms = _terms(desk, account, form)
+    terms = _terms(state, account, form)
     study.read(_spec(study, form))
     study.open(account, *terms)
     cards = [card.asked for card in words.CARDS[study.kind]]
-    study.cards = desk.clerk.call("supported", kind=study.kind, unit=study.unit, questions=cards)
+    study.cards = state.public_worker.call(
+        "supported", kind=study.kind, unit=study.unit, questions=cards
+    )
 
 
-def _terms(desk: Desk, account: str, form: Mapping[str, str]) -> tuple[str, str, str]:
+def _terms(state: StudioState, account: str, form: Mapping[str, str]) -> tuple[str, str, str]:
     if not account:
         raise InputError("Give the account a name.")
     if form.get("continue"):
-        booked = desk.ledger.account(account).terms
+        booked = state.ledger.account(account).terms
         return booked.unit.name, str(booked.epsilon), str(booked.delta)
     if not form.get("unit"):
         raise InputError("Say who is protected: nothing is assumed.")
     if not form.get("epsilon", "").strip():
         raise InputError("Say how much may be spent in all (epsilon): nothing is assumed.")
     try:
-        desk.ledger.account(account)
+        state.ledger.account(account)
     except LedgerError:
         return form["unit"], form["epsilon"].strip(), form.get("delta", "").strip() or "0"
     raise InputError(

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from tulle.core.errors import TulleError
 from tulle.sql.question.error_position import find_place
 from tulle.studio.pages.ask import opened, study_page
-from tulle.studio.responses import desk_of, tell
+from tulle.studio.responses import state_of, tell
 from tulle.studio.study import parse_groups
 
 router = APIRouter()
@@ -17,18 +17,18 @@ router = APIRouter()
 @router.get("/study/{identifier}/sql")
 def sql(request: Request, identifier: str) -> Response:
     """Show the schema and take a statement."""
-    study = opened(desk_of(request), identifier)
+    study = opened(state_of(request), identifier)
     return study_page(request, study, "sql.html", schema=study.facts)
 
 
 @router.get("/study/{identifier}/check.json")
 def check(request: Request, identifier: str, text: str, groups: str = "") -> Response:
     """Say whether a statement can be asked, and if not, where the trouble is."""
-    desk = desk_of(request)
-    study = opened(desk, identifier)
+    state = state_of(request)
+    study = opened(state, identifier)
     try:
         asked = {"kind": "database", "text": text, "arguments": {"groups": parse_groups(groups)}}
-        desk.clerk.call(
+        state.public_worker.call(
             "plan",
             asked=asked,
             kind=study.kind,

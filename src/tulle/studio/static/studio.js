@@ -221,6 +221,7 @@ function showPlan(place, made, choose, chosen) {
   }
   const notes = [];
   if (made.parts.length && made.half_width_95 !== null) notes.push(write("p", `Together: 19 of 20 answers within ± ${number(made.half_width_95)}.`));
+  for (const part of made.parts.length ? made.parts : [made]) for (const words of part.not_in_the_error || []) notes.push(write("p", words, { class: "small" }));
   if (made.stand_in) notes.push(write("p", `Typical errors are those of ${made.stand_in.split(";")[0]}.`, { class: "small" }));
   if (chosen) {
     const back = write("button", "let the plan choose again", { type: "button", class: "link" });

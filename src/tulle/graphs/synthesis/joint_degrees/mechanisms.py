@@ -78,7 +78,7 @@ class JointLaplace(Mechanism):
         scale = rational(settings["scale"])
         with charge(LaplaceCharge(settings["sensitivity"])):
             noise = discrete_laplace(scale=scale, size=len(truth), source=source)
-        return Outcome(np.maximum(truth + noise, 0), _law(settings), {"range": [0, float("inf")]})
+        return Outcome(np.maximum(truth + noise, 0), _law(settings), {"range": [0, None]})
 
 
 @registry.mechanism("graph", "joint_smooth", answers=(JointDegreeQuery,), units=("edge",))
