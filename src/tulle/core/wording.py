@@ -94,6 +94,8 @@ def interval(release: Release, level: float = LEVEL) -> str:
         >>> between(3.0, 9.5), between(3.0, math.inf), between(-math.inf, 2.0)
         ('3 to 9.5', 'at least 3', 'at most 2')
     """
+    if isinstance(release.value, Table) and "level" in release.parameters:
+        return "beside each column, name_low and name_high; – where no end is known"
     found = ends(release, level)
     if found is None:
         return "none was bought" if "epsilon_spread" in release.parameters else "it has none"
@@ -121,6 +123,11 @@ def between(low: float, high: float) -> str:
     if math.isfinite(low):
         return f"at least {written(low)}"
     return f"at most {written(high)}" if math.isfinite(high) else "no end is known"
+
+
+def after_noise(release: Release) -> str:
+    """Say what was done to a table after the noise, and so cost nothing."""
+    return ", ".join(release.parameters.get("after_noise", ()))
 
 
 def leaves_out(release: Release) -> str:

@@ -25,6 +25,9 @@ __all__ = ["Offer", "Plan", "make_plan"]
 
 GIVEN = "the public stand-in given as like="
 
+VAGUE, SURE = 0.5, 0.25
+"""Which part of a budget is divided evenly among the parts of a table."""
+
 DECOMPOSED = "decomposed"
 """The name of the route that answers a question through the expression that equals it."""
 
@@ -341,11 +344,11 @@ def _plan_composite(
         else:
             spreads = query.spreads(values, {n: variance_of(law) ** 0.5 for n, law in laws.items()})
         best = best_shares([float(share) for share in shares], spreads, [1.0] * len(leaves))
-        # What a part does to the whole is a guess without a stand-in that is meant to be like the
-        # data: no part gets less than half of an equal share.
-        vague = described != GIVEN or laws is None
-        even = [1 / len(leaves)] * len(leaves) if vague else best
-        shares = rounded([(one + other) / 2 for one, other in zip(best, even, strict=True)])
+        # What a part does to the whole is known to first order, and without a stand-in that is
+        # meant to be like the data, a guess: then no part gets less than half of an equal share.
+        mixed = SURE if described == GIVEN and laws is not None else VAGUE
+        even = 1 / len(leaves)
+        shares = rounded([(1 - mixed) * one + mixed * even for one in best])
     parts = plan_parts(shares)
     known = {str(part.query): part.chosen.prediction for part in parts}
     expected = {name: found.typical or found.bound for name, found in known.items()}

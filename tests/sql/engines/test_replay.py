@@ -30,7 +30,7 @@ def test_postgresql_shows_the_same_on_neighbours(postgres_url: str) -> None:
                 cursor.execute(f"DROP TABLE IF EXISTS {table}")
             for statement in (*worlds.MAKE_STAFF, *worlds.staff_rows(staff, friends)):
                 cursor.execute(statement)
-        return tulle.Database.connect(postgres_url, owners=worlds.OWNERS)
+        return tulle.Database.connect(postgres_url, owners=worlds.OWNERS, ranges=worlds.RANGES)
 
     check([partial(opened, *rows) for rows in worlds.STAFFS["staff"]], "postgresql", len(QUESTIONS))
 
@@ -43,6 +43,6 @@ def test_spark_shows_the_same_on_neighbours(spark_session: Any) -> None:
         for (name, kind), rows in zip(kinds.items(), (staff, friends), strict=True):
             frame = spark_session.createDataFrame([list(row) for row in rows], kind)
             frame.createOrReplaceTempView(name)
-        return tulle.Database.connect(spark_session, owners=worlds.OWNERS)
+        return tulle.Database.connect(spark_session, owners=worlds.OWNERS, ranges=worlds.RANGES)
 
     check([partial(opened, *rows) for rows in worlds.STAFFS["staff"][:2]], "spark", 2)

@@ -603,6 +603,7 @@ MAKE_STAFF = (
     "CREATE TABLE friend (a INTEGER, b INTEGER)",
 )
 OWNERS = {"person": "id", "friend": ["a", "b"]}
+RANGES = {"person.salary": (0, 100_000)}
 
 
 def staff_rows(staff: Staff, friends: Edges) -> Iterator[str]:
@@ -630,7 +631,7 @@ def open_duckdb(staff: Staff, friends: Edges, folder: Path) -> Any:
     connection = duckdb.connect()
     for statement in (*MAKE_STAFF, *staff_rows(staff, friends)):
         connection.execute(statement.replace("DOUBLE PRECISION", "DOUBLE"))
-    return tulle.Database.connect(connection, owners=OWNERS)
+    return tulle.Database.connect(connection, owners=OWNERS, ranges=RANGES)
 
 
 def database_settings() -> Iterator[Setting]:
@@ -724,6 +725,17 @@ def questions() -> dict[tuple[str, str], list[Query]]:
                 tulle.sql(
                     "SELECT dept, COUNT(*) FROM person GROUP BY dept",
                     groups={"dept": ["art", "law", "it"]},
+                ),
+                tulle.sql(
+                    "SELECT dept, COUNT(*) AS n, AVG(salary) AS mean, STDDEV_SAMP(salary) AS s, "
+                    "MEDIAN(salary) AS middle, COUNT_IF(name = 'bob') / COUNT(*) AS share "
+                    "FROM person GROUP BY dept HAVING COUNT(*) > -1e9 ORDER BY dept",
+                    groups={"dept": ["art", "law", "it"]},
+                ),
+                tulle.sql("SELECT MIN(salary) AS least, MAX(salary) AS most FROM person"),
+                tulle.sql(
+                    "SELECT COUNT(*) AS n, AVG(p.salary - q.salary) AS gap "
+                    "FROM friend f, person p, person q WHERE f.a = p.id AND f.b = q.id"
                 ),
                 tulle.sql(
                     "SELECT COUNT(*) FROM friend f, person p, person q "
