@@ -167,7 +167,7 @@ class Walk:
             if self._planned:
                 self.after_plan.add(module)
         elif event == "return":
-            self._bound |= code.co_name == "bound_to"
+            self._bound |= code.co_name == "bind"
             self._planned |= code.co_name == "plan_for"
 
 

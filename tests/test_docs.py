@@ -156,6 +156,11 @@ def test_walk_on_the_page_is_the_real_one() -> None:
     assert shown == passed, "`python docs/architecture.py walk edge` shows the walk"
 
 
+def test_walk_of_sql_passes_few_modules_after_binding() -> None:
+    _, (_, _, after_binding, _) = walk("sql")
+    assert after_binding <= 26
+
+
 def test_first_release_imports_few_modules() -> None:
     _, (imported, *_) = walk("edge", "--fresh")
     assert imported <= 60

@@ -159,11 +159,11 @@ def test_a_stand_in_is_bound_once_for_all_predictions(clinic: Any) -> None:
 TWINS: dict[str, tuple[str, Callable[..., Any]]] = {
     "the plan forgets the bound form": (
         "tulle.sql.queries.SqlQuery.bind",
-        lambda self, public: self,
+        lambda self, public, facts: self,
     ),
     "the run rewrites for itself": (
-        "tulle.sql.compile.rewrite.Rewritten.written_for",
-        lambda self, schema, gone, write: write(schema, gone),
+        "tulle.sql.queries.SqlQuery.rewrite",
+        lambda self, schema, gone=None: self._rewrite(schema, gone),
     ),
     "settings bind again": (
         "tulle.sql.mechanisms._bound_query",

@@ -196,8 +196,8 @@ class Query(ABC):
         """Return the question as it is put to this kind of data: itself, unless it says so."""
         return self
 
-    def bind(self, public: Any) -> Query:
-        """Return the question bound to the public side of a dataset.
+    def bind(self, public: Any, facts: Mapping[str, Any]) -> Query:
+        """Return the question bound to a dataset, by its public side and its public facts.
 
         This happens once, before anything is paid: what the public side can refuse is refused
         here, and whatever follows works on the bound question.
@@ -208,7 +208,7 @@ class Query(ABC):
         reason = self.objection(public)
         if reason is not None:
             raise QueryError(reason)
-        return self
+        return self.bound_to(facts)
 
     def bound_to(self, facts: Mapping[str, Any]) -> Query:
         """Return the question bound to public facts alone, where no dataset is at hand."""
@@ -315,8 +315,8 @@ class Expression(Query):
         """Return the expression's value when its leaves have these values."""
         return evaluate(self.tree(), {str(leaf): value for leaf, value in values.items()})
 
-    def bind(self, public: Any) -> Query:
-        return self._of({part: part.bind(public) for part in self.parts()})
+    def bind(self, public: Any, facts: Mapping[str, Any]) -> Query:
+        return self._of({part: part.bind(public, facts) for part in self.parts()})
 
     def bound_to(self, facts: Mapping[str, Any]) -> Query:
         return self._of({part: part.bound_to(facts) for part in self.parts()})

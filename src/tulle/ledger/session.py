@@ -248,10 +248,10 @@ class Session:
         from tulle.ledger.chain import canonical
 
         booked = self._ledger.description(release)
-        public = self._dataset.public_side(self.unit)
+        public, facts = self._dataset.public_side(self.unit), self._dataset.facts(self.unit)
         for query in self._candidates(release, booked, given):
             with suppress(TulleError):
-                bound = query.bind(public)
+                bound = query.bind(public, facts)
                 if canonical(bound.canonical()) == canonical(booked):
                     return bound
         return None

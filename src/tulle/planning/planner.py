@@ -65,7 +65,7 @@ def make_plan(
     query = query.asked_of(kind)
     if kind_of(query) != kind:
         raise QueryError(f"{query} asks about a {kind_of(query)}, but the data is a {kind}.")
-    query = query.bound_to(facts) if public is None else query.bind(public)
+    query = query.bound_to(facts) if public is None else query.bind(public, facts)
     if like is not None and like.kind != kind:
         raise InputError(f"like= must be a public {kind}; got a {like.kind}.")
     if like is None:

@@ -21,7 +21,7 @@ from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings, T
 from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned, release_owned
 from tulle.relations.truncation.totals import least_level
 from tulle.sql.data import Database
-from tulle.sql.queries import SqlQuery, SqlSum, relations_of
+from tulle.sql.queries import SqlQuery, SqlSum, owned_rows_of, relations_of
 
 REACH = 2.0
 """How far above the threshold found to truncate, where rows link no participants of one kind."""
@@ -137,6 +137,11 @@ def _group_count(query: SqlQuery) -> int:
     return prod(len(values) for _, values in query.groups)
 
 
+def _owned(query: SqlQuery, dataset: Dataset, *, signed: bool) -> Owned:
+    assert isinstance(dataset, Database)
+    return owned_rows_of(dataset, query, signed=signed)
+
+
 def _relations(terms: Terms, dataset: Dataset) -> tuple[Relation, ...]:
     assert isinstance(dataset, Database)
     assert isinstance(terms.query, SqlQuery)
@@ -211,7 +216,7 @@ class DatabaseRecursive(_OnDatabase, Recursive):
         if like is None or terms.query.shape != "scalar" or not query.alone:
             return super().predict(terms, settings, like)
         chosen = RecursiveSettings.read(settings)
-        owned = Owned(_relations(terms, like), signed=self.signed(query))
+        owned = _owned(query, like, signed=self.signed(query))
         tau = chosen.threshold(least_level(owned, chosen.thresholds))
         cut = float(owned.clipped(tau)[0] + owned.fixed[0])
         shortfall = abs(float(terms.query.truth(like)) - cut)
@@ -224,7 +229,7 @@ class DatabaseRecursive(_OnDatabase, Recursive):
         query = _bound_query(terms)
         if not query.alone:
             return super().run(terms, settings, dataset, source)
-        owned = Owned(_relations(terms, dataset), signed=self.signed(query))
+        owned = _owned(query, dataset, signed=self.signed(query))
         return self.run_owned(query, settings, owned, source)
 
     def run_owned(

@@ -18,6 +18,9 @@ from tulle.sql.data import Database
 from tulle.sql.question.parse import Statement
 
 if TYPE_CHECKING:
+    import pyarrow
+
+    from tulle.relations.mechanisms.single_owner import Owned
     from tulle.sql.compile.gather import Gathered
     from tulle.sql.compile.owned_rows import Gone
     from tulle.sql.compile.rewrite import Rewritten
@@ -92,19 +95,23 @@ class SqlQuery(Query):
         Raises:
             QueryError: when the question does not fit the schema.
         """
-        if self.bound is not None:
-            return self.bound.written_for(schema, gone, self._rewrite)
-        return self._rewrite(schema, gone)
+        bound = self.bound
+        if bound is None:
+            return self._rewrite(schema, gone)
+        if bound.schema is schema and gone is None:
+            return bound
+        return bound.written_for(schema, gone, self._rewrite)
 
     def _rewrite(self, schema: Schema, gone: Gone = None) -> Rewritten:
         from tulle.sql.compile.rewrite import rewrite
 
         return rewrite(self.tree, self.groups, schema, gone, self.functions)
 
-    def bind(self, public: Any) -> SqlQuery:
+    def bind(self, public: Any, facts: Facts | None = None) -> SqlQuery:
         """Return the question bound to a database, whose engine accepts its statement.
 
-        Nothing about it is parsed, rewritten or looked up again after this.
+        Nothing about it is parsed, rewritten or looked up again after this. The schema is the
+        database's own; its facts say the same and are not read.
 
         Raises:
             QueryError: when the schema, or the engine by its schema, does not accept it.
@@ -307,9 +314,23 @@ def gather_tuples(database: Database, query: SqlQuery) -> Gathered:
     """Return the relations together with who the participants are. Custodian side."""
     from tulle.sql.compile.gather import gather
 
+    return gather(*_fetch(database, query))
+
+
+def owned_rows_of(database: Database, query: SqlQuery, *, signed: bool) -> Owned:
+    """Return what each participant adds to each group, where the question is bound to a schema
+    by which each row is about one participant. Custodian side.
+    """
+    from tulle.sql.compile.gather import gather_owned
+
+    return gather_owned(*_fetch(database, query), signed=signed)
+
+
+def _fetch(database: Database, query: SqlQuery) -> tuple[Rewritten, pyarrow.Table]:
     rewritten = query.rewrite(database._schema, database._gone)
+    # Again: tables may have changed since the question was bound.
     database.check(rewritten.text)
-    return gather(rewritten, database._engine.fetch(rewritten.text))
+    return rewritten, database._engine.fetch(rewritten.text)
 
 
 def _check_groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups:

@@ -245,9 +245,7 @@ def test_a_question_without_an_objection_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The twin: nothing is asked of the engine before the price is paid."""
-    monkeypatch.setattr(
-        SqlQuery, "bind", lambda self, public: self.bound_to(public.schema.to_json())
-    )
+    monkeypatch.setattr(SqlQuery, "bind", lambda self, public, facts: self.bound_to(facts))
     assert charged_for_nothing(connect(random_world(1)), WRONG, tmp_path) != []
 
 

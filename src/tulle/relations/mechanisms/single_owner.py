@@ -59,25 +59,52 @@ class Owned:
     """
 
     def __init__(self, relations: Sequence[Relation], *, signed: bool) -> None:
-        self.groups = len(relations)
         people, places, amounts = [], [], []
-        self.fixed = np.zeros(self.groups)
-        """What needs nobody, for each group: public."""
         for group, relation in enumerate(relations):
-            weights = np.sign(relation.weights) * within_reach(np.abs(relation.weights))
-            counted = np.full(len(weights), True) if signed else weights > 0
             sizes = np.diff(relation.offsets)
-            one = counted & (sizes == 1)
-            people.append(relation.participants[relation.offsets[:-1][one]])
-            places.append(np.full(int(one.sum()), group))
-            amounts.append(weights[one])
-            self.fixed[group] = math.fsum(weights[counted & (sizes == 0)])
-        owners = np.concatenate(people).astype(np.int64)
-        keys, inverse = np.unique(
-            owners * self.groups + np.concatenate(places), return_inverse=True
+            for size in (0, 1):
+                of_size = sizes == size
+                starts = relation.offsets[:-1][of_size]
+                people.append(relation.participants[starts] if size else np.full(len(starts), -1))
+                places.append(np.full(len(starts), group))
+                amounts.append(relation.weights[of_size])
+        self._hold(
+            np.concatenate(people).astype(np.int64),
+            np.concatenate(places),
+            np.concatenate(amounts),
+            len(relations),
+            signed=signed,
         )
-        self.people, self.places = keys // self.groups, keys % self.groups
-        self.amounts = np.bincount(inverse, np.concatenate(amounts), len(keys))
+
+    @classmethod
+    def of_rows(
+        cls, people: Array, places: Array, amounts: Array, groups: int, *, signed: bool
+    ) -> Owned:
+        """Return what rows add up to: each has a participant, or -1 for nobody, and a group."""
+        owned = cls.__new__(cls)
+        owned._hold(people, places, amounts, groups, signed=signed)
+        return owned
+
+    def _hold(
+        self, people: Array, places: Array, amounts: Array, groups: int, *, signed: bool
+    ) -> None:
+        self.groups = groups
+        amounts = np.sign(amounts) * within_reach(np.abs(amounts))
+        counted = (amounts != 0) if signed else (amounts > 0)
+        nobody = counted & (people < 0)
+        self.fixed = _sums(places[nobody], amounts[nobody], groups)
+        """What needs nobody, for each group: public."""
+        owned = counted & (people >= 0)
+        keys, amounts = people[owned] * groups + places[owned], amounts[owned]
+        order = np.argsort(keys, kind="stable")
+        keys, amounts = keys[order], amounts[order]
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        if len(starts) < len(keys):
+            # The amounts are the last key to sort by: the order of addition is always the same.
+            order = np.lexsort((amounts, keys))
+            keys, amounts = keys[order], amounts[order]
+            keys, amounts = keys[starts], np.add.reduceat(amounts, starts)
+        self.people, self.places, self.amounts = keys // groups, keys % groups, amounts
         count = int(self.people.max(initial=-1)) + 1
         self.loads = np.bincount(self.people, np.abs(self.amounts), count) * _UP
         """Of each participant the sum of absolute contributions, rounded up."""
@@ -98,10 +125,16 @@ class Owned:
     def clipped(self, tau: float) -> Array:
         """Return the sum for each group when nobody contributes more than tau in all."""
         factors = np.minimum(1.0, tau / np.maximum(self.loads, tau))
-        scaled = self.amounts * factors[self.people]
-        order = np.argsort(self.places, kind="stable")
-        ends = np.searchsorted(self.places[order], np.arange(1, self.groups))
-        return np.array([math.fsum(part) for part in np.split(scaled[order], ends)])
+        return _sums(self.places, self.amounts * factors[self.people], self.groups)
+
+
+def _sums(places: Array, amounts: Array, groups: int) -> Array:
+    """Return the sum for each group, rounded once, whatever the order."""
+    # The sort of short whole numbers takes time that grows with their number only.
+    order = np.argsort(places.astype(np.min_scalar_type(groups)), kind="stable")
+    ends = np.cumsum(np.bincount(places, minlength=groups))[:-1]
+    parts = np.split(amounts[order], ends)
+    return np.array([math.fsum(part.tolist()) for part in parts])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.scope import traverse_scope
 
+from tulle.sql.compile.names import resolve
 from tulle.sql.schema.catalogue import RESERVED
+from tulle.sql.schema.schema import Schema
 
 _OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In)
 """What binds more or less tightly than what stands beside it."""
@@ -26,11 +28,14 @@ def resolved_text(resolved: Any, dialect: str) -> str:
     return _spelled(whole, dialect)
 
 
-def normal_text(tree: Any, dialect: str) -> str:
+def normal_text(tree: Any, dialect: str, schema: Schema | None = None) -> str:
     """Return a statement in one spelling, as far as that is possible without a schema.
 
-    Only names that no engine tells apart become equal: all of them read a name without quotes in
-    lower case.
+    Without one, only names that no engine tells apart become equal: all of them read a name without
+    quotes in lower case. With one it is :func:`resolved_text`.
+
+    Raises:
+        QueryError: when the statement does not fit the schema.
 
     Example:
         >>> import sqlglot
@@ -38,6 +43,8 @@ def normal_text(tree: Any, dialect: str) -> str:
         >>> len({normal_text(tree, "duckdb") for tree in trees})
         1
     """
+    if schema is not None:
+        return resolved_text(resolve(tree, schema), dialect)
     whole = tree.copy()
     for name in whole.find_all(exp.Identifier):
         normalize_identifiers(name, dialect="postgres")

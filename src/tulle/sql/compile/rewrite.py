@@ -80,12 +80,10 @@ class Rewritten:
     def written_for(
         self, schema: Schema, gone: Gone, write: Callable[[Schema, Gone], Rewritten]
     ) -> Rewritten:
-        """Return the statement for a database: this one, unless that is another database.
+        """Return the question's statement for another database, which is written once.
 
-        Others are a stand-in, and one that somebody has left. Each is written once.
+        Others are a stand-in, and the same database after somebody has left.
         """
-        if schema is self.schema and gone is None:
-            return self
         for known, left, written in self.others:
             if known is schema and left == gone:
                 return written

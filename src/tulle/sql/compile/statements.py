@@ -512,7 +512,8 @@ class Compiler:
         return replace(inner, node=made)
 
     def _connective(self, node: Any, scope: Scope) -> Typed:
-        made = node.copy()
+        # Made anew: copying what is replaced anyway takes quadratic time in a long chain.
+        made = type(node)()
         for name in ("this", "expression"):
             if node.args.get(name) is not None:
                 part = node.args[name]

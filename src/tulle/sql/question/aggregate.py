@@ -163,8 +163,17 @@ def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]
             size = exp.Literal.number(len(values))
             shifted = exp.Mul(this=exp.Paren(this=total), expression=size)
             total = exp.Add(this=shifted, expression=chosen)
-        conditions.append(exp.Paren(this=exp.or_(*(match.copy() for match in matches))))
+        conditions.append(exp.Paren(this=_any_of([match.copy() for match in matches])))
     return total, conditions
+
+
+def _any_of(conditions: list[Any]) -> Any:
+    """Return the conditions joined by OR, halved again and again: a chain would be too deep."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    first, second = _any_of(conditions[:middle]), _any_of(conditions[middle:])
+    return exp.Or(this=first, expression=second)
 
 
 def _equals(expression: Any, value: Any, name: str) -> Any:

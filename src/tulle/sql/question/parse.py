@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from tulle.core.errors import MissingExtraError, QueryError, raise_alone
@@ -11,23 +10,19 @@ from tulle.core.errors import MissingExtraError, QueryError, raise_alone
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A text that was read once, in the dialect it is written in."""
+    """A text that was read once."""
 
     tree: Any
     """The parsed statement; it is not to be changed."""
-    dialect: str
+    line: str
+    """The statement on one line, without comments. Only for reading: writing SQL can change it
+    (COUNT(DISTINCT a, b) becomes a CASE), so what runs is always made from the tree."""
 
     @classmethod
     def read(cls, text: str, dialect: str) -> Statement:
         """Read a text; see :func:`parse_statement`."""
-        return cls(parse_statement(text, dialect), dialect)
-
-    @cached_property
-    def line(self) -> str:
-        """The statement on one line, without comments, for reading."""
-        # Only for reading: writing SQL can change it (COUNT(DISTINCT a, b) becomes a CASE), so
-        # what runs is always made from the tree that was checked.
-        return str(self.tree.sql(dialect=self.dialect, comments=False))
+        tree = parse_statement(text, dialect)
+        return cls(tree, str(tree.sql(dialect=dialect, comments=False)))
 
 
 def parse_statement(text: str, dialect: str) -> Any:

@@ -35,7 +35,7 @@ class Spark(Engine):
         with suppress(ImportError):
             from pyspark.logger import PySparkLogger
 
-            # Made now, as they would be made at the first error: see tulle.sql.engines.quiet.
+            # Made now, as they would be made at the first error: see tulle.sql.engines.base.quiet.
             for name in self.loggers[2:]:
                 PySparkLogger.getLogger(name)
         refusal = InputError("The Spark session does not say its current database; is it running?")
