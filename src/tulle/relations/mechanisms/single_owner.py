@@ -42,7 +42,7 @@ Array = npt.NDArray[Any]
 _UP = 1.0 + 2.0**-30
 """Covers the rounding of the sum of one participant's contributions."""
 
-_SUMMED = Fraction(1, 2**20)
+SUMMED = Fraction(1, 2**20)
 """Part of tau by which rounding, of all groups' sums together, may move them besides."""
 
 
@@ -150,7 +150,7 @@ class NoiseOnGroups:
 
         Snapping adds at most a step for each group; the steps together are a thousandth of tau.
         """
-        sensitivity = Fraction(tau) * (1 + _SUMMED)
+        sensitivity = Fraction(tau) * (1 + SUMMED)
         lattice = Lattice.for_scale(sensitivity / groups)
         return cls((sensitivity + groups * lattice.step) / epsilon, lattice)
 
@@ -174,7 +174,7 @@ def release_owned(
     noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
     scale = noise.scale / noise.lattice.step
     values = np.empty(owned.groups)
-    moved = Fraction(tau) * (1 + _SUMMED) / noise.lattice.step + owned.groups
+    moved = Fraction(tau) * (1 + SUMMED) / noise.lattice.step + owned.groups
     with charge(LaplaceCharge(moved, calls=owned.groups)):
         for group, value in enumerate(owned.clipped(tau).tolist()):
             point = noise.lattice.snap(value) + discrete_laplace(scale=scale, source=source)

@@ -67,7 +67,7 @@ class SqlQuantile(Query):
             return self.bound
         return value_rows(self.tree, self.groups, schema, gone, self.functions)
 
-    def bind(self, public: Any) -> SqlQuantile:
+    def bind(self, public: Any, facts: Facts | None = None) -> SqlQuantile:
         """Return the question bound to a database, whose engine accepts its statement.
 
         Raises:

@@ -108,7 +108,7 @@ class SqlTable(Composite):
         """Return the question how many rows there are, for showing whose they are."""
         return self.ask(exp.Count(this=exp.Star(), big_int=True))
 
-    def bind(self, public: Any) -> SqlTable:
+    def bind(self, public: Any, facts: Facts | None = None) -> SqlTable:
         """Return the question with what has to be bought from a database.
 
         Raises:
@@ -118,7 +118,7 @@ class SqlTable(Composite):
             return self
         if self.bought is not None and self.bought.schema is public.schema:
             return self
-        return self._bound(public.schema, lambda query: query.bind(public))
+        return self._bound(public.schema, lambda query: query.bind(public, {}))
 
     def bound_to(self, facts: Facts) -> SqlTable:
         """Return the question bound to a database's public facts alone.
@@ -302,7 +302,10 @@ class SqlTable(Composite):
         for name, expression in self.chosen.columns:
             used = leaves_of(recipes, aggregates_in(expression))
             ends = {} if parts is None else _ends(parts, used)
-            inner = {leaf: _between(column, ends.get(leaf)) for leaf, column in values.items()}
+            inner = {
+                leaf: _between(column, ends.get(leaf), leaves[leaf].least)
+                for leaf, column in values.items()
+            }
             made = self._processing(_sloped(inner, leaves), variances).column(expression)
             whole = expression in recipes and recipes[expression].call.kind == "count"
             columns[name] = _shown(made.value[rows], whole=whole)
@@ -356,11 +359,11 @@ def _ends(parts: Mapping[str, Any], used: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _between(column: Column, ends: Any) -> Column:
+def _between(column: Column, ends: Any, least: float) -> Column:
     if ends is None:
         return column
     low, high = (np.broadcast_to(np.asarray(end, float), column.value.shape) for end in ends)
-    return replace(column, low=low, high=high)
+    return replace(column, low=np.maximum(low, least), high=high)
 
 
 def _finish(chosen: SelectList, processing: PostProcessing, size: int) -> list[int]:
