@@ -13,11 +13,12 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import QueryError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.core.unit import Unit
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.single_owner import SUMMED, NoiseOnGroups
-from tulle.sql.compile.single_owner import has_one_row
 from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, SqlSum, owned_rows_of
 
@@ -55,10 +56,15 @@ class OneRow(Mechanism):
     title: ClassVar[str] = "Laplace noise of the size of one row"
     reference: ClassVar[str] = "Dwork et al., TCC 2006"
 
+    def offers(self, query: Query, unit: Unit) -> bool:
+        """Say whether the schema that the question is bound to has such a key."""
+        known = query.bound if isinstance(query, SqlQuery) else None
+        return known is not None and known.once
+
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query = _bound(terms)
         assert query.bound is not None
-        if not (query.alone and has_one_row(query.bound.named, query.bound.schema)):
+        if not query.bound.once:
             raise QueryError(
                 "it needs one table with one row for each owner: a primary key of the columns "
                 "that say whose a row is"
