@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tulle.cli.asking import Asking
-from tulle.cli.common import progress, warn
+from tulle.cli.common import progress, show_custodian, warn
 from tulle.core.errors import InputError, UnitError
 
 if TYPE_CHECKING:
@@ -116,6 +119,16 @@ Format = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+Attributes = Annotated[
+    Path | None,
+    typer.Option(
+        "--attributes",
+        metavar="FILE",
+        help="What is known of the nodes (.csv, .tsv, .parquet): the first column names them, each "
+        "other one is an attribute for conditions, as in subgraphs('a-b', where='a.x = b.x').",
+        rich_help_panel=_READING,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
@@ -173,14 +186,34 @@ class Network:
     delimiter: Delimiter = None
     ignore: Ignore = None
     format: Format = None
+    attributes: Attributes = None
+
+    @property
+    def name(self) -> str:
+        """What the network is called: like its file."""
+        return "standard-input" if self.piped else self.path.name
+
+    @property
+    def piped(self) -> bool:
+        """Whether the network comes from standard input."""
+        return str(self.path) == "-"
 
     def read(self) -> Graph:
         """Read it, with a progress bar if it takes long."""
+        if not self.piped:
+            return self._read(self.path)
+        with tempfile.TemporaryDirectory(prefix="tulle-") as folder:
+            held = Path(folder) / "standard-input.csv"
+            with held.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            return self._read(held)
+
+    def _read(self, path: Path) -> Graph:
         from tulle.graphs.data import Graph
 
         with progress() as report:
             graph = Graph.read(
-                self.path,
+                path,
                 format=self.format,
                 nodes=self.declared(),
                 columns=_columns(self.columns),
@@ -192,6 +225,9 @@ class Network:
         if graph.dropped.outside:
             # For the custodian at the console alone: no plan, release or error says it.
             warn(f"{graph.dropped.outside:,} edges of nodes that --nodes lacks were left out.")
+        show_custodian(what_was_read(graph))
+        if self.attributes is not None:
+            return graph.with_attributes(nodes=str(self.attributes))
         return graph
 
     def declared(self) -> int | str | None:
@@ -214,11 +250,31 @@ class Network:
         )
 
 
+def what_was_read(graph: Graph) -> str:
+    """Say what a file held: for the custodian alone.
+
+    Example:
+        >>> from tulle.graphs.data import Graph
+        >>> what_was_read(Graph.from_edges([(0, 1), (1, 0), (1, 1)], nodes=3))
+        'Read 3 nodes and 1 link; 1 self-link and 1 repeat dropped.'
+    """
+    dropped = graph.dropped
+
+    def count(number: int, word: str) -> str:
+        return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+    found = f"Read {count(graph.node_count, 'node')} and {count(graph.edge_count, 'link')}"
+    if dropped.loops or dropped.duplicates:
+        loops, repeats = count(dropped.loops, "self-link"), count(dropped.duplicates, "repeat")
+        found += f"; {loops} and {repeats} dropped"
+    return f"{found}."
+
+
 def read_like(path: Path | None, network: Network) -> Graph | None:
     """Read the public stand-in, if one was named, in the way that the network is read."""
     if path is None:
         return None
-    return replace(network, path=path, nodes=None, format=None).read()
+    return replace(network, path=path, nodes=None, format=None, attributes=None).read()
 
 
 def parse_question(text: str) -> Query:

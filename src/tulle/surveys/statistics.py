@@ -24,6 +24,9 @@ from tulle.surveys.frequencies import Frequencies, Target, check_target
 Floats = npt.NDArray[np.float64]
 Gradient = Callable[[Floats], Floats]
 
+_NORMAL_95 = 1.959964
+"""Half the width of a 95 % interval, in standard errors."""
+
 MOST_CURVED = 400
 """Tables with more cells get no second-order terms: these need matrices over all pairs of cells."""
 
@@ -174,7 +177,14 @@ def _delta(
     if table.counts.size <= MOST_CURVED:
         bias, extra = _second_order(table, target, shares, gradient)
         variance += extra
-    found = min(max(value(shares) - bias, limits[0]), limits[1])
+    sigma = sqrt(variance)
+    low = high = value(shares) - bias
+    if bounded:
+        others = [value(table_shares) for table_shares in _emptied(table, target, shares)]
+        low, high = min(low, *others), max(high, *others)
+        # So that the 95 % interval reaches from below the lowest to above the highest.
+        sigma += (high - low) / 2 / _NORMAL_95
+    found = min(max((low + high) / 2, limits[0]), limits[1])
     details = {
         "target": target,
         "range": list(limits),
@@ -182,7 +192,32 @@ def _delta(
         # Where shares lie on the boundary the normal approximation is not to be trusted.
         "cells_at_boundary": bounded,
     }
-    return Estimate(name, found, sqrt(variance), details)
+    return Estimate(name, found, sigma, details)
+
+
+def _emptied(table: Frequencies, target: Target, shares: Floats) -> list[Floats]:
+    """Return the tables that doubtful cells leave possible, where some are at the boundary.
+
+    Noise can only raise an empty cell, never lower it, so that tables with empty cells look less
+    dependent than they are, by more than any expansion around the estimate tells. A cell is
+    doubtful when its share is below two standard errors. All of them may be empty; and in a row or
+    column of doubtful cells alone, any one of them may hold what there is.
+    """
+    if table.counts.size > MOST_CURVED:
+        return [shares]
+    spread = np.sqrt(np.maximum(np.diag(table.covariance_at(shares, target)), 0.0))
+    spread = spread.reshape(shares.shape)
+    doubtful = shares < 2 * spread
+    least = 0.25 / table.responses
+    found = [shares, np.where(doubtful, least, shares)]
+    lone = np.zeros_like(doubtful)
+    for axis in range(doubtful.ndim):
+        lone |= doubtful & doubtful.all(axis=axis, keepdims=True)
+    for place in np.argwhere(lone)[:MOST_CURVED]:
+        raised = shares.copy()
+        raised[tuple(place)] += 2 * spread[tuple(place)]
+        found.append(raised)
+    return [one / one.sum() for one in found]
 
 
 def _inside(table: Frequencies) -> tuple[Floats, int]:
