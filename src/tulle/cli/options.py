@@ -225,7 +225,7 @@ class Network:
         if graph.dropped.outside:
             # For the custodian at the console alone: no plan, release or error says it.
             warn(f"{graph.dropped.outside:,} edges of nodes that --nodes lacks were left out.")
-        show_custodian(what_was_read(graph))
+        show_custodian(graph.what_was_read())
         if self.attributes is not None:
             return graph.with_attributes(nodes=str(self.attributes))
         return graph
@@ -248,26 +248,6 @@ class Network:
             "Public: the set of nodes, read off the file. If whether somebody has an edge at all "
             "must be hidden, declare it with --nodes."
         )
-
-
-def what_was_read(graph: Graph) -> str:
-    """Say what a file held: for the custodian alone.
-
-    Example:
-        >>> from tulle.graphs.data import Graph
-        >>> what_was_read(Graph.from_edges([(0, 1), (1, 0), (1, 1)], nodes=3))
-        'Read 3 nodes and 1 link; 1 self-link and 1 repeat dropped.'
-    """
-    dropped = graph.dropped
-
-    def count(number: int, word: str) -> str:
-        return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-    found = f"Read {count(graph.node_count, 'node')} and {count(graph.edge_count, 'link')}"
-    if dropped.loops or dropped.duplicates:
-        loops, repeats = count(dropped.loops, "self-link"), count(dropped.duplicates, "repeat")
-        found += f"; {loops} and {repeats} dropped"
-    return f"{found}."
 
 
 def read_like(path: Path | None, network: Network) -> Graph | None:

@@ -27,6 +27,10 @@ Gradient = Callable[[Floats], Floats]
 _NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
 
+_CAUTION = 1.2
+"""Where cells may be empty errors are skewed, and the standard error is raised by so much; found by
+simulation over tables with empty cells, 500 to 20,000 responses and epsilon 1 to 4."""
+
 MOST_CURVED = 400
 """Tables with more cells get no second-order terms: these need matrices over all pairs of cells."""
 
@@ -179,11 +183,11 @@ def _delta(
         variance += extra
     sigma = sqrt(variance)
     low = high = value(shares) - bias
-    if bounded:
-        others = [value(table_shares) for table_shares in _emptied(table, target, shares)]
+    others = [value(possible) for possible in _possible(table, target, shares)]
+    if others:
         low, high = min(low, *others), max(high, *others)
         # So that the 95 % interval reaches from below the lowest to above the highest.
-        sigma += (high - low) / 2 / _NORMAL_95
+        sigma = _CAUTION * sigma + (high - low) / 2 / _NORMAL_95
     found = min(max((low + high) / 2, limits[0]), limits[1])
     details = {
         "target": target,
@@ -195,28 +199,31 @@ def _delta(
     return Estimate(name, found, sigma, details)
 
 
-def _emptied(table: Frequencies, target: Target, shares: Floats) -> list[Floats]:
-    """Return the tables that doubtful cells leave possible, where some are at the boundary.
+def _possible(table: Frequencies, target: Target, shares: Floats) -> list[Floats]:
+    """Return other tables that the reports leave possible, where a cell may well be empty.
 
     Noise can only raise an empty cell, never lower it, so that tables with empty cells look less
-    dependent than they are, by more than any expansion around the estimate tells. A cell is
-    doubtful when its share is below two standard errors. All of them may be empty; and in a row or
-    column of doubtful cells alone, any one of them may hold what there is.
+    dependent than they are, by more than any expansion around the estimate tells. Where a share
+    is below its standard error, all cells below two of them may be empty; and in a row or column
+    of such cells alone, any one of them may hold what there is.
     """
     if table.counts.size > MOST_CURVED:
-        return [shares]
+        return []
     spread = np.sqrt(np.maximum(np.diag(table.covariance_at(shares, target)), 0.0))
     spread = spread.reshape(shares.shape)
+    if not (shares < spread).any():
+        return []
     doubtful = shares < 2 * spread
-    least = 0.25 / table.responses
-    found = [shares, np.where(doubtful, least, shares)]
+    emptied = np.where(doubtful, 0.25 / table.responses, shares)
     lone = np.zeros_like(doubtful)
     for axis in range(doubtful.ndim):
         lone |= doubtful & doubtful.all(axis=axis, keepdims=True)
-    for place in np.argwhere(lone)[:MOST_CURVED]:
-        raised = shares.copy()
-        raised[tuple(place)] += 2 * spread[tuple(place)]
-        found.append(raised)
+    found = [emptied]
+    for place in np.argwhere(lone):
+        for start in (shares, emptied):
+            raised = start.copy()
+            raised[tuple(place)] += 2 * spread[tuple(place)]
+            found.append(raised)
     return [one / one.sum() for one in found]
 
 
