@@ -220,6 +220,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("mechanism", "database"): {
         "recursive": "tulle.sql.mechanisms",
         "race": "tulle.sql.mechanisms",
+        "laplace": "tulle.sql.one_row",
         "quantile": "tulle.sql.tables.quantile",
     },
     ("mechanism", "genotypes"): {
@@ -334,7 +335,12 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "block_laplace": ("Weights",),
         "block_quantiles": ("BlockBounds",),
     },
-    "database": {"recursive": ("SqlQuery",), "race": ("SqlQuery",), "quantile": ("SqlQuantile",)},
+    "database": {
+        "recursive": ("SqlQuery",),
+        "race": ("SqlQuery",),
+        "laplace": ("SqlQuery",),
+        "quantile": ("SqlQuantile",),
+    },
     "genotypes": {
         "exponential": ("TopSnps",),
         "laplace": ("AlleleCounts", "ChiSquares", "PValues"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,3 +77,44 @@ def test_inside_reads_alike_whatever_the_links_are(tmp_path: Path) -> None:
         name = re.sub(r"\W", "", repr(rows))
         said.append(inside.open(str(tmp_path / f"{name}.ledger"), "x", "edge", "1", "0"))
     assert all(words == said[0] for words in said)
+
+
+def test_what_was_read_is_told_inside_and_columns_can_be_chosen(
+    client: TestClient, tmp_path: Path
+) -> None:
+    rows = "day,ego,alter\n" + "".join(f"{i},{i},{(i + 1) % 12}\n" for i in range(12))
+    (tmp_path / "friends.csv").write_text(rows + "1,3,3\n1,0,1\n")
+    identifier = client.study.identifier  # type: ignore[attr-defined]
+    assert "two ends of a link" in client.get(f"/study/{identifier}").text
+    assert "two different columns" in open_study(client, end_one="1", end_other="1", nodes="12")
+    shown = open_study(client, end_one="1", end_other="2", nodes="12")
+    assert "Read 12 nodes and 12 links; 1 self-link and 1 repeat dropped." in shown
+
+
+def test_attributes_are_read_from_a_table_beside_the_network(
+    client: TestClient, tmp_path: Path
+) -> None:
+    (tmp_path / "people.csv").write_text(
+        "name,dept\n" + "".join(f"p{i},{'ab'[i % 2]}\n" for i in range(12))
+    )
+    names = "\n".join(f"p{i}" for i in range(12))
+    refused = open_study(client, header="yes", nodes=names, attributes="nobody.csv")
+    assert "There is no such file." in refused
+    assert "outside the folders" in open_study(
+        client, header="yes", nodes=names, attributes="/etc/passwd"
+    )
+    open_study(client, header="yes", nodes=names, attributes="people.csv")
+    identifier = client.study.identifier  # type: ignore[attr-defined]
+    asked = '{"kind": "graph", "text": "subgraphs(\'a-b\', where=\'a.dept != b.dept\')"}'
+    study = client.study  # type: ignore[attr-defined]
+    answer = client.post(
+        f"/study/{identifier}/ask",
+        data={"asked": asked, "epsilon": "1"},
+        headers={"origin": HOME},
+    )
+    assert answer.status_code == 303
+    for _ in range(200):
+        if study.releases():
+            break
+        time.sleep(0.1)
+    assert study.releases()[0]["query"].startswith("subgraphs(")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
+from tulle.audit.databases.one_row import one_row_findings
 from tulle.audit.databases.quantiles import quantile_findings
 from tulle.audit.engine.blackbox import lower_bound, power
 from tulle.audit.engine.exact import check_exact, check_sampler
@@ -157,8 +158,9 @@ def run_audit(
 
 def _own_check(mechanism: Mechanism) -> list[Finding]:
     """Return the findings on a mechanism, and its twins, that has an exact check of its own."""
-    if (mechanism.kind, mechanism.name) == ("database", "quantile"):
-        return quantile_findings()
+    checks = {"quantile": quantile_findings, "laplace": one_row_findings}
+    if mechanism.kind == "database" and mechanism.name in checks:
+        return checks[mechanism.name]()
     return []
 
 

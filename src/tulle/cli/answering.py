@@ -197,11 +197,14 @@ def _to_json(
 ) -> dict[str, Any]:
     from tulle.cli.output import interval_json
     from tulle.core.exact import text
+    from tulle.core.table import Table
     from tulle.core.wording import leaves_out
 
+    table = release.value if isinstance(release.value, Table) else None
     remaining = None if left is None else {"epsilon": text(left.epsilon), "delta": text(left.delta)}
     return {
         "release": release.to_json(),
+        **({} if table is None else {"table": table.to_dict()}),
         "interval": interval_json(release),
         "not_in_the_interval": leaves_out(release) or None,
         "account": None if ledger_account is None else ledger_account.account,

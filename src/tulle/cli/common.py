@@ -5,6 +5,7 @@ Nothing here imports what reads data, so that ``tulle --help`` answers at once.
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
 import os
@@ -51,8 +52,9 @@ _PATIENCE = 0.5
 _KEYWORD = re.compile(
     r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
     r"|ranges|groups|tables|threshold|delimiter|header)="
-    r"([^\s.,;:)])?"
+    r"(\([^()]*\)|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|[^\s.,;:)])?"
 )
+_ATTRIBUTE = re.compile(r"graph\.with_attributes\(nodes=\{'([^']*)': values\}\)")
 
 
 def printer(*, quiet: bool = False) -> Console:
@@ -81,14 +83,45 @@ def print_json(data: Any) -> None:
 def in_options(message: str) -> str:
     """Say ``--like`` where the library, which speaks to Python, says ``like=``."""
     message = message.replace("header=True", "--header").replace("header=False", "--no-header")
-    return _KEYWORD.sub(
-        lambda found: f"--{found[1]}" + (f" {found[2]}" if found[2] else ""), message
-    )
+    message = _ATTRIBUTE.sub(r"--attributes FILE, a table with a column '\1'", message)
+    return _KEYWORD.sub(_option, message)
+
+
+def _option(found: re.Match[str]) -> str:
+    """Write a keyword argument as an option, its value as one types it in a shell.
+
+    Example:
+        >>> in_options('columns=(0, 1), or ignore=("weights",); unit="edge"')
+        '--columns 0,1, or --ignore weights; --unit edge'
+    """
+    name, value = found[1], found[2]
+    if value is None:
+        return f"--{name}"
+    try:
+        said = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return f"--{name} {value}"
+    if isinstance(said, tuple | list):
+        items = [str(item) for item in said]
+        repeated = f" --{name} ".join(items) if name == "ignore" else ",".join(items)
+        return f"--{name} {repeated}"
+    # A lone sign needs its quotes in a shell as well.
+    plain = isinstance(said, str) and said and re.fullmatch(r"[\w./-]+", said)
+    return f"--{name} {said if plain else value}"
 
 
 def warn(message: str) -> None:
     """Print one line on standard error."""
     _say("warning:", "yellow", message)
+
+
+def show_custodian(message: str) -> None:
+    """Print one line about the data on the custodian's terminal, and nowhere else.
+
+    It tells exact numbers: without a terminal, where it might be kept in a log, nothing is said.
+    """
+    if sys.stderr.isatty():
+        _console(stderr=True).print(message, style="dim")
 
 
 def _say(word: str, style: str, message: str) -> None:

@@ -32,7 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     # A traceback may quote records; commands print their own errors.
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
 )
 app.command()(plan.plan)
 app.command()(ask.ask)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tulle.cli.asking import Asking
-from tulle.cli.common import progress, warn
+from tulle.cli.common import progress, show_custodian, warn
 from tulle.core.errors import InputError, UnitError
 
 if TYPE_CHECKING:
@@ -116,6 +119,16 @@ Format = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+Attributes = Annotated[
+    Path | None,
+    typer.Option(
+        "--attributes",
+        metavar="FILE",
+        help="What is known of the nodes (.csv, .tsv, .parquet): the first column names them, each "
+        "other one is an attribute for conditions, as in subgraphs('a-b', where='a.x = b.x').",
+        rich_help_panel=_READING,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
@@ -173,14 +186,34 @@ class Network:
     delimiter: Delimiter = None
     ignore: Ignore = None
     format: Format = None
+    attributes: Attributes = None
+
+    @property
+    def name(self) -> str:
+        """What the network is called: like its file."""
+        return "standard-input" if self.piped else self.path.name
+
+    @property
+    def piped(self) -> bool:
+        """Whether the network comes from standard input."""
+        return str(self.path) == "-"
 
     def read(self) -> Graph:
         """Read it, with a progress bar if it takes long."""
+        if not self.piped:
+            return self._read(self.path)
+        with tempfile.TemporaryDirectory(prefix="tulle-") as folder:
+            held = Path(folder) / "standard-input.csv"
+            with held.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            return self._read(held)
+
+    def _read(self, path: Path) -> Graph:
         from tulle.graphs.data import Graph
 
         with progress() as report:
             graph = Graph.read(
-                self.path,
+                path,
                 format=self.format,
                 nodes=self.declared(),
                 columns=_columns(self.columns),
@@ -192,6 +225,9 @@ class Network:
         if graph.dropped.outside:
             # For the custodian at the console alone: no plan, release or error says it.
             warn(f"{graph.dropped.outside:,} edges of nodes that --nodes lacks were left out.")
+        show_custodian(graph.what_was_read())
+        if self.attributes is not None:
+            return graph.with_attributes(nodes=str(self.attributes))
         return graph
 
     def declared(self) -> int | str | None:
@@ -218,7 +254,7 @@ def read_like(path: Path | None, network: Network) -> Graph | None:
     """Read the public stand-in, if one was named, in the way that the network is read."""
     if path is None:
         return None
-    return replace(network, path=path, nodes=None, format=None).read()
+    return replace(network, path=path, nodes=None, format=None, attributes=None).read()
 
 
 def parse_question(text: str) -> Query:

@@ -54,6 +54,10 @@ class Settings(Mapping[str, Any]):
     def __hash__(self) -> int:
         return hash(tuple(self.items()))
 
+    def typed(self) -> dict[str, Any]:
+        """Return the fields by name, as they are."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
     @classmethod
     def read(cls, stored: Parameters) -> Self:
         """Return settings from their JSON form, such as a release's; unchanged if typed already.

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from inspect import isabstract
+from inspect import isabstract, signature
 from typing import Any, ClassVar, Literal
 
 from tulle.core import validate
@@ -561,8 +561,30 @@ def _call(
         )
     try:
         return names[name](*arguments, **keywords)
-    except TypeError as error:
-        raise_alone(QueryError(f"{ast.unparse(node)}: {error}."))
+    except TypeError:
+        raise_alone(
+            QueryError(
+                f"{ast.unparse(node)!r} does not fit the question, which is written "
+                f"{_signature(name, names[name])}."
+            )
+        )
+
+
+def _signature(name: str, make: Callable[..., Query]) -> str:
+    """Return how a question is written, its arguments by name.
+
+    Example:
+        >>> def stars(k: int, *, least: int = 0) -> Query: ...
+        >>> _signature("stars", stars)
+        'stars(k, least=0)'
+    """
+    written = []
+    for item in signature(make).parameters.values():
+        if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD):
+            written.append("...")
+        else:
+            written.append(item.name + ("" if item.default is item.empty else f"={item.default}"))
+    return f"{name}({', '.join(written)})"
 
 
 def _arguments(nodes: list[ast.expr]) -> Iterator[Any]:

@@ -286,6 +286,26 @@ class Graph(Dataset):
         """How many loops and repeated edges the input had. Custodian side."""
         return self._dropped
 
+    def what_was_read(self) -> str:
+        """Say how much the input held and what was dropped of it. Custodian side.
+
+        Example:
+            >>> Graph.from_edges([(0, 1), (1, 0), (1, 1)], nodes=3).what_was_read()
+            'Read 3 nodes and 1 link; 1 self-link and 1 repeat dropped.'
+        """
+
+        def count(number: int, word: str) -> str:
+            return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+        found = f"Read {count(self.node_count, 'node')} and {count(self.edge_count, 'link')}"
+        dropped = self._dropped
+        if dropped.loops or dropped.duplicates:
+            loops = count(dropped.loops, "self-link")
+            found += f"; {loops} and {count(dropped.duplicates, 'repeat')} dropped"
+        if dropped.outside:
+            found += f"; {count(dropped.outside, 'link')} of undeclared nodes left out"
+        return f"{found}."
+
     def edges(self) -> npt.NDArray[np.int64]:
         """Return all edges as rows (u, v) with u < v, sorted. Custodian side."""
         first = np.repeat(np.arange(self.node_count, dtype=np.int64), np.diff(self._indptr))

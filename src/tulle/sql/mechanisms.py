@@ -60,9 +60,6 @@ class _OnDatabase(TruncationMechanism):
 
     kind: ClassVar[str] = "database"
 
-    form: ClassVar[type[Settings]]
-    """The class of its settings."""
-
     def defaults(self, query: SqlQuery) -> Parameters:
         """Return settings that suit a question, where the user leaves them open."""
         return {}
@@ -74,13 +71,12 @@ class _OnDatabase(TruncationMechanism):
         """Return among how many groups epsilon is divided."""
         return _group_count(query)
 
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        """Check the question against the public schema, and divide epsilon among its groups."""
-        query = _bound_query(terms)
+    def shared_settings(self, terms: Terms, query: SqlQuery, options: Parameters) -> dict[str, Any]:
+        """Return the settings of one group's run, of which epsilon is divided among the groups."""
         share = replace(terms, query=query, epsilon=terms.epsilon / self.shares(query))
-        chosen = {**self.defaults(query), **options}
-        shared = super().settings(share, chosen)  # type: ignore[safe-super]
-        return self.form.read({**shared, "groups": _group_count(query), "alone": query.alone})
+        found = super().settings(share, {**self.defaults(query), **options})  # type: ignore[safe-super]
+        assert isinstance(found, Settings)
+        return found.typed()
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         """Predict on a public database given as ``like``, if the answer is one number."""
@@ -177,7 +173,10 @@ class DatabaseRecursive(_OnDatabase, Recursive):
         'recursive'
     """
 
-    form: ClassVar[type[Settings]] = DatabaseRecursiveSettings
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        query = _bound_query(terms)
+        shared = self.shared_settings(terms, query, options)
+        return DatabaseRecursiveSettings(**shared, groups=_group_count(query), alone=query.alone)
 
     def defaults(self, query: SqlQuery) -> Parameters:
         """Start at the most that one row adds, but for rows of several links in a network.
@@ -262,4 +261,7 @@ class DatabaseRace(_OnDatabase, Race):
         Dong et al., R2T, SIGMOD 2022.
     """
 
-    form: ClassVar[type[Settings]] = DatabaseRaceSettings
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        query = _bound_query(terms)
+        shared = self.shared_settings(terms, query, options)
+        return DatabaseRaceSettings(**shared, groups=_group_count(query))

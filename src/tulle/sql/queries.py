@@ -15,7 +15,7 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.query import Axis, Query, Shape
 from tulle.relations.data import Relation
 from tulle.sql.data import Database
-from tulle.sql.question.parse import Statement
+from tulle.sql.question.parse import Statement, not_too_deep
 
 if TYPE_CHECKING:
     import pyarrow
@@ -105,7 +105,8 @@ class SqlQuery(Query):
     def _rewrite(self, schema: Schema, gone: Gone = None) -> Rewritten:
         from tulle.sql.compile.rewrite import rewrite
 
-        return rewrite(self.tree, self.groups, schema, gone, self.functions)
+        with not_too_deep():
+            return rewrite(self.tree, self.groups, schema, gone, self.functions)
 
     def bind(self, public: Any, facts: Facts | None = None) -> SqlQuery:
         """Return the question bound to a database, whose engine accepts its statement.
@@ -138,9 +139,9 @@ class SqlQuery(Query):
         from tulle.sql.compile.normal import resolved_text
 
         found = self._rewrite(schema)
-        return replace(
-            self, bound=found, resolved=resolved_text(found.named.resolved, self.dialect)
-        )
+        with not_too_deep():
+            resolved = resolved_text(found.named.resolved, self.dialect)
+        return replace(self, bound=found, resolved=resolved)
 
     def objection(self, dataset: Any) -> str | None:
         """Return why the schema, or the engine by its schema, does not accept the statement."""
@@ -282,8 +283,9 @@ def sql(
         table.check()
         return table
 
-    check_statement(tree, grouped=bool(public), functions=allowed)
-    check_aggregate(tree, public, allowed)
+    with not_too_deep():
+        check_statement(tree, grouped=bool(public), functions=allowed)
+        check_aggregate(tree, public, allowed)
     summed = find_aggregate(tree).kind == "sum"
     if public:
         kind: type[SqlQuery] = GroupedSqlSum if summed else GroupedSqlCount

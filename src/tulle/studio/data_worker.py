@@ -90,7 +90,12 @@ class DataWorker:
         self.report(None, "reading the data")
         self._dataset = _READERS[spec["kind"]](spec)
         self._spec = spec
-        return {"kind": self._dataset.kind, "units": list(self._dataset.units)}
+        held = getattr(self._dataset, "what_was_read", None)
+        return {
+            "kind": self._dataset.kind,
+            "units": list(self._dataset.units),
+            "summary": "" if held is None else held(),
+        }
 
     def open(
         self, ledger: str, account: str, unit: str, epsilon: str, delta: str
@@ -249,7 +254,7 @@ def _read_graph(spec: Mapping[str, Any]) -> Dataset:
     from tulle.graphs.data import Graph
 
     ignore = tuple(spec.get("ignore", ()))
-    return Graph.read(
+    graph = Graph.read(
         spec["path"],
         nodes=spec.get("nodes"),
         columns=spec.get("columns"),
@@ -257,6 +262,9 @@ def _read_graph(spec: Mapping[str, Any]) -> Dataset:
         delimiter=spec.get("delimiter"),
         ignore=ignore,
     )
+    if not spec.get("attributes"):
+        return graph
+    return graph.with_attributes(nodes=spec["attributes"])
 
 
 def _read_matrix(spec: Mapping[str, Any]) -> Dataset:

@@ -160,6 +160,17 @@ class StudioState:
             )
         return str(self._inside_folders(place))
 
+    def find_beside(self, study: Study, name: str) -> str:
+        """Return a file that was named beside a study's own.
+
+        Raises:
+            InputError: when it is not there, or outside the folders given at the start.
+        """
+        place = Path(name)
+        if not place.is_absolute() and "://" not in study.place:
+            place = Path(study.place).parent / place
+        return str(self._inside_folders(str(place)))
+
     def _inside_folders(self, place: str) -> Path:
         path = Path(place).resolve()
         if not any(path.is_relative_to(folder) for folder in self._folders):

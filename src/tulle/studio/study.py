@@ -30,6 +30,8 @@ class Study:
     kind: str = "graph"
     unit: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    summary: str = ""
+    """What was read, in words: for the custodian's side alone."""
     assumptions: list[str] = field(default_factory=list)
     """What every guarantee about the data rests on, in words."""
     names: list[list[str]] | None = None
@@ -51,7 +53,7 @@ class Study:
             TulleError: when it cannot be read so.
         """
         found = self.worker.call("read", spec=dict(spec))
-        self.kind = found["kind"]
+        self.kind, self.summary = found["kind"], found["summary"]
         self.worker.first = [("read", {"spec": dict(spec)})]
 
     def open(self, account: str, unit: str, epsilon: str, delta: str) -> None:

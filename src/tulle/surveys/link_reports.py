@@ -129,8 +129,8 @@ class LinkReports:
     def edges(self) -> Release:
         """Estimate the number of links, without bias."""
         value = self._edge_estimate(int(self._degrees().sum()) // 2)
-        sigma = sqrt(self.form.pairs * self._noise)
-        return self._release("edges()", value, NormalLaw.of(sigma, 1 / self._gap, known=True))
+        law = NormalLaw.of(self._edge_sigma(), 1 / self._gap, known=True)
+        return self._release("edges()", value, law)
 
     def _edge_estimate(self, reported: int) -> float:
         return (reported - self.form.pairs * self._flip) / self._gap
@@ -150,7 +150,8 @@ class LinkReports:
         """Estimate the number of pairs of links at a node, over all nodes, without bias.
 
         *Error.* A link's error enters with the links next to it: variance
-        s²·sum over pairs of (d_i + d_j - 2 x_ij)² + s⁴·n·C(n - 1, 2), estimated from the reports.
+        s²·sum over pairs of (d_i + d_j - 2 x_ij)² + s⁴·n·C(n - 1, 2), estimated from the reports
+        and raised by the standard error of that estimate.
         """
         n, noise = self.form.nodes, self._noise
         reported, degree = self._degrees(), self._degree_estimates()
@@ -161,20 +162,36 @@ class LinkReports:
         squares = float(np.sum(degree**2))
         linear = (n - 6) * squares + float(degree.sum()) ** 2 + 2 * float(own.sum())
         linear -= self.form.pairs * 2 * (n - 2) * noise
-        variance = noise * max(linear, 0.0) + noise**2 * n * comb(n - 1, 2)
+        rest = noise**2 * n * comb(n - 1, 2)
+        # The variance is estimated, and comes out small when the value does: by its own standard
+        # error more, it is rarely too small. The sum of squared degrees is twice the value and
+        # more, that of the degrees twice the links.
+        spread = 2 * abs(n - 6) * sqrt(noise * max(linear, 0.0) + rest)
+        spread += 4 * abs(float(degree.sum())) * self._edge_sigma()
+        variance = noise * (max(linear, 0.0) + spread) + rest
         return self._release("stars(2)", value, NormalLaw.of(sqrt(variance)))
+
+    def _edge_sigma(self) -> float:
+        return sqrt(self.form.pairs * self._noise)
 
     def triangles(self) -> Release:
         """Estimate the number of triangles, without bias.
 
         *Error.* Variance s²·sum over pairs of c_ij² + s⁴·m·(n - 2) + s⁶·C(n, 3), with c_ij the
-        common neighbours and m the links, both estimated from the reports.
+        common neighbours and m the links, both estimated from the reports and raised by the
+        standard errors of these estimates.
         """
         n, noise = self.form.nodes, self._noise
         value = float(self._triangle_estimates().sum()) / 3
         common = float(self._common_squares().sum()) / 2
         links = max(float(self._degree_estimates().sum()) / 2, 0.0)
-        variance = noise * max(common, 0.0) + noise**2 * links * (n - 2) + noise**3 * comb(n, 3)
+        # Each part is estimated, and more by its own standard error, as for two-stars. A common
+        # count has the variance v, its square without bias about 2v² + 4c²v.
+        each = noise * 4 * links / n + noise**2 * (n - 2)
+        spread = sqrt(2 * self.form.pairs * each**2 + 4 * max(common, 0.0) * each)
+        links += self._edge_sigma()
+        variance = noise * (max(common, 0.0) + spread)
+        variance += noise**2 * links * (n - 2) + noise**3 * comb(n, 3)
         return self._release("triangles()", value, NormalLaw.of(sqrt(variance)))
 
     def triangles_by_node(self) -> Release:

@@ -24,6 +24,13 @@ from tulle.surveys.frequencies import Frequencies, Target, check_target
 
 Gradient = Callable[[Floats], Floats]
 
+_NORMAL_95 = 1.959964
+"""Half the width of a 95 % interval, in standard errors."""
+
+_CAUTION = 1.2
+"""Where cells may be empty errors are skewed, and the standard error is raised by so much; found by
+simulation over tables with empty cells, 500 to 20,000 responses and epsilon 1 to 4."""
+
 MOST_CURVED = 400
 """Tables with more cells get no second-order terms: these need matrices over all pairs of cells."""
 
@@ -174,7 +181,14 @@ def _delta(
     if table.counts.size <= MOST_CURVED:
         bias, extra = _second_order(table, target, shares, gradient)
         variance += extra
-    found = min(max(value(shares) - bias, limits[0]), limits[1])
+    sigma = sqrt(variance)
+    low = high = value(shares) - bias
+    others = [value(possible) for possible in _possible(table, target, shares)]
+    if others:
+        low, high = min(low, *others), max(high, *others)
+        # So that the 95 % interval reaches from below the lowest to above the highest.
+        sigma = _CAUTION * sigma + (high - low) / 2 / _NORMAL_95
+    found = min(max((low + high) / 2, limits[0]), limits[1])
     details = {
         "target": target,
         "range": list(limits),
@@ -182,7 +196,35 @@ def _delta(
         # Where shares lie on the boundary the normal approximation is not to be trusted.
         "cells_at_boundary": bounded,
     }
-    return Estimate(name, found, sqrt(variance), details)
+    return Estimate(name, found, sigma, details)
+
+
+def _possible(table: Frequencies, target: Target, shares: Floats) -> list[Floats]:
+    """Return other tables that the reports leave possible, where a cell may well be empty.
+
+    Noise can only raise an empty cell, never lower it, so that tables with empty cells look less
+    dependent than they are, by more than any expansion around the estimate tells. Where a share
+    is below its standard error, all cells below two of them may be empty; and in a row or column
+    of such cells alone, any one of them may hold what there is.
+    """
+    if table.counts.size > MOST_CURVED:
+        return []
+    spread = np.sqrt(np.maximum(np.diag(table.covariance_at(shares, target)), 0.0))
+    spread = spread.reshape(shares.shape)
+    if not (shares < spread).any():
+        return []
+    doubtful = shares < 2 * spread
+    emptied = np.where(doubtful, 0.25 / table.responses, shares)
+    lone = np.zeros_like(doubtful)
+    for axis in range(doubtful.ndim):
+        lone |= doubtful & doubtful.all(axis=axis, keepdims=True)
+    found = [emptied]
+    for place in np.argwhere(lone):
+        for start in (shares, emptied):
+            raised = start.copy()
+            raised[tuple(place)] += 2 * spread[tuple(place)]
+            found.append(raised)
+    return [one / one.sum() for one in found]
 
 
 def _inside(table: Frequencies) -> tuple[Floats, int]:

@@ -115,6 +115,49 @@ def test_ask_books_and_the_same_question_is_free(run: Run, shop: Path, tmp_path:
     assert Release.load(tmp_path / "r.json").guarantee.epsilon == 1
 
 
+TABLE = (
+    "SELECT city, COUNT(*) AS n, COUNT(DISTINCT id) AS people FROM customer GROUP BY city "
+    "HAVING n > -1000 ORDER BY city LIMIT 2"
+)
+
+
+def test_a_table_is_printed_with_names_and_keys(run: Run, shop: Path) -> None:
+    asked = ("sql", "ask", shop, TABLE, *TERMS, "--groups", "city=Oslo,Rome", "--no-ledger")
+    ran = run(*asked)
+    assert ran.code == 0, ran.err
+    assert "n_low" in ran.out
+    assert "Rome" in ran.out
+    assert "after the noise" in ran.out
+    assert "LIMIT 2" in ran.out
+    csv = run(*asked, "--csv").out.splitlines()
+    assert csv[0] == "city,n,n_low,n_high,people,people_low,people_high"
+    assert [line.split(",")[0] for line in csv[1:]] == ["Oslo", "Rome"]
+    document = run(*asked, "--json").json()
+    assert document["table"]["city"] == ["Oslo", "Rome"]
+    assert document["table"]["n_high"] == [None, None]
+    assert document["release"]["parameters"]["after_noise"][2] == "LIMIT 2"
+    assert run(*asked, "--json", "--csv").code == 2
+
+
+def test_parts_of_a_table_have_prices_and_statements(run: Run, shop: Path) -> None:
+    asked = "SELECT COUNT(*), AVG(price), SUM(price) FROM orders"
+    plan = run("sql", "plan", shop, asked, *TERMS, "--json").json()
+    assert len(plan["parts"]) == len(plan["shares"]) == 3
+    assert [column["column"] for column in plan["columns"]] == [
+        "COUNT(*)",
+        "AVG(price)",
+        "SUM(price)",
+    ]
+    shown = run("sql", "show", shop, asked, "--json").json()
+    assert shown["statement"].count(";") == 2
+
+
+def test_a_missing_range_says_how_to_declare_it(run: Run, shop: Path) -> None:
+    ran = run("sql", "ask", shop, "SELECT MEDIAN(price) FROM orders", *TERMS, "--no-ledger")
+    assert ran.code == 2
+    assert "orders.price=LEAST,MOST" in ran.err
+
+
 def test_ask_once_without_a_ledger_from_files(run: Run, tmp_path: Path) -> None:
     (tmp_path / "visit.csv").write_text("who,place,x\n1,a,4\n2,b,-1\n2,a,3\n")
     (tmp_path / "ask.sql").write_text("-- all\nSELECT SUM(x) FROM visit\n")
@@ -137,7 +180,11 @@ def test_ask_once_without_a_ledger_from_files(run: Run, tmp_path: Path) -> None:
         ("SELECT COUNT(*) FROM customer left  JOIN orders ON customer = id", "inner", "left  JOIN"),
         ("SELECT COUNT(*) FROM hidden", "--owners or --public", "hidden"),
         ("SELECT COUNT(*)\nFROM customer\nWHERE nope = 3", "could not be resolved", "nope"),
-        ("SELECT COUNT(*) FROM customer LIMIT 3", "another row would move up", "LIMIT"),
+        (
+            "SELECT COUNT(*) FROM (SELECT id FROM customer LIMIT 3) t",
+            "another row would move up",
+            "LIMIT",
+        ),
         (
             "SELECT COUNT(*) FROM customer WHERE id NOT IN (SELECT customer FROM orders)",
             "would appear",

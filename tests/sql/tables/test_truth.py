@@ -244,3 +244,18 @@ def test_postgresql_gives_the_same_table(postgres_url: str, worlds: Any) -> None
     drawn = tulle.release(other, question, unit="participant", epsilon=10.0)
     assert drawn.value.keys == ("k",)
     other.close()
+
+
+@pytest.mark.slow
+def test_spark_gives_the_same_table(spark_session: Any, worlds: Any) -> None:
+    _, duck = worlds[1]
+    for table in COLUMNS:
+        arrow = duck._engine.read(f"SELECT * FROM {table}")
+        spark_session.createDataFrame(arrow).createOrReplaceTempView(table)
+    other = tulle.Database.connect(spark_session, owners=OWNERS, public=PUBLIC, ranges=RANGES)
+    question = tulle.sql(ENGINES, groups={"k": ["ams", "ber", "cph", None]})
+    one, two = question.truth(duck).to_dict(), question.truth(other).to_dict()
+    assert {name: pytest.approx(values, nan_ok=True) for name, values in one.items()} == two
+    drawn = tulle.release(other, question, unit="participant", epsilon=10.0)
+    assert drawn.value.keys == ("k",)
+    other.close()

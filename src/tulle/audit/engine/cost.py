@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -218,7 +218,17 @@ def _database_cases(mechanism: Mechanism) -> list[Case]:
         sql("SELECT SUM(a.cost - b.cost) FROM visit a JOIN visit b ON a.place = b.place"),
         sql("SELECT place, SUM(cost) FROM visit GROUP BY place", groups={"place": [0, 1, 2]}),
     ]
-    return _crossed(mechanism, questions, ["participant"], list(_databases()))
+    questions += [
+        sql("SELECT COUNT(*) FROM person"),
+        sql("SELECT SUM(cost) FROM person"),
+        sql("SELECT place, SUM(cost) FROM person GROUP BY place", groups={"place": [0, 1, 2]}),
+    ]
+    found = _crossed(mechanism, questions, ["participant"], list(_databases()))
+    # Bound to the database itself: its keys are not among the facts.
+    return [
+        replace(case, terms=replace(case.terms, query=case.terms.query.bind(case.dataset, {})))
+        for case in found
+    ]
 
 
 def _crossed(
@@ -249,6 +259,11 @@ def _databases() -> tuple[Dataset, ...]:
             "CREATE TABLE visit AS SELECT range % 4 AS person, range % 3 AS place, "
             f"range - 2 AS cost FROM {rows}"
         )
-        ranges = {"visit.cost": (-10, 10)}
-        made.append(Database.connect(connection, owners={"visit": "person"}, ranges=ranges))
+        connection.execute(
+            "CREATE TABLE person (id INTEGER PRIMARY KEY, place INTEGER, cost INTEGER);"
+            f"INSERT INTO person SELECT range, range % 3, range - 2 FROM {rows}"
+        )
+        ranges = {"visit.cost": (-10, 10), "person.cost": (-10, 10)}
+        owners = {"visit": "person", "person": "id"}
+        made.append(Database.connect(connection, owners=owners, ranges=ranges))
     return tuple(made)

@@ -21,7 +21,7 @@ def ask(
     """Answer a question and record its price. The identical question again is free."""
     price = answer_options.price(unit, epsilon)
     query = options.parse_question(question)
-    ledger_account = booking.ledger_account(network.path.name)
+    ledger_account = booking.ledger_account(network.name)
     answering.check_out(out)
     graph = network.read()
     asking = answer_options.asking(query, price, options.read_like(like, network))

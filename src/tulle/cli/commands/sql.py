@@ -288,7 +288,7 @@ def _outline(query: SqlQuery | SqlTable, database: Database) -> Outline:
     from tulle.sql.compile.outline import outline_of
     from tulle.sql.queries import SqlQuery
 
-    rows = query if isinstance(query, SqlQuery) else query.counted().bind(database)
+    rows = query if isinstance(query, SqlQuery) else query.counted().bind(database, {})
     assert isinstance(rows, SqlQuery)
     return outline_of(rows, database.schema)
 

@@ -63,7 +63,7 @@ def synth(
     price = options.Price.of(unit, epsilon, delta, options.GRAPH_UNITS)
     asked = options.parse_options(option) | ({"names": True} if names else {})
     query = synthetic(model, **asked)
-    ledger_account = booking.ledger_account(network.path.name)
+    ledger_account = booking.ledger_account(network.name)
     _check_ending(out)
     beside = out.with_name(out.name + ".release.json")
     for file in (out, beside):

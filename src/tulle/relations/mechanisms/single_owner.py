@@ -42,7 +42,7 @@ Array = npt.NDArray[Any]
 _UP = 1.0 + 2.0**-30
 """Covers the rounding of the sum of one participant's contributions."""
 
-_SUMMED = Fraction(1, 2**20)
+SUMMED = Fraction(1, 2**20)
 """Part of tau by which rounding, of all groups' sums together, may move them besides."""
 
 
@@ -68,45 +68,44 @@ class Owned:
                 people.append(relation.participants[starts] if size else np.full(len(starts), -1))
                 places.append(np.full(len(starts), group))
                 amounts.append(relation.weights[of_size])
-        self._hold(
-            np.concatenate(people).astype(np.int64),
-            np.concatenate(places),
-            np.concatenate(amounts),
-            len(relations),
-            signed=signed,
-        )
+        keys = np.concatenate(people) * len(relations) + np.concatenate(places)
+        weights = _cut(np.concatenate(amounts), signed=signed)
+        # The weights are the last key to sort by: the order of addition is always the same.
+        order = np.lexsort((weights, keys))
+        keys, starts = np.unique(keys[order], return_index=True)
+        merged = np.add.reduceat(weights[order], starts) if len(starts) else weights
+        self._hold(keys // len(relations), keys % len(relations), merged, len(relations))
 
     @classmethod
     def of_rows(
         cls, people: Array, places: Array, amounts: Array, groups: int, *, signed: bool
     ) -> Owned:
-        """Return what rows add up to: each has a participant, or -1 for nobody, and a group."""
+        """Return what rows say: each has a participant, or -1 for nobody, and a group.
+
+        Nobody may occur twice in a group: then there is one order in which sums are rounded,
+        whatever the order of the rows.
+        """
         owned = cls.__new__(cls)
-        owned._hold(people, places, amounts, groups, signed=signed)
+        owned._hold(people, places, _cut(amounts, signed=signed), groups)
         return owned
 
-    def _hold(
-        self, people: Array, places: Array, amounts: Array, groups: int, *, signed: bool
-    ) -> None:
+    def _hold(self, people: Array, places: Array, amounts: Array, groups: int) -> None:
+        kept = amounts != 0
+        if not bool(kept.all()):
+            people, places, amounts = people[kept], places[kept], amounts[kept]
+        # Short whole numbers are sorted in time that grows with their number only.
+        order = np.argsort(places.astype(np.min_scalar_type(groups)), kind="stable")
+        people, places, amounts = people[order], places[order], amounts[order]
         self.groups = groups
-        amounts = np.sign(amounts) * within_reach(np.abs(amounts))
-        counted = (amounts != 0) if signed else (amounts > 0)
-        nobody = counted & (people < 0)
-        self.fixed = _sums(places[nobody], amounts[nobody], groups)
+        self.fixed = np.zeros(groups)
         """What needs nobody, for each group: public."""
-        owned = counted & (people >= 0)
-        keys, amounts = people[owned] * groups + places[owned], amounts[owned]
-        order = np.argsort(keys, kind="stable")
-        keys, amounts = keys[order], amounts[order]
-        starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        if len(starts) < len(keys):
-            # The amounts are the last key to sort by: the order of addition is always the same.
-            order = np.lexsort((amounts, keys))
-            keys, amounts = keys[order], amounts[order]
-            keys, amounts = keys[starts], np.add.reduceat(amounts, starts)
-        self.people, self.places, self.amounts = keys // groups, keys % groups, amounts
-        count = int(self.people.max(initial=-1)) + 1
-        self.loads = np.bincount(self.people, np.abs(self.amounts), count) * _UP
+        nobody = people < 0
+        if bool(nobody.any()):
+            self.fixed = _sums(places[nobody], amounts[nobody], groups)
+            people, places, amounts = people[~nobody], places[~nobody], amounts[~nobody]
+        self.people, self.places, self.amounts = people, places, amounts
+        count = int(people.max(initial=-1)) + 1
+        self.loads = np.bincount(people, np.abs(amounts), count) * _UP
         """Of each participant the sum of absolute contributions, rounded up."""
         self.sorted = np.sort(self.loads)
 
@@ -128,13 +127,15 @@ class Owned:
         return _sums(self.places, self.amounts * factors[self.people], self.groups)
 
 
+def _cut(amounts: Array, *, signed: bool) -> Array:
+    """Return amounts within public ends; without signs, zero for those below zero."""
+    return np.sign(amounts) * within_reach(np.abs(amounts)) if signed else within_reach(amounts)
+
+
 def _sums(places: Array, amounts: Array, groups: int) -> Array:
-    """Return the sum for each group, rounded once, whatever the order."""
-    # The sort of short whole numbers takes time that grows with their number only.
-    order = np.argsort(places.astype(np.min_scalar_type(groups)), kind="stable")
+    """Return the sum for each group, rounded once; the groups are in order."""
     ends = np.cumsum(np.bincount(places, minlength=groups))[:-1]
-    parts = np.split(amounts[order], ends)
-    return np.array([math.fsum(part.tolist()) for part in parts])
+    return np.array([math.fsum(part.tolist()) for part in np.split(amounts, ends)])
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class NoiseOnGroups:
 
         Snapping adds at most a step for each group; the steps together are a thousandth of tau.
         """
-        sensitivity = Fraction(tau) * (1 + _SUMMED)
+        sensitivity = Fraction(tau) * (1 + SUMMED)
         lattice = Lattice.for_scale(sensitivity / groups)
         return cls((sensitivity + groups * lattice.step) / epsilon, lattice)
 
@@ -174,7 +175,7 @@ def release_owned(
     noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
     scale = noise.scale / noise.lattice.step
     values = np.empty(owned.groups)
-    moved = Fraction(tau) * (1 + _SUMMED) / noise.lattice.step + owned.groups
+    moved = Fraction(tau) * (1 + SUMMED) / noise.lattice.step + owned.groups
     with charge(LaplaceCharge(moved, calls=owned.groups)):
         for group, value in enumerate(owned.clipped(tau).tolist()):
             point = noise.lattice.snap(value) + discrete_laplace(scale=scale, source=source)

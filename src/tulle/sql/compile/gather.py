@@ -74,13 +74,14 @@ def gather_owned(rewritten: Rewritten, table: pyarrow.Table, *, signed: bool) ->
     one = np.ones(table.num_rows, dtype=bool)
     for other in columns[1:]:
         one &= pc.fill_null(pc.equal(first, other), False).to_numpy()
-    places = _numbers(table, GROUP, 0.0).astype(np.int64)
-    amounts = _numbers(table, ABOVE, 0.0)
-    if signed and BELOW in table.column_names:
-        below = _numbers(table, BELOW, 0.0)
-        people, places = np.concatenate([people, people]), np.concatenate([places, places])
-        amounts, one = np.concatenate([amounts, below]), np.concatenate([one, one])
-    return Owned.of_rows(people[one], places[one], amounts[one], rewritten.groups, signed=signed)
+    places = np.zeros(table.num_rows, dtype=np.int64)
+    if GROUP in table.column_names:
+        places = table.column(GROUP).to_numpy().astype(np.int64)
+    # Each set of owners is in one row of a group; what is above and below zero adds up.
+    amounts = _numbers(table, ABOVE, 0.0) + (_numbers(table, BELOW, 0.0) if signed else 0.0)
+    if not bool(one.all()):
+        people, places, amounts = people[one], places[one], amounts[one]
+    return Owned.of_rows(people, places, amounts, rewritten.groups, signed=signed)
 
 
 def _number_participants(

@@ -22,7 +22,7 @@ from tulle.sql.compile.derivations import (
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.compile.single_owner import needs_one
+from tulle.sql.compile.single_owner import has_one_row, needs_one
 from tulle.sql.compile.statements import total_statement
 from tulle.sql.question.aggregate import (
     Aggregate,
@@ -68,6 +68,8 @@ class Rewritten:
     """How many links between participants of one kind, as in a network, make up a joined row."""
     alone: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
+    once: bool
+    """Whether a primary key says that nobody has more than one row."""
     schema: Schema = field(compare=False, repr=False)
     """What it was written for."""
     named: Named = field(compare=False, repr=False)
@@ -124,6 +126,7 @@ def rewrite(
     for _, values in groups:
         size *= len(values)
     total = total_statement(query, schema, functions=functions, summed=WEIGHT)
+    alone = form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema)))
     return Rewritten(
         total.sql(dialect=schema.dialect, pretty=True),
         tuple(slots),
@@ -132,7 +135,8 @@ def rewrite(
         weights.low < 0,
         max(abs(weights.low), abs(weights.high)),
         _links(named, schema),
-        form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema))),
+        alone,
+        alone and has_one_row(named, schema),
         schema,
         named,
     )

@@ -540,9 +540,7 @@ class Compiler:
         if node.meta.get("groups"):
             self._check_group(node, *sides)
         (left, right), _ = self._alike(sides, node)
-        made = node.copy()
-        made.set("this", left.node)
-        made.set("expression", right.node)
+        made = type(node)(this=left.node, expression=right.node)
         return Typed(made, Kind(BOOLEAN))
 
     def _check_group(self, node: Any, value: Typed, constant: Typed) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +23,27 @@ class Statement:
     @classmethod
     def read(cls, text: str, dialect: str) -> Statement:
         """Read a text; see :func:`parse_statement`."""
-        tree = parse_statement(text, dialect)
-        return cls(tree, str(tree.sql(dialect=dialect, comments=False)))
+        with not_too_deep():
+            tree = parse_statement(text, dialect)
+            return cls(tree, str(tree.sql(dialect=dialect, comments=False)))
+
+
+@contextmanager
+def not_too_deep() -> Iterator[None]:
+    """Refuse what is nested more deeply than can be worked on; that follows from the text alone.
+
+    Raises:
+        QueryError: in place of the interpreter's own error.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise_alone(
+            QueryError(
+                "The query is nested too deeply. Write x IN (1, 2, ...) in place of a long list of "
+                "OR, and make long sums and conditions shorter."
+            )
+        )
 
 
 def parse_statement(text: str, dialect: str) -> Any:

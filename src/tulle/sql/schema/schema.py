@@ -68,6 +68,9 @@ class Schema:
     """Tables that exist but are neither owned nor public: they cannot be asked about."""
     places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each table the catalog and schema that it was found in when connecting, if any."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """For some tables the columns of a declared primary key. They are not among the facts: nothing
+    that is promised rests on them."""
     _ownerships: dict[str, Ownership] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -125,6 +128,7 @@ class Schema:
             read_ranges(ranges or {}, tables, dialect),
             tuple(sorted(set(catalogue) - declared)),
             {table: place(table) for table in tables},
+            {t: c for t, c in (keys.primary if keys else {}).items() if t in tables},
         )
         for table in full:
             schema.ownership(table)

@@ -58,6 +58,12 @@ class Leaf:
         return isinstance(self.query, SqlQuantile)
 
     @property
+    def least(self) -> float:
+        """What its true answer is not below, by public facts."""
+        positive = getattr(self.query, "positive", False) or self.query.integral
+        return 0.0 if positive else -math.inf
+
+    @property
     def name(self) -> str:
         """The question as text."""
         return str(self.query)

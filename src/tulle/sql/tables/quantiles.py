@@ -67,7 +67,7 @@ class SqlQuantile(Query):
             return self.bound
         return value_rows(self.tree, self.groups, schema, gone, self.functions)
 
-    def bind(self, public: Any) -> SqlQuantile:
+    def bind(self, public: Any, facts: Facts | None = None) -> SqlQuantile:
         """Return the question bound to a database, whose engine accepts its statement.
 
         Raises:
@@ -105,12 +105,13 @@ class SqlQuantile(Query):
             )
         found = rows.range
         if not (math.isfinite(found.low) and math.isfinite(found.high)):
-            named = rows.undeclared or (f"each column in {self.value}",)
-            declared = ", ".join(f"'{name}': (least, most)" for name in named)
+            named = rows.undeclared or (f"table.column, for each column in {self.value}",)
+            python = ", ".join(f"'{name}': (least, most)" for name in named)
+            options = ", ".join(f"{name}=LEAST,MOST" for name in named)
             raise QueryError(
                 f"A quantile, MEDIAN, MIN or MAX of {self.value} needs to know between which "
-                f"numbers it lies, and no range of {' and '.join(named)} says so. Declare it: "
-                f"ranges={{{declared}}} in Database.connect, or --ranges {named[0]}=LEAST,MOST."
+                f"numbers it lies, and no range of {' and '.join(named)} says so. Declare it with "
+                f"ranges=, as {{{python}}} in Python and {options} on the command line."
             )
         return replace(self, bound=rows)
 

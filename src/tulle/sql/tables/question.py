@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from tulle.core import registry
 from tulle.core.dataset import Facts
+from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import NoIntervalError, QueryError, raise_alone
 from tulle.core.expression_error import SampledLaw, noisy_points, variance_of
 from tulle.core.query import Composite, Query, Shape
@@ -32,6 +33,9 @@ LEVEL = 0.95
 """At which level the intervals of a table hold, those of one column all at once."""
 
 _ANY = (-np.inf, np.inf)
+
+SOME_GROUPS = 8
+"""On how many groups of a stand-in errors are predicted."""
 
 LEAST_SIZE = 0.1
 """Errors are weighed against answers, or against this part of what is likely from public facts."""
@@ -108,7 +112,7 @@ class SqlTable(Composite):
         """Return the question how many rows there are, for showing whose they are."""
         return self.ask(exp.Count(this=exp.Star(), big_int=True))
 
-    def bind(self, public: Any) -> SqlTable:
+    def bind(self, public: Any, facts: Facts | None = None) -> SqlTable:
         """Return the question with what has to be bought from a database.
 
         Raises:
@@ -118,7 +122,7 @@ class SqlTable(Composite):
             return self
         if self.bought is not None and self.bought.schema is public.schema:
             return self
-        return self._bound(public.schema, lambda query: query.bind(public))
+        return self._bound(public.schema, lambda query: query.bind(public, {}))
 
     def bound_to(self, facts: Facts) -> SqlTable:
         """Return the question bound to a database's public facts alone.
@@ -222,30 +226,43 @@ class SqlTable(Composite):
 
     def predict(
         self, values: Mapping[str, Any] | None, laws: Mapping[str, Any]
-    ) -> tuple[tuple[str, SampledLaw | None], ...]:
-        """Return the error to expect in each column of a table without groups."""
+    ) -> tuple[tuple[str, ErrorLaw | None], ...]:
+        """Return the error to expect in each column; by groups, that of some of the groups."""
         recipes = self._recipes()
-        found: list[tuple[str, SampledLaw | None]] = []
+        found: list[tuple[str, ErrorLaw | None]] = []
         for name, expression in self.chosen.columns:
             used = leaves_of(recipes, aggregates_in(expression))
-            if values is None or self.groups or any(laws.get(leaf) is None for leaf in used):
-                found.append((name, None))
-                continue
-            points = noisy_points({leaf: laws[leaf] for leaf in used})
-            count = len(points[used[0]]) if used else 1
-            noisy, exact, variances = {}, {}, {}
-            for leaf in used:
-                noise = values[leaf] + points[leaf]
-                noisy[leaf] = replace(
-                    Column.exact(noise, count), slopes={leaf: np.ones(count)}, known=True
-                )
-                exact[leaf] = Column.exact(values[leaf], 1)
-                variances[leaf] = variance_of(laws[leaf])
+            known = {leaf: laws[leaf] for leaf in used if laws.get(leaf) is not None}
+            law: ErrorLaw | None = None
+            if expression in recipes and recipes[expression].call.kind in ("count", "sum"):
+                law = known.get(used[0])
+            elif values is not None and len(known) == len(used) > 0:
+                law = self._expected(expression, values, known)
+            found.append((name, law))
+        return tuple(found)
+
+    def _expected(
+        self, expression: Any, values: Mapping[str, Any], laws: Mapping[str, Any]
+    ) -> SampledLaw | None:
+        points = noisy_points(laws)
+        variances = {leaf: variance_of(law) for leaf, law in laws.items()}
+        sizes = []
+        for group in np.unique(np.linspace(0, self.size - 1, SOME_GROUPS).astype(int)):
+            noisy, exact = {}, {}
+            for leaf, errors in points.items():
+                here = float(np.ravel(values[leaf])[group])
+                count = len(errors)
+                column = Column.exact(here + errors, count)
+                noisy[leaf] = replace(column, slopes={leaf: np.ones(count)}, known=True)
+                exact[leaf] = Column.exact(here, 1)
             answers = self._processing(noisy, variances, count).column(expression).value
             truth = self._processing(exact, {}, 1).column(expression).value[0]
-            sizes = np.sort(np.nan_to_num(np.abs(answers - truth), nan=np.inf))
-            found.append((name, SampledLaw(tuple(sizes.tolist()))))
-        return tuple(found)
+            if not np.isnan(truth):
+                sizes.append(np.abs(answers - truth))
+        if not sizes:
+            return None
+        every = np.sort(np.nan_to_num(np.concatenate(sizes), nan=np.inf))
+        return SampledLaw(tuple(every.tolist()))
 
     # Putting the table together
 
@@ -302,7 +319,10 @@ class SqlTable(Composite):
         for name, expression in self.chosen.columns:
             used = leaves_of(recipes, aggregates_in(expression))
             ends = {} if parts is None else _ends(parts, used)
-            inner = {leaf: _between(column, ends.get(leaf)) for leaf, column in values.items()}
+            inner = {
+                leaf: _between(column, ends.get(leaf), leaves[leaf].least)
+                for leaf, column in values.items()
+            }
             made = self._processing(_sloped(inner, leaves), variances).column(expression)
             whole = expression in recipes and recipes[expression].call.kind == "count"
             columns[name] = _shown(made.value[rows], whole=whole)
@@ -356,11 +376,11 @@ def _ends(parts: Mapping[str, Any], used: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _between(column: Column, ends: Any) -> Column:
+def _between(column: Column, ends: Any, least: float) -> Column:
     if ends is None:
         return column
     low, high = (np.broadcast_to(np.asarray(end, float), column.value.shape) for end in ends)
-    return replace(column, low=low, high=high)
+    return replace(column, low=np.maximum(low, least), high=high)
 
 
 def _finish(chosen: SelectList, processing: PostProcessing, size: int) -> list[int]:

@@ -64,7 +64,10 @@ async def open_study(request: Request, identifier: str) -> Response:
 def _open(state: StudioState, study: Study, form: Mapping[str, str]) -> None:
     account = form.get("account", "").strip()
     terms = _terms(state, account, form)
-    study.read(_spec(study, form))
+    spec = _spec(study, form)
+    if spec["kind"] == "graph" and form.get("attributes", "").strip():
+        spec["attributes"] = state.find_beside(study, form["attributes"].strip())
+    study.read(spec)
     study.open(account, *terms)
     cards = [card.asked for card in words.CARDS[study.kind]]
     study.cards = state.public_worker.call(
@@ -104,6 +107,11 @@ def _spec(study: Study, form: Mapping[str, str]) -> dict[str, Any]:
             spec["nodes"] = [name.strip() for name in listed.splitlines() if name.strip()]
         if form.get("header"):
             spec["header"] = form["header"] == "yes"
+        columns = [form.get(f"end_{end}", "") for end in ("one", "other")]
+        if any(columns):
+            if not all(column.isdigit() for column in columns) or columns[0] == columns[1]:
+                raise InputError("Choose two different columns as the two ends of a link.")
+            spec["columns"] = [int(column) for column in columns]
         spec["ignore"] = [name for name in ("weights", "direction") if form.get(f"ignore_{name}")]
     elif kind == "contributions":
         for name in ("individual", "row", "column", "weight"):

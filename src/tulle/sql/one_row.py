@@ -1,0 +1,120 @@
+"""Tables in which everyone has one row: noise of a size that is known beforehand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import LaplaceLaw
+from tulle.core.errors import QueryError
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.query import Query
+from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
+from tulle.relations.mechanisms.single_owner import SUMMED, NoiseOnGroups
+from tulle.sql.data import Database
+from tulle.sql.queries import SqlQuery, SqlSum, owned_rows_of
+
+
+@registry.mechanism("database", "laplace", answers=(SqlQuery,), units=("participant",))
+class OneRow(Mechanism):
+    """Laplace noise of the size of one row, where a primary key says that everyone has one.
+
+    Guarantee:
+        Pure epsilon per participant, whether or not the key holds: everyone is cut to what one row
+        adds at most, over all groups together, as
+        :mod:`tulle.relations.mechanisms.single_owner` does at a threshold. When somebody leaves,
+        the sums of all groups move by at most that together (and what rounding and snapping to a
+        lattice add), and each has discrete Laplace noise of that scale over epsilon.
+
+    Error:
+        The noise, on both sides: nobody is cut where the key holds.
+
+    Reference:
+        Dwork, McSherry, Nissim & Smith, Calibrating noise to sensitivity, TCC 2006.
+
+    Example:
+        >>> import duckdb, tulle
+        >>> connection = duckdb.connect()
+        >>> _ = connection.execute("CREATE TABLE person (id INTEGER PRIMARY KEY, age INTEGER)")
+        >>> _ = connection.execute("INSERT INTO person SELECT range, 40 FROM range(500)")
+        >>> town = Database.connect(
+        ...     connection, owners={"person": "id"}, ranges={"person.age": (0, 120)})
+        >>> question = tulle.sql("SELECT COUNT(*) AS n, AVG(age) AS mean FROM person")
+        >>> r = tulle.release(town, question, unit="participant", epsilon=1.0)
+        >>> r.mechanism, bool(r.value["mean_low"][0] < 40 < r.value["mean_high"][0])
+        ('laplace', True)
+    """
+
+    title: ClassVar[str] = "Laplace noise of the size of one row"
+    reference: ClassVar[str] = "Dwork et al., TCC 2006"
+
+    def offers(self, query: Query, unit: Unit) -> bool:
+        """Say whether the schema that the question is bound to has such a key."""
+        known = query.bound if isinstance(query, SqlQuery) else None
+        return known is not None and known.once
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        query = _bound(terms)
+        assert query.bound is not None
+        if not query.bound.once:
+            raise QueryError(
+                "it needs one table with one row for each owner: a primary key of the columns "
+                "that say whose a row is"
+            )
+        if not 1e-240 <= query.term <= 1e240:
+            raise QueryError("it needs the most that one row adds: declare ranges of the columns")
+        return {"most": query.term, "groups": query.bound.groups}
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        law = _law(_noise(terms, settings), int(settings["groups"]))
+        return Prediction(law, law)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        query, most = _bound(terms), float(settings["most"])
+        assert isinstance(dataset, Database)
+        signed = isinstance(query, SqlSum) and not query.positive
+        owned = owned_rows_of(dataset, query, signed=signed)
+        noise = _noise(terms, settings)
+        step = noise.lattice.step
+        values = np.empty(owned.groups)
+        moved = Fraction(most) * (1 + SUMMED) / step + owned.groups
+        with charge(LaplaceCharge(moved, calls=owned.groups)):
+            for group, value in enumerate(owned.clipped(most).tolist()):
+                point = noise.lattice.snap(value)
+                point += discrete_laplace(scale=noise.scale / step, source=source)
+                values[group] = noise.lattice.value(point) + owned.fixed[group]
+        if not signed:
+            values = np.maximum(values, 0.0)
+        answer: Any = values
+        if query.integral:
+            answer = np.rint(np.clip(values, -(2.0**62), 2.0**62)).astype(np.int64)
+        if query.shape == "scalar":
+            answer = answer[0].item()
+        return Outcome(answer, _law(noise, owned.groups))
+
+
+def _bound(terms: Terms) -> SqlQuery:
+    query = terms.query
+    assert isinstance(query, SqlQuery)
+    return query if query.bound is not None else query.bound_to(terms.facts)
+
+
+def _noise(terms: Terms, settings: Parameters) -> NoiseOnGroups:
+    return NoiseOnGroups.at(float(settings["most"]), int(settings["groups"]), terms.epsilon)
+
+
+def _law(noise: NoiseOnGroups, groups: int) -> LaplaceLaw:
+    step = noise.lattice.step
+    # Snapping, rounding to a whole number, and the sums' own rounding.
+    slack = math.nextafter(float(step) + 0.5, math.inf)
+    return LaplaceLaw(noise.scale / step, step, count=groups, slack=slack)
