@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from baselines.xor_columns import paper_xor
 from scipy.optimize import minimize
 
 import tulle
@@ -24,6 +25,8 @@ from tulle.graphs.topology import estimates as topology_estimates
 from tulle.matrices.binary.estimates import debias
 from tulle.noise.xor.limits import most_kept
 from tulle.noise.xor.patterns import flip_probability
+
+QUESTIONS = {"optimal": tulle.xor(), "paper": paper_xor()}
 
 Array = Any
 Fit = Callable[[Array, Array], Array]
@@ -55,8 +58,8 @@ def image() -> list[dict[str, Any]]:
     rows = []
     for epsilon in (0.3, 0.5, 0.7, 3.0):
         for unit in ("cell", "row"):
-            for family in ("optimal", "paper"):
-                r = tulle.release(matrix, tulle.xor(family), unit=unit, epsilon=epsilon)  # type: ignore[arg-type]
+            for family in QUESTIONS:
+                r = tulle.release(matrix, QUESTIONS[family], unit=unit, epsilon=epsilon)
                 rows.append(
                     {
                         "epsilon": epsilon,
@@ -209,12 +212,12 @@ def classification(name: str, data: tuple[Array, Array] | None, train: int) -> l
             note("PPLR done right", perturbed(x, y, epsilon, generator))
             note("regression room, label private", regression_room(x, y, epsilon))
             both = np.column_stack([x, y])
-            for family in ("optimal", "paper"):
+            for family in QUESTIONS:
                 r = tulle.release(
                     tulle.BinaryMatrix(x),
-                    tulle.xor(family),
+                    QUESTIONS[family],
                     unit="row",
-                    epsilon=epsilon,  # type: ignore[arg-type]
+                    epsilon=epsilon,
                 )
                 note(f"{family}, plain", logistic(r.value, y))
                 note(f"{family}, de-biased", linear_from_moments(r, y))

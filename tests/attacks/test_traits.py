@@ -174,11 +174,13 @@ def test_bad_membership_input_is_refused(changes, text):
         )
 
 
-def test_every_attack_is_where_it_is_said_to_be():
-    import importlib
-
-    from tulle.attacks.contract import ATTACKS
-
-    for home in ATTACKS.values():
-        module, _, name = home.partition(":")
-        assert callable(getattr(importlib.import_module(module), name))
+def test_every_attack_is_where_it_is_said_to_be_and_refuses_sealed_data():
+    attacks = [name for name in dir(tulle.attacks) if name.endswith("_inference")]
+    assert len(attacks) == 7
+    sealed = tulle.Graph.from_edges([(0, 1)], nodes=3)
+    for name in ("edge_inference", "count_inference", "membership_inference"):
+        assert name in attacks
+    for name in attacks:
+        assert callable(getattr(tulle.attacks, name))
+    with pytest.raises(InputError, match="not on sealed data"):
+        tulle.attacks.edge_inference(sealed)

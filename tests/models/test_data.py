@@ -149,3 +149,27 @@ def test_files_and_frames_are_read(tmp_path):
             assert found.column(name).tolist() == wanted.column(name).tolist()
     with pytest.raises(InputError, match="cannot be read"):
         Table.read(tmp_path / "nothing.csv", **DECLARED)
+
+
+def release_at(size, mechanism):
+    """Release a model of columns as wide as this and as narrow as its inverse."""
+    columns = {"x": [size, -size, 0.0, size] * 5, "y": [1 / size, 0.0, 0.0, 1 / size] * 5}
+    table = Table(columns, bounds={"x": (-size, size), "y": (0.0, 1 / size)})
+    for target, feature in (("x", "y"), ("y", "x")):
+        for unit in table.units:
+            tulle.release(
+                table, linear(target, [feature]), unit=unit, epsilon=1e-9, mechanism=mechanism,
+                delta=1e-6,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", ["adassp", "functional"])
+def test_no_bounds_let_a_number_overflow(mechanism, monkeypatch):
+    """Warnings are errors here: one that depends on the records would show."""
+    release_at(1e50, mechanism)
+    for size in (1.1e50, 1e300):
+        with pytest.raises(InputError, match="another unit"):
+            release_at(size, mechanism)
+    monkeypatch.setattr("tulle.models.data.WIDEST", 1e308)
+    with pytest.raises(RuntimeWarning, match="overflow"):
+        release_at(1e300, mechanism)

@@ -1,10 +1,10 @@
 """Attacks: what someone learns from a release, and the most that its guarantee allows.
 
-Every attack has the same face, so that results of different attacks can be laid side by side.
+All attacks are alike in this, so that results of different attacks can be laid side by side.
 
 * It is a function that takes **releases**, never a dataset, and the adversary's knowledge as
   keyword arguments. The first thing it does is ``known = released(release, "what it needs")``
-  (:mod:`tulle.attacks.contract`), which refuses sealed data and anything else that was not
+  (:mod:`tulle.attacks.report`), which refuses sealed data and anything else that was not
   released. A public table that was published without a guarantee (a GWAS catalogue, say) may
   stand in for a release: the report then has ``guarantee=None``.
 * It returns one :class:`~tulle.attacks.report.AttackReport`, which says what is guessed, what the
@@ -21,7 +21,7 @@ Every attack has the same face, so that results of different attacks can be laid
   unit protects. ``units`` is by how many units the adversary's hypotheses differ: an edge there or
   not is one unit; one participant with one record or another is two under add-remove, one under
   replace. A guarantee that does not hold (a replayable source) limits nothing.
-* It is listed in :data:`tulle.attacks.contract.ATTACKS` under the word that the command line uses.
+* It is public (``@public()``), and its name ends in ``_inference``.
 
 An attack draws no randomness and sees no truth. Whether a guess was right is the business of the
 caller who knows the truth: attacks that are scored take it as ``truth=``, an array with one entry

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.attacks.contract import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import (
     BELIEF_REASON,
@@ -18,7 +17,7 @@ from tulle.attacks.limits import (
     belief_limits,
     success_limit,
 )
-from tulle.attacks.report import CERTAIN, AttackReport
+from tulle.attacks.report import CERTAIN, AttackReport, released
 from tulle.core import registry, validate
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import InputError, raise_alone

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.attacks.contract import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import SUCCESS_REASON, success_limit
-from tulle.attacks.report import CERTAIN, AttackReport
+from tulle.attacks.report import CERTAIN, AttackReport, released
 from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.release import Release

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.attacks.contract import released
 from tulle.attacks.intervals import rate_interval
 from tulle.attacks.limits import NO_LIMIT
-from tulle.attacks.report import AttackReport
+from tulle.attacks.report import AttackReport, released
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public

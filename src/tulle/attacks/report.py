@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
+from tulle.core.release import Release
 
 Measure = Literal["belief", "success"]
 
@@ -152,3 +154,25 @@ class AttackReport:
         )
         title = html.escape(f"{self.attack}: {self.measure}")
         return f"<table><caption>Attack <b>{title}</b></caption>{rows}</table>"
+
+
+def released(thing: Any, needs: str) -> Release:
+    """Return a release, and refuse everything that was not released.
+
+    Raises:
+        InputError: for sealed data, a bare value, or anything else.
+
+    Example:
+        >>> import tulle
+        >>> graph = tulle.Graph.from_edges([(0, 1)], nodes=3)
+        >>> released(graph, "a release of tulle.topology()")
+        Traceback (most recent call last):
+        ...
+        tulle.core.errors.InputError: An attack runs on what was released, not on sealed data. \
+Give a release of tulle.topology().
+    """
+    if isinstance(thing, Release):
+        return thing
+    if isinstance(thing, Dataset):
+        raise InputError(f"An attack runs on what was released, not on sealed data. Give {needs}.")
+    raise InputError(f"An attack runs on a Release; got {type(thing).__name__}. Give {needs}.")

@@ -16,6 +16,12 @@ from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.unit import Unit
 
+WIDEST = 1e50
+"""Bounds lie within this: squares of ratios of two columns, times any noise, are then finite.
+
+So whether a number overflows, and numpy warns of it, never depends on the records.
+"""
+
 MOST_ROWS = 2**26
 """More rows than this are refused: certificates of minima leave room for rounding up to here."""
 
@@ -164,6 +170,11 @@ def _read_bounds(name: str, pair: Any) -> tuple[float, float]:
         raise_alone(InputError(f"The bounds of {name!r} must be two numbers: (low, high)."))
     if not (np.isfinite(low) and np.isfinite(high) and low < high and np.isfinite(high - low)):
         raise InputError(f"The bounds of {name!r} must be finite and low below high.")
+    if max(-low, high) > WIDEST or high - low < 1 / WIDEST:
+        raise InputError(
+            f"The bounds of {name!r} must lie within ±{WIDEST:g} and be at least {1 / WIDEST:g} "
+            "apart. Measure the column in another unit."
+        )
     return low, high
 
 

@@ -63,55 +63,53 @@ def _inverse_entries(design: RandomizedResponse) -> tuple[float, float]:
     return float((1 - design.other) / gap), float(-design.other / gap)
 
 
-def apply(designs: Designs, tensor: Floats) -> Floats:
-    """Return P·tensor: expected shares of reports from shares of answers."""
+def _entries(design: RandomizedResponse) -> tuple[float, float]:
+    return float(design.same), float(design.other)
+
+
+def _along_each_axis(
+    designs: Designs,
+    tensor: Floats,
+    entries: Callable[[RandomizedResponse], tuple[float, float]],
+    matrix: Callable[[MatrixDesign], Floats],
+) -> Floats:
+    """Multiply each axis by its design's matrix; of randomized response, two numbers say it all."""
     for axis, design in enumerate(designs):
         if isinstance(design, RandomizedResponse):
-            tensor = _equal(tensor, axis, float(design.same), float(design.other))
+            tensor = _equal(tensor, axis, *entries(design))
         else:
-            tensor = _dense(tensor, axis, matrix_of(design))
+            tensor = _dense(tensor, axis, matrix(design))
     return tensor
+
+
+def apply(designs: Designs, tensor: Floats) -> Floats:
+    """Return P·tensor: expected shares of reports from shares of answers."""
+    return _along_each_axis(designs, tensor, _entries, matrix_of)
 
 
 def apply_transposed(designs: Designs, tensor: Floats) -> Floats:
     """Return Pᵀ·tensor."""
-    for axis, design in enumerate(designs):
-        if isinstance(design, RandomizedResponse):
-            tensor = _equal(tensor, axis, float(design.same), float(design.other))
-        else:
-            tensor = _dense(tensor, axis, matrix_of(design).T)
-    return tensor
+    return _along_each_axis(designs, tensor, _entries, lambda design: matrix_of(design).T)
 
 
 def solve(designs: Designs, tensor: Floats) -> Floats:
     """Return P⁻¹·tensor: unbiased shares of answers from shares of reports."""
-    for axis, design in enumerate(designs):
-        if isinstance(design, RandomizedResponse):
-            tensor = _equal(tensor, axis, *_inverse_entries(design))
-        else:
-            tensor = _dense(tensor, axis, inverse_of(design))
-    return tensor
+    return _along_each_axis(designs, tensor, _inverse_entries, inverse_of)
 
 
 def solve_transposed(designs: Designs, tensor: Floats) -> Floats:
     """Return P⁻ᵀ·tensor."""
-    for axis, design in enumerate(designs):
-        if isinstance(design, RandomizedResponse):
-            tensor = _equal(tensor, axis, *_inverse_entries(design))
-        else:
-            tensor = _dense(tensor, axis, inverse_of(design).T)
-    return tensor
+    return _along_each_axis(designs, tensor, _inverse_entries, lambda design: inverse_of(design).T)
 
 
 def solve_squared(designs: Designs, tensor: Floats) -> Floats:
     """Return (P⁻¹ with squared entries)·tensor; the square of a Kronecker product is one too."""
-    for axis, design in enumerate(designs):
-        if isinstance(design, RandomizedResponse):
-            diagonal, other = _inverse_entries(design)
-            tensor = _equal(tensor, axis, diagonal**2, other**2)
-        else:
-            tensor = _dense(tensor, axis, inverse_of(design) ** 2)
-    return tensor
+
+    def squares(design: RandomizedResponse) -> tuple[float, float]:
+        diagonal, other = _inverse_entries(design)
+        return diagonal**2, other**2
+
+    return _along_each_axis(designs, tensor, squares, lambda design: inverse_of(design) ** 2)
 
 
 def solve_ranges(designs: Designs) -> Floats:

@@ -15,9 +15,8 @@ from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise import SeededSource
 from tulle.noise.exponent import logistic_floor
-from tulle.noise.xor.estimate import Estimate, FlipLaw
 from tulle.noise.xor.laws import Coupled, TwoLevel
-from tulle.noise.xor.limits import Limit, leakage, most_kept
+from tulle.noise.xor.limits import Estimate, FlipLaw, Limit, leakage, most_kept
 from tulle.noise.xor.patterns import (
     draw_law,
     exchangeable_bits,

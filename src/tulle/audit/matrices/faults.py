@@ -15,7 +15,6 @@ from tulle.audit.engine.kind import Description
 from tulle.audit.matrices.kind import (
     QUESTIONS,
     Asked,
-    column_noise,
     dense,
     describe,
     flips_noise,
@@ -25,20 +24,15 @@ from tulle.audit.matrices.kind import (
 )
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.matrices.binary.cells import Cells
-from tulle.matrices.binary.columns import Columns
 from tulle.matrices.binary.coupled import CoupledNoise
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
 from tulle.matrices.binary.two_level import TwoLevel
 from tulle.noise import SeededSource, choose_log_weights
-
-TEMPERATURE = Fraction(3, 100_000)
-"""By what the published code divides its parameters."""
 
 
 class MatrixTwin(FaithfulTwin):
@@ -127,39 +121,6 @@ class CutByData(MatrixTwin):
         return two_level_noise(*matrix.shape, terms.epsilon, cut)
 
 
-class PrintedColumns(MatrixTwin):
-    """Theta and Lambda as algorithm 1 prints them, for one changed cell."""
-
-    name: ClassVar[str] = "columns, the printed condition"
-    mimics: ClassVar[str] = "columns"
-    original: ClassVar[type[Mechanism]] = Columns
-    fault: ClassVar[str] = "theorem 1 leaves out cross terms: pairs of flips cost more"
-    questions: ClassVar[Sequence[Query]] = (Asked("paper", "cell", "0.05"),)
-
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        rows, columns = matrix.shape
-        assert isinstance(terms.query, Xor)
-        alpha = rational(terms.query.alpha or "1")
-        width = Fraction(float(np.sqrt(columns)))
-        pairs = max(rows * (rows - 1), 1)
-        theta, coupling = alpha / width, 2 * (1 - alpha) / (width * pairs)
-        return column_noise(rows, columns, theta * terms.epsilon, coupling * terms.epsilon)
-
-
-class Temperature(MatrixTwin):
-    """All parameters divided by a small number, as in the published code."""
-
-    name: ClassVar[str] = "columns, temperature"
-    mimics: ClassVar[str] = "columns"
-    original: ClassVar[type[Mechanism]] = Columns
-    fault: ClassVar[str] = "parameters divided by 3e-5: hardly a bit is ever flipped"
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["columns"]
-
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        theta, coupling = (rational(settings[name]) for name in ("theta", "lambda"))
-        return column_noise(*matrix.shape, theta / TEMPERATURE, coupling / TEMPERATURE)
-
-
 class PrintedCouplings(MatrixTwin):
     """Any Pi, priced by its Frobenius norm as theorem 1 does for one changed cell."""
 
@@ -220,7 +181,7 @@ class SeededMatrix(MatrixTwin):
     def all(cls) -> list[Twin]:
         """Return the twin of each mechanism."""
         made: list[Twin] = []
-        for original in (Cells, TwoLevel, Columns, CoupledNoise):
+        for original in (Cells, TwoLevel, CoupledNoise):
             values = {
                 "__doc__": f"{cls.__doc__} Mimics {original.name}.",
                 "name": f"{original.name}, seeded",
@@ -241,8 +202,6 @@ def matrix_twins() -> list[Twin]:
         OnesOnly(),
         RowAsCell(),
         CutByData(),
-        PrintedColumns(),
-        Temperature(),
         PrintedCouplings(),
         FiniteChain(),
     ]

@@ -151,18 +151,28 @@ class KnownStatisticLadderLaw(ErrorLaw):
 UNITS = 2**40
 """How many steps one is divided into, unless the user says otherwise."""
 
-SMOOTHING_SHARE = Fraction(1, 8)
-SMOOTHING_SHARES = (Fraction(1, 32), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4))
-"""Parts of epsilon that may go to the widths; the best of them on a stand-in is taken."""
 
-LEVEL_SHARE = Fraction(1, 32)
-LEVEL_SHARES = (Fraction(1, 32), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4))
-"""How slowly the widths that the interval is computed from change, as a part of epsilon.
+@dataclass(frozen=True)
+class Tuning:
+    """What epsilon is divided into where nobody says otherwise.
 
-Slow change makes these widths larger than those drawn from, fast change makes noise on their
-level matter more; the best of them on a stand-in is taken."""
+    Which networks chose the defaults is not on record; on a stand-in the best of a list is taken.
+    """
 
-SPREAD_SHARE = Fraction(1, 6)
+    smoothing_share: Fraction = Fraction(1, 8)
+    smoothing_shares: tuple[Fraction, ...] = tuple(Fraction(1, part) for part in (32, 16, 8, 4))
+    """Parts of epsilon that may go to the widths; the best of them on a stand-in is taken."""
+    level_share: Fraction = Fraction(1, 32)
+    level_shares: tuple[Fraction, ...] = tuple(Fraction(1, part) for part in (32, 16, 8, 4))
+    """How slowly the widths that the interval is computed from change, as a part of epsilon.
+
+    Slow change makes these widths larger than those drawn from, fast change makes noise on their
+    level matter more; the best of them on a stand-in is taken."""
+    spread_share: Fraction = Fraction(1, 6)
+
+
+_TUNING = Tuning()
+
 
 _LONGEST = 100_000
 """Profiles are never followed further than this many edges away."""
@@ -211,15 +221,15 @@ class StatisticLadder(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)
-        share = {"spread_share": options.get("spread_share", SPREAD_SHARE)}
+        share = {"spread_share": options.get("spread_share", _TUNING.spread_share)}
         budget = SpreadBudget.of(terms.epsilon, share)
         smooth = validate.probability(
-            smoothing_share=options.get("smoothing_share", SMOOTHING_SHARE)
+            smoothing_share=options.get("smoothing_share", _TUNING.smoothing_share)
         )
         units = validate.whole(units=options.get("units", UNITS), at_least=1)
         if units > 2**60:
             raise InputError(f"units must be at most 2^60; got {units!r}.")
-        level = validate.probability(level_share=options.get("level_share", LEVEL_SHARE))
+        level = validate.probability(level_share=options.get("level_share", _TUNING.level_share))
         smoothing, slope = budget.answer * smooth, budget.answer * min(smooth, level)
         return {
             "nodes": nodes,
@@ -249,8 +259,8 @@ class StatisticLadder(Mechanism):
             _, level = raise_widths(query, row(settings, "length", "level_length"), settings)
             return _law(query, settings, level, 1 / budget.spread).half_width(0.95)
 
-        options = self._best(terms, options, "smoothing_share", SMOOTHING_SHARES, error)
-        return self._best(terms, options, "level_share", LEVEL_SHARES, interval)
+        options = self._best(terms, options, "smoothing_share", _TUNING.smoothing_shares, error)
+        return self._best(terms, options, "level_share", _TUNING.level_shares, interval)
 
     def _best(
         self,

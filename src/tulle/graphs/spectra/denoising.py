@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,27 @@ An eigenvalue just above half the bulk hardly stands out at first; once entries 
 does, so columns must not be dropped before.
 """
 
-_THRESHOLD = 2.0
-_SETTLED = 1 - 1e-12
-"""Columns whose cosine with those of the round before exceeds this will not change any more."""
 
-_SMALLEST_CORE = 32
-_SOLVED = 300
-"""Up to this many nodes a part is decomposed whole."""
+@dataclass(frozen=True)
+class Tuning:
+    """How eigenvectors are looked for in a noisy matrix.
 
-_GROWTH = 1.6
-_MARGIN = 3.0
-"""By how many of its own fluctuations an eigenvalue must leave the bulk to count."""
+    Chosen on generated networks (preferential attachment, small world, power-law configuration,
+    blocks, cliques), facebook_combined, ca-GrQc and wiki-Vote.
+    """
+
+    threshold: float = 2.0
+    settled: float = 1 - 1e-12
+    """Columns whose cosine with those of the round before exceeds this will not change any more."""
+    smallest_core: int = 32
+    solved: int = 300
+    """Up to this many nodes a part is decomposed whole."""
+    growth: float = 1.6
+    margin: float = 3.0
+    """By how many of its own fluctuations an eigenvalue must leave the bulk to count."""
+
+
+_TUNING = Tuning()
 
 
 class NoisyMatrix(ABC):
@@ -109,7 +120,7 @@ def decompose_noisy(
 def _search(part: NoisyMatrix, width: int, by_size: bool) -> tuple[Floats, Floats]:
     """Return the leading values and vectors of a part: whole, or by a block Krylov search."""
     size = part.nodes
-    if size <= max(_SOLVED, _PLAIN * width):
+    if size <= max(_TUNING.solved, _PLAIN * width):
         values, vectors = np.linalg.eigh(part @ np.eye(size))
         order = leading(values, by_size)[:width]
         return values[order], vectors[:, order]
@@ -133,10 +144,10 @@ def _search(part: NoisyMatrix, width: int, by_size: bool) -> tuple[Floats, Float
 def _sizes(nodes: int, least: int, *, by_degree: bool) -> list[int]:
     """Return sizes of cores to try, growing, and all nodes."""
     sizes: list[int] = []
-    size = float(max(_SMALLEST_CORE, least))
+    size = float(max(_TUNING.smallest_core, least))
     while by_degree and size < min(nodes, LARGEST_HELD + 1):
         sizes.append(int(size))
-        size *= _GROWTH
+        size *= _TUNING.growth
     return [*sizes, nodes]
 
 
@@ -153,7 +164,7 @@ def _left(values: Floats, noise: float, size: int, by_size: bool) -> tuple[float
     out = (seen - bulk) / max(noise * size ** (-1 / 6), 1e-9)
     true = (seen + np.sqrt(np.maximum(seen**2 - bulk**2, 0.0))) / 2
     left = np.sqrt(np.maximum(true**2 - bulk**2 / 4, 0.0))
-    return float(left[out > _MARGIN].sum()), float(out[0])
+    return float(left[out > _TUNING.margin].sum()), float(out[0])
 
 
 def _cleaned(matrix: NoisyMatrix, columns: Floats, rounds: int) -> Floats:
@@ -162,10 +173,10 @@ def _cleaned(matrix: NoisyMatrix, columns: Floats, rounds: int) -> Floats:
         image = matrix @ columns
         # Turned so that its columns are orthogonal, the strongest first; far cheaper than an SVD.
         image = image @ np.linalg.eigh(image.T @ image)[1][:, ::-1]
-        kept = shrink(image, _THRESHOLD * matrix.noise)
+        kept = shrink(image, _TUNING.threshold * matrix.noise)
         before = columns
         columns, _ = np.linalg.qr(np.where(kept.any(axis=0), kept, image))
-        if np.abs((before * columns).sum(axis=0)).min() > _SETTLED:
+        if np.abs((before * columns).sum(axis=0)).min() > _TUNING.settled:
             break
     return columns
 

@@ -14,8 +14,14 @@ from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.graphs.data import Graph
 
-MODELS = ("auto", "1k", "2k", "2.5k", "kronecker", "topm", "response", "communities")
-"""The models by the word that a user names them with."""
+_PREFIX = "synthetic_"
+
+MODELS = tuple(
+    name.removeprefix(_PREFIX)
+    for name in registry.find("mechanism", "graph")
+    if name.startswith(_PREFIX)
+)
+"""The models, each by the word that a user names it with: what is registered as a mechanism."""
 
 Option = str | int | float | bool | None
 

@@ -19,8 +19,7 @@ from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.graphs.compiled import compiled, population_count
 from tulle.graphs.topology.response import Topology
-from tulle.noise.xor.estimate import Estimate
-from tulle.noise.xor.limits import Limit
+from tulle.noise.xor.limits import Estimate, Limit
 
 Words = npt.NDArray[np.uint64]
 

@@ -25,7 +25,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.facts import node_axis
 from tulle.graphs.mechanisms.settings import node_count
 from tulle.noise.charge import ResponseCharge, charge, disjoint, part
-from tulle.noise.xor.estimate import FlipLaw
+from tulle.noise.xor.limits import FlipLaw
 from tulle.noise.xor.patterns import flip_probability, response_bits
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.release import Release
-from tulle.noise.xor.estimate import Estimate
+from tulle.noise.xor.limits import Estimate
 
 Axis = Literal["rows", "columns", "all"]
 

@@ -17,7 +17,7 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
-from tulle.noise.xor.estimate import FlipLaw
+from tulle.noise.xor.limits import FlipLaw
 
 
 class XorMechanism(Mechanism):

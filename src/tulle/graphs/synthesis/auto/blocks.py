@@ -10,6 +10,7 @@ import numpy as np
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.mechanism import Parameters
 from tulle.graphs.synthesis.auto.schedule import budget, ranges_of, ranks_of
+from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.edge_counts import range_of
 from tulle.graphs.synthesis.estimates.block_mixture import (
     Placed,
@@ -19,9 +20,6 @@ from tulle.graphs.synthesis.estimates.block_mixture import (
 )
 from tulle.graphs.synthesis.estimates.blocks import find_blocks, square_of
 from tulle.graphs.synthesis.model import Statistics
-
-SHOWN = 0.05
-"""Blocks with less modularity than this are not worth keeping apart."""
 
 
 class Division(NamedTuple):
@@ -68,7 +66,7 @@ def divide(seen: Statistics, settings: Parameters, edges: int) -> Division:
         # What is found in a core may be parts of one community: these are joined again. A node in
         # the wrong part then still has its neighbours near, and triangles can close around it.
         kinds, modularity = find_blocks(counts)
-        if modularity >= SHOWN:
+        if modularity >= TUNING.blocks.shown:
             return Division(kinds[blocks], weights, join(counts, kinds))
     return Division(np.zeros(nodes, dtype=np.int64), weights, np.array([[float(edges)]]))
 

@@ -16,28 +16,16 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.ladder_counts import Rungs
+
+_TUNING = TUNING.budget
 
 GRAIN = 1000
 """Shares are whole thousandths of what is left after the parts before."""
 
 LEAST = Fraction(1, GRAIN)
 """The smallest share of that: no part that is measured gets less."""
-
-_TAIL = 0.4
-"""What the sorted degrees get of the degrees' budget where there is much noise."""
-
-_NOISES = (0.8, 4.8)
-"""Up to this scale of noise they get nothing, from that one on all of it."""
-
-_WORTH_IT = 0.05
-"""A smaller part than this is not measured at all."""
-
-_NOMINAL = 0.3
-"""A part is judged by the noise that it would have with so much of what is left."""
-
-_HOPELESS = 0.3
-"""A part whose weight falls to so little, for its noise, is not measured."""
 
 FIRST = ("edges", "order", "triangles")
 """These come before anything else is known."""
@@ -67,7 +55,7 @@ class Gain(NamedTuple):
     def hope(self, budget: float) -> Gain:
         """Return the gain with less weight if a budget would hardly do better than a guess."""
         weight = self.weight / (1 + self.noise / (budget * self.guessed))
-        return self._replace(weight=weight if weight >= _HOPELESS * self.weight else 0.0)
+        return self._replace(weight=weight if weight >= _TUNING.hopeless * self.weight else 0.0)
 
     def spends(self, price: float) -> float:
         """Return the budget at which one more of it gains exactly the price.
@@ -119,7 +107,7 @@ def gains(known: Known, rest: float, scale: float) -> dict[str, Gain]:
     ``scale`` is that of the noise in the degrees.
     """
     size, count = max(known.edges, 10.0), float(max(known.nodes, 2))
-    nominal = _NOMINAL * rest
+    nominal = _TUNING.nominal * rest
     recount, stars = (
         nominal * rungs_of(known, name).scale(nominal) for name in ("recount", "stars")
     )
@@ -185,11 +173,13 @@ def degree_budgets(names: Iterable[str], epsilon: Fraction, left: Fraction) -> d
     both = left * Fraction(share, GRAIN)
     if len(curve) == 1:
         return {curve[0]: both}
-    little, much = _NOISES
+    little, much = _TUNING.noises
     # The scale of the noise, if the counts had it all.
     noise = float(2 / both)
-    tail = _TAIL * min(max((noise - little) / (much - little), 0.0), 1.0)
-    second = both * Fraction(round(GRAIN * tail), GRAIN) if tail >= _WORTH_IT else Fraction(0)
+    tail = _TUNING.tail * min(max((noise - little) / (much - little), 0.0), 1.0)
+    second = (
+        both * Fraction(round(GRAIN * tail), GRAIN) if tail >= _TUNING.worth_it else Fraction(0)
+    )
     return {name: b for name, b in zip(DEGREES, (both - second, second), strict=True) if b}
 
 

@@ -22,6 +22,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.spectra.communities import find_communities
 from tulle.graphs.spectra.denoising import LARGEST_HELD, decompose_noisy
 from tulle.graphs.spectra.response import FlippedMatrix, core_of, entry_noise, induced
+from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.edge_counts import side_counts
 from tulle.graphs.synthesis.estimates.block_mixture import (
     Placed,
@@ -34,30 +35,10 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge, disjoint, part
 from tulle.noise.xor.patterns import flip_probability
 
-SMALLEST_CORE = 200
-"""Fewer nodes than this are no core, except in a small graph."""
+_TUNING = TUNING.core
 
 OUTWARDS, INWARDS, AGAIN = Fraction(3, 10), Fraction(2, 10), Fraction(5, 10)
 """How the edges across spend: nodes outside ask the core, the core asks them, they ask again."""
-
-_REACH = 2.5
-"""By how much the degree of a node must exceed the noise of the core that it is taken into.
-
-By more than once, since only part of its edges lead into the core, and not all of those to its
-community. Of planted communities a core of half the size that 1.5 gives shows more, everywhere.
-"""
-
-_ORDINARY = 250
-"""How many nodes a community has, as far as nothing is known of it."""
-
-_HEARD = 4
-"""So many scales of its noise a number of neighbours must have to tell something."""
-
-_MOST_COMMUNITIES = 20
-_NODES_PER_COMMUNITY = 8
-
-_SURE = 2.5
-"""From so many scales of the noise on, a first count of neighbours is trusted."""
 
 
 class Ranks(NamedTuple):
@@ -73,7 +54,7 @@ class Ranks(NamedTuple):
 
 def smallest_core(nodes: int) -> int:
     """Return how many nodes a core has at least."""
-    return min(SMALLEST_CORE, max(nodes // 3, 2))
+    return min(_TUNING.smallest_core, max(nodes // 3, 2))
 
 
 def core_size(ranks: Ranks, epsilon: Fraction, most: int) -> int:
@@ -91,7 +72,7 @@ def core_size(ranks: Ranks, epsilon: Fraction, most: int) -> int:
     nodes = len(ranks.degrees)
     degrees = np.sort(expected_degrees(ranks.table(np.ones(nodes, dtype=np.bool_))))[::-1]
     sizes = np.arange(1, nodes + 1)
-    stands = np.flatnonzero(degrees >= _REACH * pair_noise(epsilon) * np.sqrt(sizes))
+    stands = np.flatnonzero(degrees >= _TUNING.reach * pair_noise(epsilon) * np.sqrt(sizes))
     size = min(int(stands[-1]) + 1, most, LARGEST_HELD) if len(stands) else 0
     return size if size >= smallest_core(nodes) else 0
 
@@ -103,7 +84,7 @@ def telling_degree(epsilon: Fraction) -> int:
         >>> telling_degree(Fraction(1, 2))
         16
     """
-    return math.ceil(_HEARD / (AGAIN * epsilon))
+    return math.ceil(_TUNING.telling_scales / (AGAIN * epsilon))
 
 
 def pair_noise(epsilon: Fraction) -> float:
@@ -123,8 +104,8 @@ def largest_core(nodes: int, triangles: int, noise: float) -> int:
         >>> largest_core(4000, 1_600_000, 2.0)
         284
     """
-    eigenvalue = (6 * max(triangles, 0) * _ORDINARY / max(nodes, 1)) ** (1 / 3)
-    return int(min((eigenvalue / (_REACH * max(noise, 1e-9))) ** 2, nodes))
+    eigenvalue = (6 * max(triangles, 0) * _TUNING.ordinary / max(nodes, 1)) ** (1 / 3)
+    return int(min((eigenvalue / (_TUNING.reach * max(noise, 1e-9))) ** 2, nodes))
 
 
 def measure_core(
@@ -197,7 +178,7 @@ def _measure_parts(
 
 def core_communities(matrix: FlippedMatrix, degrees: Wholes) -> Wholes:
     """Return the community of each node of a core, or -1; from released numbers only."""
-    count = max(min(_MOST_COMMUNITIES, matrix.nodes // _NODES_PER_COMMUNITY), 1)
+    count = max(min(_TUNING.most_communities, matrix.nodes // _TUNING.nodes_per_community), 1)
     ranks = np.clip(degrees, 0, None)
     return find_communities(decompose_noisy(matrix, count, ranks, by_size=False))
 
@@ -213,5 +194,5 @@ def seen_within(matrix: FlippedMatrix, labels: Wholes, kinds: int) -> Table:
 def first_guess(table: Table) -> Wholes:
     """Return the block with most neighbours, or the last one where noise may explain them."""
     best: Wholes = np.argmax(table.counts, axis=1).astype(np.int64)
-    sure = table.counts.max(axis=1) > _SURE * table.scales[0]
+    sure = table.counts.max(axis=1) > _TUNING.sure * table.scales[0]
     return np.where(sure, best, table.counts.shape[1] - 1)

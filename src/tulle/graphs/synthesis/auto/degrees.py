@@ -19,26 +19,12 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 from tulle.graphs.mechanisms.isotonic import decreasing
 from tulle.graphs.mechanisms.ladder import SMOOTHING_SHARE
+from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.estimates.degree_counts import choose_counts, with_totals
 from tulle.graphs.synthesis.estimates.staircase import weigh_staircases
 from tulle.graphs.synthesis.ladder_counts import Rungs
 
-_STEADY = 12.0
-"""A density is averaged until it holds so many standard deviations of noise."""
-
-_EXACT = 0.1
-"""Noise of less than this counts as so much: what is rounded is not better known."""
-
-_STEP = 1e-3
-"""By how much, as a logarithm, the weight of the largest degree is moved to see what follows."""
-
-_CLOSE = 0.05
-"""Sums that are met within so many standard deviations are met."""
-
-_POOR = 0.25
-"""Where a step leaves more than this, uncertainties are looked at again."""
-
-_STEPS = 20
+_TUNING = TUNING.degrees
 
 
 class Noisy(NamedTuple):
@@ -82,7 +68,7 @@ def estimate_degrees(
     start = weigh(np.zeros(1))
     degree = np.arange(len(start), dtype=np.float64)
     sums = [degree / 2]
-    known = [Noisy(float(edges.value), max(edges.scale, _EXACT))]
+    known = [Noisy(float(edges.value), max(edges.scale, _TUNING.exact))]
     if stars is not None:
         # One edge moves them by the largest two degrees together.
         first, second = (_place_of(start, rank) for rank in (0.5, 1.5))
@@ -119,8 +105,8 @@ def _reconcile(
     share = np.maximum(1 - np.diag(noise) / np.diag(spread), 1e-9)
     unit = np.sqrt(np.diag(noise) / share)
     off, size = wanted - sums @ start, 1.0
-    for _ in range(_STEPS):
-        if (far := np.abs(off / unit).max()) <= _CLOSE:
+    for _ in range(_TUNING.steps):
+        if (far := np.abs(off / unit).max()) <= _TUNING.close:
             break
         tried = weights + size * np.linalg.solve(spread, off)
         found = weigh(tried @ sums)
@@ -130,7 +116,7 @@ def _reconcile(
             size /= 4
             continue
         weights, expected, off, size = tried, found, still, min(2 * size, 1.0)
-        if left > _POOR:
+        if left > _TUNING.poor:
             spread = noise + _spread(weigh, weights, expected, sums)
     return expected
 
@@ -141,7 +127,7 @@ def _spread(
     """Return the covariances that the curve leaves in the sums, given their weights."""
     spread = np.empty((len(sums), len(sums)))
     for place, row in enumerate(sums):
-        step = _STEP / max(float(row.max()), 0.5)
+        step = _TUNING.step / max(float(row.max()), 0.5)
         spread[place] = sums @ (weigh(weights @ sums + step * row) - expected) / step
     deviations = np.sqrt(np.maximum(np.diag(spread), 0.0))
     # Rounding must not make them more alike than they can be.
@@ -163,7 +149,7 @@ def _weighing(nodes: int, reached: Noisy, sequence: Noisy) -> Callable[[Floats],
     slanted = np.append(float(nodes), _slanted(middle[1:], nodes))
     guess = np.maximum(-np.diff(np.append(slanted, 0.0)), 0.0)
     if (noise := math.sqrt(2) * reached.scale) > 1:
-        guess = _average(guess, _STEADY * noise)
+        guess = _average(guess, _TUNING.steady * noise)
     guess = np.maximum(guess[: top + 1], 0.01)
 
     def weigh(tilt: Floats) -> Floats:

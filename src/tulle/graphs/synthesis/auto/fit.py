@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from tulle.core.arrays import Wholes
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles, triangles_per_node
+from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.edge_counts import closed_picks
 from tulle.graphs.synthesis.generators.affinity import Frame, Knobs, draw_affinity, draw_parts
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
@@ -22,43 +22,7 @@ from tulle.graphs.synthesis.generators.tuning import Aim, Aims, Target, Targets,
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
 from tulle.noise.post_processing import Random
 
-_LARGE = 400_000
-"""From so many edges on, fewer graphs are tried."""
-
-_WORK_PER_EDGE = 6_000
-_LEAST_WORK = 200_000_000
-_MOST_WORK = 4_000_000_000
-"""How long swaps may look for better ones, in looked-at neighbours."""
-
-NEAR = 1.6
-"""How strongly other edges stay near, for a clustering of one."""
-
-UNLIKE = (0.06, 0.15, 0.4, 1.0, 2.4)
-"""How far, as a logarithm, degrees in one group may be apart."""
-
-STEERING = 5
-"""How many swaps are tried for each edge to bring about the mixing, while knobs are turned."""
-
-LAST_STEERING = 6
-"""And at last."""
-
-REACHED = 0.75
-"""Circles within circles must have so much of the triangles and of the clustering by themselves."""
-
-_RENUMBERED = 4
-"""Under how many other numberings picks are counted."""
-
-_WITHIN = 0.25
-"""Swaps need not come nearer than this part of the noise."""
-
-_CORRELATED = 0.0025
-"""Nor nearer than this to the correlation of degrees."""
-
-_COARSE = Fraction(4)
-"""How far apart classes of degrees are, where no mixing was measured."""
-
-MISFIT_WEIGHT = 0.02
-"""What a standard deviation in the mixing counts beside relative errors."""
+_TUNING = TUNING.fit
 
 
 class Tried(NamedTuple):
@@ -81,7 +45,7 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     """
     joint = joint_of(frame.degrees, targets.mixing, random)
     products = None if targets.mixing is None else aim_of(joint)
-    nested = fit_nested(frame, joint, targets, REACHED, random)
+    nested = fit_nested(frame, joint, targets, _TUNING.reached, random)
     if nested is not None:
         return finish(nested.edges, frame, targets._replace(mixing=None), products, random)
     if (mixing := targets.mixing) is not None:
@@ -91,14 +55,16 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     best = _Search(frame, targets, random).run()
     edges = best.edges
     if (mixing := targets.mixing) is not None:
-        attempts = LAST_STEERING * len(edges)
+        attempts = _TUNING.last_steering * len(edges)
         edges = steer(edges, best.free, frame.degrees, frame.blocks, mixing, attempts, random)
     return finish(edges, frame, targets, products, random)
 
 
 def joint_of(degrees: Wholes, mixing: Mixing | None, random: Random) -> JointDegrees:
     """Return the joint degrees that the mixing says; those of chance where it says nothing."""
-    classes = soft_classes(max(len(degrees), 2), _COARSE) if mixing is None else mixing.classes
+    classes = (
+        soft_classes(max(len(degrees), 2), _TUNING.coarse) if mixing is None else mixing.classes
+    )
     if mixing is None:
         nothing = np.zeros((classes.count, classes.count))
         return fit_joint(degrees, nothing, math.inf, classes, random)
@@ -111,7 +77,7 @@ def aim_of(joint: JointDegrees) -> Aim:
     ends = joint.degrees * joint.nodes
     count = max(float(ends.sum()), 1.0)
     variance = float(ends @ degree**2) / count - (float(ends @ degree) / count) ** 2
-    return Aim(float(degree @ number @ degree), _CORRELATED * variance * count / 2)
+    return Aim(float(degree @ number @ degree), _TUNING.correlated * variance * count / 2)
 
 
 def finish(
@@ -126,7 +92,7 @@ def finish(
             edges, frame.degrees, targets.closure, targets.closure_limit, random
         )
     aims = Aims(triangles, clustering, products, targets.mixing)
-    work = min(max(_WORK_PER_EDGE * len(edges), _LEAST_WORK), _MOST_WORK)
+    work = min(max(_TUNING.work_per_edge * len(edges), _TUNING.least_work), _TUNING.most_work)
     return tune(edges, frame.blocks, aims, work, random)
 
 
@@ -144,13 +110,13 @@ def _clustering(
     held = float((triangles_per_node(graph) / np.maximum(pairs, 1)).sum())
     picked = [
         closed_picks(Graph.from_edges(random.permutation(nodes)[edges], nodes=nodes), limit)
-        for _ in range(_RENUMBERED)
+        for _ in range(_TUNING.renumbered)
     ]
     often = float(np.mean(picked))
     if not held or not often:
         return None
     rate = held / often
-    return Aim(max(target.value, 0.0) * rate, target.noise * rate * _WITHIN)
+    return Aim(max(target.value, 0.0) * rate, target.noise * rate * _TUNING.within)
 
 
 class _Search:
@@ -159,8 +125,8 @@ class _Search:
     def __init__(self, frame: Frame, targets: Targets, random: Random) -> None:
         self.frame, self.targets, self.random = frame, targets, random
         self.best: Tried | None = None
-        self.few = int(frame.degrees.sum()) > 2 * _LARGE
-        self.steering = 1 if self.few else STEERING
+        self.few = int(frame.degrees.sum()) > 2 * _TUNING.large
+        self.steering = 1 if self.few else _TUNING.steering
 
     def run(self) -> Tried:
         few = self.few
@@ -185,7 +151,7 @@ class _Search:
         able = int((self.frame.degrees > 1).sum())
         if target is None or able == 0:
             return 0.0
-        return NEAR * min(max(target.value / able, 0.0), 0.75) ** 2
+        return _TUNING.near * min(max(target.value / able, 0.0), 0.75) ** 2
 
     def _triangles(self, knobs: Knobs, low: float, high: float, steps: int) -> Knobs:
         target = self.targets.triangles
@@ -204,7 +170,7 @@ class _Search:
         """Return the knobs with groups as unlike as suits the mixing."""
         if self.targets.mixing is None:
             return knobs
-        tried = [self._try(knobs._replace(unlike=value)) for value in UNLIKE]
+        tried = [self._try(knobs._replace(unlike=value)) for value in _TUNING.unlike]
         return min(tried, key=lambda one: one.score).knobs
 
     def _closure(self, knobs: Knobs, steps: int) -> Knobs:
@@ -263,4 +229,4 @@ class _Search:
             score += abs(tried.triangles - wanted.value) / (abs(wanted.value) + wanted.noise + 1)
         if (wanted := self.targets.closure) is not None:
             score += abs(tried.closure - wanted.value) / (abs(wanted.value) + wanted.noise + 1)
-        return score + MISFIT_WEIGHT * tried.misfit
+        return score + _TUNING.misfit_weight * tried.misfit

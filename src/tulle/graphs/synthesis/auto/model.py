@@ -26,7 +26,6 @@ from tulle.graphs.synthesis.auto.degrees import Climbed, Noisy, estimate_degrees
 from tulle.graphs.synthesis.auto.fit import fit_graph
 from tulle.graphs.synthesis.auto.schedule import (
     CORE_SEARCH,
-    FEWEST_SEARCHED,
     PARTS,
     budget,
     budgets_of,
@@ -39,6 +38,7 @@ from tulle.graphs.synthesis.auto.schedule import (
     size_of_core,
     smoothing_of,
 )
+from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.edge_counts import (
     closed_picks,
     large_degrees,
@@ -58,17 +58,8 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random
 
-SHARED = Fraction(1, 20)
-"""At least this much of epsilon is left after the degrees."""
-
 STEP = Fraction(1, 1024)
 """The lattice of edges between classes of degrees."""
-
-RATIO = Fraction(4)
-"""How far apart classes of degrees are: finer ones have more noise than they tell."""
-
-NOISY_PICKS = 0.03
-"""How much noise, beside all picked pairs that are joined, a larger limit may bring."""
 
 LADDERS: Mapping[str, ProfiledCount] = {
     "triangles": triangles(),
@@ -77,7 +68,6 @@ LADDERS: Mapping[str, ProfiledCount] = {
 }
 """Parts that are drawn from a ladder, and what they count."""
 
-_FEWEST_IN_ORDER = 4
 _LARGEST_SCALE = 2**40
 
 
@@ -137,21 +127,23 @@ class Auto(Model):
             raise InputError(f"blocks must be auto, yes, core or no; got {blocks!r}.")
         parts = _parts(options.get("parts", "all"))
         whole = parts == list(PARTS)
-        if blocks == "core" or nodes < _FEWEST_IN_ORDER or "order" not in parts:
+        if blocks == "core" or nodes < TUNING.model.fewest_in_order or "order" not in parts:
             parts = [part for part in parts if part != "order"]
             blocks = blocks if blocks == "core" else "no"
         elif blocks == "no":
             parts = [part for part in parts if part != "order"]
         # The noise of the edges between classes, which move most, with the smallest share.
         largest = mixing_moves(mixing_classes(nodes)) / LEAST
-        if largest / (terms.epsilon * SHARED) > _LARGEST_SCALE:
+        if largest / (terms.epsilon * TUNING.model.shared) > _LARGEST_SCALE:
             raise QueryError(
                 f"epsilon = {float(terms.epsilon):.3g} is too small to make a graph of "
                 f"{nodes:,} nodes: noise would exceed every count beyond measure. Spend more, or "
                 "ask for edges() alone."
             )
         first = first_shares(nodes, terms.epsilon, parts)
-        searching = blocks == "core" or (blocks == "auto" and whole and nodes >= FEWEST_SEARCHED)
+        searching = blocks == "core" or (
+            blocks == "auto" and whole and nodes >= TUNING.schedule.fewest_searched
+        )
         if parts == ["edges"] and not searching:
             # Nothing follows.
             first = {"edges": Fraction(1)}
@@ -266,12 +258,12 @@ def closure_limit(seen: Statistics, settings: Parameters) -> int:
     known = known_of(seen, settings)
     spent = float(budget(settings, seen, "closure"))
     joined = known.clustering() * int(settings["nodes"])
-    return int(min(max(NOISY_PICKS * spent * joined - 2, 2), 64))
+    return int(min(max(TUNING.model.noisy_picks * spent * joined - 2, 2), 64))
 
 
 def mixing_classes(nodes: int) -> SoftClasses:
     """Return the classes of degrees."""
-    return soft_classes(max(nodes, 2), RATIO)
+    return soft_classes(max(nodes, 2), TUNING.model.ratio)
 
 
 def mixing_moves(classes: SoftClasses) -> Fraction:

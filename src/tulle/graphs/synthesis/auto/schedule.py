@@ -40,8 +40,11 @@ from tulle.graphs.synthesis.auto.core import (
     smallest_core,
     telling_degree,
 )
+from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.estimates.blocks import chance_modularity, find_blocks, square_of
 from tulle.graphs.synthesis.model import Statistics
+
+_TUNING = TUNING.schedule
 
 PARTS = (
     "edges",
@@ -53,12 +56,6 @@ PARTS = (
     "closure",
     "mixing",
 )
-
-FIRST_SMOOTHING = Fraction(1, 4)
-"""What the first count of triangles spends on smoothing, when degrees are not known yet."""
-
-AMPLE = Fraction(3)
-"""From this epsilon on a core takes less of it."""
 
 CORE_SEARCH: Mapping[str, Mapping[str, Fraction]] = {
     "scarce": {
@@ -83,21 +80,10 @@ CORE_SEARCH_PARTS: Mapping[str, tuple[str, ...]] = {
 }
 """Which of these each schedule spends."""
 
-MOST = Fraction(11, 20)
-"""So many of the nodes must have enough neighbours to be placed by a core."""
-
-FEWEST_SEARCHED = 64
-"""A graph of fewer nodes is not searched for a core."""
-
-TELLING = 0.2
-"""How much more modularity than chance shows the public order must have to be used."""
-
-_MOST_RANGES = 128
-
 
 def grade_of(epsilon: Fraction) -> str:
     """Return whether this is a small or a large budget."""
-    return "ample" if epsilon >= AMPLE else "scarce"
+    return "ample" if epsilon >= _TUNING.ample else "scarce"
 
 
 def budgets_of(seen: Statistics, settings: Parameters) -> dict[str, Fraction]:
@@ -160,7 +146,7 @@ def _counted(known: Known, seen: Statistics, settings: Parameters) -> Known:
     if "triangles" not in seen:
         return known
     spent = float(budget(settings, seen, "triangles"))
-    missed = rungs_of(known, "triangles").scale(spent, float(FIRST_SMOOTHING))
+    missed = rungs_of(known, "triangles").scale(spent, float(_TUNING.first_smoothing))
     return known._replace(triangles=max(float(seen["triangles"]), missed / 2))
 
 
@@ -174,7 +160,7 @@ def budget(settings: Parameters, seen: Statistics, name: str) -> Fraction:
 def smoothing_of(settings: Parameters, seen: Statistics, name: str) -> Fraction:
     """Return what part of its budget a ladder spends on smoothing."""
     if name == "triangles":
-        return FIRST_SMOOTHING
+        return _TUNING.first_smoothing
     return rungs_of(known_of(seen, settings), name).best_share(budget(settings, seen, name))
 
 
@@ -195,7 +181,7 @@ def _order_tells(seen: Statistics, settings: Parameters) -> bool:
     if settings["blocks"] == "yes":
         return True
     scale = float(1 / budget(settings, seen, "order"))
-    return modularity - chance_modularity(counts, scale) >= TELLING
+    return modularity - chance_modularity(counts, scale) >= _TUNING.telling
 
 
 def _core_search(seen: Statistics, settings: Parameters) -> str:
@@ -204,7 +190,7 @@ def _core_search(seen: Statistics, settings: Parameters) -> str:
     if "ranks" in seen:
         return "core" if size_of_core(seen, settings) else "tried"
     if "placeable" in seen:
-        most = int(seen["placeable"]) >= MOST * nodes or settings["blocks"] == "core"
+        most = int(seen["placeable"]) >= _TUNING.most * nodes or settings["blocks"] == "core"
         return "core" if most else "placeable"
     return "core" if _most_in_core(seen, settings) >= smallest_core(nodes) else "plain"
 
@@ -244,4 +230,4 @@ def ranges_of(seen: Statistics, settings: Parameters) -> int:
     """Return into how many ranges the order is cut: so many that a cell outweighs its noise."""
     spent = float(budget(settings, seen, "order"))
     most = math.isqrt(max(int(seen["edges"] * spent / 3), 0))
-    return max(2, min(most, _MOST_RANGES, int(settings["nodes"]) // 2))
+    return max(2, min(most, _TUNING.most_ranges, int(settings["nodes"]) // 2))

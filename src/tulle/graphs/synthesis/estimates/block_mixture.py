@@ -8,6 +8,7 @@ nor the shares are known, and the numbers are noisy: a mixture of blocks and deg
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,21 +16,31 @@ import numpy as np
 from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.compiled import compiled
 
-_ROUNDS = 10
-_GRADES = 12
-"""So many degrees are told apart, each the same factor above the one before."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """How blocks are fitted to flipped pairs.
+
+    Which networks chose these numbers is not on record.
+    """
+
+    rounds: int = 10
+    grades: int = 12
+    """So many degrees are told apart, each the same factor above the one before."""
+    first_trust: float = 0.7
+    outside: float = 1e-12
+    spread: float = 1e-2
+    """So much of a node is added to each grade of a block, so that none is ruled out for good."""
+    sharpest: float = 0.1
+    """Noise of a smaller scale than this counts as so much: a number of neighbours is a whole one,
+    and one more of them where none is expected is unlikely, not impossible."""
+
+
+_TUNING = Tuning()
+
 
 _MOST_FITTED = 8_000
 """With more nodes than this, shares are fitted to some of them, evenly picked, and used for all."""
-
-_FIRST_TRUST = 0.7
-_OUTSIDE = 1e-12
-_SPREAD = 1e-2
-"""So much of a node is added to each grade of a block, so that none is ruled out for good."""
-
-_SHARPEST = 0.1
-"""Noise of a smaller scale than this counts as so much: a number of neighbours is a whole one, and
-one more of them where none is expected is unlikely, not impossible."""
 
 
 class Table(NamedTuple):
@@ -80,9 +91,9 @@ def place_nodes(
     # The columns that show, together, all of a node's degree.
     whole_columns = tables[0].counts.shape[1]
     counts = np.concatenate([table.counts for table in tables], axis=1).astype(np.float64)
-    scales = np.maximum(np.concatenate([table.scales for table in tables]), _SHARPEST)
+    scales = np.maximum(np.concatenate([table.scales for table in tables]), _TUNING.sharpest)
     step = max(-(-len(counts) // _MOST_FITTED), 1)
-    grades = np.geomspace(1.0, max(float(first.max(initial=1.0)), 10.0), _GRADES)
+    grades = np.geomspace(1.0, max(float(first.max(initial=1.0)), 10.0), _TUNING.grades)
     fitted = slice(None, None, step)
     seen = _Seen(counts[fitted], scales, grades, groups[fitted])
     mixture = _fit(seen, start[fitted], first[fitted], kinds, whole_columns)
@@ -124,14 +135,14 @@ class _Mixture(NamedTuple):
 
 def _fit(seen: _Seen, start: Wholes, first: Floats, kinds: int, whole: int) -> _Mixture:
     nodes = len(seen.counts)
-    belongs = np.full((nodes, kinds), (1 - _FIRST_TRUST) / kinds)
-    belongs[np.arange(nodes), start] += _FIRST_TRUST
+    belongs = np.full((nodes, kinds), (1 - _TUNING.first_trust) / kinds)
+    belongs[np.arange(nodes), start] += _TUNING.first_trust
     weighed = belongs * first[:, None]
     squares = (belongs * first[:, None] ** 2).sum(axis=0)
     of_grade = np.full((kinds, len(seen.grades)), 1.0 / len(seen.grades))
     count = int(seen.groups.max(initial=0)) + 1
     mixture = _Mixture(np.empty(0), np.empty(0), of_grade, belongs, weighed)
-    for _ in range(_ROUNDS):
+    for _ in range(_TUNING.rounds):
         shares = np.maximum(weighed.T @ seen.counts / np.maximum(squares, 1e-9)[:, None], 0.0)
         shares[:, :whole] /= np.maximum(shares[:, :whole].sum(axis=1, keepdims=True), 1e-9)
         of_group = np.zeros((count, kinds))
@@ -141,7 +152,7 @@ def _fit(seen: _Seen, start: Wholes, first: Floats, kinds: int, whole: int) -> _
         mixture = _Mixture(shares, of_group, of_grade, belongs, weighed)
         belongs, weighed, found = _expect(seen, mixture)
         squares = (found * seen.grades**2).sum(axis=1)
-        of_grade = (found + _SPREAD) / (found + _SPREAD).sum(axis=1, keepdims=True)
+        of_grade = (found + _TUNING.spread) / (found + _TUNING.spread).sum(axis=1, keepdims=True)
     return mixture._replace(belongs=belongs, weighed=weighed)
 
 
@@ -155,9 +166,9 @@ def _expect(seen: _Seen, mixture: _Mixture) -> tuple[Floats, Floats, Floats]:
         seen.scales,
         mixture.shares,
         seen.grades,
-        np.log(mixture.of_group + _OUTSIDE),
+        np.log(mixture.of_group + _TUNING.outside),
         np.ascontiguousarray(seen.groups),
-        np.log(mixture.of_grade + _OUTSIDE),
+        np.log(mixture.of_grade + _TUNING.outside),
         belongs,
         weighed,
         found,

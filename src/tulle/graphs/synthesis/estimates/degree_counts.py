@@ -9,42 +9,45 @@ edges that meet and of three allow: each is kept, and has its price.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.mechanisms.isotonic import graphical
 
-_MISSED = 28.0
-"""How much worse it is to miss a node altogether than to halve the nodes of its degree."""
 
-_SEEN = 1e6
-"""And to miss one where the middle staircase has it."""
+@dataclass(frozen=True)
+class Tuning:
+    """How counts of degrees are fitted to noisy ones.
 
-_LIKELY = 1e-3
-"""Degrees with fewer nodes than this, on average, get none."""
+    Which networks chose these numbers is not on record.
+    """
 
-_STEEP = (4.0, 12.0, 40.0)
-"""How abruptly a degree is given up where its price exceeds its worth, ever more so."""
+    missed: float = 28.0
+    """How much worse it is to miss a node altogether than to halve the nodes of its degree."""
+    seen: float = 1e6
+    """And to miss one where the middle staircase has it."""
+    likely: float = 1e-3
+    """Degrees with fewer nodes than this, on average, get none."""
+    steep: tuple[float, float, float] = (4.0, 12.0, 40.0)
+    """How abruptly a degree is given up where its price exceeds its worth, ever more so."""
+    kept: float = 0.9
+    """A degree that is not bought so far is given up."""
+    least_reaction: float = 0.03
+    """A degree is taken to lose at least so much of what it got as its price rises, relatively."""
+    cheapest: float = 1e-6
+    """No price is below this."""
+    met: float = 1e-3
+    """Totals are met if they are off by no more than this part of the squares."""
+    room: float = 1.01
+    """How far cubes may exceed what they should be, for the sake of more degrees that occur."""
+    exact: float = 1e-7
+    steps: int = 80
+    shortest: float = 1e-6
 
-_KEPT = 0.9
-"""A degree that is not bought so far is given up."""
 
-_LEAST_REACTION = 0.03
-"""A degree is taken to lose at least so much of what it got as its price rises, relatively."""
-
-_CHEAPEST = 1e-6
-"""No price is below this."""
-
-_MET = 1e-3
-"""Totals are met if they are off by no more than this part of the squares."""
-
-_ROOM = 1.01
-"""How far cubes may exceed what they should be, for the sake of more degrees that occur."""
-
-_EXACT = 1e-7
-_STEPS = 80
-_SHORTEST = 1e-6
+_TUNING = Tuning()
 
 
 def choose_counts(expected: Floats, nodes: int, edges: int, squares: float) -> Wholes:
@@ -61,12 +64,12 @@ def choose_counts(expected: Floats, nodes: int, edges: int, squares: float) -> W
         [0, 3, 0, 1]
     """
     middle = _rounded(expected)
-    places = np.flatnonzero((expected >= _LIKELY) | (middle > 0))
-    known = np.maximum(expected[places], _LIKELY)
-    worth = np.where(middle[places] > 0, np.maximum(_SEEN, known), _MISSED * known)
+    places = np.flatnonzero((expected >= _TUNING.likely) | (middle > 0))
+    known = np.maximum(expected[places], _TUNING.likely)
+    worth = np.where(middle[places] > 0, np.maximum(_TUNING.seen, known), _TUNING.missed * known)
     unit = max(float(places[-1]), 1.0) ** np.arange(4)
     powers = places.astype(np.float64) ** np.arange(4)[:, None] / unit[:, None]
-    cubes = _ROOM * float(expected @ np.arange(len(expected), dtype=np.float64) ** 3)
+    cubes = _TUNING.room * float(expected @ np.arange(len(expected), dtype=np.float64) ** 3)
     goal = np.array([nodes, 2 * edges, squares, cubes]) / unit
     counts = middle
     for totals in (3, 4):
@@ -87,10 +90,10 @@ def _buy(known: Floats, worth: Floats, powers: Floats, goal: Floats) -> Floats |
     """Return whole numbers of nodes that meet the goal, or None if none do."""
     even = np.append(1.0, np.zeros(len(goal) - 1))
     prices = even
-    for steep in _STEEP:
+    for steep in _TUNING.steep:
         prices = _balance(known, worth, powers, goal, prices, steep)
     # Once more with whole nodes, for the degrees that got one.
-    kept = _bought(known, worth, prices @ powers, _STEEP[-1])[0] >= _KEPT
+    kept = _bought(known, worth, prices @ powers, _TUNING.steep[-1])[0] >= _TUNING.kept
     worth = np.where(kept, np.inf, 0.0)
     # The tail alone may have too many squares: then they are left as they are.
     for totals, start in ((len(goal), prices), (2, even)):
@@ -98,7 +101,9 @@ def _buy(known: Floats, worth: Floats, powers: Floats, goal: Floats) -> Floats |
         bought = _bought(known, worth, _balance(known, worth, rows, wanted, start[:totals]) @ rows)[
             0
         ]
-        if np.abs(rows @ bought - wanted).max() <= max(_MET * goal[2], 2 * _EXACT * goal[0]):
+        if np.abs(rows @ bought - wanted).max() <= max(
+            _TUNING.met * goal[2], 2 * _TUNING.exact * goal[0]
+        ):
             return kept + _rounded(bought - kept)
         if len(goal) > 3:
             break
@@ -112,7 +117,7 @@ def _bought(
 
     One while its worth exceeds the price, more while even more are expected.
     """
-    price = np.maximum(price, _CHEAPEST)
+    price = np.maximum(price, _TUNING.cheapest)
     several = (known >= price) & (worth > 0)
     if math.isinf(steep):
         single, slope = (worth >= price).astype(np.float64), np.zeros_like(price)
@@ -135,13 +140,13 @@ def _balance(
 
     Where prices could change without any effect, a degree is taken to react a little anyway.
     """
-    least = 0.0 if math.isinf(steep) else _LEAST_REACTION
-    enough = _EXACT * (np.abs(goal).max() + 1)
-    price = np.maximum(prices @ powers, _CHEAPEST)
+    least = 0.0 if math.isinf(steep) else _TUNING.least_reaction
+    enough = _TUNING.exact * (np.abs(goal).max() + 1)
+    price = np.maximum(prices @ powers, _TUNING.cheapest)
     bought, slope = _bought(known, worth, price, steep)
-    for _ in range(_STEPS):
+    for _ in range(_TUNING.steps):
         over = powers @ bought - goal
-        if np.abs(over).max() <= enough or price.min() < _CHEAPEST:
+        if np.abs(over).max() <= enough or price.min() < _TUNING.cheapest:
             break
         reaction = (powers * np.maximum(-slope, least * bought / price)) @ powers.T
         reaction[np.diag_indices(len(goal))] += 1e-10 * (np.trace(reaction) + 1)
@@ -150,7 +155,7 @@ def _balance(
         # Not all the way to a price of nothing.
         size = min(1.0, 0.8 / max(float((-moves / price).max()), 1e-9))
         before = float(over @ step)
-        while size >= _SHORTEST:
+        while size >= _TUNING.shortest:
             bought, slope = _bought(known, worth, price + size * moves, steep)
             if abs(float((powers @ bought - goal) @ step)) <= before:
                 break

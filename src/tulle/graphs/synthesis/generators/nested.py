@@ -26,18 +26,38 @@ from tulle.graphs.synthesis.generators.realise_joint import join, lay_out, place
 from tulle.graphs.synthesis.generators.tuning import Target, Targets
 from tulle.noise.post_processing import Random
 
-SPREAD = 0.4
-"""The share of other ends that reach over a random distance.
 
-Edges of real networks that close no triangle do not lead just anywhere either. Without this,
-networks of all kinds come out with too little modularity and too short distances.
-"""
+class Tuning(NamedTuple):
+    """How near nodes are looked for, and how the pull is turned; compiled code reads it, too.
 
-_NEAREST = 1024
-"""How many places are looked at for the nearest node."""
+    Which networks chose these numbers is not on record.
+    """
 
-_FURTHER = 64
-"""And for one at a distance that was drawn."""
+    spread: float = 0.4
+    """The share of other ends that reach over a random distance.
+
+    Edges of real networks that close no triangle do not lead just anywhere either. Without this,
+    networks of all kinds come out with too little modularity and too short distances.
+    """
+    nearest: int = 1024
+    """How many places are looked at for the nearest node."""
+    further: int = 64
+    """And for one at a distance that was drawn."""
+    turns: int = 14
+    """How many graphs are drawn."""
+    fewer: int = 6
+    large: int = 400_000
+    """And so many from this number of edges on."""
+    steps: tuple[float, float, float] = (1.0, 0.3, 0.5)
+    """How the level answers to clustering and to triangles, and the slope to their difference."""
+    tried: float = 0.9
+    """The strongest pull alone must reach so much of what is asked; the slope may do the rest."""
+    near_enough: float = 0.01
+    levels: float = 12.0
+    slopes: float = 4.0
+
+
+_TUNING = Tuning()
 
 
 class Pull(NamedTuple):
@@ -110,7 +130,7 @@ def _place_near(
         if room[x] == 0:
             continue
         stays = random.random() < near[one]
-        if not stays and random.random() >= SPREAD:
+        if not stays and random.random() >= _TUNING.spread:
             continue
         other = _kind_of_other(left[one, own[one, 0] : own[one, 1]], random)
         if other < 0:
@@ -124,10 +144,10 @@ def _place_near(
         while width < size:
             width *= 2
         step = 0
-        stop = min(width, _NEAREST)
+        stop = min(width, _TUNING.nearest)
         if not stays:
             step = int(np.exp(random.random() * np.log(width)))
-            stop = min(width, step + _FURTHER)
+            stop = min(width, step + _TUNING.further)
         while step < stop:
             rank = place ^ step
             step += 1
@@ -137,24 +157,6 @@ def _place_near(
             if room[y] > 0 and y != x and not holds(table, key_of(x, y, nodes)):
                 join(x, y, one, other, nodes, left, state, table)
                 break
-
-
-TURNS = 14
-"""How many graphs are drawn."""
-
-_FEWER = 6
-_LARGE = 400_000
-"""And so many from this number of edges on."""
-
-_STEPS = (1.0, 0.3, 0.5)
-"""How the level answers to clustering and to triangles, and the slope to their difference."""
-
-_TRIED = 0.9
-"""The strongest pull alone must reach so much of what is asked: the slope may bring the rest."""
-
-_NEAR_ENOUGH = 0.01
-_LEVELS = 12.0
-_SLOPES = 4.0
 
 
 class Nested(NamedTuple):
@@ -190,21 +192,22 @@ def fit_nested(
         edges = names[draw_nested(kinds, pull, random)]
         return Nested(edges, *_shows(Graph.from_edges(edges, nodes=len(degrees)), targets))
 
-    if not draw(Pull(_LEVELS)).reaches(_TRIED * part):
+    if not draw(Pull(_TUNING.levels)).reaches(_TUNING.tried * part):
         return None
     best: Nested | None = None
     pull = Pull()
-    for _ in range(_FEWER if int(degrees.sum()) > 2 * _LARGE else TURNS):
+    for _ in range(_TUNING.fewer if int(degrees.sum()) > 2 * _TUNING.large else _TUNING.turns):
         made = draw(pull)
         if best is None or made.off < best.off:
             best = made
-        if made.off < _NEAR_ENOUGH:
+        if made.off < _TUNING.near_enough:
             break
         more, closer = (float(np.clip(-by, -1, 1)) for by in (made.triangles, made.closure))
-        level = pull.level + _STEPS[0] * closer + _STEPS[1] * more
-        slope = pull.slope + _STEPS[2] * (more - closer)
+        level = pull.level + _TUNING.steps[0] * closer + _TUNING.steps[1] * more
+        slope = pull.slope + _TUNING.steps[2] * (more - closer)
         pull = Pull(
-            float(np.clip(level, -_LEVELS, _LEVELS)), float(np.clip(slope, -_SLOPES, _SLOPES))
+            float(np.clip(level, -_TUNING.levels, _TUNING.levels)),
+            float(np.clip(slope, -_TUNING.slopes, _TUNING.slopes)),
         )
     return best if best is not None and best.reaches(part) else None
 

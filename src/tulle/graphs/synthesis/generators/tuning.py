@@ -59,62 +59,57 @@ together. New edges join nodes that are near (0), not far (1), or any (2). And s
 part of all edge ends, must be enough to take away all that is off: each must bring its part.
 """
 
-_FAR = 0.15
-"""When more than this part of the triangles is off, caution cannot save much: the last stage."""
 
-_VERY_FAR = 0.3
-"""And when more than this is, triangles count more than all else."""
+class Tuning(NamedTuple):
+    """How swaps are proposed and judged; a named tuple, which compiled code can read.
 
-_PERIOD = 60
-"""So much work for each edge end is one period.
+    Which networks chose these numbers is not on record: results of ``benchmarks/synthetic.py``
+    count as in-sample.
+    """
 
-At a pace that would not take away all that is off with half of the work that is left, the next
-stage begins.
-"""
+    far: float = 0.15
+    """When more than this part of the triangles is off, the last stage comes first."""
+    very_far: float = 0.3
+    """And when more than this is, triangles count more than all else."""
+    period: int = 60
+    """So much work for each edge end is one period.
 
-_PERIODS = 60
-"""There are at least so many periods, where that leaves some work for each."""
+    At a pace that would not take away all that is off with half of the work that is left, the next
+    stage begins.
+    """
+    periods: int = 60
+    """There are at least so many periods, where that leaves some work for each."""
+    least_period: int = 50_000
+    hopeless: float = 0.001
+    """When a period takes away less than this part of what is off, in the last stage, it ends."""
+    last: int = 4
+    """The last part of the work, one in so many, is for the triangles."""
+    exact: float = 4.0
+    """How much more a triangle counts in each stage after those."""
+    rises: int = 4
+    """How many these are."""
+    mixing: float = 1e-4
+    """What a cell of the mixing that is off by its noise costs, beside relative errors."""
+    slight: float = 0.02
+    """Correlations of degrees below this are all alike."""
+    near: float = 0.002
+    """Clustering and correlation are not asked to be nearer than this, relatively."""
+    tries: tuple[int, int] = (2, 8)
+    """Of so many edges of a node, the one in the fewest triangles is taken; of more when far off.
 
-_LEAST_PERIOD = 50_000
+    Loose edges are the ways between circles: where too many of them go, distances grow.
+    """
+    kinds: int = 8
+    seldom: float = 0.03
+    """The chance that each kind of proposal keeps, however little it brings."""
+    learning: int = 500
+    """After so many proposals the chances are set anew."""
+    forgetting: float = 0.98
+    step: int = 50
+    """What a proposal costs beside the neighbours it looks at."""
 
-_HOPELESS = 0.001
-"""When a period takes away less than this part of what is off, in the last stage, it ends."""
 
-_LAST = 4
-"""The last part of the work, one in so many, is for the triangles."""
-
-_EXACT = 4.0
-"""How much more a triangle counts in each stage after those."""
-
-_RISES = 4
-"""How many these are."""
-
-_MIXING = 1e-4
-"""What a cell of the mixing that is off by its noise costs, beside relative errors."""
-
-_SLIGHT = 0.02
-"""Correlations of degrees below this are all alike."""
-
-_NEAR = 0.002
-"""Clustering and correlation are not asked to be nearer than this, relatively."""
-
-_TRIES = (2, 8)
-"""Of so many edges of a node, the one in the fewest triangles is taken; of more when very far off.
-
-Loose edges are the ways between circles: where too many of them go, distances grow.
-"""
-
-_KINDS = 8
-_SELDOM = 0.03
-"""The chance that each kind of proposal keeps, however little it brings."""
-
-_LEARNING = 500
-"""After so many proposals the chances are set anew."""
-
-_FORGETTING = 0.98
-
-_STEP = 50
-"""What a proposal costs beside the neighbours it looks at."""
+_TUNING = Tuning()
 
 
 class Aim(NamedTuple):
@@ -192,7 +187,7 @@ def tune(edges: Wholes, blocks: Wholes, aims: Aims, work: int, random: Random) -
         state = State.of(mixing, edges, network.degrees)
         width = len(state.apart)
         score.now[3], score.room[3] = state.cost(), ENOUGH * width * (width + 1)
-        score.price[3] = _MIXING
+        score.price[3] = _TUNING.mixing
     else:
         state = State.none(len(blocks))
     _swap_towards(network, state, score, work, random)
@@ -210,14 +205,14 @@ def _score(edges: Wholes, network: SwapGraph, aims: Aims) -> _Score:
         price[0] = 1 / (wanted[0] + aim.tolerance + 10)
     if (aim := aims.clustering) is not None:
         wanted[1] = min(max(aim.value, 0.0), len(network.able))
-        room[1] = max(aim.tolerance, _NEAR * wanted[1])
+        room[1] = max(aim.tolerance, _TUNING.near * wanted[1])
         price[1] = 1 / (wanted[1] + room[1] + 1)
     mean = float(degrees @ degrees) / degrees.sum()
     spread = float(degrees @ (degrees - mean) ** 2) / 2
     if (aim := aims.products) is not None and spread > 0:
         # Beside chance: the error of the correlation, relative to it.
-        apart = max(abs(aim.value - mean**2 * len(edges)), _SLIGHT * spread)
-        wanted[2], room[2] = aim.value, max(aim.tolerance, _NEAR * apart)
+        apart = max(abs(aim.value - mean**2 * len(edges)), _TUNING.slight * spread)
+        wanted[2], room[2] = aim.value, max(aim.tolerance, _TUNING.near * apart)
         price[2] = 1 / (apart + room[2])
     return _Score(now, wanted, room, price, moved)
 
@@ -250,15 +245,15 @@ def _cost(score: Any, first: Any, last: Any) -> Any:
 def _learn(habit: Any) -> None:
     """Let kinds of proposals that bring more for their work come more often."""
     whole = 0.0
-    for kind in range(_KINDS):
+    for kind in range(_TUNING.kinds):
         whole += habit.gained[kind] / habit.spent[kind]
     total = 0.0
-    for kind in range(_KINDS):
+    for kind in range(_TUNING.kinds):
         share = habit.gained[kind] / habit.spent[kind] / whole
-        total += _SELDOM + (1 - _KINDS * _SELDOM) * share
+        total += _TUNING.seldom + (1 - _TUNING.kinds * _TUNING.seldom) * share
         habit.until[kind] = total
-        habit.gained[kind] = max(_FORGETTING * habit.gained[kind], 1e-30)
-        habit.spent[kind] *= _FORGETTING
+        habit.gained[kind] = max(_TUNING.forgetting * habit.gained[kind], 1e-30)
+        habit.spent[kind] *= _TUNING.forgetting
 
 
 @compiled
@@ -330,28 +325,34 @@ def _propose(network: Any, kind: Any, reach: Any, tries: Any, random: Any) -> An
 
 @compiled
 def _swap_towards(network: Any, state: Any, score: Any, work: Any, random: Any) -> None:
-    period = max(min(_PERIOD * len(network.neighbours), work // _PERIODS), _LEAST_PERIOD)
+    period = max(
+        min(_TUNING.period * len(network.neighbours), work // _TUNING.periods), _TUNING.least_period
+    )
     stages = len(_STAGES) - 1
     before = _cost(score, 0, 4)
-    gained = np.full(_KINDS, before / len(network.neighbours))
-    habit = _Habit(gained, np.full(_KINDS, 1000.0), np.zeros(_KINDS))
-    stage = stages if _off(score, 0, 0.0) > _FAR else 0
-    tries = _TRIES[1] if _off(score, 0, 0.0) > _VERY_FAR else _TRIES[0]
+    gained = np.full(_TUNING.kinds, before / len(network.neighbours))
+    habit = _Habit(gained, np.full(_TUNING.kinds, 1000.0), np.zeros(_TUNING.kinds))
+    stage = stages if _off(score, 0, 0.0) > _TUNING.far else 0
+    tries = _TUNING.tries[1] if _off(score, 0, 0.0) > _TUNING.very_far else _TUNING.tries[0]
     done, turn, until = 0, 0, period
     least = surely = 0.0
     while done < work:
-        if turn % _LEARNING == 0:
+        if turn % _TUNING.learning == 0:
             cost = _cost(score, 0, 4)
-            last = stage < stages + _RISES and done > work - work // _LAST
+            last = stage < stages + _TUNING.rises and done > work - work // _TUNING.last
             if last or done > until:
                 # In the end any pace will do.
-                slow = 2 * period / (work - done) if stage < stages + _RISES else _HOPELESS
+                slow = (
+                    2 * period / (work - done)
+                    if stage < stages + _TUNING.rises
+                    else _TUNING.hopeless
+                )
                 if last or before - cost < slow * cost:
                     stage += 1
-                    if stage > stages + _RISES:
+                    if stage > stages + _TUNING.rises:
                         return
                     if stage > stages:
-                        score.price[0] *= _EXACT
+                        score.price[0] *= _TUNING.exact
                         cost = _cost(score, 0, 4)
                 before = cost
                 until = done + period
@@ -364,10 +365,10 @@ def _swap_towards(network: Any, state: Any, score: Any, work: Any, random: Any) 
         turn += 1
         drawn = random.random()
         kind = 0
-        while kind < _KINDS - 1 and drawn > habit.until[kind]:
+        while kind < _TUNING.kinds - 1 and drawn > habit.until[kind]:
             kind += 1
-        done += _STEP
-        habit.spent[kind] += _STEP
+        done += _TUNING.step
+        habit.spent[kind] += _TUNING.step
         ax, cy = _propose(network, kind, reach, tries, random)
         if ax < 0:
             continue
