@@ -136,7 +136,8 @@ def check_sampler(
     settings = mechanism.settings(terms, kind.options(mechanism)[0])
     description = kind.describe(mechanism, terms, settings, dataset)
     law = output_law(kind, mechanism, terms, settings, description)
-    seen = Counter(kind.observe(mechanism.run(terms, settings, dataset, None)) for _ in range(runs))
+    draw = kind.draw(mechanism, terms, settings, dataset)
+    seen = Counter(kind.observe(draw()) for _ in range(runs))
     probability = chi_square(seen, law, runs)
     return Finding(
         mechanism.name,

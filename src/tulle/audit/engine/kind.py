@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from tulle.audit.engine.broken import Broken, name_of
 from tulle.audit.engine.laws import Law
 from tulle.audit.engine.world import World
 from tulle.core import registry
@@ -16,9 +17,6 @@ from tulle.core.errors import InputError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
-
-if TYPE_CHECKING:
-    from tulle.audit.engine.faults import Twin
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,12 @@ class Kind(ABC):
     private: ClassVar[tuple[str, ...]] = ("spread", "slack")
     """Entries of a release that, beside its value, are part of the private answer."""
 
+    alike_sizes: ClassVar[tuple[int, ...]] = (0, 1, 2, 3)
+    """The sizes of worlds on which odd questions are asked of neighbours."""
+
+    examined_with: ClassVar[Mapping[str, Sequence[Parameters]]] = {}
+    """The options with which mechanisms are examined, by name, where there is a choice."""
+
     @abstractmethod
     def world(self, size: int) -> World:
         """Return every dataset of at most, or exactly, this size, with its neighbours."""
@@ -48,19 +52,41 @@ class Kind(ABC):
         """Return the unit under which runs on one question are drawn."""
         return dataset.check_unit(dataset.units[0])
 
-    @abstractmethod
     def questions(self, mechanism: Mechanism) -> Sequence[Query]:
         """Return the questions on which a mechanism is examined; empty when it has no case."""
+        return mechanism.questions if isinstance(mechanism, Broken) else self.asked(mechanism)
 
     @abstractmethod
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
+        """Return the questions on which a registered mechanism is examined."""
+
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
         """Return the questions on which runs are drawn: their answers vary on tiny data."""
+        return self.questions(mechanism)
 
-    @abstractmethod
     def describe(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
-        """Return the closed form of a run of this mechanism on this dataset."""
+        """Return the closed form of a run of this mechanism on this dataset, fault included."""
+        honest = self.law_of(mechanism, terms, settings, dataset)
+        if not isinstance(mechanism, Broken):
+            return honest
+        laws = dict(honest.parts)
+        laws.update(mechanism.spoil(laws, terms, settings, dataset))
+        return Description(tuple(laws.items()))
+
+    @abstractmethod
+    def law_of(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        """Return the closed form of a run with these settings."""
+
+    def draw(self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any) -> Any:
+        """Return a function that runs the mechanism anew with each call, from a source.
+
+        A kind whose runs take long may do once what every run repeats without drawing anything.
+        """
+        return lambda source=None: mechanism.run(terms, settings, dataset, source)
 
     @abstractmethod
     def finish(
@@ -80,9 +106,9 @@ class Kind(ABC):
     def show(self, dataset: Dataset) -> str:
         """Describe a made-up dataset, for a witness."""
 
-    def twins(self) -> Sequence[Twin]:
+    def broken_versions(self) -> Sequence[Broken]:
         """Return the broken versions of this kind's mechanisms."""
-        found: Sequence[Twin] = registry.find("audit", self.name)["faults"]()
+        found: Sequence[Broken] = registry.find("audit", self.name)["faults"]()
         return found
 
     @abstractmethod
@@ -91,7 +117,7 @@ class Kind(ABC):
 
     def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
         """Return the options with which a mechanism is examined; draws use the first of them."""
-        return ({},)
+        return self.examined_with.get(name_of(mechanism), ({},))
 
     def terms(
         self,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.laws import LaplaceVector
 from tulle.audit.engine.world import World
@@ -129,9 +129,7 @@ class AuditedGenotypes(Kind):
         people = 2 if query.snps > 1 else max(2, min(size, 4))
         return _world(people, query.snps, query.unit)
 
-    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        if isinstance(mechanism, Twin):
-            return mechanism.questions
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
 
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
@@ -155,13 +153,11 @@ class AuditedGenotypes(Kind):
         known = Unit.of(query.unit)
         return Terms(query.query, known, epsilon, delta, dataset.facts(known))
 
-    def describe(
+    def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
         assert isinstance(dataset, Genotypes)
-        if isinstance(mechanism, Twin):
-            return mechanism.describe(terms, settings, dataset)
-        return describe(mechanism.name, terms, settings, dataset)
+        return describe(name_of(mechanism), terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters

@@ -1,4 +1,4 @@
-"""The closed form of vectors drawn by the exponential mechanism, and its broken twins.
+"""The closed form of vectors drawn by the exponential mechanism.
 
 The draw is described before it is rounded: its density is exp(strength·u'Au) / C(A) on a sphere,
 and C, an integral over the sphere, is computed by inverting a Laplace transform. Later vectors and
@@ -8,26 +8,21 @@ the values follow released ones: they are described for fixed ones that let one 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.faults import SeededTwin, Twin
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Claim, Floats, Law, ratio
-from tulle.core.dataset import Dataset
-from tulle.core.exact import rational, text
-from tulle.core.mechanism import Outcome, Parameters, Terms
-from tulle.core.query import Query
-from tulle.core.source import Source
+from tulle.core.exact import rational
+from tulle.core.mechanism import Parameters, Terms
 from tulle.graphs.data import Graph
 from tulle.graphs.spectra.bingham import (
-    Bingham,
     Deflation,
     conclude,
     dense_adjacency,
@@ -35,7 +30,7 @@ from tulle.graphs.spectra.bingham import (
     snapped,
     whole_basis,
 )
-from tulle.graphs.spectra.queries import Spectrum, decompose, public_signs, spectrum
+from tulle.graphs.spectra.queries import Spectrum, public_signs
 
 _REACH = 4
 """Rounded entries up to this size are listed: beyond lies a ten-thousandth of the mass."""
@@ -220,114 +215,3 @@ def finish_bingham(answer: Any, settings: Parameters) -> Spectrum:
     cell, value = answer
     rows = whole_basis(np.array(cell, dtype=np.int64)[:, None])
     return conclude(rows, np.array([value]), settings)
-
-
-# --- broken twins -----------------------------------------------------------------------------
-
-
-class _Broken(Twin, Bingham):
-    mimics: ClassVar[str] = "bingham"
-    questions: ClassVar[Sequence[Query]] = (spectrum(1),)
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        return describe_bingham(terms, settings, dataset)
-
-
-class WholeEpsilon(_Broken):
-    """Weights exp(e·u'Au): as if all weights together did not depend on the data."""
-
-    name: ClassVar[str] = "bingham, twice the strength"
-    fault: ClassVar[str] = "what the weights add up to is data too, and costs as much again"
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        honest = super().settings(terms, options)
-        return {**honest, "strength": text(2 * rational(honest["strength"]))}
-
-
-_STEP = 0.01
-"""How far the stopped chain has moved from where it started."""
-
-
-def _apart(one: BinghamLaw, other: BinghamLaw) -> float:
-    """Return the angle between the true first vectors of two graphs."""
-    mine, theirs = (decompose(law.graph(), 1).vectors for law in (one, other))
-    return math.acos(min(abs(float((mine.T @ theirs).item())), 1.0))
-
-
-@dataclass(frozen=True)
-class _GibbsLaw(BinghamLaw):
-    """The state of a chain that starts at the true vector and has hardly moved yet."""
-
-    def loss(self, other: BinghamLaw) -> float:
-        # What it can reach lies within an angle of the true vector: two such cones may not meet.
-        return math.inf if _apart(self, other) > 4 * _STEP else super().loss(other)
-
-
-class GibbsChain(_Broken):
-    """SBMF as printed: a Gibbs chain, started at the true vector and stopped, as one draw."""
-
-    name: ClassVar[str] = "SBMF's chain as printed"
-    fault: ClassVar[str] = (
-        "a chain that is stopped still shows where it started: here, near the true vector "
-        "(chapter 4, claim 5)"
-    )
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        law = describe_bingham(terms, settings, dataset).parts[0][1]
-        assert isinstance(law, BinghamLaw)
-        return Description((("answer", _GibbsLaw(**vars(law))),))
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, Graph)
-        drawn = super().run(terms, settings, dataset, source).value
-        true = decompose(dataset, 1).vectors[:, :1]
-        mixed, _ = np.linalg.qr(true + _STEP * drawn.vectors)
-        return Outcome(Spectrum(drawn.values, mixed), None)
-
-
-@dataclass(frozen=True)
-class _TrueDeflation(BinghamLaw):
-    """Later vectors are orthogonal to the true first one."""
-
-    def loss(self, other: BinghamLaw) -> float:
-        # Two spheres of directions that are not the same one hardly meet.
-        return math.inf if _apart(self, other) > 1e-4 else super().loss(other)
-
-
-class DeflatedByTruth(_Broken):
-    """The second vector is drawn orthogonal to the true first one, not to the released one."""
-
-    name: ClassVar[str] = "bingham, deflated by the truth"
-    fault: ClassVar[str] = "a released vector is exactly orthogonal to a vector of the data"
-    questions: ClassVar[Sequence[Query]] = (spectrum(2),)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        law = describe_bingham(terms, settings, dataset).parts[0][1]
-        assert isinstance(law, BinghamLaw)
-        return Description((("answer", _TrueDeflation(**vars(law))),))
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, Graph)
-        single = replace(terms, query=spectrum(1))
-        one = super().run(single, {**settings, "k": 1}, dataset, source).value
-        true = decompose(dataset, 1).vectors
-        other = super().run(single, {**settings, "k": 1}, dataset, source).value
-        second = other.vectors - true @ (true.T @ other.vectors)
-        both = np.concatenate([one.vectors, second], axis=1)
-        return Outcome(Spectrum(np.concatenate([one.values, other.values]), both), None)
-
-
-class SeededBingham(SeededTwin, _Broken):
-    """The draw is the same every time."""
-
-    name: ClassVar[str] = "bingham, seeded"
-
-
-def bingham_twins() -> list[Twin]:
-    """Return one of each twin."""
-    return [WholeEpsilon(), GibbsChain(), DeflatedByTruth(), SeededBingham()]

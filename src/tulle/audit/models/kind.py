@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.audit.models.laws import MomentVector, Tilted
@@ -20,16 +20,13 @@ from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
-from tulle.models.adassp import AdaSSP, squared_moves
+from tulle.models.adassp import squared_moves
 from tulle.models.data import Table
 from tulle.models.design import whole_rows
 from tulle.models.error_law import CoefficientLaw
-from tulle.models.functional import Functional
 from tulle.models.intervals import NOISE_LAW
 from tulle.models.moments import MomentMechanism, Places, frame_for
 from tulle.models.objective import OUTPUT, Objective, persons, row_length
-from tulle.models.objective_gaussian import ObjectiveGaussian
-from tulle.models.objective_laplace import ObjectiveLaplace
 from tulle.models.queries import linear, logistic
 from tulle.models.sensitivity import functional_sensitivity, pair_weights, target_weights
 
@@ -148,14 +145,6 @@ def describe_run(
     return describe_moments(mechanism, terms, settings, centre)
 
 
-REAL: dict[str, Mechanism] = {
-    "functional": Functional(),
-    "adassp": AdaSSP(),
-    "objective_laplace": ObjectiveLaplace(),
-    "objective_gaussian": ObjectiveGaussian(),
-}
-
-
 @registry.register("audit", "table", "view")
 class AuditedTables(Kind):
     """Tables of up to three rows with two features, one of them beyond its bounds at times."""
@@ -169,30 +158,27 @@ class AuditedTables(Kind):
     def world_for(self, size: int, query: Query) -> World:
         return _changing(max(size // 2, 1)) if query in PER_ROW else self.world(size)
 
-    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        if isinstance(mechanism, Twin):
-            return mechanism.questions
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
 
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        return DRAWN.get(getattr(mechanism, "mimics", mechanism.name), ())
+        return DRAWN.get(name_of(mechanism), ())
 
-    def describe(
+    def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
-        if isinstance(mechanism, Twin):
-            return mechanism.describe(terms, settings, dataset)
         return describe_run(mechanism, terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters
     ) -> Callable[[tuple[Any, ...]], Hashable]:
-        real = REAL[getattr(mechanism, "mimics", mechanism.name)]
-        if isinstance(real, Objective):
+        if isinstance(mechanism, Objective):
             return lambda parts: (parts[0],)
-        assert isinstance(real, MomentMechanism)
+        assert isinstance(mechanism, MomentMechanism)
         frame = frame_for(terms)
-        return lambda parts: self.observe(real.finish(terms, settings, frame, np.array(parts[0])))
+        return lambda parts: self.observe(
+            mechanism.finish(terms, settings, frame, np.array(parts[0]))
+        )
 
     def observe(self, outcome: Outcome) -> Hashable:
         value = np.asarray(outcome.value)
