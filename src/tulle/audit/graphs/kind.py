@@ -54,7 +54,7 @@ from tulle.audit.graphs.truncation import (
     small_truncated,
 )
 from tulle.audit.graphs.truncation import OPTIONS as TRUNCATION_OPTIONS
-from tulle.audit.relations.kind import seen_total
+from tulle.audit.relations.kind import draw_totals, seen_total
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational
@@ -309,6 +309,11 @@ class AuditedGraphs(Kind):
         if isinstance(mechanism, TruncationMechanism):
             return describe_truncated(mechanism, terms, settings, dataset)
         return DESCRIBERS[name_of(mechanism)](terms, settings, dataset)
+
+    def draw(self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any) -> Any:
+        if isinstance(mechanism, TruncationMechanism):
+            return draw_totals(mechanism, terms, settings, dataset)
+        return super().draw(mechanism, terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters

@@ -90,11 +90,11 @@ def truncation_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
         forget_owner(recursive, plain),
         free_choice(recursive, (NODE[0], EDGE[1])),
         halve_noise(recursive, "epsilon_answer", (NODE[0], NODE[2], EDGE[1]), TWICE),
-        draw_less(recursive, "epsilon_answer", NODE[:1]),
+        draw_less(recursive, "epsilon_answer", NODE[:1], method="run_parts"),
         seed_source(recursive, NODE[:1]),
         not_truncated(race, plain),
         forget_owner(race, plain),
         epsilon_per_lane(race, (NODE[0], EDGE[1])),
-        draw_less(race, "epsilon", NODE[:1]),
+        draw_less(race, "epsilon", NODE[:1], method="run_parts"),
         seed_source(race, NODE[:1]),
     ]

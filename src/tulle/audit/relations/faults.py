@@ -220,14 +220,14 @@ def relation_faults() -> list[Broken]:
         not_truncated(recursive, ALL),
         free_choice(recursive, PLAIN),
         halve_noise(recursive, "epsilon_answer", ALL, TWICE),
-        draw_less(recursive, "epsilon_answer", PLAIN),
+        draw_less(recursive, "epsilon_answer", PLAIN, method="run_parts"),
         no_gap(recursive),
         unsafe_rewriting(recursive),
         printed_bounding_sequence(recursive),
         seed_source(recursive, PLAIN),
         not_truncated(race, ALL),
         epsilon_per_lane(race, ALL),
-        draw_less(race, "epsilon", SIGNED),
+        draw_less(race, "epsilon", SIGNED, method="run_parts"),
         seed_source(race, PLAIN),
     ]
 

@@ -161,6 +161,26 @@ OPTIONS: dict[str, tuple[Parameters, ...]] = {
 }
 
 
+class Remembered:
+    """A truncation whose programs are solved once: thousands of runs ask for the same few."""
+
+    def __init__(self, truncation: Truncation) -> None:
+        self.decide = lru_cache(maxsize=None)(truncation.decide)
+        self.estimate = lru_cache(maxsize=None)(truncation.estimate)
+        self.ceiling = lru_cache(maxsize=None)(truncation.ceiling)
+        self.value = lru_cache(maxsize=None)(truncation.value)
+
+
+def draw_totals(
+    mechanism: TruncationMechanism, terms: Terms, settings: Parameters, dataset: Dataset
+) -> Callable[..., Outcome]:
+    """Return how runs are drawn: a new run each time, on programs that are solved once."""
+    if type(mechanism).run is not TruncationMechanism.run:
+        return lambda source=None: mechanism.run(terms, settings, dataset, source)
+    parts: Any = [(sign, Remembered(side)) for sign, side in mechanism.parts(terms, dataset)]
+    return lambda source=None: mechanism.run_parts(terms.query, settings, parts, source)
+
+
 def seen_total(outcome: Outcome) -> Hashable:
     """Return the thresholds that a released total shows, and its bin."""
     shown = tuple(outcome.details.get("thresholds", ()))
@@ -195,6 +215,10 @@ class AuditedRelations(Kind):
             mechanism, terms.query, settings, relation, lambda: mechanism.parts(terms, dataset)
         )
         return Description((("answer", law),))
+
+    def draw(self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any) -> Any:
+        assert isinstance(mechanism, TruncationMechanism)
+        return draw_totals(mechanism, terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters

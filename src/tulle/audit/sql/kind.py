@@ -17,7 +17,7 @@ from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.laws import Law
 from tulle.audit.engine.world import World
-from tulle.audit.relations.kind import OPTIONS, law_of_total, level_grid, seen_total
+from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, level_grid, seen_total
 from tulle.audit.relations.truncated import Grid, Truncated
 from tulle.core import registry
 from tulle.core.dataset import Dataset
@@ -200,7 +200,8 @@ class AuditedDatabases(Kind):
             def run(source: Any = None) -> Outcome:
                 return mechanism.run_owned(query, settings, owned, source)
         else:
-            parts = mechanism.truncations(query, found[0])
+            sides = mechanism.truncations(query, found[0])
+            parts: Any = [(sign, Remembered(side)) for sign, side in sides]
 
             def run(source: Any = None) -> Outcome:
                 return mechanism.run_parts(query, settings, parts, source)
