@@ -26,6 +26,23 @@ class Description:
     parts: tuple[tuple[str, Law], ...]
 
 
+@dataclass(frozen=True)
+class OwnCase:
+    """The case of one mechanism that another distribution brings along.
+
+    A function that returns it registers as ``("audit", "<kind>/<mechanism>", "case")``.
+    """
+
+    questions: Sequence[Query]
+    """On which it is examined and drawn from."""
+    law: Callable[[Terms, Parameters, Any], Description]
+    """The closed form of a run."""
+    finish: Callable[[Terms, Parameters], Callable[[tuple[Any, ...]], Hashable]]
+    """The post-processing, as :meth:`Kind.finish`."""
+    broken: Callable[[], Sequence[Broken]]
+    """Broken versions that the audit must catch."""
+
+
 class Kind(ABC):
     """The audit's view of one kind of data."""
 
@@ -54,7 +71,15 @@ class Kind(ABC):
 
     def questions(self, mechanism: Mechanism) -> Sequence[Query]:
         """Return the questions on which a mechanism is examined; empty when it has no case."""
-        return mechanism.questions if isinstance(mechanism, Broken) else self.asked(mechanism)
+        if isinstance(mechanism, Broken):
+            return mechanism.questions
+        own = self.own_case(mechanism.name)
+        return self.asked(mechanism) if own is None else own.questions
+
+    def own_case(self, name: str) -> OwnCase | None:
+        """Return the case that a mechanism of another distribution brings along, if any."""
+        make = registry.find("audit", f"{self.name}/{name}").get("case")
+        return None if make is None else make()
 
     @abstractmethod
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
@@ -62,13 +87,24 @@ class Kind(ABC):
 
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
         """Return the questions on which runs are drawn: their answers vary on tiny data."""
-        return self.questions(mechanism)
+        asked = self.questions(mechanism)
+        known = self.own_case(name_of(mechanism)) is None
+        return self.drawn_of(asked, name_of(mechanism)) if known else asked
+
+    def drawn_of(self, asked: Sequence[Query], name: str) -> Sequence[Query]:
+        """Return those of a registered mechanism's questions that are drawn from."""
+        return asked
 
     def describe(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
         """Return the closed form of a run of this mechanism on this dataset, fault included."""
-        honest = self.law_of(mechanism, terms, settings, dataset)
+        own = self.own_case(name_of(mechanism))
+        honest = (
+            self.law_of(mechanism, terms, settings, dataset)
+            if own is None
+            else own.law(terms, settings, dataset)
+        )
         if not isinstance(mechanism, Broken):
             return honest
         laws = dict(honest.parts)
@@ -108,7 +144,10 @@ class Kind(ABC):
 
     def broken_versions(self) -> Sequence[Broken]:
         """Return the broken versions of this kind's mechanisms."""
-        found: Sequence[Broken] = registry.find("audit", self.name)["faults"]()
+        found: list[Broken] = [*registry.find("audit", self.name)["faults"]()]
+        for name in registry.find("mechanism", self.name):
+            own = self.own_case(name)
+            found.extend(own.broken() if own is not None else ())
         return found
 
     @abstractmethod

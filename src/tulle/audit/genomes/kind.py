@@ -132,13 +132,12 @@ class AuditedGenotypes(Kind):
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
 
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        found = self.questions(mechanism)
+    def drawn_of(self, asked: Sequence[Query], name: str) -> Sequence[Query]:
         # Draws over whole lattices and over many entries at once are too thin to be compared.
         return [
-            asked
-            for asked in found
-            if isinstance(asked, Asked) and asked not in _SCORED and _is_countable(asked)
+            query
+            for query in asked
+            if isinstance(query, Asked) and query not in _SCORED and _is_countable(query)
         ]
 
     def terms(

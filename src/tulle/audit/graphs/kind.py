@@ -291,7 +291,7 @@ class AuditedGraphs(Kind):
             and (mechanism.name, query) not in LEFT_OUT
         ]
 
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
+    def drawn_of(self, asked: Sequence[Query], name: str) -> Sequence[Query]:
         drawn = (
             *_DRAWN,
             PER_NODE,
@@ -300,7 +300,7 @@ class AuditedGraphs(Kind):
             *DRAWN_SYNTHESIS,
             *DRAWN_TRUNCATED,
         )
-        return [query for query in self.questions(mechanism) if query in drawn]
+        return [query for query in asked if query in drawn]
 
     def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.audit.models.laws import MomentVector, Tilted
@@ -161,8 +160,8 @@ class AuditedTables(Kind):
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
 
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        return DRAWN.get(name_of(mechanism), ())
+    def drawn_of(self, asked: Sequence[Query], name: str) -> Sequence[Query]:
+        return DRAWN.get(name, ())
 
     def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset

@@ -157,8 +157,8 @@ class AuditedDatabases(Kind):
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS if isinstance(mechanism, OnDatabase) else ()
 
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        return [query for query in self.questions(mechanism) if query in DRAWN]
+    def drawn_of(self, asked: Sequence[Query], name: str) -> Sequence[Query]:
+        return [query for query in asked if query in DRAWN]
 
     def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
