@@ -40,6 +40,7 @@ from tulle.audit.graphs.synthesis import (
     DRAWN_SYNTHESIS,
     SYNTHESIS,
     SYNTHESIS_DESCRIBERS,
+    draw_statistics,
     finish_statistics,
     is_synthesis,
     see_statistics,
@@ -81,6 +82,7 @@ from tulle.graphs.queries.counts import (
 )
 from tulle.graphs.sensitivity.counts import LocalSensitivity
 from tulle.graphs.spectra.queries import Spectrum
+from tulle.graphs.synthesis.model import Model
 from tulle.graphs.topology.response import Topology, WholeTopology, topology
 from tulle.relations.error_laws import TruncationLaw
 from tulle.relations.mechanisms.recursive import TruncationMechanism
@@ -313,6 +315,8 @@ class AuditedGraphs(Kind):
     def draw(self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any) -> Any:
         if isinstance(mechanism, TruncationMechanism):
             return draw_totals(mechanism, terms, settings, dataset)
+        if isinstance(mechanism, Model) and type(mechanism).run is Model.run:
+            return draw_statistics(mechanism, terms, settings, dataset)
         return super().draw(mechanism, terms, settings, dataset)
 
     def finish(
