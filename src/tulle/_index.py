@@ -175,6 +175,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "faults": "tulle.audit.contributions.faults",
         "view": "tulle.audit.contributions.kind",
     },
+    ("audit", "database"): {"faults": "tulle.audit.sql.faults", "view": "tulle.audit.sql.kind"},
     ("audit", "genotypes"): {
         "faults": "tulle.audit.genomes.faults",
         "view": "tulle.audit.genomes.kind",

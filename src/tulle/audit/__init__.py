@@ -6,9 +6,12 @@
 * ``fresh``: noise is new every time and comes from the source asked for.
 * ``blackbox``: a lower bound on epsilon from draws alone, with a stated power.
 * ``failures``: neighbours fail alike and say nothing in between.
+* ``cost``: every draw is charged for, and all of a run's draws cost its price.
 * ``faults``: mechanisms that are wrong on purpose; the same checks must reject them.
 
-``kind`` says what a kind of data must provide to be audited; ``graphs`` does so for graphs.
+``engine.kind`` says what a kind of data must provide to be audited; each room has a folder with its
+``kind`` and its ``faults``. ``table`` puts all of it together; ``replay`` runs whole paths on
+neighbours.
 """
 
 from tulle.audit.engine.blackbox import Evidence, find_pairs, lower_bound, one_by_one, power

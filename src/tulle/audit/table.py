@@ -8,20 +8,18 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
-from tulle.audit.databases.one_row import one_row_findings
-from tulle.audit.databases.quantiles import quantile_findings
 from tulle.audit.engine.blackbox import lower_bound, power
+from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.exact import check_exact, check_sampler
 from tulle.audit.engine.exhaustive import check_claims, describe_world
 from tulle.audit.engine.failures import check_alike
-from tulle.audit.engine.faults import Twin
 from tulle.audit.engine.findings import Finding, merge
 from tulle.audit.engine.fresh import check_fresh
 from tulle.audit.engine.kind import Kind, is_audited, kind_of
 from tulle.audit.engine.world import World
-from tulle.audit.relations.removal_check import check_leaving, forget_one, goes_through_a_relation
-from tulle.audit.relations.single_owner import owned_findings
-from tulle.audit.surveys.kind import catch_twins, check_surveys
+from tulle.audit.graphs.removal_check import check_leaving, forget_owner
+from tulle.audit.sql.single_owner import owned_findings
+from tulle.audit.surveys.kind import catch_broken, check_surveys, unexamined
 from tulle.core import registry
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Mechanism
@@ -64,12 +62,18 @@ SLOW = Effort(sizes=(2, 3, 4, 5, 6), runs=40_000, samples=100_000)
 class Row:
     """One line of the table."""
 
+    kind: str
     mechanism: str
     query: str
     check: str
     cases: int
     figure: str
     verdict: Verdict
+
+    @property
+    def about(self) -> str:
+        """The registered mechanism that the row is about, also if it is of a broken version."""
+        return self.mechanism.removeprefix("broken: ").partition(",")[0]
 
     @property
     def good(self) -> bool:
@@ -79,6 +83,7 @@ class Row:
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form."""
         return {
+            "kind": self.kind,
             "mechanism": self.mechanism,
             "query": self.query,
             "check": self.check,
@@ -129,7 +134,7 @@ def run_audit(
     mechanisms: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> AuditTable:
-    """Examine the registered mechanisms and broken versions of them.
+    """Examine every registered mechanism of every kind of data, and broken versions of them.
 
     ``slow`` adds the largest worlds and more draws. ``progress`` is told, in words, what is being
     examined.
@@ -143,34 +148,29 @@ def run_audit(
     lines: list[Row] = []
     for name in dict.fromkeys(mechanism.kind for mechanism in chosen):
         group = [mechanism for mechanism in chosen if mechanism.kind == name]
-        if not is_audited(name):
-            for item in group:
-                tell(f"{name}: {item.name}")
-                own = _own_check(item)
-                lines.extend(map(_row, merge(own)) if own else completeness(None, item))
-            continue
-        lines.extend(_audit_kind(kind_of(name), group, effort, tell, whole=mechanisms is None))
+        lines.extend(row for item in group for row in completeness(item))
+        if is_audited(name):
+            lines.extend(_audit_kind(kind_of(name), group, effort, tell, whole=mechanisms is None))
     if mechanisms is None:
         tell("survey designs")
-        lines.extend(_survey_rows())
+        lines.extend(survey_rows())
+    for mechanism in chosen:
+        own = [row for row in lines if (row.kind, row.about) == (mechanism.kind, mechanism.name)]
+        if own and all(row.good for row in own):
+            registry.mark_audited(mechanism)
     return AuditTable(tuple(lines))
 
 
-def _own_check(mechanism: Mechanism) -> list[Finding]:
-    """Return the findings on a mechanism, and its twins, that has an exact check of its own."""
-    checks = {"quantile": quantile_findings, "laplace": one_row_findings}
-    if mechanism.kind == "database" and mechanism.name in checks:
-        return checks[mechanism.name]()
-    return []
-
-
-def _survey_rows() -> list[Row]:
-    """Return the rows of survey designs, which hold no data, and of their twins."""
-    rows = [_row(finding) for finding in merge(check_surveys())]
-    for twin in catch_twins():
-        verdict: Verdict = "MISSED" if twin.passed else "caught"
-        name = f"broken: {twin.mechanism}, {twin.query}"
-        rows.append(Row(name, "", twin.check, twin.cases, twin.figure, verdict))
+def survey_rows() -> list[Row]:
+    """Return the rows of survey designs, which hold no data, and of broken ones."""
+    rows = [_row("survey", finding) for finding in merge(check_surveys())]
+    for caught in catch_broken():
+        verdict: Verdict = "MISSED" if caught.passed else "caught"
+        name = f"broken: {caught.mechanism}, {caught.query}"
+        rows.append(Row("survey", name, "", caught.check, caught.cases, caught.figure, verdict))
+    for design in unexamined():
+        figure = "no closed form is known"
+        rows.append(Row("survey", design, "", "has a case", 0, figure, "FAILED"))
     return rows
 
 
@@ -188,44 +188,60 @@ def _chosen(names: Sequence[str] | None) -> list[Mechanism]:
 def _audit_kind(
     kind: Kind, group: Sequence[Mechanism], effort: Effort, tell: Progress, *, whole: bool
 ) -> list[Row]:
-    twins = [twin for twin in kind.twins() if twin.mimics in {item.name for item in group}]
+    named = {item.name for item in group}
     found: list[Finding] = []
     # Questions in the outer loop: mechanisms share what is measured for one question.
     asked = list(dict.fromkeys(query for item in group for query in kind.questions(item)))
+    seen = set()
     for size, query in product(effort.sizes, asked):
         world = kind.world_for(size, query)
+        if (world.name, query) in seen:
+            # Some kinds have no larger world than this.
+            continue
+        seen.add((world.name, query))
         tell(f"{world.name}: {query}")
         for item in group:
             if query in kind.questions(item):
                 found.extend(closed_form(kind, item, query, world))
     for item in group:
+        if item.name in kind.own_checks:
+            tell(f"{kind.name}: {item.name}")
+            found.extend(kind.own_checks[item.name]())
         tell(f"drawing from {item.name}")
         found.extend(drawn(kind, item, effort))
-    if kind.name == "graph" and any(goes_through_a_relation(item) for item in group):
-        tell("leaving a graph and leaving its relation")
-        found.extend(leaving(max(effort.sizes) - 1))
-    if kind.name == "relation" and any(item.name == "recursive" for item in group):
-        tell("contributions of one owner each")
-        found.extend(owned_findings())
+    found.extend(_besides(kind, named, effort, tell))
     caught: dict[str, list[Row]] = {item.name: [] for item in group}
-    for twin in twins:
-        tell(f"broken: {twin.name}")
-        caught[twin.mimics].append(_twin_row(kind, twin))
+    for item in kind.broken_versions():
+        if item.mimics in named:
+            tell(f"broken: {item.name}")
+            caught[item.mimics].append(_broken_row(kind, item))
     verdicts = merge(found)
     rows: list[Row] = []
-    for item in group:
-        rows.extend(_row(finding) for finding in verdicts if finding.mechanism == item.name)
-        rows.extend(completeness(kind, item))
-        rows.extend(caught[item.name])
+    for name in caught:
+        rows.extend(_row(kind.name, finding) for finding in verdicts if finding.mechanism == name)
+        rows.extend(caught[name])
     if whole:
         tell("odd questions to neighbours")
         names: list[str | None] = [None, *(item.name for item in group)]
         alike = [
             check_alike(kind, kind.world(size), kind.odd_questions(), [(1.0, 1e-6)], names)
-            for size in (0, 1, 2, 3)
+            for size in kind.alike_sizes
         ]
-        rows.extend(_row(finding) for finding in merge(alike))
+        rows.extend(_row(kind.name, finding) for finding in merge(alike))
     return rows
+
+
+def _besides(kind: Kind, named: set[str], effort: Effort, tell: Progress) -> list[Finding]:
+    """Return what is checked besides the closed forms: what truncation stands on."""
+    if "recursive" not in named:
+        return []
+    if kind.name == "graph":
+        tell("leaving a graph and leaving its relation")
+        return leaving(max(effort.sizes) - 1)
+    if kind.name == "database":
+        tell("contributions of one owner each")
+        return owned_findings()
+    return []
 
 
 def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) -> list[Finding]:
@@ -241,17 +257,17 @@ def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) ->
 
 
 def leaving(nodes: int) -> list[Finding]:
-    """Return the findings on relations of graphs, and on a broken twin that must be caught."""
+    """Return the findings on relations of graphs, and on broken ones that must be caught."""
     found = [check_leaving("recursive", unit, nodes) for unit in ("node", "edge")]
     for unit in ("node", "edge"):
-        twin = check_leaving("recursive", unit, 3, forget_one)
+        caught = check_leaving("recursive", unit, 3, forget_owner)
         found.append(
             replace(
-                twin,
+                caught,
                 query=f"broken: a forgotten owner, per {unit}",
-                passed=not twin.passed,
-                worst=float(twin.passed) * 2,
-                figure=f"{twin.figure}, as they should",
+                passed=not caught.passed,
+                worst=float(caught.passed) * 2,
+                figure=f"{caught.figure}, as they should",
             )
         )
     return found
@@ -283,7 +299,8 @@ def check_black_box(kind: Kind, mechanism: Mechanism, query: Query, samples: int
     claimed, delta = float(guarantee.epsilon), float(guarantee.delta)
 
     def draw(dataset: Any, size: int) -> list[Any]:
-        return [kind.observe(mechanism.run(terms, settings, dataset, None)) for _ in range(size)]
+        again = kind.draw(mechanism, terms, settings, dataset)
+        return [kind.observe(again()) for _ in range(size)]
 
     evidence = lower_bound(
         draw, [(one, other)], samples=samples, delta=delta, confidence=CONFIDENCE
@@ -302,23 +319,23 @@ def check_black_box(kind: Kind, mechanism: Mechanism, query: Query, samples: int
     )
 
 
-def catch(kind: Kind, twin: Twin) -> dict[str, Finding | None]:
-    """Return, for each check that must reject a twin, the finding that does, or None.
+def catch(kind: Kind, broken: Broken) -> dict[str, Finding | None]:
+    """Return, for each check that must reject a broken version, the finding that does, or None.
 
     The checks are those of the real mechanisms, on all graphs of four nodes or the like.
     """
     found: list[Finding] = []
-    caught: dict[str, Finding | None] = dict.fromkeys(twin.caught_by)
-    for query in kind.questions(twin):
-        if {"claims", "exact"} & set(twin.caught_by):
-            found.extend(closed_form(kind, twin, query, kind.world_for(4, query)))
-        if "sampler" in twin.caught_by:
+    caught: dict[str, Finding | None] = dict.fromkeys(broken.caught_by)
+    for query in kind.questions(broken):
+        if {"claims", "exact"} & set(broken.caught_by):
+            found.extend(closed_form(kind, broken, query, kind.world_for(4, query)))
+        if "sampler" in broken.caught_by:
             epsilon, delta = DRAWN_AT
             found.append(
-                check_sampler(kind, twin, query, epsilon=epsilon, delta=delta, runs=FAST.runs)
+                check_sampler(kind, broken, query, epsilon=epsilon, delta=delta, runs=FAST.runs)
             )
-        if "fresh noise" in twin.caught_by:
-            found.append(check_fresh(kind, twin, query, epsilon=Fraction(1), delta=DRAWN_AT[1]))
+        if "fresh noise" in broken.caught_by:
+            found.append(check_fresh(kind, broken, query, epsilon=Fraction(1), delta=DRAWN_AT[1]))
     for finding in found:
         check = finding.check.partition(":")[0]
         known = caught.get(check)
@@ -331,12 +348,13 @@ def catch(kind: Kind, twin: Twin) -> dict[str, Finding | None]:
     return caught
 
 
-def _twin_row(kind: Kind, twin: Twin) -> Row:
-    caught = catch(kind, twin)
+def _broken_row(kind: Kind, broken: Broken) -> Row:
+    caught = catch(kind, broken)
     missed = [check for check, finding in caught.items() if finding is None]
     shown = [finding for finding in caught.values() if finding is not None]
     return Row(
-        f"broken: {twin.name}",
+        kind.name,
+        f"broken: {broken.name}",
         " ".join(dict.fromkeys(finding.query for finding in shown)),
         " + ".join(caught),
         sum(finding.cases for finding in shown),
@@ -346,19 +364,22 @@ def _twin_row(kind: Kind, twin: Twin) -> Row:
     )
 
 
-def completeness(kind: Kind | None, mechanism: Mechanism) -> Iterator[Row]:
+def completeness(mechanism: Mechanism) -> Iterator[Row]:
     """Yield a failure for a mechanism that nothing examines, or whose checks nothing tests."""
-    if goes_through_a_relation(mechanism):
-        # Its case and twins are those of relations; that leaving commutes is checked besides.
-        return
-    if kind is None or not kind.questions(mechanism):
-        yield Row(mechanism.name, "", "has a case", 0, "no closed form is known", "FAILED")
-    if kind is None or not any(twin.mimics == mechanism.name for twin in kind.twins()):
-        yield Row(mechanism.name, "", "has a broken version", 0, "none is known", "FAILED")
+    kind = kind_of(mechanism.kind) if is_audited(mechanism.kind) else None
+    broken = [] if kind is None else [item.mimics for item in kind.broken_versions()]
+    for check, figure, known in (
+        ("has a case", "no closed form is known", kind and kind.questions(mechanism)),
+        ("is drawn from", "no question is", kind and kind.drawn_questions(mechanism)),
+        ("has a broken version", "none is known", mechanism.name in broken),
+    ):
+        if not known and not (kind and mechanism.name in kind.own_checks):
+            yield Row(mechanism.kind, mechanism.name, "", check, 0, figure, "FAILED")
 
 
-def _row(finding: Finding) -> Row:
+def _row(kind: str, finding: Finding) -> Row:
     return Row(
+        kind,
         finding.mechanism,
         finding.query,
         finding.check,

@@ -3,12 +3,18 @@
 A thing registers itself by a decorator where it is defined. ``tools/index.py`` reads the decorators
 off the source and writes ``tulle/_index.py``, so that a name is found, and its module imported,
 when it is first used. Nothing read from a file of a user's can name a module.
+
+Mechanisms of other distributions come in by entry points of the group ``tulle.mechanisms``, each a
+module that registers with the same decorators. They are loaded when mechanisms are first looked
+for, and are unaudited: their guarantees say so (:func:`caveat`) until the audit has passed on them.
 """
 
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -23,7 +29,12 @@ Role = Literal["mechanism", "law", "value", "query", "stand-in", "audit", "page"
 Item = TypeVar("Item")
 Named = TypeVar("Named", bound="type[Mechanism]")
 
+ENTRY_POINTS = "tulle.mechanisms"
+"""The group of entry points by which other distributions add mechanisms."""
+
 _items: dict[tuple[Role, str], dict[str, Any]] = {}
+_passed: set[type] = set()
+"""Mechanisms of other distributions on which the audit has passed, in this process."""
 
 
 def register(role: Role, group: str, name: str) -> Callable[[Item], Item]:
@@ -35,6 +46,10 @@ def register(role: Role, group: str, name: str) -> Callable[[Item], Item]:
 
     def keep(item: Item) -> Item:
         known = _items.setdefault((role, group), {})
+        home = _index.REGISTERED.get((role, group), {}).get(name)
+        if home is not None and getattr(item, "__module__", home) != home:
+            # What this distribution registers is found by name, and nobody else can take its place.
+            raise InputError(f"The name {name!r} is taken: it is a {role} of {group!r} in tulle.")
         if name in known and getattr(known[name], "__qualname__", None) != getattr(
             item, "__qualname__", None
         ):
@@ -73,6 +88,8 @@ class Registered(Mapping[str, Any]):
     """Items of a role and group by name; looking one up imports the module that defines it."""
 
     def __init__(self, role: Role, group: str) -> None:
+        if role == "mechanism":
+            load_entry_points()
         self._key = role, group
         self._modules: Mapping[str, str] = _index.REGISTERED.get(self._key, {})
 
@@ -98,6 +115,8 @@ def find(role: Role, group: str) -> Registered:
 
 def groups(role: Role) -> tuple[str, ...]:
     """Return the names of all groups of a role."""
+    if role == "mechanism":
+        load_entry_points()
     return tuple(dict.fromkeys(g for known, g in (*_index.REGISTERED, *_items) if known == role))
 
 
@@ -134,3 +153,36 @@ def every_mechanism() -> Iterator[Mechanism]:
     """Yield each registered mechanism of every kind of data."""
     for kind in groups("mechanism"):
         yield from mechanisms(kind).values()
+
+
+@cache
+def load_entry_points() -> None:
+    """Import what other distributions register, once; one that fails is left out with a warning."""
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except Exception as error:  # noqa: BLE001 - another distribution must not stop this one
+            warnings.warn(
+                f"The mechanisms of entry point {entry.name!r} are left out: loading them raised "
+                f"{type(error).__name__}.",
+                stacklevel=2,
+            )
+
+
+def caveat(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return what a guarantee of this mechanism rests on, in words, if nobody has audited it.
+
+    The audit covers what is defined in this package; whatever else is registered, by entry point or
+    by hand, is unaudited until the audit has passed on it.
+    """
+    package = type(mechanism).__module__.partition(".")[0]
+    if package == "tulle" or type(mechanism) in _passed:
+        return ()
+    return (f"mechanism {mechanism.name!r} of {package} keeps its promise, which is unaudited",)
+
+
+def mark_audited(mechanism: Mechanism) -> None:
+    """Take note, for this process, that the audit has passed on a mechanism."""
+    _passed.add(type(mechanism))

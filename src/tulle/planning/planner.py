@@ -148,7 +148,9 @@ def _plan_leaf(
                 name,
                 item.title,
                 settings,
-                item.guarantee(terms, settings).assuming(terms.assumptions),
+                item.guarantee(terms, settings).assuming(
+                    (*terms.assumptions, *registry.caveat(item))
+                ),
                 item.predict(terms, settings, like),
                 item.event(terms, settings),
             )

@@ -50,7 +50,7 @@ class DatabaseRaceSettings(RaceSettings):
     groups: int
 
 
-class _OnDatabase(TruncationMechanism):
+class OnDatabase(TruncationMechanism):
     """A mechanism on the tuples of a question in SQL; with groups, on each group's in turn.
 
     The groups are public and a participant may be in all of them, so each gets an equal share of
@@ -145,7 +145,7 @@ def _relations(terms: Terms, dataset: Dataset) -> tuple[Relation, ...]:
 
 
 @registry.mechanism("database", "recursive", answers=(SqlQuery,), units=("participant",))
-class DatabaseRecursive(_OnDatabase, Recursive):
+class DatabaseRecursive(OnDatabase, Recursive):
     """The recursive mechanism on the joined rows of a question in SQL.
 
     Guarantee:
@@ -248,7 +248,7 @@ class DatabaseRecursive(_OnDatabase, Recursive):
 
 
 @registry.mechanism("database", "race", answers=(SqlQuery,), units=("participant",))
-class DatabaseRace(_OnDatabase, Race):
+class DatabaseRace(OnDatabase, Race):
     """The race to the top on the joined rows of a question in SQL; the bound is the user's.
 
     Guarantee:

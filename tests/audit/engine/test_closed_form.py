@@ -33,12 +33,6 @@ def test_all_graphs_up_to_five_nodes(name, size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_all_graphs_on_six_nodes(name):
-    check(name, 6)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ladder", "smoothed_ladder", "smooth", "smooth_pure"])
 def test_larger_cliques_on_six_nodes(name):
     for finding in closed_form(GRAPHS, MECHANISMS[name], cliques(6), GRAPHS.world(6)):

@@ -8,7 +8,7 @@ import pytest
 from tulle.audit.engine.exact import check_sampler, chi_square
 from tulle.audit.engine.fresh import check_fresh
 from tulle.audit.engine.kind import kind_of
-from tulle.audit.table import DRAWN_AT, check_black_box
+from tulle.audit.table import DRAWN_AT
 from tulle.core import registry
 
 GRAPHS = kind_of("graph")
@@ -30,11 +30,13 @@ def test_the_sampler_has_the_law_of_the_description(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(4)])
-def test_the_sampler_has_the_law_of_the_description_in_many_runs(name, epsilon):
+def test_the_sampler_has_the_law_of_the_description_at_another_budget(name):
+    """Many more runs, at the audit's own budget, are in the whole audit of each mechanism."""
     mechanism = MECHANISMS[name]
     for query in GRAPHS.drawn_questions(mechanism):
-        finding = check_sampler(GRAPHS, mechanism, query, epsilon=epsilon, delta=DELTA, runs=20_000)
+        finding = check_sampler(
+            GRAPHS, mechanism, query, epsilon=Fraction(1), delta=DELTA, runs=20_000
+        )
         assert finding.passed, finding
 
 
@@ -44,15 +46,6 @@ def test_noise_is_fresh(name):
     for query in GRAPHS.drawn_questions(mechanism):
         finding = check_fresh(GRAPHS, mechanism, query, epsilon=Fraction(1), delta=DELTA)
         assert finding.passed, finding
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_the_black_box_finds_nothing(name):
-    mechanism = MECHANISMS[name]
-    query = GRAPHS.drawn_questions(mechanism)[0]
-    finding = check_black_box(GRAPHS, mechanism, query, 50_000)
-    assert finding.passed, finding
 
 
 def test_chi_square_rejects_on_both_sides():

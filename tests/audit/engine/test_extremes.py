@@ -5,20 +5,26 @@ data; where noise is so wide that its values cannot be listed, the inequalities 
 checked on its public settings in high precision instead. Whatever is planned also runs.
 """
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
 import pytest
+from tulle.surveys.laplace import laplace_and_round
 
 import tulle
 from tulle.audit import table
-from tulle.audit.engine.kind import is_audited, kind_of
+from tulle.audit.engine.kind import kind_of
+from tulle.audit.surveys.kind import is_private, laws_of, worst_ratio
 from tulle.core import registry
 from tulle.core.errors import TulleError
 from tulle.core.guarantee import largest_rho
 from tulle.core.validate import LEAST_EPSILON, MOST_EPSILON
 from tulle.graphs.mechanisms.smooth import SLIDE, STRETCH, Smooth
+from tulle.surveys.designs import RandomizedResponse
+from tulle.surveys.large import LocalHashing, UnaryEncoding
+from tulle.surveys.links_client import LinkForm
 
 EXTREMES = (LEAST_EPSILON, Fraction(1, 10**6), Fraction(200), MOST_EPSILON)
 DELTA = Fraction(1, 10**6)
@@ -30,10 +36,12 @@ WIDE = {
     ("genotypes", "one_shot"),
     ("genotypes", "peeling"),
     ("relation", "recursive"),
+    ("graph", "recursive"),
+    ("database", "recursive"),
 }
 """At a tiny epsilon their noise, like any with a delta, takes too many values to list."""
 
-MECHANISMS = [mechanism for mechanism in registry.every_mechanism() if is_audited(mechanism.kind)]
+MECHANISMS = list(registry.every_mechanism())
 IDS = [f"{mechanism.kind}-{mechanism.name}" for mechanism in MECHANISMS]
 
 
@@ -97,6 +105,38 @@ def test_what_is_planned_also_runs(mechanism):
             settings = mechanism.settings(terms, view.options(mechanism)[0])
             for dataset in pair:
                 mechanism.run(terms, settings, dataset, None)
+
+
+DESIGNS = {
+    "randomized response": lambda epsilon: RandomizedResponse.of(3, epsilon=epsilon),
+    "unary encoding": lambda epsilon: UnaryEncoding.of(3, epsilon=epsilon),
+    "local hashing": lambda epsilon: LocalHashing.of(3, epsilon=epsilon, buckets=2),
+    "laplace and round": lambda epsilon: laplace_and_round(3, epsilon=epsilon),
+    "link reports": lambda epsilon: LinkForm.of(3, epsilon=epsilon).design,
+}
+
+
+@pytest.mark.parametrize("epsilon", EXTREMES, ids=float)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_survey_designs_keep_to_their_price_exactly(name, epsilon):
+    """In fractions: no report is more than exp(epsilon) times as likely, or it is refused."""
+    try:
+        design = DESIGNS[name](epsilon)
+    except TulleError:
+        return
+    laws = laws_of(design)
+    assert laws.epsilon <= epsilon
+    assert is_private(laws)
+    # A thousandth less than what is lost would not cover it: the check has power here too.
+    lost = Fraction(math.log(worst_ratio(laws)))
+    assert not is_private(replace(laws, epsilon=lost * Fraction(999, 1000)))
+    if epsilon < 1:
+        assert lost > epsilon * Fraction(999, 1000)
+
+
+def test_some_survey_designs_are_there_at_every_extreme():
+    for epsilon in EXTREMES:
+        assert RandomizedResponse.of(3, epsilon=epsilon).epsilon <= epsilon
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, 10**300), Fraction(1, 10**6), Fraction(99, 100)])

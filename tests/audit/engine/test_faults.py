@@ -1,46 +1,51 @@
-"""An audit that catches nothing proves nothing: each twin must be rejected."""
+"""An audit that catches nothing proves nothing: each broken version must be rejected."""
+
+from pathlib import Path
 
 import pytest
 
-from tulle.audit.engine.kind import is_audited, kind_of
-from tulle.audit.table import catch, completeness
+from tulle.audit.engine.broken import Broken
+from tulle.audit.engine.kind import kind_of
+from tulle.audit.table import catch
 from tulle.core import registry
 
-KINDS = [kind_of(name) for name in registry.groups("mechanism") if is_audited(name)]
-TWINS = [twin for kind in KINDS for twin in kind.twins()]
+BROKEN = [
+    broken for kind in registry.groups("mechanism") for broken in kind_of(kind).broken_versions()
+]
+TABLE = [
+    line.split(" | ")
+    for line in Path(__file__).parents[1].joinpath("faults.txt").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+]
 
 
-@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
-def test_every_check_that_should_reject_a_twin_does(twin):
-    assert twin.caught_by
-    caught = catch(kind_of(twin.kind), twin)
-    assert set(caught) == set(twin.caught_by)
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: f"{broken.kind}: {broken.name}")
+def test_every_check_that_should_reject_a_broken_version_does(broken):
+    assert broken.caught_by
+    caught = catch(kind_of(broken.kind), broken)
+    assert set(caught) == set(broken.caught_by)
     for check, finding in caught.items():
-        assert finding is not None, f"{twin.name} is not seen by {check}"
+        assert finding is not None, f"{broken.name} is not seen by {check}"
         assert not finding.passed
 
 
-@pytest.mark.parametrize("name", registry.groups("mechanism"))
-def test_every_registered_mechanism_has_a_case_and_a_twin(name):
-    kind = kind_of(name) if is_audited(name) else None
-    for mechanism in registry.mechanisms(name).values():
-        missing = [row.check for row in completeness(kind, mechanism)]
-        assert not missing, f"{mechanism.name}: the audit needs that it {' and '.join(missing)}"
+def test_no_fault_and_no_check_of_one_is_lost():
+    """The table is kept by hand: a fault that is taken out, or caught by less, is taken out here.
+
+    What ERRATA of the papers lists is in it: printed bounds, printed noise, supports off the data.
+    """
+    assert sorted(TABLE) == sorted(
+        [broken.kind, broken.name, " + ".join(broken.caught_by)] for broken in BROKEN
+    )
 
 
-def test_a_mechanism_without_case_or_twin_is_reported():
-    mechanism = registry.mechanisms("graph")["smoothed_ladder"]
-    stranger = type("Stranger", (type(mechanism),), {"name": "stranger"})()
-    for kind in (None, kind_of("graph")):
-        rows = list(completeness(kind, stranger))
-        assert [row.check for row in rows] == ["has a case", "has a broken version"]
-        assert not any(row.good for row in rows)
-
-
-def test_twins_are_not_registered_and_name_a_mechanism():
-    names = {mechanism.name for mechanism in registry.every_mechanism()}
-    for twin in TWINS:
-        assert twin.name not in names
-        assert twin.mimics in names
-        assert twin.fault
-    assert len({twin.name for twin in TWINS}) == len(TWINS)
+def test_broken_versions_are_not_registered_and_name_a_mechanism():
+    known = {(mechanism.kind, mechanism.name) for mechanism in registry.every_mechanism()}
+    for broken in BROKEN:
+        assert isinstance(broken, Broken)
+        assert (broken.kind, broken.name) not in known
+        assert (broken.kind, broken.mimics) in known
+        assert broken.name.startswith(f"{broken.mimics}, ")
+        assert broken.fault
+        assert broken.questions
+    assert len({(broken.kind, broken.name) for broken in BROKEN}) == len(BROKEN)

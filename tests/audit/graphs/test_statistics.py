@@ -43,7 +43,7 @@ def test_every_statistic_and_what_it_is_made_of_is_examined():
 @pytest.mark.parametrize("query", [*COUNTS, *STATISTICS], ids=str)
 def test_every_statistic_has_a_twin_that_is_caught_on_it(query):
     """By the claims or the exact distributions on all graphs of four nodes, on this question."""
-    twins = [twin for twin in GRAPHS.twins() if query in twin.questions]
+    twins = [twin for twin in GRAPHS.broken_versions() if query in twin.questions]
     assert any(
         not finding.passed
         for twin in twins

@@ -10,9 +10,11 @@ from tests.cli.cli_helpers import Run
 
 from tulle.audit import AuditTable, Row
 
-GOOD = Row("laplace", "edges()", "exact", 1234, "loss 0.5 of 0.5", "passed")
-BROKEN = Row("broken: laplace, half the noise", "edges()", "exact", 99, "loss 1 of 0.5", "caught")
-BAD = Row("laplace", "edges()", "exact", 1234, "loss 1 of 0.5", "FAILED")
+GOOD = Row("graph", "laplace", "edges()", "exact", 1234, "loss 0.5 of 0.5", "passed")
+BROKEN = Row(
+    "graph", "broken: laplace, half the noise", "edges()", "exact", 99, "loss 1 of 0.5", "caught"
+)
+BAD = Row("graph", "laplace", "edges()", "exact", 1234, "loss 1 of 0.5", "FAILED")
 
 
 def arrange(monkeypatch: pytest.MonkeyPatch, *rows: Row) -> list[dict[str, Any]]:

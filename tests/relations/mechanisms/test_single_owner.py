@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tulle.audit.relations.single_owner import CHOICE, contributions
+from tulle.audit.sql.single_owner import CHOICE, contributions
 from tulle.noise import SeededSource
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings

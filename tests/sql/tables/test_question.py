@@ -10,12 +10,12 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from tulle.noise.events import Composed, price
 
 import tulle
 from tulle.ledger.session import _draw, plan_for
 from tulle.noise import SeededSource
 from tulle.noise.charge import watch
-from tulle.noise.events import Composed, price
 from tulle.sql.tables.question import SqlTable
 
 EVERYTHING = (

@@ -1,12 +1,12 @@
-"""Broken twins of the mechanisms on contributions."""
+"""Broken versions of the mechanisms on contributions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,21 +17,25 @@ from tulle.audit.contributions.kind import (
     ONE_BLOCK,
     QUESTIONS,
     TWO_BLOCKS,
-    describe,
-    describe_choice,
-    describe_run,
     people_of,
 )
-from tulle.audit.contributions.laws import BlockVector, OneDraw
-from tulle.audit.engine.faults import FaithfulTwin, Twin
-from tulle.audit.engine.kind import Description
+from tulle.audit.contributions.laws import OneDraw
+from tulle.audit.engine.broken import Broken
+from tulle.audit.engine.laws import Law
+from tulle.audit.faults import (
+    BOTH,
+    ChangeLaw,
+    ChangeSettings,
+    broken,
+    forget_delta,
+    halve_noise,
+    read_support_from_data,
+)
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational, text
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
-from tulle.core.query import Query
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.unit import Unit
 from tulle.matrices.contributions.block_mechanism import (
     BlockMechanism,
     limits_from,
@@ -41,250 +45,139 @@ from tulle.matrices.contributions.block_mechanism import (
 from tulle.matrices.contributions.blocks import frame_of
 from tulle.matrices.contributions.clipping import clip
 from tulle.matrices.contributions.data import Contributions
-from tulle.matrices.contributions.gaussian import BlockGaussian
-from tulle.matrices.contributions.laplace import BlockLaplace
 from tulle.matrices.contributions.partition import GAUSSIAN
-from tulle.matrices.contributions.private_bounds import BlockQuantiles
 
 
-class BlockTwin(FaithfulTwin):
-    """A twin that hands everything to the real mechanism, but for its fault."""
+def around(centre: Any) -> ChangeLaw:
+    """Return a law of the same noise around other totals, ``centre(terms, settings, data)``."""
 
-    kind: ClassVar[str] = "contributions"
-    original: ClassVar[type[BlockMechanism]] = BlockLaplace
-    mimics: ClassVar[str] = "block_laplace"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["block_laplace"]
+    def law(laws: Mapping[str, Any], *run: Any) -> Mapping[str, Law]:
+        whole = tuple(int(entry) for entry in np.reshape(centre(*run), -1))
+        return {"totals": replace(laws["totals"], centre=whole)}
 
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        return describe_run(self.mimics, terms, settings, dataset)
-
-    def law(self, terms: Terms, settings: Parameters, dataset: Any) -> BlockVector:
-        """Return the law of the real mechanism with these settings."""
-        (_, found) = describe_run(self.mimics, terms, settings, dataset).parts[0]
-        assert isinstance(found, BlockVector)
-        return found
+    return law
 
 
-class HalfLaplace(BlockTwin):
-    """Half the noise in every block."""
-
-    name: ClassVar[str] = "block_laplace, half the noise"
-    fault: ClassVar[str] = "half of the noise that the guarantee needs"
-    factor: ClassVar[Fraction] = Fraction(1, 2)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        honest = dict(super().settings(terms, options))
-        honest["scales"] = [text(rational(s) * self.factor) for s in honest["scales"]]
-        return honest
-
-
-class HalfGaussian(HalfLaplace):
-    """Half the standard deviation in every block."""
-
-    name: ClassVar[str] = "block_gaussian, half the noise"
-    mimics: ClassVar[str] = "block_gaussian"
-    original: ClassVar[type[BlockMechanism]] = BlockGaussian
-    needs_delta: ClassVar[bool] = True
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["block_gaussian"]
-    factor: ClassVar[Fraction] = Fraction(1, 4)
+def not_clipped(mechanism: Mechanism) -> Broken:
+    """Take individuals as they are."""
+    return broken(
+        mechanism,
+        "not clipped",
+        "a participant beyond the bounds moves the totals by more than them",
+        QUESTIONS[mechanism.name],
+        BOTH,
+        law=around(lambda terms, settings, data: data.totals()),
+    )
 
 
-class OneDrawPerBlock(BlockTwin):
-    """One draw for all cells of a block, as printed in the pseudo-code."""
-
-    name: ClassVar[str] = "block_laplace, one draw per block"
-    fault: ClassVar[str] = "cells of a block share one draw: their differences are exact"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact", "sampler")
-    questions: ClassVar[Sequence[Query]] = (ONE_BLOCK,)
+def one_draw_per_block(mechanism: Mechanism) -> Broken:
+    """Draw once for all cells of a block, as printed in the pseudo-code."""
 
     def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+        self: BlockMechanism, terms: Terms, settings: Parameters, data: Dataset, source: Source
     ) -> Outcome:
-        assert isinstance(dataset, Contributions)
+        assert isinstance(data, Contributions)
         limits = limits_from(terms, settings)
-        centre = clip(dataset, limits)
+        centre = clip(data, limits)
         for block, scale in enumerate(settings["scales"]):
-            drawn = self.original().draw(rational(scale), 1, source)
-            centre[limits.labels == block] += drawn
+            centre[limits.labels == block] += self.draw(rational(scale), 1, source)
         return Outcome(centre.astype(np.float64), None)
 
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        honest = self.law(terms, settings, dataset)
-        return Description((("totals", OneDraw(**vars(honest))),))
+    return broken(
+        mechanism,
+        "one draw per block",
+        "cells of a block share one draw: their differences are exact",
+        (ONE_BLOCK,),
+        ("exact", "sampler"),
+        law=lambda laws, *_: {"totals": OneDraw(**vars(laws["totals"]))},
+        run=run,
+    )
 
 
-class SupportFromData(BlockTwin):
-    """Noise only where somebody contributed."""
-
-    name: ClassVar[str] = "block_laplace, support read off the data"
-    fault: ClassVar[str] = "exact zeros show which cells nobody contributed to"
-    questions: ClassVar[Sequence[Query]] = (TWO_BLOCKS, APART)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, Contributions)
-        honest = super().run(terms, settings, dataset, source)
-        visited = clip(dataset, limits_from(terms, settings)) != 0
-        return Outcome(np.where(visited, honest.value, 0.0), None)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        honest = self.law(terms, settings, dataset)
-        scales = tuple(
-            s if c else Fraction(0) for s, c in zip(honest.scales, honest.centre, strict=True)
-        )
-        return Description((("totals", replace(honest, scales=scales)),))
+def replaced_by_another(terms: Terms, settings: Parameters, data: Any) -> Any:
+    """Return totals in which whoever is beyond the bounds is replaced by somebody who is within."""
+    most = limits_from(terms, settings).total
+    people = people_of(data)
+    within = [person for person in people if sum(map(abs, person)) <= most]
+    model = within[0] if within else (0, 0)
+    kept = [person if sum(map(abs, person)) <= most else model for person in people]
+    return np.array(kept).reshape(-1, 2).sum(axis=0)
 
 
-class Unclipped(BlockTwin):
-    """Individuals as they are."""
+def balle_and_wang(length: float, epsilon: float, delta: float) -> float:
+    """Return the least standard deviation for a move of this length."""
 
-    name: ClassVar[str] = "block_laplace, not clipped"
-    fault: ClassVar[str] = "a participant beyond the bounds moves the totals by more than them"
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
+    def excess(mu: float) -> float:
+        tail = math.exp(epsilon + norm.logcdf(-epsilon / mu - mu / 2))
+        return float(norm.cdf(-epsilon / mu + mu / 2) - tail - delta)
 
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, Contributions)
-        honest = super().run(terms, settings, dataset, source)
-        lost = dataset.totals() - clip(dataset, limits_from(terms, settings))
-        return Outcome(honest.value + lost, None)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        law = describe("laplace", terms, settings, dataset.totals())
-        return Description((("totals", law),))
+    return length / float(brentq(excess, 1e-3, 100.0, xtol=1e-12))
 
 
-class UnclippedGaussian(Unclipped):
-    """Individuals as they are, with Gaussian noise."""
-
-    name: ClassVar[str] = "block_gaussian, not clipped"
-    mimics: ClassVar[str] = "block_gaussian"
-    original: ClassVar[type[BlockMechanism]] = BlockGaussian
-    needs_delta: ClassVar[bool] = True
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["block_gaussian"]
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        law = describe("gaussian", terms, settings, dataset.totals())
-        return Description((("totals", law),))
+def printed_deviation(length: float, epsilon: float, delta: float) -> float:
+    """Return sqrt(2 ln(1.25 / delta)) · length / epsilon."""
+    return length * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-class ReplacedByAnother(BlockTwin):
-    """Whoever is beyond the bounds is replaced by somebody who is within, as printed (I_0)."""
+def twice_delta(deviation: Any) -> ChangeSettings:
+    """Calibrate each of K blocks to delta_k = 2·delta / K, by some formula."""
 
-    name: ClassVar[str] = "block_laplace, replaced by another's records"
-    fault: ClassVar[str] = "one participant's records are released once for each who is replaced"
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-    questions: ClassVar[Sequence[Query]] = (ONE_BLOCK,)
-
-    def _centre(self, terms: Terms, settings: Parameters, dataset: Contributions) -> Any:
-        most = limits_from(terms, settings).total
-        people = people_of(dataset)
-        within = [person for person in people if sum(map(abs, person)) <= most]
-        model = within[0] if within else (0, 0)
-        kept = [person if sum(map(abs, person)) <= most else model for person in people]
-        return np.array(kept).reshape(-1, 2).sum(axis=0, keepdims=True)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, Contributions)
-        honest = super().run(terms, settings, dataset, source)
-        moved = self._centre(terms, settings, dataset) - clip(dataset, limits_from(terms, settings))
-        return Outcome(honest.value + moved, None)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        law = describe("laplace", terms, settings, self._centre(terms, settings, dataset))
-        return Description((("totals", law),))
-
-
-class TwiceDelta(HalfGaussian):
-    """Each of K blocks calibrated to delta_k = 2·delta / K, exactly (Balle & Wang 2018)."""
-
-    name: ClassVar[str] = "block_gaussian, delta_k = 2·delta/K"
-    fault: ClassVar[str] = "the blocks' deltas add up to twice the delta"
-    questions: ClassVar[Sequence[Query]] = (ONE_BLOCK,)
-
-    def deviation(self, length: float, epsilon: float, delta: float) -> float:
-        """Return the standard deviation for a move of this length."""
-
-        def excess(mu: float) -> float:
-            tail = math.exp(epsilon + norm.logcdf(-epsilon / mu - mu / 2))
-            return float(norm.cdf(-epsilon / mu + mu / 2) - tail - delta)
-
-        return length / float(brentq(excess, 1e-3, 100.0, xtol=1e-12))
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        honest = dict(self.original().settings(terms, options))
+    def change(honest: Parameters, terms: Terms) -> Parameters:
         frame = frame_of(weights_query(terms), terms.facts, GAUSSIAN)
         caps, _ = masses(frame, limits_from(terms, honest), True)
-        count = len(caps)
         parts = [math.sqrt(math.sqrt(c) * n) for c, n in zip(caps, honest["sizes"], strict=True)]
-        delta = min(2 * float(terms.delta) / count, 0.99)
-        found = []
-        for cap, part in zip(caps, parts, strict=True):
-            share = float(terms.epsilon) * part / sum(parts)
-            found.append(self.deviation(math.sqrt(cap), share, delta))
-        honest["scales"] = [text(Fraction(sigma**2)) for sigma in found]
-        return honest
+        delta = min(2 * float(terms.delta) / len(caps), 0.99)
+        found = [
+            deviation(math.sqrt(cap), float(terms.epsilon) * part / sum(parts), delta)
+            for cap, part in zip(caps, parts, strict=True)
+        ]
+        return {"scales": [text(Fraction(sigma**2)) for sigma in found]}
 
-
-class Printed(TwiceDelta):
-    """The printed deviation, sqrt(2 ln(1.25 / delta_k)) / epsilon_k, at any epsilon."""
-
-    name: ClassVar[str] = "block_gaussian, the printed deviation"
-    fault: ClassVar[str] = "the printed deviation holds for epsilon < 1 only"
-    questions: ClassVar[Sequence[Query]] = (ONE_BLOCK, TWO_BLOCKS, APART)
-
-    def deviation(self, length: float, epsilon: float, delta: float) -> float:
-        return length * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
-class FullBudgetEach(Twin):
-    """Every block's bound is chosen with all of epsilon."""
-
-    name: ClassVar[str] = "block_quantiles, all of epsilon for each block"
-    kind: ClassVar[str] = "contributions"
-    title: ClassVar[str] = "a broken version"
-    reference: ClassVar[str] = "none"
-    mimics: ClassVar[str] = "block_quantiles"
-    fault: ClassVar[str] = "one participant is in every block, and each choice costs epsilon"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-    questions: ClassVar[Sequence[Query]] = (QUESTIONS["block_quantiles"][1],)
-
-    def supports(self, query: Query, unit: Unit) -> bool:
-        return BlockQuantiles().supports(query, unit)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return {**BlockQuantiles().settings(terms, options), "epsilon": text(terms.epsilon)}
-
-    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        return BlockQuantiles().predict(terms, settings, like)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return BlockQuantiles().run(terms, settings, dataset, source)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        return describe_choice(terms, settings, dataset)
+    return change
 
 
 @registry.register("audit", "contributions", "faults")
-def contribution_twins() -> list[Twin]:
-    """Return all twins of mechanisms on contributions."""
-    kinds: tuple[type[Mechanism], ...] = (
-        HalfLaplace,
-        HalfGaussian,
-        OneDrawPerBlock,
-        SupportFromData,
-        Unclipped,
-        UnclippedGaussian,
-        ReplacedByAnother,
-        TwiceDelta,
-        Printed,
-        FullBudgetEach,
-    )
-    return [twin for kind in kinds if isinstance(twin := kind(), Twin)]
+def contribution_faults() -> list[Broken]:
+    """Return all broken versions."""
+    real = registry.mechanisms("contributions")
+    laplace, gaussian = real["block_laplace"], real["block_gaussian"]
+    return [
+        halve_noise(laplace, "scales", QUESTIONS["block_laplace"]),
+        halve_noise(gaussian, "scales", QUESTIONS["block_gaussian"], Fraction(1, 4)),
+        forget_delta(gaussian, QUESTIONS["block_gaussian"]),
+        one_draw_per_block(laplace),
+        read_support_from_data(
+            laplace, (TWO_BLOCKS, APART), "totals", what="support read off the data"
+        ),
+        not_clipped(laplace),
+        not_clipped(gaussian),
+        broken(
+            laplace,
+            "replaced by another's records",
+            "one participant's records are released once for each who is replaced (I_0)",
+            (ONE_BLOCK,),
+            BOTH,
+            law=around(replaced_by_another),
+        ),
+        broken(
+            gaussian,
+            "delta_k = 2·delta/K",
+            "the blocks' deltas add up to twice the delta",
+            (ONE_BLOCK,),
+            settings=twice_delta(balle_and_wang),
+        ),
+        broken(
+            gaussian,
+            "the printed deviation",
+            "the printed deviation holds for epsilon < 1 only",
+            (ONE_BLOCK, TWO_BLOCKS, APART),
+            settings=twice_delta(printed_deviation),
+        ),
+        broken(
+            real["block_quantiles"],
+            "all of epsilon for each block",
+            "one participant is in every block, and each choice costs epsilon",
+            QUESTIONS["block_quantiles"][1:2],
+            settings=lambda _, terms: {"epsilon": text(terms.epsilon)},
+        ),
+    ]

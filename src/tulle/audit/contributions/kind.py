@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.audit.contributions.laws import BlockVector, Choice
-from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.core import registry
@@ -114,20 +114,13 @@ class AuditedContributions(Kind):
     def world(self, size: int) -> World:
         return _world(max(size // 2, 1))
 
-    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        if isinstance(mechanism, Twin):
-            return mechanism.questions
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
 
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        return self.questions(mechanism)
-
-    def describe(
+    def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
-        if isinstance(mechanism, Twin):
-            return mechanism.describe(terms, settings, dataset)
-        return describe_run(mechanism.name, terms, settings, dataset)
+        return describe_run(name_of(mechanism), terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters

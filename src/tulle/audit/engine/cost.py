@@ -9,21 +9,18 @@ the noise, so many datasets are run, extreme ones among them, at several budgets
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from itertools import product
 
 from tulle.audit.engine.findings import Finding, merge
-from tulle.audit.engine.kind import is_audited, kind_of
+from tulle.audit.engine.kind import Kind, is_audited, kind_of
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Composed, Event, Gaussian, price
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.mechanism import Mechanism, Parameters, Terms
-from tulle.core.query import Query
-from tulle.core.unit import Unit
 from tulle.ledger.divergence import concentration
 from tulle.noise.charge import CostError, watch
 
@@ -151,119 +148,43 @@ def unspent(runs: Iterable[Watched]) -> float:
 
 def cases_of(mechanism: Mechanism, size: int = 3) -> Iterator[Case]:
     """Yield runs of a registered mechanism: its questions, all units, budgets and odd datasets."""
-    yield from _known_cases(mechanism, size)
-    if mechanism.kind == "database":
-        yield from _allowed(mechanism, _database_cases(mechanism))
-    elif not is_audited(mechanism.kind) or not kind_of(mechanism.kind).questions(mechanism):
-        yield from _allowed(mechanism, _graph_cases(mechanism))
-
-
-def _known_cases(mechanism: Mechanism, size: int) -> Iterator[Case]:
-    """Yield runs on the audit's own questions and, as far as it answers them, on odd ones."""
     if not is_audited(mechanism.kind):
         return
     kind = kind_of(mechanism.kind)
+    allowed: dict[str, bool] = {}
+    for case in _cases(kind, mechanism, size):
+        # Settings follow from public facts, so one answer for each set of them is enough.
+        key = repr((case.terms, case.options))
+        if key not in allowed:
+            allowed[key] = _is_allowed(mechanism, case)
+        if allowed[key]:
+            yield case
+
+
+def _cases(kind: Kind, mechanism: Mechanism, size: int) -> Iterator[Case]:
     for query in kind.questions(mechanism):
         world = kind.world_for(size, query)
         extremes = (world.datasets[0], world.datasets[-1], *kind.small(query))
-        for dataset in extremes:
-            for options in kind.options(mechanism):
-                for epsilon, delta in BUDGETS:
-                    terms = kind.terms(query, dataset, world.unit, epsilon, delta)
-                    yield from _allowed(mechanism, [Case(terms, options, dataset)])
-    options = kind.options(mechanism)[0]
+        for dataset, options, budget in product(extremes, kind.options(mechanism), BUDGETS):
+            terms = kind.terms(query, dataset, world.unit, *budget)
+            yield Case(terms, options, dataset)
+    for query, dataset in kind.priced(mechanism):
+        for unit, budget in product(map(dataset.check_unit, dataset.units), BUDGETS):
+            if mechanism.supports(query, unit):
+                terms = Terms(query, unit, *budget, dataset.facts(unit))
+                yield Case(terms, kind.options(mechanism)[0], dataset)
     for query in kind.odd_questions():
         dataset = kind.world(size).datasets[-1]
-        for name in dataset.units:
-            unit = dataset.check_unit(name)
+        for unit in map(dataset.check_unit, dataset.units):
             if mechanism.supports(query, unit):
-                epsilon, delta = BUDGETS[1]
-                terms = Terms(query, unit, epsilon, delta, dataset.facts(unit))
-                yield from _allowed(mechanism, [Case(terms, options, dataset)])
+                terms = Terms(query, unit, *BUDGETS[1], dataset.facts(unit))
+                yield Case(terms, kind.options(mechanism)[0], dataset)
 
 
-def _allowed(mechanism: Mechanism, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield the cases that public facts do not refuse."""
-    for case in cases:
-        try:
-            mechanism.settings(case.terms, case.options)
-        except (InputError, QueryError):
-            continue
-        yield case
-
-
-def _graph_cases(mechanism: Mechanism) -> list[Case]:
-    """Return cases of mechanisms on graphs that go through a relation."""
-    from tulle.graphs.data import Graph
-    from tulle.graphs.queries.counts import edges, triangles
-
-    star = Graph.from_edges([(0, 1), (0, 2), (0, 3), (1, 2)], nodes=4)
-    graphs = [star, Graph.from_edges([], nodes=3)]
-    return _crossed(mechanism, [triangles(), edges()], ["node", "edge"], graphs)
-
-
-def _database_cases(mechanism: Mechanism) -> list[Case]:
-    """Return cases of mechanisms on databases: rows of one owner or several, groups, signs."""
-    from tulle.sql.queries import sql
-    from tulle.sql.tables.quantiles import SqlQuantile
-
-    by_place = (("place", (0, 1, 2)),)
-    plain, grouped = "SELECT SUM(cost) FROM visit", "SELECT SUM(cost) FROM visit GROUP BY place"
-    questions: list[Query] = [
-        *(SqlQuantile(plain, "duckdb", (), (), Fraction(at)) for at in ("0", "0.5", "0.9")),
-        SqlQuantile(grouped, "duckdb", by_place, (), Fraction(1, 2)),
-        sql("SELECT COUNT(*) FROM visit"),
-        sql("SELECT SUM(cost) FROM visit"),
-        sql("SELECT COUNT(*) FROM visit a JOIN visit b ON a.place = b.place"),
-        sql("SELECT SUM(a.cost - b.cost) FROM visit a JOIN visit b ON a.place = b.place"),
-        sql("SELECT place, SUM(cost) FROM visit GROUP BY place", groups={"place": [0, 1, 2]}),
-    ]
-    questions += [
-        sql("SELECT COUNT(*) FROM person"),
-        sql("SELECT SUM(cost) FROM person"),
-        sql("SELECT place, SUM(cost) FROM person GROUP BY place", groups={"place": [0, 1, 2]}),
-    ]
-    found = _crossed(mechanism, questions, ["participant"], list(_databases()))
-    # Bound to the database itself: its keys are not among the facts.
-    return [
-        replace(case, terms=replace(case.terms, query=case.terms.query.bind(case.dataset, {})))
-        for case in found
-    ]
-
-
-def _crossed(
-    mechanism: Mechanism, questions: Sequence[Query], units: Sequence[str], datasets: Sequence[Any]
-) -> list[Case]:
-    options = {"bound": 8} if "bound" in mechanism.needs_options else {}
-    return [
-        Case(Terms(query, unit, epsilon, delta, dataset.facts(unit)), options, dataset)
-        for query in questions
-        for unit in map(Unit.of, units)
-        if mechanism.supports(query, unit)
-        for dataset in datasets
-        for epsilon, delta in BUDGETS
-    ]
-
-
-@lru_cache(maxsize=1)
-def _databases() -> tuple[Dataset, ...]:
-    """Return a database in which a few people have rows, and one in which nobody has."""
-    import duckdb
-
-    from tulle.sql.data import Database
-
-    made = []
-    for rows in ("range(7)", "range(0)"):
-        connection = duckdb.connect()
-        connection.execute(
-            "CREATE TABLE visit AS SELECT range % 4 AS person, range % 3 AS place, "
-            f"range - 2 AS cost FROM {rows}"
-        )
-        connection.execute(
-            "CREATE TABLE person (id INTEGER PRIMARY KEY, place INTEGER, cost INTEGER);"
-            f"INSERT INTO person SELECT range, range % 3, range - 2 FROM {rows}"
-        )
-        ranges = {"visit.cost": (-10, 10), "person.cost": (-10, 10)}
-        owners = {"visit": "person", "person": "id"}
-        made.append(Database.connect(connection, owners=owners, ranges=ranges))
-    return tuple(made)
+def _is_allowed(mechanism: Mechanism, case: Case) -> bool:
+    """Say whether public facts do not refuse a case."""
+    try:
+        mechanism.settings(case.terms, case.options)
+    except (InputError, QueryError):
+        return False
+    return True

@@ -41,12 +41,13 @@ def check_fresh(
     unit = kind.unit_for(query, dataset)
     terms = kind.terms(query, dataset, unit, epsilon, delta)
     settings = mechanism.settings(terms, kind.options(mechanism)[0])
+    draw = kind.draw(mechanism, terms, settings, dataset)
     outcomes = set()
     silent = 0
     for _ in range(RUNS):
-        outcomes.add(kind.observe(mechanism.run(terms, settings, dataset, None)))
+        outcomes.add(kind.observe(draw()))
         counted = _Counted()
-        mechanism.run(terms, settings, dataset, counted)
+        draw(counted)
         silent += counted.used == 0
     passed = len(outcomes) > 1 and silent == 0
     return Finding(

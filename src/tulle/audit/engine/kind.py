@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from tulle.audit.engine.broken import Broken, name_of
+from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.laws import Law
 from tulle.audit.engine.world import World
 from tulle.core import registry
@@ -17,15 +19,29 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 
-if TYPE_CHECKING:
-    from tulle.audit.engine.faults import Twin
-
 
 @dataclass(frozen=True)
 class Description:
     """A run in closed form: independent parts, by name."""
 
     parts: tuple[tuple[str, Law], ...]
+
+
+@dataclass(frozen=True)
+class OwnCase:
+    """The case of one mechanism that another distribution brings along.
+
+    A function that returns it registers as ``("audit", "<kind>/<mechanism>", "case")``.
+    """
+
+    questions: Sequence[Query]
+    """On which it is examined and drawn from."""
+    law: Callable[[Terms, Parameters, Any], Description]
+    """The closed form of a run."""
+    finish: Callable[[Terms, Parameters], Callable[[tuple[Any, ...]], Hashable]]
+    """The post-processing, as :meth:`Kind.finish`."""
+    broken: Callable[[], Sequence[Broken]]
+    """Broken versions that the audit must catch."""
 
 
 class Kind(ABC):
@@ -35,6 +51,19 @@ class Kind(ABC):
 
     private: ClassVar[tuple[str, ...]] = ("spread", "slack")
     """Entries of a release that, beside its value, are part of the private answer."""
+
+    alike_sizes: ClassVar[tuple[int, ...]] = (0, 1, 2, 3)
+    """The sizes of worlds on which odd questions are asked of neighbours."""
+
+    examined_with: ClassVar[Mapping[str, Sequence[Parameters]]] = {}
+    """The options with which mechanisms are examined, by name, where there is a choice."""
+
+    own_checks: ClassVar[Mapping[str, Callable[[], list[Finding]]]] = {}
+    """Mechanisms that are examined on worlds of their own: checks, broken versions among them."""
+
+    def priced(self, mechanism: Mechanism) -> Iterator[tuple[Query, Dataset]]:
+        """Yield further questions and datasets on which runs are watched for their price."""
+        yield from ()
 
     @abstractmethod
     def world(self, size: int) -> World:
@@ -48,19 +77,60 @@ class Kind(ABC):
         """Return the unit under which runs on one question are drawn."""
         return dataset.check_unit(dataset.units[0])
 
-    @abstractmethod
     def questions(self, mechanism: Mechanism) -> Sequence[Query]:
         """Return the questions on which a mechanism is examined; empty when it has no case."""
+        if isinstance(mechanism, Broken):
+            return mechanism.questions
+        own = self.own_case(mechanism.name)
+        return self.asked(mechanism) if own is None else own.questions
+
+    def own_case(self, name: str) -> OwnCase | None:
+        """Return the case that a mechanism of another distribution brings along, if any."""
+        make = registry.find("audit", f"{self.name}/{name}").get("case")
+        return None if make is None else make()
 
     @abstractmethod
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
+        """Return the questions on which a registered mechanism is examined."""
+
     def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
         """Return the questions on which runs are drawn: their answers vary on tiny data."""
+        asked = self.questions(mechanism)
+        known = self.own_case(name_of(mechanism)) is None
+        return self.drawn_of(asked, name_of(mechanism)) if known else asked
 
-    @abstractmethod
+    def drawn_of(self, asked: Sequence[Query], name: str) -> Sequence[Query]:
+        """Return those of a registered mechanism's questions that are drawn from."""
+        return asked
+
     def describe(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
-        """Return the closed form of a run of this mechanism on this dataset."""
+        """Return the closed form of a run of this mechanism on this dataset, fault included."""
+        own = self.own_case(name_of(mechanism))
+        honest = (
+            self.law_of(mechanism, terms, settings, dataset)
+            if own is None
+            else own.law(terms, settings, dataset)
+        )
+        if not isinstance(mechanism, Broken):
+            return honest
+        laws = dict(honest.parts)
+        laws.update(mechanism.spoil(laws, terms, settings, dataset))
+        return Description(tuple(laws.items()))
+
+    @abstractmethod
+    def law_of(
+        self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
+    ) -> Description:
+        """Return the closed form of a run with these settings."""
+
+    def draw(self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any) -> Any:
+        """Return a function that runs the mechanism anew with each call, from a source.
+
+        A kind whose runs take long may do once what every run repeats without drawing anything.
+        """
+        return lambda source=None: mechanism.run(terms, settings, dataset, source)
 
     @abstractmethod
     def finish(
@@ -80,9 +150,12 @@ class Kind(ABC):
     def show(self, dataset: Dataset) -> str:
         """Describe a made-up dataset, for a witness."""
 
-    def twins(self) -> Sequence[Twin]:
+    def broken_versions(self) -> Sequence[Broken]:
         """Return the broken versions of this kind's mechanisms."""
-        found: Sequence[Twin] = registry.find("audit", self.name)["faults"]()
+        found: list[Broken] = [*registry.find("audit", self.name)["faults"]()]
+        for name in registry.find("mechanism", self.name):
+            own = self.own_case(name)
+            found.extend(own.broken() if own is not None else ())
         return found
 
     @abstractmethod
@@ -91,7 +164,7 @@ class Kind(ABC):
 
     def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
         """Return the options with which a mechanism is examined; draws use the first of them."""
-        return ({},)
+        return self.examined_with.get(name_of(mechanism), ({},))
 
     def terms(
         self,

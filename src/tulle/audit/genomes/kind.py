@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.laws import LaplaceVector
 from tulle.audit.engine.world import World
@@ -128,18 +128,15 @@ class AuditedGenotypes(Kind):
         people = 2 if query.snps > 1 else max(2, min(size, 4))
         return _world(people, query.snps, query.unit)
 
-    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        if isinstance(mechanism, Twin):
-            return mechanism.questions
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
 
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        found = self.questions(mechanism)
+    def drawn_of(self, asked: Sequence[Query], name: str) -> Sequence[Query]:
         # Draws over whole lattices and over many entries at once are too thin to be compared.
         return [
-            asked
-            for asked in found
-            if isinstance(asked, Asked) and asked not in _SCORED and _is_countable(asked)
+            query
+            for query in asked
+            if isinstance(query, Asked) and query not in _SCORED and _is_countable(query)
         ]
 
     def terms(
@@ -154,13 +151,11 @@ class AuditedGenotypes(Kind):
         known = Unit.of(query.unit)
         return Terms(query.query, known, epsilon, delta, dataset.facts(known))
 
-    def describe(
+    def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
         assert isinstance(dataset, Genotypes)
-        if isinstance(mechanism, Twin):
-            return mechanism.describe(terms, settings, dataset)
-        return describe(mechanism.name, terms, settings, dataset)
+        return describe(name_of(mechanism), terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters

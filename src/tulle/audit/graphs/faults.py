@@ -1,156 +1,102 @@
-"""Broken twins of the mechanisms on graphs."""
+"""Broken versions of the mechanisms on graphs: counts, degrees per node, whole topologies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.faults import Twin
-from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import LaplaceVector
-from tulle.audit.engine.rounded import RoundedHeavy, RoundedLaplace
-from tulle.audit.graphs.joint_faults import joint_twins
-from tulle.audit.graphs.kind import DESCRIBERS, ladder_law, measured, vector, with_spread
-from tulle.audit.graphs.projection import projection_twins
-from tulle.audit.graphs.response_faults import response_twins
-from tulle.audit.graphs.spectra_faults import spectra_twins
-from tulle.audit.graphs.statistics_faults import statistics_twins
-from tulle.audit.graphs.synthesis_degrees_faults import degree_twins
-from tulle.audit.graphs.synthesis_models_faults import model_twins
-from tulle.audit.graphs.wrapped_faults import OpenSpread, Scaled, Seeded, Skipping
+from tulle.audit.engine.broken import Broken
+from tulle.audit.engine.laws import Ladder, Law
+from tulle.audit.faults import (
+    BOTH,
+    HALF,
+    TWICE,
+    ChangeLaw,
+    broken,
+    cut_at_data,
+    forget_delta,
+    halve_noise,
+    leave_open,
+    read_support_from_data,
+    seed_source,
+    skip_first_entry,
+)
+from tulle.audit.graphs.kind import measured
+from tulle.audit.graphs.projection import PER_NODE, chosen_counts
+from tulle.audit.graphs.spectra_faults import spectra_faults
+from tulle.audit.graphs.statistics_faults import half_built, statistics_faults
+from tulle.audit.graphs.synthesis_faults import synthesis_faults
+from tulle.audit.graphs.truncation import truncation_faults
 from tulle.core import registry
-from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
-from tulle.core.mechanism import Outcome, Parameters, Terms
+from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
-from tulle.core.source import Source
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.isotonic import Isotonic
-from tulle.graphs.mechanisms.ladder import Ladder, SmoothedLadder, draw_ladder
-from tulle.graphs.mechanisms.laplace import Laplace
-from tulle.graphs.mechanisms.settings import SpreadBudget, graph_query, profiled_count
-from tulle.graphs.mechanisms.smooth import Smooth, SmoothPure, smooth_bound
+from tulle.graphs.kernels.counts import degrees as degrees_of
+from tulle.graphs.mechanisms.projection import candidates
+from tulle.graphs.mechanisms.settings import profiled_count
+from tulle.graphs.mechanisms.smooth import Smooth, smooth_bound
 from tulle.graphs.queries.counts import (
     GraphQuery,
     cliques,
     degree_distribution,
     degrees,
+    edges,
     k_triangles,
     stars,
     triangles,
 )
-from tulle.graphs.queries.local_counts import chains, degree_squares, triangles_at
+from tulle.graphs.queries.local_counts import (
+    chains,
+    degree_of,
+    degree_squares,
+    edges_within,
+    triangles_at,
+)
 from tulle.graphs.sensitivity.counts import LocalSensitivity
+from tulle.graphs.topology.response import topology
 
 _COUNTS: tuple[Query, ...] = (triangles(), stars(2), stars(3), k_triangles(2))
+_PARTS: tuple[Query, ...] = (degree_of(0), edges_within([0, 1]))
+_VECTORS: tuple[Query, ...] = (degrees(), degree_distribution())
+_DELETIONS: tuple[Query, ...] = (
+    triangles(),
+    k_triangles(2),
+    cliques(4),
+    chains(),
+    triangles_at(0),
+    degree_squares(),
+    degree_squares([0, 1]),
+)
+
+Widths = Callable[[GraphQuery, Graph, LocalSensitivity], Sequence[int]]
 
 
-class _Reshaped(Twin):
-    """A ladder or smooth mechanism that uses another profile than the real one."""
+def reshape_profile(
+    mechanism: Mechanism,
+    what: str,
+    fault: str,
+    widths: Widths,
+    questions: Sequence[Query] = _COUNTS,
+) -> Broken:
+    """Use another profile of local sensitivities than the real one."""
 
-    questions: ClassVar[Sequence[Query]] = _COUNTS
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: LocalSensitivity, most: int
-    ) -> Sequence[int]:
-        """Return the wrong profile."""
-        raise TypeError("each twin has its own fault")
-
-    def _wrong(
-        self, terms: Terms, settings: Parameters, graph: Graph
-    ) -> tuple[int, LocalSensitivity, int]:
+    def law(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
         query = profiled_count(terms)
-        truth, found = measured(query, graph, int(settings["length"]))
+        _, found = measured(query, graph, int(settings["length"]))
         most = query.cap(int(settings["nodes"]))
-        wrong = [min(max(width, 1), most) for width in self.reshape(query, graph, found, most)]
-        return truth, found._replace(profile=wrong), most
+        wrong = [min(max(width, 1), most) for width in widths(query, graph, found)]
+        honest = laws["answer"]
+        if isinstance(honest, Ladder):
+            return {"answer": replace(honest, widths=tuple(wrong))}
+        return {"answer": replace(honest, bound=smooth_bound(wrong, most, honest.beta))}
 
-    def draw(
-        self, found: LocalSensitivity, most: int, settings: Parameters, source: Source | None
-    ) -> int:
-        """Draw the noise that the wrong profile leads to."""
-        raise TypeError("ladders and smooth bounds draw differently")
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, Graph)
-        truth, found, most = self._wrong(terms, settings, dataset)
-        largest = graph_query(terms).maximum(int(settings["nodes"]))
-        value = min(max(truth + self.draw(found, most, settings, source), 0), largest)
-        private = SpreadBudget.from_settings(settings).draw(found.spread, source)
-        honest = super().run(terms, settings, dataset, source)  # type: ignore[safe-super]
-        assert private is not None
-        return replace(honest, value=value, error=_with_private(honest.error, private[0]))
-
-
-def _with_private(error: Any, spread: int) -> Any:
-    return replace(error, spread=spread)
-
-
-class _ReshapedLadder(_Reshaped):
-    def draw(
-        self, found: LocalSensitivity, most: int, settings: Parameters, source: Source | None
-    ) -> int:
-        return draw_ladder(found.profile, most, rational(settings["decay"]), source)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        truth, found, most = self._wrong(terms, settings, dataset)
-        return with_spread(ladder_law(truth, found.profile, most, settings), found.spread, settings)
-
-
-class _ReshapedSmooth(_Reshaped):
-    law: ClassVar[Any]
-    shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]]
-
-    def bound(self, found: LocalSensitivity, most: int, settings: Parameters) -> Fraction:
-        """Return the bound that the noise follows."""
-        return smooth_bound(found.profile, most, rational(settings["beta"]))
-
-    def draw(
-        self, found: LocalSensitivity, most: int, settings: Parameters, source: Source | None
-    ) -> int:
-        scale = self.bound(found, most, settings) / rational(settings["alpha"])
-        assert isinstance(self, Smooth | SmoothPure)
-        return self.noise(scale, source)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        truth, found, most = self._wrong(terms, settings, dataset)
-        rates = rational(settings["alpha"]), rational(settings["beta"])
-        answer = self.shape(truth, self.bound(found, most, settings), *rates)
-        return with_spread(answer, found.spread, settings)
-
-
-class ConstantLadder(_ReshapedLadder, Ladder):
-    """Every rung as wide as the first."""
-
-    name: ClassVar[str] = "ladder, constant widths"
-    mimics: ClassVar[str] = "ladder"
-    fault: ClassVar[str] = "the local sensitivity of the graph at hand on every rung"
-
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: LocalSensitivity, most: int
-    ) -> Sequence[int]:
-        return [found.profile[0]] * len(found.profile)
-
-
-class RawSteep(_ReshapedLadder, SmoothedLadder):
-    """SmoothedLadder steps on widths that were not smoothed."""
-
-    name: ClassVar[str] = "smoothed_ladder, raw widths"
-    mimics: ClassVar[str] = "smoothed_ladder"
-    fault: ClassVar[str] = "decay epsilon - smoothing on widths that may grow faster"
-
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: LocalSensitivity, most: int
-    ) -> Sequence[int]:
-        return found.profile
+    return broken(mechanism, what, fault, questions, BOTH, law=law)
 
 
 def deletions_only(query: GraphQuery, graph: Graph, found: LocalSensitivity) -> list[int]:
@@ -165,221 +111,165 @@ def deletions_only(query: GraphQuery, graph: Graph, found: LocalSensitivity) -> 
     return [width - gap for width in found.profile]
 
 
-class _Deletions(_Reshaped):
-    questions: ClassVar[Sequence[Query]] = (
-        triangles(),
-        k_triangles(2),
-        cliques(4),
-        chains(),
-        triangles_at(0),
-        degree_squares(),
-        degree_squares([0, 1]),
-    )
-    fault: ClassVar[str] = "local sensitivity over deletions only, as printed in a dissertation"
-
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: LocalSensitivity, most: int
-    ) -> Sequence[int]:
-        return deletions_only(query, graph, found)
+def printed_stars(query: GraphQuery, graph: Graph, found: LocalSensitivity) -> list[int]:
+    """Return the dissertation's bound for paths of length two, with its min and max put right."""
+    second, first = np.sort(degrees_of(graph))[-2:].tolist()
+    half = half_built(graph)
+    return [first + second - 2 + (t + min(t, half)) // 2 for t in range(len(found.profile))]
 
 
-class DeletionsLadder(_Deletions, _ReshapedLadder, Ladder):
-    """A ladder that has heard of removed edges only."""
+def local_noise(mechanism: Mechanism) -> Broken:
+    """Let noise follow the local sensitivity itself."""
 
-    name: ClassVar[str] = "ladder, deletions only"
-    mimics: ClassVar[str] = "ladder"
+    def law(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
+        _, found = measured(profiled_count(terms), graph, 1)
+        return {"answer": replace(laws["answer"], bound=Fraction(max(found.profile[0], 1)))}
 
-
-class DeletionsSteep(_Deletions, _ReshapedLadder, SmoothedLadder):
-    """A smoothed ladder that has heard of removed edges only."""
-
-    name: ClassVar[str] = "smoothed_ladder, deletions only"
-    mimics: ClassVar[str] = "smoothed_ladder"
-
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: LocalSensitivity, most: int
-    ) -> Sequence[int]:
-        return deletions_only(query, graph, found)
+    fault = "noise on the local sensitivity itself, which neighbours do not share"
+    return broken(mechanism, "local", fault, _COUNTS, BOTH, law=law)
 
 
-class DeletionsSmooth(_Deletions, _ReshapedSmooth, Smooth):
-    """A smooth bound that has heard of removed edges only."""
-
-    name: ClassVar[str] = "smooth, deletions only"
-    mimics: ClassVar[str] = "smooth"
-    shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedLaplace
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-
-
-class DeletionsPure(_Deletions, _ReshapedSmooth, SmoothPure):
-    """A smooth bound for heavy-tailed noise that has heard of removed edges only."""
-
-    name: ClassVar[str] = "smooth_pure, deletions only"
-    mimics: ClassVar[str] = "smooth_pure"
-    shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedHeavy
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-
-
-class PrintedStars(_ReshapedSmooth, Smooth):
-    """The dissertation's bound for paths of length two, with its min and max put right."""
-
-    name: ClassVar[str] = "smooth, printed 2-stars"
-    mimics: ClassVar[str] = "smooth"
-    fault: ClassVar[str] = "d_max + d_second - 2 counts removed edges only (chapter 2, result 4)"
-    questions: ClassVar[Sequence[Query]] = (stars(2),)
-    shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedLaplace
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: LocalSensitivity, most: int
-    ) -> Sequence[int]:
-        count = graph.node_count
-        adjacency = np.zeros((count, count), dtype=np.int64)
-        for u, v in graph.edges().tolist():
-            adjacency[u, v] = adjacency[v, u] = 1
-        second, first = np.sort(adjacency.sum(axis=0))[-2:].tolist()
-        half_built = max(
-            int(np.sum(adjacency[i] ^ adjacency[j])) for i, j in combinations(range(count), 2)
-        )
-        return [
-            first + second - 2 + (t + min(t, half_built)) // 2 for t in range(len(found.profile))
-        ]
-
-
-class _Local(_ReshapedSmooth):
-    fault: ClassVar[str] = "noise on the local sensitivity itself, which neighbours do not share"
-
-    def reshape(
-        self, query: GraphQuery, graph: Graph, found: LocalSensitivity, most: int
-    ) -> Sequence[int]:
-        return found.profile
-
-    def bound(self, found: LocalSensitivity, most: int, settings: Parameters) -> Fraction:
-        return Fraction(found.profile[0])
-
-
-class LocalSmooth(_Local, Smooth):
-    """Laplace noise on the local sensitivity."""
-
-    name: ClassVar[str] = "smooth, local"
-    mimics: ClassVar[str] = "smooth"
-    shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedLaplace
-
-
-class LocalPure(_Local, SmoothPure):
-    """Heavy-tailed noise on the local sensitivity."""
-
-    name: ClassVar[str] = "smooth_pure, local"
-    mimics: ClassVar[str] = "smooth_pure"
-    shape: ClassVar[type[RoundedLaplace] | type[RoundedHeavy]] = RoundedHeavy
+def count_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
+    """Return broken versions of ladders, smooth and plain noise."""
+    laplace, isotonic = real["laplace"], real["isotonic"]
+    ladder, smoothed = real["ladder"], real["smoothed_ladder"]
+    smooth, pure = real["smooth"], real["smooth_pure"]
+    printed = "local sensitivity over deletions only, as printed in a dissertation"
+    return [
+        halve_noise(laplace, "scale", (edges(), triangles(), *_PARTS, *_VECTORS)),
+        halve_noise(isotonic, "scale", _VECTORS),
+        halve_noise(ladder, "decay", _COUNTS, TWICE),
+        halve_noise(smoothed, "decay", _COUNTS, TWICE),
+        halve_noise(pure, "alpha", _COUNTS, TWICE),
+        # Half the noise would still be private here: half of epsilon pays for a change of scale
+        # that, on small graphs, never comes together with the largest move.
+        halve_noise(smooth, "alpha", _COUNTS, 4, what="a quarter of the noise"),
+        forget_delta(smooth, _COUNTS[:1]),
+        seed_source(laplace, (edges(),)),
+        seed_source(isotonic, (degrees(),)),
+        *(seed_source(item, (triangles(),)) for item in (ladder, smoothed, smooth, pure)),
+        *(
+            leave_open(item, "spread", (triangles(), stars(2)), "the private spread without noise")
+            for item in (ladder, smoothed, smooth, pure)
+        ),
+        reshape_profile(
+            ladder,
+            "constant widths",
+            "the local sensitivity of the graph at hand on every rung",
+            lambda query, graph, found: [found.profile[0]] * len(found.profile),
+        ),
+        reshape_profile(
+            smoothed,
+            "raw widths",
+            "decay epsilon - smoothing on widths that may grow faster",
+            lambda query, graph, found: found.profile,
+        ),
+        *(
+            reshape_profile(item, "deletions only", printed, deletions_only, _DELETIONS)
+            for item in (ladder, smoothed, smooth, pure)
+        ),
+        reshape_profile(
+            smooth,
+            "printed 2-stars",
+            "d_max + d_second - 2 counts removed edges only (chapter 2, result 4)",
+            printed_stars,
+            (stars(2),),
+        ),
+        broken(
+            smooth,
+            "half the scale drawn",
+            "the code draws less noise than its stated settings say",
+            (triangles(),),
+            ("sampler",),
+            noise=lambda self, scale, source: Smooth.noise(self, scale * HALF, source),
+        ),
+        local_noise(smooth),
+        local_noise(pure),
+        cut_at_data(
+            laplace,
+            (degree_distribution(),),
+            lambda graph: int(degrees_of(graph).max(initial=0)) + 1,
+            ("exact",),
+            what="cut histogram",
+        ),
+        read_support_from_data(laplace, (degree_distribution(),)),
+        skip_first_entry(laplace, (degrees(),)),
+        skip_first_entry(isotonic, (degrees(),)),
+    ]
 
 
-class HalfDrawn(Twin, Smooth):
-    """The settings are right and the draw is not: half the scale that they say."""
+def projection_faults(projection: Mechanism) -> list[Broken]:
+    """Return broken versions of degree distributions per node."""
 
-    name: ClassVar[str] = "smooth, half the scale drawn"
-    mimics: ClassVar[str] = "smooth"
-    fault: ClassVar[str] = "the code draws less noise than its stated settings say"
-    questions: ClassVar[Sequence[Query]] = (triangles(),)
-    caught_by: ClassVar[tuple[str, ...]] = ("sampler",)
+    def clipped(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
+        bounds = candidates(int(settings["largest"]))
+        kept = [np.minimum(degrees_of(graph), bound).astype(np.int64) for bound in bounds]
+        return {"answer": chosen_counts(bounds, kept, settings)}
 
-    def noise(self, scale: Fraction, source: Source | None) -> int:
-        return super().noise(scale / 2, source)
+    def own_bound(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
+        law = laws["answer"]
+        own = int(degrees_of(graph).max(initial=1))
+        place = min(range(len(law.centres)), key=lambda at: abs(len(law.centres[at]) - 1 - own))
+        scores = tuple(Fraction(10**6 if at == place else 0) for at in range(len(law.scores)))
+        return {"answer": replace(law, scores=scores)}
 
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        return DESCRIBERS["smooth"](terms, settings, dataset)
-
-
-class CutHistogram(Skipping, Laplace):
-    """A histogram that ends at the true largest degree."""
-
-    name: ClassVar[str] = "laplace, cut histogram"
-    mimics: ClassVar[str] = "laplace"
-    fault: ClassVar[str] = "the length of the answer tells the largest degree"
-    questions: ClassVar[Sequence[Query]] = (degree_distribution(),)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, Graph)
-        outcome = Laplace.run(self, terms, settings, dataset, source)
-        return replace(outcome, value=outcome.value[: self._end(dataset)])
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        honest = DESCRIBERS["laplace"](terms, settings, dataset)
-        law = honest.parts[0][1]
-        assert isinstance(law, LaplaceVector)
-        end = self._end(dataset)
-        return Description(
-            (("answer", replace(law, centre=law.centre[:end], scales=law.scales[:end])),)
-        )
-
-    def _end(self, graph: Graph) -> int:
-        return max(vector(degrees().truth(graph))) + 1
+    asked = (PER_NODE,)
+    joins = "a node that joins raises every degree at once"
+    tells = "the bound, and the length of the counts, tell the largest degree"
+    return [
+        halve_noise(projection, "epsilon_answer", asked, TWICE),
+        broken(projection, "clipped degrees", joins, asked, BOTH, law=clipped),
+        broken(projection, "true largest degree", tells, asked, law=own_bound),
+        seed_source(projection, asked),
+    ]
 
 
-class SkippedDegree(Skipping, Laplace):
-    """One entry of the degree sequence is left as it is."""
+def response_faults(response: Mechanism) -> list[Broken]:
+    """Return broken versions of the release of a whole topology."""
 
-    name: ClassVar[str] = "laplace, skipped entry"
-    mimics: ClassVar[str] = "laplace"
-    fault: ClassVar[str] = "the largest degree gets no noise"
-    questions: ClassVar[Sequence[Query]] = (degrees(),)
+    def coins(change: Callable[[Any, Any], tuple[Any, Any]]) -> ChangeLaw:
+        return lambda laws, *_: {
+            "answer": replace(laws["answer"], ones=change(*laws["answer"].ones))
+        }
 
-    def noisy(self, centre: Sequence[int]) -> list[bool]:
-        return [place > 0 for place in range(len(centre))]
-
-
-class NonZeroCells(Skipping, Laplace):
-    """Noise only on the cells of the distribution that are not zero."""
-
-    name: ClassVar[str] = "laplace, non-zero cells"
-    mimics: ClassVar[str] = "laplace"
-    fault: ClassVar[str] = "exact zeros tell which degrees nobody has"
-    questions: ClassVar[Sequence[Query]] = (degree_distribution(),)
-
-    def noisy(self, centre: Sequence[int]) -> list[bool]:
-        return [value != 0 for value in centre]
-
-
-class SkippedIsotonic(Skipping, Isotonic):
-    """One entry of the sorted sequence is left as it is."""
-
-    name: ClassVar[str] = "isotonic, skipped entry"
-    mimics: ClassVar[str] = "isotonic"
-    fault: ClassVar[str] = "the first entry of the sequence gets no noise"
-    questions: ClassVar[Sequence[Query]] = (degrees(),)
-
-    def noisy(self, centre: Sequence[int]) -> list[bool]:
-        return [place > 0 for place in range(len(centre))]
+    asked = (topology(),)
+    twice = "each pair is shown twice and charged once (algorithm 3 as printed)"
+    certain = "a released edge is certainly true"
+    return [
+        broken(
+            response,
+            "both triangles",
+            twice,
+            asked,
+            law=coins(lambda invent, keep: (invent**2, keep**2)),
+        ),
+        broken(
+            response,
+            "nothing invented",
+            certain,
+            asked,
+            law=coins(lambda invent, keep: (0.0, keep)),
+        ),
+        seed_source(response, asked),
+    ]
 
 
 @registry.register("audit", "graph", "faults")
-def graph_twins() -> list[Twin]:
-    """Return one of each twin."""
+def graph_faults() -> list[Broken]:
+    """Return all broken versions."""
+    real = registry.mechanisms("graph")
     return [
-        *response_twins(),
-        *spectra_twins(),
-        *statistics_twins(),
-        *projection_twins(),
-        *degree_twins(),
-        *joint_twins(),
-        *model_twins(),
-        *Scaled.all(),
-        *Seeded.all(),
-        *OpenSpread.all(),
-        ConstantLadder(),
-        RawSteep(),
-        DeletionsLadder(),
-        DeletionsSteep(),
-        DeletionsSmooth(),
-        DeletionsPure(),
-        PrintedStars(),
-        HalfDrawn(),
-        LocalSmooth(),
-        LocalPure(),
-        CutHistogram(),
-        SkippedDegree(),
-        NonZeroCells(),
-        SkippedIsotonic(),
+        *response_faults(real["response"]),
+        *spectra_faults(real),
+        *statistics_faults(real),
+        *projection_faults(real["projection"]),
+        *synthesis_faults(real),
+        *count_faults(real),
+        *truncation_faults(real),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.audit.engine.bits import number_of, response_coins
-from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.laws import Ladder, LaplaceVector, Law
 from tulle.audit.engine.rounded import RoundedHeavy, RoundedLaplace
@@ -47,11 +47,22 @@ from tulle.audit.graphs.synthesis import (
     DRAWN_SYNTHESIS,
     SYNTHESIS,
     SYNTHESIS_DESCRIBERS,
+    draw_statistics,
     finish_statistics,
     is_synthesis,
     see_statistics,
     small_for,
 )
+from tulle.audit.graphs.truncation import (
+    DRAWN_TRUNCATED,
+    LARGEST,
+    TRUNCATED,
+    Per,
+    describe_truncated,
+    small_truncated,
+)
+from tulle.audit.graphs.truncation import OPTIONS as TRUNCATION_OPTIONS
+from tulle.audit.relations.kind import draw_totals, seen_total
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational
@@ -78,7 +89,10 @@ from tulle.graphs.queries.counts import (
 )
 from tulle.graphs.sensitivity.counts import LocalSensitivity
 from tulle.graphs.spectra.queries import Spectrum
+from tulle.graphs.synthesis.model import Model
 from tulle.graphs.topology.response import Topology, WholeTopology, topology
+from tulle.relations.error_laws import TruncationLaw
+from tulle.relations.mechanisms.recursive import TruncationMechanism
 
 QUESTIONS: tuple[GraphQuery, ...] = (
     edges(),
@@ -242,23 +256,48 @@ class AuditedGraphs(Kind):
 
     name: ClassVar[str] = "graph"
     private: ClassVar[tuple[str, ...]] = (*Kind.private, "statistics")
+    examined_with: ClassVar[Mapping[str, Sequence[Parameters]]] = {
+        **SPECTRA_OPTIONS,
+        **STATISTICS_OPTIONS,
+        **PROJECTION_OPTIONS,
+        **JOINT_OPTIONS,
+        **TRUNCATION_OPTIONS,
+    }
 
     def world(self, size: int) -> World:
         return _world(size)
 
     def world_for(self, size: int, query: Query) -> World:
-        if isinstance(query, PerNode):
+        if isinstance(query, Per):
+            size = min(size, LARGEST)
+        if self._unit(query) == "node":
             return node_world(size, graph_key)
         return self.world(size)
 
     def unit_for(self, query: Query, dataset: Dataset) -> Unit:
-        return Unit.of("node" if isinstance(query, PerNode) else "edge")
+        return Unit.of(self._unit(query))
 
-    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        if isinstance(mechanism, Twin):
-            return mechanism.questions
+    def _unit(self, query: Query) -> str:
+        if isinstance(query, Per):
+            return query.unit
+        return "node" if isinstance(query, PerNode) else "edge"
+
+    def terms(
+        self,
+        query: Query,
+        dataset: Dataset,
+        unit: Unit,
+        epsilon: Fraction,
+        delta: Fraction = Fraction(0),
+    ) -> Terms:
+        asked = query.query if isinstance(query, Per) else query
+        return super().terms(asked, dataset, unit, epsilon, delta)
+
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         if mechanism.name == "projection":
             return (PER_NODE,)
+        if isinstance(mechanism, TruncationMechanism):
+            return TRUNCATED
         if mechanism.name not in DESCRIBERS:
             return ()
         asked = (*QUESTIONS, topology(), *SPECTRA, *STATISTICS, *SYNTHESIS)
@@ -269,24 +308,40 @@ class AuditedGraphs(Kind):
             and (mechanism.name, query) not in LEFT_OUT
         ]
 
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        drawn = (*_DRAWN, PER_NODE, *DRAWN_SPECTRA, *DRAWN_STATISTICS, *DRAWN_SYNTHESIS)
-        return [query for query in self.questions(mechanism) if query in drawn]
+    def drawn_of(self, asked: Sequence[Query], name: str) -> Sequence[Query]:
+        drawn = (
+            *_DRAWN,
+            PER_NODE,
+            *DRAWN_SPECTRA,
+            *DRAWN_STATISTICS,
+            *DRAWN_SYNTHESIS,
+            *DRAWN_TRUNCATED,
+        )
+        return [query for query in asked if query in drawn]
 
-    def describe(
+    def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
         assert isinstance(dataset, Graph)
-        if isinstance(mechanism, Twin):
-            return mechanism.describe(terms, settings, dataset)
-        return DESCRIBERS[mechanism.name](terms, settings, dataset)
+        if isinstance(mechanism, TruncationMechanism):
+            return describe_truncated(mechanism, terms, settings, dataset)
+        return DESCRIBERS[name_of(mechanism)](terms, settings, dataset)
+
+    def draw(self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any) -> Any:
+        if isinstance(mechanism, TruncationMechanism):
+            return draw_totals(mechanism, terms, settings, dataset)
+        if isinstance(mechanism, Model) and type(mechanism).run is Model.run:
+            return draw_statistics(mechanism, terms, settings, dataset)
+        return super().draw(mechanism, terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters
     ) -> Callable[[tuple[Any, ...]], Hashable]:
         if isinstance(terms.query, WholeTopology):
             return lambda parts: int(parts[0])
-        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
+        if isinstance(mechanism, TruncationMechanism):
+            return lambda parts: parts[0]
+        name = name_of(mechanism)
         if is_spectral(terms.query):
             return finish_spectrum(name, mechanism, terms, settings)
         if isinstance(terms.query, PerNode):
@@ -313,6 +368,10 @@ class AuditedGraphs(Kind):
     def observe(self, outcome: Outcome) -> Hashable:
         if "statistics" in outcome.details:
             return see_statistics(outcome)
+        # Only a race that nobody won has a number and no error.
+        lost = outcome.error is None and isinstance(outcome.value, int)
+        if lost or isinstance(outcome.error, TruncationLaw):
+            return seen_total(outcome)
         seen = see_statistic(outcome) or see_projection(outcome)
         if seen is not None:
             return seen
@@ -323,13 +382,9 @@ class AuditedGraphs(Kind):
         spread = outcome.error.spread if isinstance(outcome.error, SpreadLaw) else None
         return vector(outcome.value), spread
 
-    def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
-        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
-        return (SPECTRA_OPTIONS | STATISTICS_OPTIONS | PROJECTION_OPTIONS | JOINT_OPTIONS).get(
-            name, ({},)
-        )
-
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
+        if isinstance(query, Per):
+            return small_truncated(query.unit)
         if isinstance(query, PerNode):
             return small_per_node()
         if is_synthesis(query):

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.faults import SeededTwin, Twin
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
 from tulle.audit.engine.world import World
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational, text
+from tulle.core.exact import rational
 from tulle.core.mechanism import Outcome, Parameters, Terms
-from tulle.core.query import Query
-from tulle.core.source import Source
 from tulle.graphs.data import Graph, all_graphs
-from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.projection import (
-    Projection,
     at_most,
     candidates,
     finish_counts,
@@ -31,7 +26,6 @@ from tulle.graphs.mechanisms.projection import (
     standing,
 )
 from tulle.graphs.queries.counts import DegreeDistribution
-from tulle.noise import discrete_laplace
 
 
 @dataclass(frozen=True)
@@ -110,10 +104,11 @@ def describe_projection(terms: Terms, settings: Parameters, graph: Graph) -> Des
     """Describe the choice of the bound and the noise on the counts."""
     bounds = candidates(int(settings["largest"]))
     kept = [projected_degrees(graph, bound) for bound in bounds]
-    return Description((("answer", _chosen(bounds, kept, settings)),))
+    return Description((("answer", chosen_counts(bounds, kept, settings)),))
 
 
-def _chosen(bounds: Sequence[int], kept: Sequence[Any], settings: Parameters) -> ChosenCounts:
+def chosen_counts(bounds: Sequence[int], kept: Sequence[Any], settings: Parameters) -> ChosenCounts:
+    """Return the law for degrees that were projected to each bound."""
     return ChosenCounts(
         tuple(
             tuple(at_most(np.minimum(row, bound), bound).tolist())
@@ -148,74 +143,3 @@ def small_graphs() -> tuple[Graph, Graph]:
     """Return two graphs that differ in one node."""
     path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
     return path, Graph.from_edges([(0, 1)], nodes=2)
-
-
-class _Projected(Twin, Projection):
-    mimics: ClassVar[str] = "projection"
-    questions: ClassVar[Sequence[Query]] = (PER_NODE,)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        return describe_projection(terms, settings, dataset)
-
-
-class HalfProjection(_Projected):
-    """Half the noise on the counts."""
-
-    name: ClassVar[str] = "projection, half the noise"
-    fault: ClassVar[str] = "a fraction of the noise that the guarantee needs"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        honest = dict(super().settings(terms, options))
-        honest["epsilon_answer"] = text(2 * rational(honest["epsilon_answer"]))
-        return honest
-
-
-class Clipped(_Projected):
-    """Degrees are cut to the bound one by one, without taking edges away."""
-
-    name: ClassVar[str] = "projection, clipped degrees"
-    fault: ClassVar[str] = "a node that joins raises every degree at once"
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        bounds = candidates(int(settings["largest"]))
-        kept = [np.minimum(degrees(dataset), bound).astype(np.int64) for bound in bounds]
-        return Description((("answer", _chosen(bounds, kept, settings)),))
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, Graph)
-        bound = int(settings["largest"])
-        exact = at_most(np.minimum(degrees(dataset), bound).astype(np.int64), bound)
-        scale = (bound + 1) / rational(settings["epsilon_answer"])
-        noisy = exact + discrete_laplace(scale=scale, size=exact.shape, source=source)
-        return Outcome(finish_counts(noisy, bound), None, {"bound": bound})
-
-
-class OwnBound(_Projected):
-    """The bound is the largest degree of the graph at hand."""
-
-    name: ClassVar[str] = "projection, true largest degree"
-    fault: ClassVar[str] = "the bound, and the length of the counts, tell the largest degree"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        law = describe_projection(terms, settings, dataset).parts[0][1]
-        assert isinstance(law, ChosenCounts)
-        own = int(degrees(dataset).max(initial=1))
-        place = min(range(len(law.centres)), key=lambda at: abs(len(law.centres[at]) - 1 - own))
-        scores = tuple(Fraction(10**6 if at == place else 0) for at in range(len(law.scores)))
-        return Description((("answer", replace(law, scores=scores)),))
-
-
-class SeededProjection(SeededTwin, _Projected):
-    """The noise is the same every time."""
-
-    name: ClassVar[str] = "projection, seeded"
-
-
-def projection_twins() -> list[Twin]:
-    """Return one of each twin."""
-    return [HalfProjection(), Clipped(), OwnBound(), SeededProjection()]

@@ -19,8 +19,10 @@ from tulle.audit.graphs.synthesis_models import MODEL_CASES
 from tulle.core import codec
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.joint_degrees.queries import SoftJointDegreeQuery
+from tulle.graphs.synthesis.model import Model
 from tulle.graphs.synthesis.query import Synthetic
 
 CASES: dict[str, SynthesisCase] = {**DEGREE_CASES, **MODEL_CASES}
@@ -57,6 +59,18 @@ def see_statistics(outcome: Outcome) -> Hashable:
     statistics = codec.decode(outcome.details["statistics"])
     seen = tuple(_flat(statistics))
     return tuple(map(coarse, seen)) if COARSE in statistics else seen
+
+
+def draw_statistics(
+    model: Model, terms: Terms, settings: Parameters, graph: Graph
+) -> Callable[..., Outcome]:
+    """Return how runs are drawn: what is measured, without the graph that is made of it alone."""
+
+    def run(source: Source | None = None) -> Outcome:
+        measured = dict(model.measure(terms, settings, graph, source))
+        return Outcome(None, None, {"statistics": codec.encode(measured)})
+
+    return run
 
 
 def finish_statistics(

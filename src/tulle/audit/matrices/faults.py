@@ -1,89 +1,67 @@
-"""Broken twins of the mechanisms on binary matrices."""
+"""Broken versions of the mechanisms on binary matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.bits import Noise, Pattern, number_of
-from tulle.audit.engine.faults import FaithfulTwin, Twin
-from tulle.audit.engine.kind import Description
+from tulle.audit.engine.bits import Noise, number_of
+from tulle.audit.engine.broken import Broken
+from tulle.audit.engine.laws import Law
+from tulle.audit.faults import BOTH, EXACT, broken, seed_source
 from tulle.audit.matrices.kind import (
     QUESTIONS,
     Asked,
     dense,
-    describe,
     flips_noise,
     noise_of,
     quadratic_noise,
     two_level_noise,
 )
 from tulle.core import registry
-from tulle.core.dataset import Dataset
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
+from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
-from tulle.core.source import Source
-from tulle.matrices.binary.cells import Cells
-from tulle.matrices.binary.coupled import CoupledNoise
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
-from tulle.matrices.binary.two_level import TwoLevel
-from tulle.noise import SeededSource, choose_log_weights
+
+WrongNoise = Callable[[Terms, Parameters, BinaryMatrix], Noise]
 
 
-class MatrixTwin(FaithfulTwin):
-    """A twin that draws its noise from a wrong law, looked up pattern by pattern."""
+def with_noise(
+    mechanism: Mechanism,
+    what: str,
+    fault: str,
+    wrong: WrongNoise,
+    questions: Sequence[Query] | None = None,
+    caught_by: tuple[str, ...] = EXACT,
+) -> Broken:
+    """Flip by a wrong law."""
 
-    kind: ClassVar[str] = "matrix"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
+    def law(laws: Mapping[str, Any], *run: Any) -> Mapping[str, Law]:
+        return {"answer": replace(laws["answer"], noise=wrong(*run))}
 
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        """Return the law of the noise, fault included."""
-        return noise_of(self.mimics, terms, settings)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        assert isinstance(dataset, BinaryMatrix)
-        logs = self.wrong(terms, settings, dataset).logs
-        drawn = choose_log_weights((logs.max() - logs).tolist(), source=source)
-        bits = drawn >> np.arange(dataset.shape[0] * dataset.shape[1]) & 1
-        return Outcome(dataset.to_numpy() ^ bits.reshape(dataset.shape).astype(np.uint8), None)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        law = Pattern(number_of(dataset.to_numpy()), self.wrong(terms, settings, dataset))
-        return Description((("answer", law),))
+    asked = QUESTIONS[mechanism.name] if questions is None else questions
+    return broken(mechanism, what, fault, asked, caught_by, law=law)
 
 
-class HalfCells(MatrixTwin):
-    """Coins for twice the epsilon."""
-
-    name: ClassVar[str] = "cells, half the noise"
-    mimics: ClassVar[str] = "cells"
-    original: ClassVar[type[Mechanism]] = Cells
-    fault: ClassVar[str] = "flips as rare as twice the epsilon would allow"
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["cells"]
-
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        return flips_noise(*matrix.shape, 2 * terms.epsilon)
+def twice_epsilon(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Flip as rarely as twice the epsilon would allow."""
+    return flips_noise(*matrix.shape, 2 * terms.epsilon)
 
 
-class OnesOnly(MatrixTwin):
-    """Only ones are flipped, so that every released one is true."""
+def row_as_cell(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Flip every cell as if a row were one cell."""
+    return flips_noise(*matrix.shape, terms.epsilon)
 
-    name: ClassVar[str] = "cells, ones only"
-    mimics: ClassVar[str] = "cells"
-    original: ClassVar[type[Mechanism]] = Cells
-    fault: ClassVar[str] = "no one is invented: each released one is certain"
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["cells"]
 
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        return _masked(number_of(matrix.to_numpy()), *matrix.shape, terms.epsilon)
+def ones_only(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Flip only ones, so that every released one is true."""
+    return _masked(number_of(matrix.to_numpy()), *matrix.shape, terms.epsilon)
 
 
 @lru_cache(maxsize=1024)
@@ -93,61 +71,22 @@ def _masked(truth: int, rows: int, columns: int, epsilon: Fraction) -> Noise:
     return Noise(logs)
 
 
-class RowAsCell(MatrixTwin):
-    """Randomized response in every cell, charged as if a row were one cell."""
-
-    name: ClassVar[str] = "two_level, a row charged as a cell"
-    mimics: ClassVar[str] = "two_level"
-    original: ClassVar[type[Mechanism]] = TwoLevel
-    fault: ClassVar[str] = "epsilon in every cell adds up over the cells of a row"
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["two_level"]
-
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        return flips_noise(*matrix.shape, terms.epsilon)
+def cut_by_data(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Cut at the number of ones in the first row."""
+    cut = min(int(matrix.to_numpy()[0].sum()), matrix.shape[1] - 1)
+    return two_level_noise(*matrix.shape, terms.epsilon, cut)
 
 
-class CutByData(MatrixTwin):
-    """The cut is the number of ones in the first row."""
-
-    name: ClassVar[str] = "two_level, cut by data"
-    mimics: ClassVar[str] = "two_level"
-    original: ClassVar[type[Mechanism]] = TwoLevel
-    fault: ClassVar[str] = "the shape of the noise tells how many ones a row has"
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-    questions: ClassVar[Sequence[Query]] = QUESTIONS["two_level"]
-
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        cut = min(int(matrix.to_numpy()[0].sum()), matrix.shape[1] - 1)
-        return two_level_noise(*matrix.shape, terms.epsilon, cut)
+def printed_couplings(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Price any Pi by its Frobenius norm, as theorem 1 does for one changed cell."""
+    assert isinstance(terms.query, Xor)
+    norm = Fraction(float(np.linalg.norm(dense(terms.query))))
+    return quadratic_noise(terms.query, *matrix.shape, terms.epsilon / norm)
 
 
-class PrintedCouplings(MatrixTwin):
-    """Any Pi, priced by its Frobenius norm as theorem 1 does for one changed cell."""
-
-    name: ClassVar[str] = "coupled, the printed condition"
-    mimics: ClassVar[str] = "coupled"
-    original: ClassVar[type[Mechanism]] = CoupledNoise
-    fault: ClassVar[str] = "the norm of the eigenvalues is not the price of a cell"
-    questions: ClassVar[Sequence[Query]] = (Asked("general", "cell", "ones"),)
-
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        assert isinstance(terms.query, Xor)
-        norm = Fraction(float(np.linalg.norm(dense(terms.query))))
-        return quadratic_noise(terms.query, *matrix.shape, terms.epsilon / norm)
-
-
-class FiniteChain(MatrixTwin):
-    """A Markov chain that is stopped after one sweep."""
-
-    name: ClassVar[str] = "coupled, a finite chain"
-    mimics: ClassVar[str] = "coupled"
-    original: ClassVar[type[Mechanism]] = CoupledNoise
-    fault: ClassVar[str] = "a chain that is stopped has not arrived at the law that was priced"
-    questions: ClassVar[Sequence[Query]] = (Asked("general", "cell", "attractive"),)
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def wrong(self, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-        return _after_one_sweep(noise_of("coupled", terms, settings))
+def finite_chain(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Stop a Markov chain after one sweep."""
+    return _after_one_sweep(noise_of("coupled", terms, settings))
 
 
 @lru_cache(maxsize=64)
@@ -163,45 +102,48 @@ def _after_one_sweep(noise: Noise) -> Noise:
     return Noise(np.log(law))
 
 
-class SeededMatrix(MatrixTwin):
-    """The noise is the same every time."""
-
-    fault: ClassVar[str] = "noise from a seeded source: who knows the seed can undo it"
-    caught_by: ClassVar[tuple[str, ...]] = ("fresh noise", "sampler")
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return self.original().run(terms, settings, dataset, SeededSource(7))
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        return describe(self.mimics, terms, settings, dataset)
-
-    @classmethod
-    def all(cls) -> list[Twin]:
-        """Return the twin of each mechanism."""
-        made: list[Twin] = []
-        for original in (Cells, TwoLevel, CoupledNoise):
-            values = {
-                "__doc__": f"{cls.__doc__} Mimics {original.name}.",
-                "name": f"{original.name}, seeded",
-                "mimics": original.name,
-                "original": original,
-                "questions": QUESTIONS[original.name][:1],
-            }
-            made.append(type(f"Seeded{original.__name__}", (cls,), values)())
-        return made
-
-
 @registry.register("audit", "matrix", "faults")
-def matrix_twins() -> list[Twin]:
-    """Return one of each twin."""
+def matrix_faults() -> list[Broken]:
+    """Return all broken versions."""
+    real = registry.mechanisms("matrix")
+    cells, two_level, coupled = (real[name] for name in ("cells", "two_level", "coupled"))
     return [
-        *SeededMatrix.all(),
-        HalfCells(),
-        OnesOnly(),
-        RowAsCell(),
-        CutByData(),
-        PrintedCouplings(),
-        FiniteChain(),
+        *(seed_source(real[name], QUESTIONS[name][:1]) for name in QUESTIONS),
+        with_noise(
+            cells, "half the noise", "flips as rare as twice the epsilon would allow", twice_epsilon
+        ),
+        with_noise(
+            cells,
+            "ones only",
+            "no one is invented: each released one is certain",
+            ones_only,
+            caught_by=BOTH,
+        ),
+        with_noise(
+            two_level,
+            "a row charged as a cell",
+            "epsilon in every cell adds up over the cells of a row",
+            row_as_cell,
+        ),
+        with_noise(
+            two_level,
+            "cut by data",
+            "the shape of the noise tells how many ones a row has",
+            cut_by_data,
+            caught_by=BOTH,
+        ),
+        with_noise(
+            coupled,
+            "the printed condition",
+            "the norm of the eigenvalues is not the price of a cell",
+            printed_couplings,
+            (Asked("general", "cell", "ones"),),
+        ),
+        with_noise(
+            coupled,
+            "a finite chain",
+            "a chain that is stopped has not arrived at the law that was priced",
+            finite_chain,
+            (Asked("general", "cell", "attractive"),),
+        ),
     ]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.audit.engine.bits import Noise, Pattern, number_of
-from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.core import registry
@@ -150,13 +150,8 @@ class AuditedMatrices(Kind):
     def world_for(self, size: int, query: Query) -> World:
         return _world(size, query.unit if isinstance(query, Asked) else "row")
 
-    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        if isinstance(mechanism, Twin):
-            return mechanism.questions
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
-
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        return self.questions(mechanism)
 
     def terms(
         self,
@@ -171,13 +166,11 @@ class AuditedMatrices(Kind):
         known = Unit.of(query.unit)
         return Terms(query.fit(*dataset.shape), known, epsilon, delta, dataset.facts(known))
 
-    def describe(
+    def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
         assert isinstance(dataset, BinaryMatrix)
-        if isinstance(mechanism, Twin):
-            return mechanism.describe(terms, settings, dataset)
-        return describe(mechanism.name, terms, settings, dataset)
+        return describe(name_of(mechanism), terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters

@@ -1,198 +1,134 @@
-"""Broken twins of the mechanisms on relations."""
+"""Broken versions of the mechanisms on relations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.faults import SeededTwin, Twin
-from tulle.audit.engine.kind import Description
-from tulle.audit.relations.kind import describe_race, describe_recursive
+from tulle.audit.engine.broken import Broken
+from tulle.audit.faults import (
+    BOTH,
+    TWICE,
+    broken,
+    draw_less,
+    halve_noise,
+    scaled,
+    seed_source,
+)
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational, text
-from tulle.core.mechanism import Outcome, Parameters, Terms
+from tulle.core.mechanism import Terms
 from tulle.core.query import Query
-from tulle.core.source import Source
 from tulle.relations.annotations import Annotation, Either, Together, either, together
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.race import RelationRace
-from tulle.relations.mechanisms.recursive import RelationRecursive
+from tulle.relations.mechanisms.recursive import TruncationMechanism
 from tulle.relations.queries import total
 from tulle.relations.truncation.totals import ETA, GAP, Truncation
 
-_BOTH: tuple[Query, ...] = (total(), total(signed=True))
+ALL: tuple[Query, ...] = (total(), total(signed=True))
+PLAIN, SIGNED = ALL[:1], ALL[1:]
 
-
-class _Recursive(Twin, RelationRecursive):
-    mimics: ClassVar[str] = "recursive"
-    questions: ClassVar[Sequence[Query]] = (total(),)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        return describe_recursive(self, terms, settings, dataset)
-
-
-class _Race(Twin, RelationRace):
-    mimics: ClassVar[str] = "race"
-    questions: ClassVar[Sequence[Query]] = (total(),)
-
-    def describe(self, terms: Terms, settings: Parameters, dataset: Any) -> Description:
-        return describe_race(self, terms, settings, dataset)
-
-
-def _scaled(settings: Parameters, name: str, factor: Fraction | int) -> Parameters:
-    """Return the settings with one number multiplied."""
-    return {**settings, name: text(rational(settings[name]) * factor)}
+Parts = list[tuple[int, Truncation]]
 
 
 @dataclass
-class _Whole:
-    """Decides honestly, and cuts nobody."""
+class _Changed:
+    """The truncation of one side with another value, or another decision, than the honest one."""
 
     honest: Truncation
-    total: float
+    other_value: Callable[[Truncation, float, float], Any] | None = None
+    other_decision: Callable[[float, int], bool] | None = None
+    most: float | None = None
 
     def decide(self, tau: float, level: int) -> bool:
-        return self.honest.decide(tau, level)
+        return (self.other_decision or self.honest.decide)(tau, level)
 
     def estimate(self, tau: float) -> float | None:
-        return self.honest.estimate(tau)
+        return None if self.other_decision else self.honest.estimate(tau)
 
     def ceiling(self, tau: float) -> float:
-        return self.total
+        return self.honest.ceiling(tau) if self.most is None else self.most
 
-    def value(self, tau: float, gap: float) -> float:
-        return self.total
-
-
-def _uncut(parts: list[tuple[int, Truncation]], relation: Relation) -> list[tuple[int, Truncation]]:
-    totals = [side.total for side in relation.parts()]
-    return [
-        (sign, _Whole(truncation, whole))
-        for (sign, truncation), whole in zip(parts, totals, strict=False)
-    ]
+    def value(self, tau: float, gap: float) -> float | Fraction:
+        if self.other_value is None:
+            return self.honest.value(tau, gap)
+        found: float = self.other_value(self.honest, tau, gap)
+        return found
 
 
-class WholeRecursive(_Recursive):
-    """The plain total, with the noise of a truncated one."""
+def not_truncated(mechanism: TruncationMechanism, questions: tuple[Query, ...]) -> Broken:
+    """Give the plain total of each side the noise of a truncated one."""
 
-    name: ClassVar[str] = "recursive, not truncated"
-    fault: ClassVar[str] = "a total that one participant moves by more than tau, noise for tau"
-    questions: ClassVar[Sequence[Query]] = _BOTH
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
+    def truncations(self: TruncationMechanism, query: Query, relation: Relation) -> Parts:
+        honest = type(mechanism).truncations(self, query, relation)
+        totals = [side.total for side in relation.parts()]
+        return [
+            (sign, _Changed(side, lambda *_, whole=whole: whole, most=whole))
+            for (sign, side), whole in zip(honest, totals, strict=False)
+        ]
 
-    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
-        assert isinstance(dataset, Relation)
-        return _uncut(super().parts(terms, dataset), dataset)
-
-
-class OpenLevel(_Recursive):
-    """The threshold is that of the data at hand."""
-
-    name: ClassVar[str] = "recursive, open level"
-    fault: ClassVar[str] = "the level's noise is so small that it is never drawn"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return _scaled(super().settings(terms, options), "epsilon_select", 10**6)
+    fault = "a total that one participant moves by more than tau, noise for tau"
+    return broken(mechanism, "not truncated", fault, questions, BOTH, truncations=truncations)
 
 
-class HalfRecursive(_Recursive):
-    """Half the noise on the value."""
-
-    name: ClassVar[str] = "recursive, half the noise"
-    fault: ClassVar[str] = "half of the noise that the guarantee needs"
-    questions: ClassVar[Sequence[Query]] = _BOTH
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return _scaled(super().settings(terms, options), "epsilon_answer", 2)
-
-
-class HalfDrawnRecursive(_Recursive):
-    """The settings are right and the draw is not: half the scale that they say."""
-
-    name: ClassVar[str] = "recursive, half the scale drawn"
-    fault: ClassVar[str] = "the code draws less noise than its stated settings say"
-    caught_by: ClassVar[tuple[str, ...]] = ("sampler",)
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return super().run(terms, _scaled(settings, "epsilon_answer", 2), dataset, source)
+def free_choice(mechanism: TruncationMechanism, questions: tuple[Query, ...]) -> Broken:
+    """Choose the threshold with noise so small that it is never drawn."""
+    return halve_noise(
+        mechanism,
+        "epsilon_select",
+        questions,
+        10**6,
+        what="open level",
+        fault="the level's noise is so small that the threshold is that of the data",
+    )
 
 
-class ExactSolver(_Recursive):
-    """The noise is for tau alone, and so it should be if the solver were exact.
+def no_gap(mechanism: TruncationMechanism, *, exact: bool = False) -> Broken:
+    """Add noise for tau alone, where the solver's answer lies anywhere in its bracket.
 
-    No twin by itself: it shows that :class:`WholeGap` is caught for its solver.
+    ``exact`` has the same noise and a solver without a gap: then there is no fault, which shows
+    that the other is caught for its solver.
     """
 
-    name: ClassVar[str] = "recursive, exact solver"
-    fault: ClassVar[str] = "none as long as the solver is exact"
-    caught_by: ClassVar[tuple[str, ...]] = ()
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return _scaled(super().settings(terms, options), "epsilon_answer", 1 + Fraction(GAP))
-
-    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
-        return [(sign, _Aside(exact, 0.0)) for sign, exact in super().parts(terms, dataset)]
-
-
-class WholeGap(ExactSolver):
-    """The noise is for tau alone, and the solver's answer lies anywhere in its bracket."""
-
-    name: ClassVar[str] = "recursive, gap left out"
-    fault: ClassVar[str] = "a certified bracket adds its width to the sensitivity, unnoticed here"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
+    def truncations(self: TruncationMechanism, query: Query, relation: Relation) -> Parts:
         # Where a solver ends may depend on anything in the data, such as whether a number is odd.
-        odd = len(list(self.relation(terms, dataset).annotations())) % 2
-        listed = RelationRecursive.parts(self, terms, dataset)
-        return [(sign, _Aside(truncation, odd - 0.5)) for sign, truncation in listed]
-
-
-@dataclass
-class _Aside:
-    """Decides honestly, and gives a value that is off by a fixed part of the allowed gap."""
-
-    honest: Truncation
-    part: float
-
-    def decide(self, tau: float, level: int) -> bool:
-        return self.honest.decide(tau, level)
-
-    def estimate(self, tau: float) -> float | None:
-        return self.honest.estimate(tau)
-
-    def ceiling(self, tau: float) -> float:
-        return self.honest.ceiling(tau)
-
-    def value(self, tau: float, gap: float) -> float:
+        odd = len(list(relation.annotations())) % 2
         # A fiftieth of the gap for the solver, the rest for the fault.
-        return self.honest.value(tau, 0.02 * gap) + 0.98 * self.part * gap
+        off = 0.0 if exact else 0.98 * (odd - 0.5)
+        return [
+            (sign, _Changed(side, lambda s, tau, gap: s.value(tau, 0.02 * gap) + off * gap))
+            for sign, side in type(mechanism).truncations(self, query, relation)
+        ]
+
+    return broken(
+        mechanism,
+        "exact solver" if exact else "gap left out",
+        "a certified bracket adds its width to the sensitivity, unnoticed here",
+        PLAIN,
+        () if exact else ("exact",),
+        settings=lambda honest, _: scaled(honest, ["epsilon_answer"], 1 + Fraction(GAP)),
+        truncations=truncations,
+    )
 
 
-class Careless(_Recursive):
-    """An engine that shortens expressions, and not always."""
+def unsafe_rewriting(mechanism: TruncationMechanism) -> Broken:
+    """Shorten expressions, and not always."""
 
-    name: ClassVar[str] = "recursive, unsafe rewriting"
-    fault: ClassVar[str] = "(a or b) and (a or c) is shortened when one more participant is there"
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-
-    def relation(self, terms: Terms, dataset: Dataset) -> Relation:
-        relation = super().relation(terms, dataset)
-        notes = list(relation.annotations())
-        if relation.is_conjunctive or len(notes) % 2:
-            return relation
+    def relation(self: TruncationMechanism, terms: Terms, dataset: Dataset) -> Relation:
+        honest = type(mechanism).relation(self, terms, dataset)
+        notes = list(honest.annotations())
+        if honest.is_conjunctive or len(notes) % 2:
+            return honest
         return Relation.from_annotations(
             [(shorten(note), height) for note, height in notes], normalise=False
         )
+
+    fault = "(a or b) and (a or c) is shortened when one more participant is there"
+    return broken(mechanism, "unsafe rewriting", fault, PLAIN, BOTH, relation=relation)
 
 
 def shorten(note: Annotation) -> Annotation:
@@ -207,128 +143,96 @@ def shorten(note: Annotation) -> Annotation:
     return either(*common, together(*rests))
 
 
-@dataclass
-class _AllNamed:
-    """Gives honest values, and lets all of a tuple count for all whom it names."""
+def printed_bounding_sequence(mechanism: TruncationMechanism) -> Broken:
+    """Decide by equation 19, where tuples come about in several ways."""
 
-    honest: Truncation
-    tuples: list[tuple[Annotation, float]]
-    count: int
-
-    def decide(self, tau: float, level: int) -> bool:
-        from scipy.optimize import linprog
-
-        rows, room = [], []
-        for place, (note, _) in enumerate(self.tuples):
-            for way in note.clauses():
-                row = np.zeros(self.count + len(self.tuples))
-                row[[*way, self.count + place]] = -1.0
-                rows.append(row)
-                room.append(-1.0)
-        for person in range(self.count):
-            row = np.zeros(self.count + len(self.tuples))
-            for place, (note, height) in enumerate(self.tuples):
-                row[self.count + place] = height * (person in note.participants())
-            rows.append(row)
-            room.append(tau)
-        cost = np.repeat([1.0, 0.0], [self.count, len(self.tuples)])
-        if not len(cost):
-            return True
-        least = linprog(cost, A_ub=np.array(rows), b_ub=room, bounds=(0.0, 1.0)).fun
-        return bool(least <= level + float(Fraction(ETA)))
-
-    def estimate(self, tau: float) -> float | None:
-        return None
-
-    def ceiling(self, tau: float) -> float:
-        return self.honest.ceiling(tau)
-
-    def value(self, tau: float, gap: float) -> float | Fraction:
-        return self.honest.value(tau, gap)
-
-
-class AllNamed(_Recursive):
-    """The bounding sequence as printed (equation 19), where tuples come about in several ways."""
-
-    name: ClassVar[str] = "recursive, printed bounding sequence"
-    fault: ClassVar[str] = "whom a tuple names only in ways that are gone still bears all of it"
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
-        relation = self.relation(terms, dataset)
+    def truncations(self: TruncationMechanism, query: Query, relation: Relation) -> Parts:
         tuples = [(note, height) for note, height in relation.annotations() if height > 0]
-        return [
-            (sign, _AllNamed(honest, tuples, relation.count))
-            for sign, honest in super().parts(terms, dataset)
-        ]
+
+        def decide(tau: float, level: int) -> bool:
+            return _least_deletion(tuples, relation.count, tau) <= level + float(Fraction(ETA))
+
+        honest = type(mechanism).truncations(self, query, relation)
+        return [(sign, _Changed(side, other_decision=decide)) for sign, side in honest]
+
+    fault = "whom a tuple names only in ways that are gone still bears all of it"
+    return broken(mechanism, "printed bounding sequence", fault, PLAIN, truncations=truncations)
 
 
-class SeededRecursive(SeededTwin, _Recursive):
-    """The noise is the same every time."""
+def _least_deletion(tuples: list[tuple[Annotation, float]], count: int, tau: float) -> float:
+    """Return the least deletion if all of a tuple counts for all whom it names, as printed."""
+    from scipy.optimize import linprog
 
-    name: ClassVar[str] = "recursive, seeded"
-
-
-class WholeRace(_Race):
-    """The plain total in every lane, with the noise of a truncated one."""
-
-    name: ClassVar[str] = "race, not truncated"
-    fault: ClassVar[str] = "a total that one participant moves by more than tau, noise for tau"
-    questions: ClassVar[Sequence[Query]] = _BOTH
-    caught_by: ClassVar[tuple[str, ...]] = ("claims", "exact")
-
-    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
-        assert isinstance(dataset, Relation)
-        return _uncut(super().parts(terms, dataset), dataset)
-
-
-class WholeBudget(_Race):
-    """Every lane spends all of epsilon."""
-
-    name: ClassVar[str] = "race, epsilon per lane"
-    fault: ClassVar[str] = "only the winner leaves, but every lane was drawn and must be paid for"
-    questions: ClassVar[Sequence[Query]] = _BOTH
-    caught_by: ClassVar[tuple[str, ...]] = ("exact",)
-
-    def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        honest = super().settings(terms, options)
-        return _scaled(honest, "epsilon", int(honest["thresholds"]))
+    rows, room = [], []
+    for place, (note, _) in enumerate(tuples):
+        for way in note.clauses():
+            row = np.zeros(count + len(tuples))
+            row[[*way, count + place]] = -1.0
+            rows.append(row)
+            room.append(-1.0)
+    for person in range(count):
+        row = np.zeros(count + len(tuples))
+        for place, (note, height) in enumerate(tuples):
+            row[count + place] = height * (person in note.participants())
+        rows.append(row)
+        room.append(tau)
+    cost = np.repeat([1.0, 0.0], [count, len(tuples)])
+    if not len(cost):
+        return 0.0
+    return float(linprog(cost, A_ub=np.array(rows), b_ub=room, bounds=(0.0, 1.0)).fun)
 
 
-class HalfDrawnRace(_Race):
-    """The settings are right and the draw is not: half the scale that they say."""
+def forget_owner(mechanism: TruncationMechanism, questions: tuple[Query, ...]) -> Broken:
+    """Let each tuple forget one of the participants that it needs, if it needs several."""
 
-    name: ClassVar[str] = "race, half the scale drawn"
-    fault: ClassVar[str] = "the code draws less noise than its stated settings say"
-    questions: ClassVar[Sequence[Query]] = (total(signed=True),)
-    caught_by: ClassVar[tuple[str, ...]] = ("sampler",)
+    def truncations(self: TruncationMechanism, query: Query, relation: Relation) -> Parts:
+        return type(mechanism).truncations(self, query, forget_one(relation))
 
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return super().run(terms, _scaled(settings, "epsilon", 2), dataset, source)
+    fault = "who leaves does not take along all tuples that need them"
+    return broken(mechanism, "an owner forgotten", fault, questions, truncations=truncations)
 
 
-class SeededRace(SeededTwin, _Race):
-    """The noise is the same every time."""
+def forget_one(relation: Relation) -> Relation:
+    """Return the relation in which every tuple has lost the last of several participants."""
+    sizes = np.diff(relation.offsets)
+    kept = np.ones(len(relation.participants), dtype=bool)
+    kept[relation.offsets[1:][sizes > 1] - 1] = False
+    offsets = np.concatenate([[0], np.cumsum(np.where(sizes > 1, sizes - 1, sizes))])
+    return Relation(offsets, relation.participants[kept], relation.weights, relation.count)
 
-    name: ClassVar[str] = "race, seeded"
+
+def epsilon_per_lane(mechanism: TruncationMechanism, questions: tuple[Query, ...]) -> Broken:
+    """Let every lane of the race spend all of epsilon."""
+    return broken(
+        mechanism,
+        "epsilon per lane",
+        "only the winner leaves, but every lane was drawn and must be paid for",
+        questions,
+        settings=lambda honest, _: scaled(honest, ["epsilon"], int(honest["thresholds"])),
+    )
 
 
 @registry.register("audit", "relation", "faults")
-def relation_twins() -> list[Twin]:
-    """Return one of each twin."""
+def relation_faults() -> list[Broken]:
+    """Return all broken versions."""
+    recursive, race = (_of(name) for name in ("recursive", "race"))
     return [
-        WholeRecursive(),
-        OpenLevel(),
-        HalfRecursive(),
-        HalfDrawnRecursive(),
-        WholeGap(),
-        Careless(),
-        AllNamed(),
-        SeededRecursive(),
-        WholeRace(),
-        WholeBudget(),
-        HalfDrawnRace(),
-        SeededRace(),
+        not_truncated(recursive, ALL),
+        free_choice(recursive, PLAIN),
+        halve_noise(recursive, "epsilon_answer", ALL, TWICE),
+        draw_less(recursive, "epsilon_answer", PLAIN, method="run_parts"),
+        no_gap(recursive),
+        unsafe_rewriting(recursive),
+        printed_bounding_sequence(recursive),
+        seed_source(recursive, PLAIN),
+        not_truncated(race, ALL),
+        epsilon_per_lane(race, ALL),
+        draw_less(race, "epsilon", SIGNED, method="run_parts"),
+        seed_source(race, PLAIN),
     ]
+
+
+def _of(name: str) -> TruncationMechanism:
+    made = registry.make_mechanism("relation", name)
+    assert isinstance(made, TruncationMechanism)
+    return made

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tulle.audit.engine.faults import Twin
+from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.laws import Law
 from tulle.audit.engine.world import World
 from tulle.audit.relations.tiny import (
     conjunctive,
@@ -29,7 +30,7 @@ from tulle.relations.data import Relation
 from tulle.relations.mechanisms.race import Lane
 from tulle.relations.mechanisms.recursive import RecursiveSettings, TruncationMechanism
 from tulle.relations.queries import Total, total
-from tulle.relations.truncation.totals import GAP, Thresholds, least_level
+from tulle.relations.truncation.totals import GAP, Thresholds, Truncation, least_level
 
 HEAVIEST = 128.0
 """Above what any one participant is in, in any tiny relation of the audit."""
@@ -52,28 +53,32 @@ class Measured(NamedTuple):
 
 _memory: dict[Hashable, Measured] = {}
 
+Parts = Callable[[], list[tuple[int, Truncation]]]
+
 
 def measured(
     mechanism: TruncationMechanism,
-    terms: Terms,
-    dataset: Dataset,
+    query: Query,
+    relation: Relation,
+    parts: Parts,
     taus: tuple[float, ...],
     thresholds: Thresholds | None,
 ) -> list[Measured]:
-    """Return the numbers of each side of a made-up dataset's relation; each is computed once."""
-    whole = mechanism.relation(terms, dataset)
-    sides = whole.parts() if mechanism.signed(terms.query) else whole.parts()[:1]
-    # Unless a twin has its own way with them, the sides alone decide.
-    made = type(mechanism).parts
-    honest = made is TruncationMechanism.parts
+    """Return the numbers of each side of a made-up relation; each is computed once."""
+    sides = relation.parts() if mechanism.signed(query) else relation.parts()[:1]
+    # Unless a mechanism has its own way with them, the sides alone decide.
+    real = TruncationMechanism
+    made = type(mechanism).parts, type(mechanism).truncations
+    honest = made == (real.parts, real.truncations)
     found = []
     for index, side in enumerate(sides):
-        content = _content(side) if honest else (index, _content(whole))
+        content = relation_key(side) if honest else (index, query, relation_key(relation))
+        # Solvers use their gap, so that the order of things might matter: it is in the key.
         key = made, content, taus, thresholds
         if key not in _memory:
             if len(_memory) >= _KEPT:
                 _memory.clear()
-            _, truncation = mechanism.parts(terms, dataset)[index]
+            _, truncation = parts()[index]
             values = tuple(truncation.value(tau, GAP * tau) for tau in taus)
             level = 0 if thresholds is None else least_level(truncation, thresholds)
             _memory[key] = Measured(values, level, side.total)
@@ -81,38 +86,34 @@ def measured(
     return found
 
 
-def _content(relation: Relation) -> Hashable:
-    """Return what measurements are remembered by."""
-    # Solvers use their gap, so that the order of things might matter.
-    return relation_key(relation)
+def law_of_total(
+    mechanism: TruncationMechanism,
+    query: Query,
+    settings: Parameters,
+    relation: Relation,
+    parts: Parts,
+) -> Law:
+    """Return the law of a released total: of the recursive mechanism, or of the race.
 
-
-def describe_recursive(
-    mechanism: TruncationMechanism, terms: Terms, settings: Parameters, dataset: Dataset
-) -> Description:
-    """Describe a level with noise, and a value with the noise that fits its threshold."""
-    chosen = RecursiveSettings.read(settings)
-    grid = _level_grid(chosen)
-    found = measured(mechanism, terms, dataset, grid.taus, chosen.thresholds)
-    return _described(
-        [
-            Truncated(grid, *_snapped(grid, side), side.level, chosen.epsilon_select)
-            for side in found
-        ]
-    )
-
-
-def describe_race(
-    mechanism: TruncationMechanism, terms: Terms, settings: Parameters, dataset: Dataset
-) -> Description:
-    """Describe a value with noise at every threshold of the race."""
-    grid = _lane_grid(int(settings["thresholds"]), str(settings["epsilon"]))
-    found = measured(mechanism, terms, dataset, grid.taus, None)
-    return _described([Lanes(grid, *_snapped(grid, side)) for side in found])
-
-
-def _described(sides: Sequence[Side]) -> Description:
-    return Description((("answer", sides[0] if len(sides) == 1 else Difference(*sides)),))
+    The recursive mechanism draws a level with noise, and a value with the noise that fits its
+    threshold; the race a value with noise at every threshold.
+    """
+    sides: list[Side] = []
+    if name_of(mechanism) == "recursive":
+        chosen = RecursiveSettings.read(settings)
+        grid = level_grid(chosen)
+        for side in measured(mechanism, query, relation, parts, grid.taus, chosen.thresholds):
+            centres, above = _snapped(grid, side)
+            sides.append(
+                Truncated(
+                    grid, centres, above, side.level, chosen.epsilon_select, integral=query.integral
+                )
+            )
+    else:
+        grid = _lane_grid(int(settings["thresholds"]), str(settings["epsilon"]))
+        for side in measured(mechanism, query, relation, parts, grid.taus, None):
+            sides.append(Lanes(grid, *_snapped(grid, side), integral=query.integral))
+    return sides[0] if len(sides) == 1 else Difference(*sides)
 
 
 def _snapped(grid: Grid, side: Measured) -> tuple[tuple[int, ...], float]:
@@ -122,7 +123,8 @@ def _snapped(grid: Grid, side: Measured) -> tuple[tuple[int, ...], float]:
 
 
 @lru_cache(maxsize=256)
-def _level_grid(chosen: RecursiveSettings) -> Grid:
+def level_grid(chosen: RecursiveSettings) -> Grid:
+    """Return the levels of the recursive mechanism, up to one that cuts nobody and one beyond."""
     last = 0
     while chosen.threshold(last) < HEAVIEST:
         last += 1
@@ -153,17 +155,40 @@ def _lane_grid(count: int, epsilon: str) -> Grid:
     )
 
 
-Describer = Callable[[TruncationMechanism, Terms, Parameters, Dataset], Description]
-
-DESCRIBERS: dict[str, Describer] = {"recursive": describe_recursive, "race": describe_race}
-"""The closed form of each registered mechanism's run, by name."""
-
-_OPTIONS: dict[str, tuple[Parameters, ...]] = {
+OPTIONS: dict[str, tuple[Parameters, ...]] = {
     # With the least threshold that is usual, tiny relations are never cut: it is examined, and so
     # are thresholds among their loads.
     "recursive": ({"theta": "0.5", "beta": "0.35", "reach": "1"}, {}),
     "race": ({"bound": "8"}, {"bound": "1"}, {"bound": "100"}),
 }
+
+
+class Remembered:
+    """A truncation whose programs are solved once: thousands of runs ask for the same few."""
+
+    def __init__(self, truncation: Truncation) -> None:
+        self.decide = lru_cache(maxsize=None)(truncation.decide)
+        self.estimate = lru_cache(maxsize=None)(truncation.estimate)
+        self.ceiling = lru_cache(maxsize=None)(truncation.ceiling)
+        self.value = lru_cache(maxsize=None)(truncation.value)
+
+
+def draw_totals(
+    mechanism: TruncationMechanism, terms: Terms, settings: Parameters, dataset: Dataset
+) -> Callable[..., Outcome]:
+    """Return how runs are drawn: a new run each time, on programs that are solved once."""
+    if type(mechanism).run is not TruncationMechanism.run:
+        return lambda source=None: mechanism.run(terms, settings, dataset, source)
+    parts: Any = [(sign, Remembered(side)) for sign, side in mechanism.parts(terms, dataset)]
+    return lambda source=None: mechanism.run_parts(terms.query, settings, parts, source)
+
+
+def seen_total(outcome: Outcome) -> Hashable:
+    """Return the thresholds that a released total shows, and its bin."""
+    shown = tuple(outcome.details.get("thresholds", ()))
+    if "threshold" in outcome.details:
+        shown = (outcome.details["threshold"],)
+    return shown, int(place(shown, np.array([outcome.value]))[0])
 
 
 @registry.register("audit", "relation", "view")
@@ -172,32 +197,30 @@ class AuditedRelations(Kind):
 
     name: ClassVar[str] = "relation"
     private: ClassVar[tuple[str, ...]] = ("error", "threshold", "thresholds")
+    examined_with: ClassVar[Mapping[str, Sequence[Parameters]]] = OPTIONS
 
     def world(self, size: int) -> World:
         return tiny_world(size)
 
-    def questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        if isinstance(mechanism, Twin):
-            return mechanism.questions
-        if mechanism.name not in DESCRIBERS:
+    def asked(self, mechanism: Mechanism) -> Sequence[Query]:
+        if not isinstance(mechanism, TruncationMechanism):
             return ()
         unit = Unit.of("participant")
         return [q for q in (total(), total(signed=True)) if mechanism.supports(q, unit)]
 
-    def drawn_questions(self, mechanism: Mechanism) -> Sequence[Query]:
-        return self.questions(mechanism)
-
-    def options(self, mechanism: Mechanism) -> Sequence[Parameters]:
-        name = mechanism.mimics if isinstance(mechanism, Twin) else mechanism.name
-        return _OPTIONS[name]
-
-    def describe(
+    def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset
     ) -> Description:
-        if isinstance(mechanism, Twin):
-            return mechanism.describe(terms, settings, dataset)
         assert isinstance(mechanism, TruncationMechanism)
-        return DESCRIBERS[mechanism.name](mechanism, terms, settings, dataset)
+        relation = mechanism.relation(terms, dataset)
+        law = law_of_total(
+            mechanism, terms.query, settings, relation, lambda: mechanism.parts(terms, dataset)
+        )
+        return Description((("answer", law),))
+
+    def draw(self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any) -> Any:
+        assert isinstance(mechanism, TruncationMechanism)
+        return draw_totals(mechanism, terms, settings, dataset)
 
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters
@@ -206,10 +229,7 @@ class AuditedRelations(Kind):
         return lambda parts: parts[0]
 
     def observe(self, outcome: Outcome) -> Hashable:
-        shown = tuple(outcome.details.get("thresholds", ()))
-        if "threshold" in outcome.details:
-            shown = (outcome.details["threshold"],)
-        return shown, int(place(shown, np.array([outcome.value]))[0])
+        return seen_total(outcome)
 
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
         assert isinstance(query, Total)

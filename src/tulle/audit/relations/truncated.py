@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -68,20 +68,25 @@ class Side(Pure):
     """The truncated values of one relation with weights of at least zero, and noise on them."""
 
     grid: Grid
-    centres: tuple[int, ...]
-    """The snapped value at each threshold of the grid."""
+    centres: tuple[Any, ...]
+    """The snapped value at each threshold of the grid; for groups cut together, one for each."""
     above: float
     """How far a value lies above the truth at worst, as a part of the certified gap."""
+    signed: bool = field(default=False, kw_only=True)
+    """Whether an answer may be below zero."""
+    integral: bool = field(default=False, kw_only=True)
+    """Whether an answer is rounded to a whole number."""
     shown: ClassVar[bool]
     """Whether a release of two sides shows the threshold of each."""
 
     @cached_property
     def _centre_array(self) -> Wholes:
-        return np.array(self.centres, dtype=np.int64)
+        return np.array(self.centres, dtype=np.int64).reshape(len(self.grid.taus), -1)
 
     def _moved(self, other: Side) -> Floats:
-        """Return by how many steps the values differ, at each threshold."""
-        return np.asarray(np.abs(self._centre_array - other._centre_array), dtype=np.float64)
+        """Return by how many steps the values differ, of all groups together, at each threshold."""
+        moved = np.abs(self._centre_array - other._centre_array).sum(axis=1)
+        return np.asarray(moved, dtype=np.float64)
 
     def claims(self, other: Side) -> Iterator[Claim]:
         moved = self._moved(other)
@@ -109,7 +114,8 @@ class Side(Pure):
         for tau, values, masses in self.atoms(left_out):
             shown = (tau,) if tau else ()
             # An answer that cannot be negative is published as zero when noise makes it so.
-            places = place(shown, np.maximum(values, 0.0))
+            answers = values if self.signed else np.maximum(values, 0.0)
+            places = place(shown, np.rint(answers) if self.integral else answers)
             for cell in np.unique(places).tolist():
                 cells[shown, cell] += float(masses[places == cell].sum())
         return list(cells), np.array(list(cells.values()))

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -443,8 +443,8 @@ def entries(onlooker: Onlooker, ledger: Ledger) -> None:
         onlooker.hide(entry.time[:19].replace("T", " "), "time")
         onlooker.hide(entry.time[:16].replace("T", " "), "time")
         for digest in (entry.digest, entry.previous):
-            onlooker.hide(digest, "digest")
-            onlooker.hide(digest[:12], "digest")
+            for length in (12, 16, None):
+                onlooker.hide(digest[:length], "digest")
         onlooker.note("entry", f"{entry.number} {entry.kind} {entry.account} {entry.body}")
 
 
@@ -522,6 +522,33 @@ def replay_studio(
         onlooker.see("open", lambda: inside.open(ledger, "study", unit, "100", "0.5"))
         onlooker.see("ask", lambda: inside.ask(asked, epsilon, delta))
         if Path(ledger).exists():
+            entries(onlooker, Ledger(ledger, create=False))
+
+    return replay(variants, path)
+
+
+Visit = tuple[str, str, Mapping[str, str]]
+"""A request: the method, the address and the fields of its form or its question mark."""
+
+
+def replay_pages(
+    connect: Callable[[Path, Path, Onlooker], AbstractContextManager[Callable[..., str]]],
+    variants: Sequence[Opener],
+    visits: Sequence[Visit],
+) -> Replayed:
+    """Replay pages over HTTP: openers write a file and return its path.
+
+    ``connect(file, folder, onlooker)`` starts the pages in this process. It gives a function that
+    sends one request and returns status, headers and body, and hides from the onlooker what tells
+    of the run, such as the random names in addresses.
+    """
+
+    def path(onlooker: Onlooker, tape: Tape, opener: Opener, folder: Path) -> None:
+        with connect(Path(opener(folder)), folder, onlooker) as visit:
+            for method, address, fields in visits:
+                sent = partial(visit, method, address, fields)
+                onlooker.see(f"{method} {address}", sent, show=str)
+        for ledger in sorted(folder.glob("*.ledger")):
             entries(onlooker, Ledger(ledger, create=False))
 
     return replay(variants, path)

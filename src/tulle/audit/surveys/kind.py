@@ -3,18 +3,22 @@
 Survey designs run at the client and are no mechanisms on sealed data: they hold none. Each is
 checked in the same way all the same, in fractions, without rounding: for any two answers of one
 client, or two graphs that differ in a link, no report's probabilities differ by more than
-exp(epsilon). The same check must reject the broken twins.
+exp(epsilon). The same check must reject broken designs.
 """
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import math
+import pkgutil
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
+from tulle import surveys
 from tulle.audit.engine.findings import Finding
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.exact import ratio_is_within
@@ -36,6 +40,8 @@ class Laws:
     epsilon: Fraction
     laws: Mapping[Hashable, Exact]
     neighbours: Sequence[tuple[Hashable, Hashable]]
+    design: type[Design] | None = None
+    """The class of the design that the laws are of."""
 
 
 def worst_ratio(found: Laws) -> Fraction | None:
@@ -64,7 +70,8 @@ def is_private(found: Laws) -> bool:
 def laws_of(design: Design) -> Laws:
     """Return the laws of a design: any two answers are neighbours."""
     answers = range(design.categories)
-    return Laws(design.epsilon, {v: design.law(v) for v in answers}, list(combinations(answers, 2)))
+    laws: dict[Hashable, Exact] = {answer: design.law(answer) for answer in answers}
+    return Laws(design.epsilon, laws, list(combinations(answers, 2)), type(design))
 
 
 def joint(first: Exact, second: Exact) -> dict[Any, Fraction]:
@@ -154,7 +161,7 @@ def _pair_of_attributes(first: RandomizedResponse, second: RandomizedResponse) -
     return Laws(first.epsilon + second.epsilon, laws, list(combinations(answers, 2)))
 
 
-def twins() -> Iterator[tuple[str, str, Laws]]:
+def broken() -> Iterator[tuple[str, str, Laws]]:
     """Yield broken designs: what they look like, what is wrong, and their laws."""
     both = _links("1", lambda f, g: link_law(f, g, lambda i, j: (i, j)))
     yield "link reports", "both ends report", both
@@ -216,9 +223,23 @@ def check_surveys() -> list[Finding]:
     return [_finding(name, asked, laws) for name, asked, laws in cases()]
 
 
-def catch_twins() -> list[Finding]:
-    """Return the finding on each broken twin; all of them must fail."""
-    return [_finding(name, fault, laws) for name, fault, laws in twins()]
+def catch_broken() -> list[Finding]:
+    """Return the finding on each broken design; all of them must fail."""
+    return [_finding(name, fault, laws) for name, fault, laws in broken()]
+
+
+def unexamined() -> list[str]:
+    """Return the names of designs, of those that exist, that no case is about."""
+    for module in pkgutil.iter_modules(surveys.__path__, f"{surveys.__name__}."):
+        importlib.import_module(module.name)
+    examined = {laws.design for _, _, laws in cases()}
+    found, classes = [], [Design]
+    while classes:
+        design = classes.pop()
+        classes.extend(design.__subclasses__())
+        if not inspect.isabstract(design) and design not in examined:
+            found.append(design.__name__)
+    return sorted(found)
 
 
 def _finding(name: str, asked: str, found: Laws) -> Finding:

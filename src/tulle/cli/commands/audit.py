@@ -24,7 +24,7 @@ def audit(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Check the mechanisms against their promises; broken versions of them must be caught."""
+    """Check every mechanism against its promise; broken versions of them must be caught."""
     from tulle.audit import run_audit
 
     with waiting("auditing") as tell:
@@ -43,6 +43,7 @@ def _show(table: AuditTable) -> None:
     from tulle.cli.output import simple
 
     drawn = simple()
+    drawn.add_column("data", overflow="fold")
     drawn.add_column("mechanism", overflow="fold")
     drawn.add_column("question", overflow="fold")
     drawn.add_column("check", overflow="fold")
@@ -52,7 +53,8 @@ def _show(table: AuditTable) -> None:
     for line in table.lines:
         verdict = Text(line.verdict, style="green" if line.good else "bold red")
         cases = f"{line.cases:,}"
-        drawn.add_row(line.mechanism, line.query, line.check, cases, line.figure, verdict)
+        about = (line.kind, line.mechanism, line.query, line.check)
+        drawn.add_row(*about, cases, line.figure, verdict)
     out = printer()
     out.print(drawn)
     passed = sum(line.verdict == "passed" for line in table.lines)

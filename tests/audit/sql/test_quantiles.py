@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tulle.audit.databases.quantiles import (
+from tulle.audit.sql.quantiles import (
     GROUPS,
     POINTS,
     TWINS,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tulle.audit.relations.single_owner import (
-    TWINS,
+from tulle.audit.sql.single_owner import (
+    BROKEN,
     check_owned,
     contributions,
     least,
@@ -27,15 +27,15 @@ def test_the_level_moves_by_at_most_one():
             assert 0 <= least(contributions(people)) - least(contributions(others)) <= 1
 
 
-@pytest.mark.parametrize("twin", TWINS)
-def test_broken_ways_are_caught(twin):
-    finding = check_owned(**TWINS[twin])
+@pytest.mark.parametrize("way", BROKEN)
+def test_broken_ways_are_caught(way):
+    finding = check_owned(**BROKEN[way])
     assert not finding.passed
     assert finding.worst > 1.05
 
 
 def test_all_of_it_is_in_the_table():
     found = owned_findings()
-    assert len(found) == 2 + len(TWINS)
+    assert len(found) == 2 + len(BROKEN)
     assert all(finding.passed for finding in found)
     assert all(finding.worst <= 1 + 1e-12 for finding in found)

@@ -123,49 +123,52 @@ def check_owned(*, signed: bool = True, cut: Cut = Owned.clipped, level: Level =
 
 
 def cut_each_group(owned: Owned, tau: float) -> Array:
-    """Cut everyone to tau in each group, and not in all together: a broken twin."""
+    """Cut everyone to tau in each group, and not in all together: a broken way."""
     cut: Array = np.bincount(owned.places, np.clip(owned.amounts, -tau, tau), owned.groups)
     return cut
 
 
 def cut_nobody(owned: Owned, tau: float) -> Array:
-    """Cut nobody: a broken twin."""
+    """Cut nobody: a broken way."""
     whole: Array = np.bincount(owned.places, owned.amounts, owned.groups)
     return whole
 
 
 def cut_together(owned: Owned, tau: float) -> Array:
-    """Scale all totals by what the largest contribution needs: a broken twin."""
+    """Scale all totals by what the largest contribution needs: a broken way."""
     largest = max(float(owned.loads.max(initial=tau)), tau)
     scaled: Array = cut_nobody(owned, tau) * (tau / largest)
     return scaled
 
 
 def level_of_totals(owned: Owned) -> int:
-    """Let the level follow the total, which one participant moves by anything: a broken twin."""
+    """Let the level follow the total, which one participant moves by anything: a broken way."""
     return int(owned.loads.sum())
 
 
-TWINS: dict[str, dict[str, Any]] = {
-    "each group cut by itself": {"cut": cut_each_group},
-    "nobody cut": {"cut": cut_nobody},
-    "all cut by the largest": {"cut": cut_together},
+BROKEN_CUTS: dict[str, Cut] = {
+    "each group cut by itself": cut_each_group,
+    "nobody cut": cut_nobody,
+    "all cut by the largest": cut_together,
+}
+BROKEN: dict[str, dict[str, Any]] = {
+    **{name: {"cut": cut} for name, cut in BROKEN_CUTS.items()},
     "a level of totals": {"level": level_of_totals},
 }
 
 
 def owned_findings() -> list[Finding]:
-    """Return what is found on contributions, and on broken twins that must be caught."""
+    """Return what is found on contributions, and on broken ways that must be caught."""
     found = [check_owned(signed=signed) for signed in (True, False)]
-    for name, broken in TWINS.items():
-        twin = check_owned(**broken)
+    for name, broken in BROKEN.items():
+        caught = check_owned(**broken)
         found.append(
             replace(
-                twin,
+                caught,
                 query=f"broken: {name}",
-                passed=not twin.passed,
-                worst=1 / max(twin.worst, 1e-9),
-                figure=f"{twin.figure}, as it should not be",
+                passed=not caught.passed,
+                worst=1 / max(caught.worst, 1e-9),
+                figure=f"{caught.figure}, as it should not be",
             )
         )
     return found

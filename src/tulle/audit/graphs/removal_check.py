@@ -1,9 +1,7 @@
-"""Mechanisms that go through a relation: does who leaves the data leave the relation, and no more?
+"""Truncation on graphs: does who leaves the graph leave its relation, and no more?
 
-The recursive mechanism and the race are audited on relations themselves. On graphs and databases
-they stand on one thing more: the relation of a neighbour is the relation with that participant
-struck out. This checks it on all small graphs, per node and per edge; the tests of the ``sql``
-room do so for databases.
+The recursive mechanism and the race stand on it that the relation of a neighbour is the relation
+with that participant struck out. This checks it on all small graphs, per node and per edge.
 """
 
 from __future__ import annotations
@@ -15,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from tulle.audit.engine.findings import Finding
-from tulle.core.mechanism import Mechanism
+from tulle.audit.relations.faults import forget_one
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.queries.counts import GraphQuery, cliques, edges, k_triangles, stars, triangles
 from tulle.graphs.truncation.relation import relation_of
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import TruncationMechanism
 
 LEAVING = "leaving commutes"
 
@@ -35,11 +32,6 @@ QUESTIONS: tuple[GraphQuery, ...] = (
 
 Names = Callable[[Graph], list[Any]]
 Maker = Callable[[GraphQuery, Graph, str], Relation]
-
-
-def goes_through_a_relation(mechanism: Mechanism) -> bool:
-    """Say whether a mechanism on other data is one that the view of relations audits."""
-    return isinstance(mechanism, TruncationMechanism) and mechanism.kind != "relation"
 
 
 def content(relation: Relation, names: list[Any]) -> Counter[frozenset[Any]]:
@@ -97,11 +89,6 @@ def _leavers(graph: Graph, unit: str) -> Iterator[tuple[Any, Graph]]:
         yield node, Graph.from_edges(kept - (kept > node), nodes=graph.node_count - 1)
 
 
-def forget_one(query: GraphQuery, graph: Graph, unit: str) -> Relation:
-    """Make the broken twin's relation: each copy forgets one of the participants it needs."""
-    honest = relation_of(query, graph, unit)
-    sizes = np.diff(honest.offsets)
-    kept = np.ones(len(honest.participants), dtype=bool)
-    kept[honest.offsets[1:][sizes > 1] - 1] = False
-    offsets = np.concatenate([[0], np.cumsum(np.where(sizes > 1, sizes - 1, sizes))])
-    return Relation(offsets, honest.participants[kept], honest.weights, honest.count)
+def forget_owner(query: GraphQuery, graph: Graph, unit: str) -> Relation:
+    """Make a broken relation: each copy forgets one of the participants that it needs."""
+    return forget_one(relation_of(query, graph, unit))

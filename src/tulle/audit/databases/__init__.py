@@ -1,1 +1,0 @@
-"""What is audited of databases beyond relations."""

@@ -1,0 +1,1 @@
+"""The audit of mechanisms on databases, and faults that it must find."""

@@ -1,0 +1,99 @@
+"""Broken versions of the mechanisms on databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tulle.audit.engine.broken import Broken
+from tulle.audit.engine.laws import Law
+from tulle.audit.faults import BOTH, TWICE, broken, draw_less, halve_noise, seed_source
+from tulle.audit.relations.faults import (
+    epsilon_per_lane,
+    forget_owner,
+    free_choice,
+    not_truncated,
+)
+from tulle.audit.sql.kind import (
+    COSTS,
+    COSTS_BY_PLACE,
+    DIFFERENCES,
+    MEETINGS,
+    MEETINGS_BY_PLACE,
+    VISITS,
+    bound,
+    law_of_owned,
+    relations,
+)
+from tulle.audit.sql.single_owner import BROKEN_CUTS, Cut
+from tulle.core import registry
+from tulle.core.mechanism import Mechanism, Parameters, Terms
+from tulle.relations.mechanisms.single_owner import Owned
+from tulle.sql.mechanisms import OnDatabase
+from tulle.sql.queries import SqlQuery
+
+_ALONE = (VISITS, COSTS)
+
+
+def cut_otherwise(mechanism: OnDatabase, what: str, cut: Cut) -> Broken:
+    """Cut contributions of one owner each in another way."""
+
+    class OtherwiseCut(Owned):
+        def clipped(self, tau: float) -> Any:
+            return cut(self, tau)
+
+    def law(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, data: Any
+    ) -> Mapping[str, Law]:
+        assert isinstance(terms.query, SqlQuery)
+        query, found = bound(terms.query), relations(terms.query, data)
+        signed = mechanism.signed(query)
+        owned = OtherwiseCut(found, signed=signed)
+        return {
+            "answer": law_of_owned(
+                settings, owned, len(found), signed=signed, integral=query.integral
+            )
+        }
+
+    fault = "one participant moves the totals by more than the threshold that noise follows"
+    return broken(mechanism, what, fault, (COSTS_BY_PLACE,), BOTH, law=law)
+
+
+def whole_epsilon_for_each_group(mechanism: Mechanism) -> Broken:
+    """Let every group spend all of epsilon, where a participant may be in all of them."""
+    return broken(
+        mechanism,
+        "all of epsilon for each group",
+        "a participant is in every group, and each group costs epsilon",
+        (MEETINGS_BY_PLACE,),
+        shares=lambda self, query: 1,
+    )
+
+
+@registry.register("audit", "database", "faults")
+def database_faults() -> list[Broken]:
+    """Return all broken versions."""
+    recursive, race = (_of(name) for name in ("recursive", "race"))
+    fresh = ("fresh noise",)
+    return [
+        not_truncated(recursive, (MEETINGS, DIFFERENCES)),
+        forget_owner(recursive, (MEETINGS,)),
+        free_choice(recursive, (VISITS, MEETINGS)),
+        halve_noise(recursive, "epsilon_answer", (*_ALONE, MEETINGS), TWICE),
+        draw_less(recursive, "epsilon_answer", (VISITS,), method="run_owned"),
+        whole_epsilon_for_each_group(recursive),
+        seed_source(recursive, (VISITS,), fresh),
+        *(cut_otherwise(recursive, what, cut) for what, cut in BROKEN_CUTS.items()),
+        not_truncated(race, (MEETINGS, DIFFERENCES)),
+        forget_owner(race, (MEETINGS,)),
+        epsilon_per_lane(race, (VISITS, MEETINGS)),
+        draw_less(race, "epsilon", (VISITS,), method="run_parts"),
+        whole_epsilon_for_each_group(race),
+        seed_source(race, (VISITS,), fresh),
+    ]
+
+
+def _of(name: str) -> OnDatabase:
+    made = registry.make_mechanism("database", name)
+    assert isinstance(made, OnDatabase)
+    return made

@@ -1,0 +1,221 @@
+"""The studio over HTTP, replayed on neighbours: the same status, headers, pages and JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the studio's extra is not installed")
+
+from fastapi import Request
+from starlette.testclient import TestClient
+from tests.audit.replay.test_engine import LINES, STAFF
+
+from tulle.audit.replay import worlds
+from tulle.audit.replay.engine import replay_pages
+from tulle.core.errors import TulleError
+from tulle.studio import app as studio_app
+from tulle.studio import state, study
+from tulle.studio.process import FAULT, Worker
+from tulle.studio.security import Door
+
+HOME = "http://127.0.0.1:8124"
+
+
+class InProcess(Worker):
+    """Does every job at once, in this process, where the replay stands beside the mechanisms."""
+
+    def __init__(self, make: Any) -> None:
+        self._servant = make()
+        self._servant.report = lambda fraction, label: None
+        self.first: list[tuple[str, dict[str, Any]]] = []
+
+    def submit(self, job: Any) -> Any:
+        try:
+            job.finish("done", result=getattr(self._servant, job.verb)(**job.arguments))
+        except TulleError as error:
+            job.finish("failed", problem=str(error))
+        except Exception as error:  # noqa: BLE001 - as the process does
+            job.finish("failed", problem=FAULT.format(type(error).__name__))
+        return job
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def in_process(monkeypatch):
+    monkeypatch.setattr(state, "Worker", InProcess)
+    monkeypatch.setattr(study, "Worker", InProcess)
+
+
+@contextmanager
+def connect(file, folder, onlooker, change=None):
+    """Start a studio over one file; what is visited may name {study}, {answer} and {job}."""
+    desk = state.Desk([str(file)], folder / "studio.ledger")
+    built = studio_app.build(desk)
+    if change is not None:
+        change(built, desk)
+    door = Door(built, port=8124)
+    client = TestClient(door, base_url=HOME, follow_redirects=False, raise_server_exceptions=False)
+    client.get(door.link())
+    (opened,) = desk.studies.values()
+    onlooker.hide(opened.identifier, "study")
+
+    def releases():
+        return [] if opened.account is None else opened.releases()
+
+    def visit(method, address, fields):
+        named = address.format(
+            study=opened.identifier,
+            answer=next((kept["debit"] for kept in releases()), "none"),
+            job=next(reversed(desk.jobs), "none"),
+        )
+        if method == "GET":
+            found = client.get(named, params=fields)
+        else:
+            found = client.post(named, data=fields, headers={"origin": HOME})
+        for job in desk.jobs:
+            onlooker.hide(job, "job")
+        headers = {n: v for n, v in found.headers.items() if n not in ("date", "content-length")}
+        # How long work took, and what time it is, tells of the machine.
+        body = re.sub(r'"seconds": ?[0-9.]+', '"seconds":0', found.text)
+        body = re.sub(r'"exported": ?"[^"]+"', '"exported":0', body)
+        return f"{found.status_code} {headers} {body}"
+
+    try:
+        yield visit
+    finally:
+        desk.close()
+
+
+def visits(kind, unit, asked, **form):
+    """What a custodian does from the opening on, mistakes and a second question included."""
+    question = json.dumps({"kind": kind, **asked})
+    terms = {"asked": question, "epsilon": "1", "delta": "1e-6"}
+    opening = {
+        "kind": kind,
+        "unit": unit,
+        "epsilon": "3",
+        "delta": "1e-3",
+        "account": "held",
+        **form,
+    }
+    page = "/study/{study}"
+    return [
+        ("POST", f"{page}/open", {**opening, "epsilon": ""}),
+        ("POST", f"{page}/open", opening),
+        ("GET", page, {}),
+        ("GET", f"{page}/plan.json", terms),
+        ("GET", f"{page}/plan.json", {**terms, "epsilon": "-1"}),
+        ("GET", f"{page}/plan.json", {**terms, "mechanism": "nothing"}),
+        ("GET", f"{page}/curve.json", {"asked": question, "delta": "1e-6"}),
+        ("POST", f"{page}/ask", terms),
+        ("GET", "/jobs/{job}.json", {}),
+        ("GET", page, {}),
+        ("GET", f"{page}/answers/{{answer}}", {}),
+        ("GET", f"{page}/answers/{{answer}}/figure.json", {}),
+        ("GET", f"{page}/answers/{{answer}}/download/json", {}),
+        ("GET", f"{page}/answers/{{answer}}/download/html", {}),
+        ("POST", f"{page}/ask", {**terms, "epsilon": "50", "again": "true"}),
+        ("GET", "/jobs/{job}.json", {}),
+        ("POST", f"{page}/ask", {**terms, "asked": "nothing"}),
+        ("GET", "/desk", {}),
+        ("GET", "/ledger", {}),
+        ("POST", "/ledger/verify", {}),
+        ("GET", "/ledger/export", {}),
+        ("GET", "/audit", {}),
+        ("GET", "/no/such/page", {}),
+    ]
+
+
+CASES = {
+    "graph": (
+        LINES["graph per edge"][0],
+        visits("graph", "edge", {"text": "triangles"}, nodes="6"),
+    ),
+    "graph per node": (
+        LINES["graph per node"][0],
+        visits("graph", "node", {"text": "edges"}, header="yes"),
+    ),
+    "matrix": (LINES["votes"][0], visits("matrix", "row", {}, header="on")),
+    "contributions": (
+        LINES["trips"][0],
+        visits(
+            "contributions",
+            "participant",
+            {"arguments": {"bound": 2, "total": 5}},
+            **worlds.NAMED,
+            rows="home,work",
+        ),
+    ),
+    "database": (
+        STAFF,
+        [
+            *visits("database", "participant", {"text": "SELECT COUNT(*) FROM person"}),
+            ("GET", "/study/{study}/check.json", {"text": "SELECT COUNT(*) FROM person"}),
+            ("GET", "/study/{study}/check.json", {"text": "SELECT SUM(nothing) FROM person"}),
+            ("GET", "/study/{study}/sql", {}),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pages_of_neighbours_are_the_same(name):
+    variants, asked = CASES[name]
+    seen = replay_pages(connect, variants, asked)
+    assert seen.findings == ()
+    said = {one.place: one.text for one in seen.shown}
+    # A replay of refusals alone would show nothing.
+    assert said["GET /study/{study}/plan.json"].startswith("gives"), said
+    assert '"state":"done"' in "".join(one.text for one in seen.shown), said
+    assert "gives 200" in said["GET /study/{study}/answers/{answer}/download/json"], said
+
+
+def quote_a_record(built, desk):
+    """A page whose error quotes the data, as a handler without care would."""
+
+    def leak(request: Request) -> str:
+        with open(desk.sources[0], encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    built.add_api_route("/leak", leak)
+
+
+def count_in_a_header(built, desk):
+    """A header that tells how large the file is."""
+
+    async def add(request: Request, call_next: Any) -> Any:
+        answer = await call_next(request)
+        with open(desk.sources[0], "rb") as file:
+            answer.headers["x-length"] = str(len(file.read()))
+        return answer
+
+    built.middleware("http")(add)
+
+
+def fail_on_some(built, desk):
+    """A page that fails for some data only."""
+
+    def fail(request: Request) -> str:
+        with open(desk.sources[0], encoding="utf-8", errors="replace") as file:
+            lines = len(file.readlines())
+        if lines % 2:
+            raise ValueError("odd")
+        return "fine"
+
+    built.add_api_route("/leak", fail)
+
+
+@pytest.mark.parametrize("change", [quote_a_record, count_in_a_header, fail_on_some])
+def test_a_page_that_tells_of_the_data_is_caught(change):
+    variants, asked = CASES["graph"]
+    some = [*asked[:3], ("GET", "/leak", {})]
+    seen = replay_pages(partial(connect, change=change), variants, some)
+    assert any("GET" in finding for finding in seen.findings), seen.findings
