@@ -95,19 +95,21 @@ class Program:
                 objective[len(self.right) + column] = -Fraction(upper)
         return climb(duals, [Fraction(cost) for cost in self.cost.tolist()], objective, target)
 
-    def attempts(self, *, balance: float = 1.0) -> Iterator[tuple[Array, Array]]:
+    def attempts(
+        self, *, balance: float = 1.0, endless: bool = False
+    ) -> Iterator[tuple[Array, Array]]:
         """Yield x and the rows' multipliers, better and better ones, for the caller to certify.
 
         They come from the first-order method and, where that takes long and the program is not
-        large, from HiGHS in between. Where both are of no avail and the program is small, it ends:
-        then it is for exact arithmetic.
+        large, from HiGHS in between. Where both are of no avail and the program is small, it ends
+        unless it is to be ``endless``: then it is for exact arithmetic.
         """
         run = FirstOrder(self, balance=balance)
         asked = 0
         while True:
             yield run.advance(_CHECK)
             if run.made > _PATIENCE * 4**asked and len(self.columns) <= _HIGHS_ENTRIES:
-                if asked == _ASKED and len(self.columns) <= _EXACT_ENTRIES:
+                if asked == _ASKED and len(self.columns) <= _EXACT_ENTRIES and not endless:
                     return
                 asked += 1
                 yield self.vertex()
