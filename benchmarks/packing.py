@@ -10,6 +10,10 @@ threshold found, and the packing LP at that threshold (where it is at its hardes
 limit; where it runs into it the ratio is a lower bound, marked ">", and where the LP is too large
 to try it is "-".
 
+*Trees.* The whole release of a total over and/or trees, each a conjunction of clauses of three
+participants, by the number of clauses: as they are written, and with the numbers of their
+disjunctive normal form (the default). ``--trees`` gives only this table.
+
 *Thresholds.* Every threshold tau = 2^k up to the largest load is solved to an absolute gap of
 tau / 100, and again at some thresholds by HiGHS (simplex, presolve on, the LP as written, no
 reductions) in the same run. The deletion rows are the whole search for the least j with
@@ -34,7 +38,10 @@ from tulle.graphs.data import Graph
 from tulle.graphs.generators import social_network
 from tulle.graphs.truncation.relation import relation_of
 from tulle.lp import DeletionOracle, PackingProblem, solve
+from tulle.relations.annotations import Participant, either, together
+from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
+from tulle.relations.queries import total
 from tulle.relations.truncation.totals import least_level, truncate
 
 GRAPHS = ("netscience", "ca-HepTh", "ca-GrQc", "facebook_combined", "ca-HepPh")
@@ -296,6 +303,27 @@ def ratio(
     return f"{'' if ended else '>'}{seconds / ours:.1f} x"
 
 
+def trees(tuples: int = 1_000, people: int = 300) -> list[dict[str, Any]]:
+    """Measure the release of a total over trees of growing length."""
+    rows = []
+    for clauses in (2, 3, 4, 5, 6, 8, 12, 16):
+        random = np.random.default_rng(clauses)
+        drawn = random.random((tuples, clauses, people)).argpartition(3, axis=2)[:, :, :3]
+        notes = [
+            (together(*(either(*map(Participant, clause)) for clause in note)), 1.0)
+            for note in drawn.tolist()
+        ]
+        row: dict[str, Any] = {"tuples": tuples, "clauses": clauses, "ways each": 3**clauses}
+        for name, normalise in (("as written s", False), ("normal form s", True)):
+            begun = time.perf_counter()
+            held = Relation.from_annotations(notes, normalise=normalise)
+            tulle.release(held, total(), unit="participant", epsilon=1.0, mechanism="recursive")
+            row[name] = time.perf_counter() - begun
+        rows.append(row)
+    # The first has paid for compiling.
+    return rows[1:]
+
+
 def exponent(rows: list[dict[str, Any]]) -> float:
     """Return the power of the number of tuples that the whole time grows with, by least squares."""
     tuples = np.log([row["tuples"] for row in rows])
@@ -304,6 +332,9 @@ def exponent(rows: list[dict[str, Any]]) -> float:
 
 
 def main() -> None:
+    if "--trees" in sys.argv:
+        print_table("Recursive mechanism, totals over and/or trees", trees())
+        return
     names = tuple(name for name in sys.argv[1:] if not name.startswith("-")) or GRAPHS
     growth = sorted(grow(names), key=lambda row: row["tuples"])
     print_table("Recursive mechanism, triangles per node: growth with the number of tuples", growth)
@@ -311,6 +342,7 @@ def main() -> None:
         print(f"The whole time grows like tuples^{exponent(growth):.2f}.")
     if "--growth" in sys.argv:
         return
+    print_table("Recursive mechanism, totals over and/or trees", trees())
     rows = run(names)
     print_table("Packing LP, one thread", rows)
     print_table("Time against the number of tuples", totals(rows))

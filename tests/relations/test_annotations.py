@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.relations.written_out import slope
 
 from tulle.core.errors import InputError
 from tulle.relations.annotated_table import Table
@@ -58,7 +59,7 @@ def test_the_slope_bounds_the_growth(
 ) -> None:
     raised = [max(x, more) if n == name else x for n, x in enumerate(presence)]
     growth = note.relax(raised) - note.relax(presence)
-    assert growth <= (raised[name] - presence[name]) * note.slope(name)
+    assert growth <= (raised[name] - presence[name]) * slope(note, name)
 
 
 @given(trees, presences, st.sampled_from(list(NAMES)))

@@ -1,56 +1,52 @@
-"""Whether few can be deleted so that nobody bears much, for tuples with several ways.
+"""Both numbers of tuples with alternatives, from certificates only.
 
-What D(tau) is, and why one participant moves it by at most one, is said in
-:mod:`tulle.lp.alternatives`. As for conjunctions, a decision is made from certificates only,
-and within rounding of a tie by exact arithmetic, so it never fails.
+What X(tau) and D(tau) are, and why one participant moves them by at most tau and by at most one, is
+said in :mod:`tulle.lp.alternatives`. Within rounding of a tie exact arithmetic decides, so it
+depends on the data how long an answer takes, and not whether there is one.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.exact import Number
 from tulle.core.progress import report
-from tulle.lp import highs
-from tulle.lp.alternatives import WaysProblem
-from tulle.lp.alternatives_certificate import binding, enough, first_line, line_of
-from tulle.lp.alternatives_first_order import State, advance_ways, ways_steps
+from tulle.lp.alternatives import AlternativesProblem, Deletions
+from tulle.lp.alternatives_certificate import (
+    binding,
+    enough,
+    first_line,
+    line_of,
+    lower_value,
+    upper_value,
+)
 from tulle.lp.deletion_record import DeletionRecord
-from tulle.lp.exact import Row, climb
+from tulle.lp.iteration import Progress
 from tulle.lp.problem import check_threshold
+from tulle.lp.solver import Bracket, check_gap, solve
 
-Array = npt.NDArray[Any]
-
-_CHECK = 40
 _BALANCE = 8.0
 _FINEST = 1e-10
 """Bounds this close to each other and to the target leave a tie, or all but a tie."""
-_PATIENCE = 4_000
-_HIGHS_ENTRIES = 100_000
-_EXACT_ENTRIES = 2_000
-_HEAVIEST = 1e6
 
 
-class WaysOracle:
+class AlternativesOracle:
     """Decides D(tau) <= j + eta for one problem, and remembers every certificate.
 
     Example:
-        >>> problem = WaysProblem([0, 1, 3], [0, 1, 2, 4], [0, 0, 1, 2], [1.0, 1.0], 3)
-        >>> oracle = WaysOracle(problem, eta="1/3")
+        >>> problem = AlternativesProblem([0, 1, 3], [0, 1, 2, 4], [0, 0, 1, 2], [1.0, 1.0], 3)
+        >>> oracle = AlternativesOracle(problem, eta="1/3")
         >>> oracle.decide(1.0, 0), oracle.decide(1.0, 1)
         (False, True)
     """
 
-    def __init__(self, problem: WaysProblem, *, eta: Number) -> None:
+    def __init__(self, problem: AlternativesProblem, *, eta: Number) -> None:
         self._problem = problem
         self._eta = validate.probability(eta=eta)
         self._record = DeletionRecord(problem.count)
-        self._state: tuple[float, State] | None = None
 
     def estimate(self, tau: float) -> float | None:
         """Return a guess at D(tau), if enough is known for one; it decides nothing."""
@@ -70,167 +66,81 @@ class WaysOracle:
             decided = self._iterate(tau, target)
         if decided is None:
             # Within rounding of a tie: only exact arithmetic can tell.
-            return climb(*_dual(self._problem, tau), target) <= target
+            return exact_deletion(self._problem, tau, target) <= target
         return decided
 
     def _iterate(self, tau: float, target: Fraction) -> bool | None:
         """Iterate until decided; None when the bounds meet at the target within rounding."""
-        run = _Run(self._problem, tau)
-        # From a threshold close by it is a head start, from afar a burden.
-        if self._state is not None and 0.5 <= self._state[0] / tau <= 2.0:
-            run.resume(self._state[1])
-        patience = _PATIENCE
-        decided, goal = None, float(target)
-        lower, upper = 0.0, float(self._problem.count)
-        while decided is None and upper - lower > _FINEST * goal:
-            run.advance()
-            self._offer(tau, run.last[0], run.last[1], run.last[3])
-            if run.memory[2] > patience and run.entries <= _HIGHS_ENTRIES:
-                if patience > 4 * _PATIENCE and run.entries <= _EXACT_ENTRIES:
-                    break
-                patience *= 4
-                self._offer(tau, *run.vertex())
+        deletions = self._problem.deletion_program(tau, binding(self._problem, tau))
+        goal = float(target)
+        for vectors in deletions.program.attempts(balance=_BALANCE):
+            self._offer(deletions, *vectors)
             decided = self._record.decide(tau, target)
             lower, upper = map(float, self._record.bounds(tau))
             report("choosing a threshold", lower, upper, abs(upper - goal))
-        self._state = (tau, run.current)
-        return decided
+            if decided is not None or upper - lower <= _FINEST * goal:
+                return decided
+        return None
 
-    def _offer(self, tau: float, deletions: Array, pressures: Array, covers: Array) -> None:
+    def _offer(self, deletions: Deletions, x: np.ndarray, multipliers: np.ndarray) -> None:
         """Certify both, and put on record what is better than before at this threshold."""
-        record = self._record
-        total = enough(self._problem, tau, deletions)
+        record, tau = self._record, deletions.tau
+        deleted, *dual = deletions.read(x, multipliers)
+        total = enough(self._problem, tau, deleted)
         if total < record.totals[-1][1]:
             record.totals[-1] = (tau, total)
-        line = line_of(self._problem, pressures, covers)
+        line = line_of(self._problem, *dual)
         if line.at(tau) > record.lines[-1].at(tau):
             record.lines[-1] = line
 
 
-class _Run:
-    """The first-order iteration at one threshold."""
-
-    def __init__(self, problem: WaysProblem, tau: float) -> None:
-        self.problem, self.tau = problem, tau
-        self.chosen = binding(problem, tau)
-        # Whoever bears more than this is all but deleted anyway; certificates see the whole.
-        self.heights = np.minimum(problem.heights, _HEAVIEST * tau)
-        self.shape = (
-            problem.burdens,
-            problem.spans,
-            problem.places,
-            self.heights,
-            problem.ways.offsets,
-            problem.ways.participants,
-            self.chosen,
-        )
-        mine = np.zeros(problem.count, np.bool_)
-        mine[self.chosen] = True
-        self.mine = np.repeat(mine, np.diff(problem.spans[problem.burdens]))
-        self.entries = int(self.mine.sum())
-        self.active = np.unique(problem.places[self.mine])
-        self.steps = ways_steps(*self.shape, tau)
-        self.current, self.anchor, self.last = (_start(problem) for _ in range(3))
-        self.memory = np.array([_BALANCE / (1.0 + tau), 0.0, 0.0, np.inf, np.inf])
-
-    def resume(self, state: State) -> None:
-        """Start from the state that a run at another threshold ended in."""
-        for given, step, *mine in zip(state, self.steps, self.current, self.anchor, strict=True):
-            for values in mine:
-                values[step > 0.0] = given[step > 0.0]
-
-    def advance(self) -> None:
-        """Iterate for a while."""
-        advance_ways(
-            *self.shape,
-            self.active,
-            self.tau,
-            self.steps,
-            self.current,
-            self.anchor,
-            self.last,
-            self.memory,
-            _CHECK,
-        )
-
-    def vertex(self) -> tuple[Array, Array, Array]:
-        """Return deletions, multipliers of loads and covers from the simplex method.
-
-        Variables: the deletions, then the remainders. Rows: the loads, then the covers.
-        """
-        from scipy.sparse import coo_array
-
-        problem, ways = self.problem, self.problem.ways
-        owner = np.repeat(np.arange(problem.count), np.diff(problem.burdens))
-        burden = np.repeat(np.arange(len(problem.heights)), np.diff(problem.spans))
-        entries = np.flatnonzero(self.mine & (problem.heights[burden] > 0.0))
-        kept = np.unique(burden[entries])
-        binds = len(self.chosen)
-        sizes = np.diff(ways.offsets)[problem.places[entries]]
-        firsts = ways.offsets[problem.places[entries]]
-        members = np.arange(sizes.sum()) + np.repeat(firsts - np.cumsum(sizes) + sizes, sizes)
-        people, deleted = np.unique(ways.participants[members], return_inverse=True)
-        rows = [
-            np.searchsorted(self.chosen, owner[kept]),
-            binds + np.arange(len(entries)),
-            binds + np.repeat(np.arange(len(entries)), sizes),
-        ]
-        columns = [
-            len(people) + np.arange(len(kept)),
-            len(people) + np.searchsorted(kept, burden[entries]),
-            deleted,
-        ]
-        values = [self.heights[kept] / self.tau, np.ones(len(entries)), np.ones(len(members))]
-        matrix = coo_array(
-            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
-            shape=(binds + len(entries), len(people) + len(kept)),
-        ).tocsc()
-        vector, multipliers = highs.minimise(
-            np.repeat([1.0, 0.0], [len(people), len(kept)]),
-            np.ones(matrix.shape[1]),
-            np.repeat([-np.inf, 1.0], [binds, len(entries)]),
-            np.repeat([1.0, np.inf], [binds, len(entries)]),
-            matrix.indptr,
-            matrix.indices,
-            matrix.data,
-        )
-        deletions, pressures = np.zeros((2, problem.count))
-        covers = np.zeros(len(problem.places))
-        deletions[people] = vector[: len(people)]
-        pressures[self.chosen] = np.maximum(-multipliers[:binds], 0.0) / self.tau
-        covers[entries] = np.maximum(multipliers[binds:], 0.0)
-        return deletions, pressures, covers
+def exact_deletion(
+    problem: AlternativesProblem, tau: float, target: Fraction | None = None
+) -> Fraction:
+    """Return D(tau) exactly, or some number above ``target``. For small problems."""
+    program = problem.deletion_program(tau, binding(problem, tau), exact=True).program
+    return program.least(target)
 
 
-def _start(problem: WaysProblem) -> State:
-    """Return the state in which nobody is deleted."""
-    deletions, pressures = np.zeros((2, problem.count))
-    return deletions, pressures, np.ones(len(problem.heights)), np.zeros(len(problem.places))
+def solve_alternatives(
+    problem: AlternativesProblem, tau: float, *, gap: float, progress: Progress | None = None
+) -> Bracket:
+    """Return bounds on X(tau) that are at most ``gap`` apart, as :func:`tulle.lp.solve` does.
+
+    Example:
+        >>> offsets, members = [0, 2, 3, 4, 5, 6], [4, 5, 0, 1, 2, 3]
+        >>> both = AlternativesProblem([0, 1, 3, 5], offsets, members, [9.0], 4)
+        >>> bracket = solve_alternatives(both, 2.0, gap=0.01)
+        >>> bracket.lower <= 4.0 <= bracket.upper
+        True
+    """
+    tau, gap = check_gap(tau, gap)
+    packing = problem.packing(tau)
+    if packing is not None:
+        return solve(packing, tau, gap=gap, progress=progress)
+    if tau == 0.0:
+        value = upper_value(problem, tau, np.ones(problem.count))
+        return Bracket(0.0, value) if value <= gap else _exactly(problem, tau)
+    scale = problem.value_scale(tau)[problem.root] * tau
+    nobody, everyone = np.zeros(problem.count), np.ones(problem.count)
+    lower, upper = 0.0, min(upper_value(problem, tau, each) for each in (nobody, everyone))
+    if upper <= gap:
+        return Bracket(lower, upper)
+    for x, levels in problem.value_program(tau).attempts():
+        upper = min(upper, upper_value(problem, tau, x[: problem.count]))
+        lower = max(lower, lower_value(problem, tau, levels * scale))
+        if progress is not None:
+            progress(lower, upper)
+        if upper - lower <= gap:
+            return Bracket(lower, upper)
+    return _exactly(problem, tau)
 
 
-def least_ways_deletion(problem: WaysProblem, tau: float) -> Fraction:
-    """Return the least deletion at ``tau`` exactly. For small problems."""
-    return climb(*_dual(problem, tau), None)
+def exact_value(problem: AlternativesProblem, tau: float) -> Fraction:
+    """Return X(tau) exactly. For small problems."""
+    return problem.value_program(tau, exact=True).least()
 
 
-def _dual(problem: WaysProblem, tau: float) -> tuple[list[Row], list[Fraction], Row]:
-    """Return (rows, right-hand sides, objective) of the dual in exact numbers, in <= form."""
-    chosen = binding(problem, tau).tolist()
-    rows: list[Row] = []
-    objective: Row = {index: -Fraction(tau) for index in range(len(chosen))}
-    covering: dict[int, Row] = {}
-    offsets, members = problem.ways.offsets.tolist(), problem.ways.participants.tolist()
-    places, spans = problem.places.tolist(), problem.spans.tolist()
-    variable = len(chosen)
-    for index, person in enumerate(chosen):
-        for burden in range(problem.burdens[person], problem.burdens[person + 1]):
-            row = {index: -Fraction(float(problem.heights[burden]))}
-            for place in range(spans[burden], spans[burden + 1]):
-                row[variable] = objective[variable] = Fraction(1)
-                way = places[place]
-                for member in members[offsets[way] : offsets[way + 1]]:
-                    covering.setdefault(member, {})[variable] = Fraction(1)
-                variable += 1
-            rows.append(row)
-    sides = [Fraction(0)] * len(rows) + [Fraction(1)] * len(covering)
-    return [*rows, *covering.values()], sides, objective
+def _exactly(problem: AlternativesProblem, tau: float) -> Bracket:
+    value = float(exact_value(problem, tau))
+    return Bracket(value, value)

@@ -19,14 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.lp.compiled import compiled
-from tulle.lp.first_order import is_due
+from tulle.lp.first_order import is_due, rebalance, reset
 
 Array = npt.NDArray[Any]
-
-LEAP = 2.0
-PATIENT = 20
-"""The balance changes at most by this factor, and not after fewer steps than this: the first short
-rounds say little about it, and a balance far off takes long to come back."""
 
 
 @compiled
@@ -152,23 +147,7 @@ def advance_deletion(
             far_primal += reset(remainders, anchor_remainders, remainder_step)
             far_dual = reset(pressures, anchor_pressures, load_step)
             far_dual += reset(covers, anchor_covers, cover_step)
-            if age >= PATIENT and far_primal > 1e-30 and far_dual > 1e-30:
-                change = np.sqrt(np.sqrt(far_dual / far_primal) / memory[0])
-                memory[0] *= min(max(change, 1.0 / LEAP), LEAP)
-            memory[1] = 0.0
-            memory[4] = np.inf
-
-
-@compiled
-def reset(current: Array, anchor: Array, steps: Array) -> float:
-    """Move the anchor to the current point; return the squared distance in the steps' norm."""
-    far = 0.0
-    for index in range(len(current)):
-        if steps[index] > 0.0:
-            change = current[index] - anchor[index]
-            far += change * change / steps[index]
-        anchor[index] = current[index]
-    return far
+            rebalance(far_primal, far_dual, age, memory)
 
 
 @compiled

@@ -32,6 +32,10 @@ Array = npt.NDArray[Any]
 SUFFICIENT = 0.2
 NECESSARY = 0.8
 ARTIFICIAL = 0.36
+LEAP = 2.0
+SETTLED = 20
+"""The balance changes at most by this factor, and not after fewer steps than this: the first short
+rounds say little about it, and a balance far off takes long to come back."""
 
 
 @compiled
@@ -72,6 +76,28 @@ def is_due(residual: Any, memory: Any) -> Any:
     )
     memory[4] = residual
     return due and not first
+
+
+@compiled
+def reset(current: Array, anchor: Array, steps: Array) -> float:
+    """Move the anchor to the current point; return the squared distance in the steps' norm."""
+    far = 0.0
+    for index in range(len(current)):
+        if steps[index] > 0.0:
+            change = current[index] - anchor[index]
+            far += change * change / steps[index]
+        anchor[index] = current[index]
+    return far
+
+
+@compiled
+def rebalance(far_primal: Any, far_dual: Any, age: Any, memory: Any) -> None:
+    """Set the balance anew from how far each side has moved since the anchor was set."""
+    if age >= SETTLED and far_primal > 1e-30 and far_dual > 1e-30:
+        change = np.sqrt(np.sqrt(far_dual / far_primal) / memory[0])
+        memory[0] *= min(max(change, 1.0 / LEAP), LEAP)
+    memory[1] = 0.0
+    memory[4] = np.inf
 
 
 @compiled

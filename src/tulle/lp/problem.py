@@ -13,7 +13,7 @@ from tulle.lp.compiled import compiled
 Array = npt.NDArray[Any]
 
 _SMALLEST, _LARGEST = 2.0**-900, 2.0**900
-_LARGEST_TUPLE = 2048
+LARGEST_TUPLE = 2048
 
 
 class PackingProblem:
@@ -70,11 +70,10 @@ class PackingProblem:
             raise InputError("count must be at least 0 and below 2^31.")
         if members.size and (members.min() < 0 or members.max() >= count + own.size):
             raise InputError("every participant must be at least 0 and below count.")
-        for numbers in (heights, own):
-            if not np.all((numbers == 0) | ((numbers >= _SMALLEST) & (numbers <= _LARGEST))):
-                raise InputError("weights must be zero or between 2^-900 and 2^900.")
-        if starts.size > 1 and np.diff(starts).max() > _LARGEST_TUPLE + (own.size > 0):
-            raise InputError(f"a tuple may name at most {_LARGEST_TUPLE} participants.")
+        check_weights(heights)
+        check_weights(own)
+        if starts.size > 1 and np.diff(starts).max() > LARGEST_TUPLE + (own.size > 0):
+            raise InputError(f"a tuple may name at most {LARGEST_TUPLE} participants.")
         self.count = int(count)
         self.offsets, self.participants = _normalise(starts, members.astype(np.int32))
         self.weights = heights
@@ -180,6 +179,13 @@ def _names(offsets: Array, participants: Array, participant: int) -> Array:
             if participants[place] == participant:
                 found[item] = True
     return found
+
+
+def check_weights(weights: Array) -> Array:
+    """Return weights that the certificates can work with, as they are."""
+    if not np.all((weights == 0) | ((weights >= _SMALLEST) & (weights <= _LARGEST))):
+        raise InputError("weights must be zero or between 2^-900 and 2^900.")
+    return weights
 
 
 def check_threshold(tau: float) -> float:

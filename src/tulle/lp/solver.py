@@ -61,9 +61,7 @@ def solve(
         >>> bracket.lower <= 2.0 <= bracket.upper
         True
     """
-    tau, gap = check_threshold(tau), float(gap)
-    if not (gap > 0.0 and gap >= tau / _FINEST and gap < np.inf):
-        raise InputError(f"gap must be above 0 and at least tau / {_FINEST}; got {gap!r}.")
+    tau, gap = check_gap(tau, gap)
     for symmetry in (True, False):
         reduced = reduce(problem, tau, symmetry=symmetry)
         bracket = _solve_reduced(problem, tau, gap, reduced, progress)
@@ -73,6 +71,14 @@ def solve(
         "the gap is below what double precision can certify for values of this size; "
         "use a larger gap."
     )
+
+
+def check_gap(tau: float, gap: float) -> tuple[float, float]:
+    """Return both as floats that the certificates can work with."""
+    tau, gap = check_threshold(tau), float(gap)
+    if not (gap > 0.0 and gap >= tau / _FINEST and gap < np.inf):
+        raise InputError(f"gap must be above 0 and at least tau / {_FINEST}; got {gap!r}.")
+    return tau, gap
 
 
 def _solve_reduced(

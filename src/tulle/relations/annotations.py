@@ -12,16 +12,12 @@ Reference: Chen & Zhou, Recursive mechanism, SIGMOD 2013, sections 2.4 and 5.2.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, product
-from math import prod
 from typing import Any
 
 Clause = frozenset[Any]
-Way = tuple[Any, ...]
-
-_MOST_WAYS = 256
 
 
 class Annotation(ABC):
@@ -39,19 +35,6 @@ class Annotation(ABC):
         """
 
     @abstractmethod
-    def slope(self, participant: Hashable) -> int:
-        """Return a bound on how fast the relaxation grows with one participant's presence."""
-
-    @abstractmethod
-    def bear(self, participant: Hashable, present: Any) -> Any:
-        """Return the relaxation of those ways to be there that need one participant.
-
-        It is what the participant is answerable for, and zero for whoever is not named. Written as
-        a disjunction of ways, the expression relaxes to the largest of their relaxations; this is
-        the largest of the ways that name the participant.
-        """
-
-    @abstractmethod
     def without(self, participant: Hashable) -> Annotation:
         """Return the expression after a participant has left."""
 
@@ -61,15 +44,9 @@ class Annotation(ABC):
 
     @abstractmethod
     def clauses(self) -> frozenset[Clause]:
-        """Return the disjunctive normal form: who must be there together, for each way."""
+        """Return the disjunctive normal form: who must be there together, for each way.
 
-    @abstractmethod
-    def ways(self) -> tuple[Way, ...] | None:
-        """Return who must be there together, for each way, as the expression is written.
-
-        The expression relaxes to the largest of the ways' relaxations. None if there are more than
-        some hundreds, or if a way names someone twice: that relaxes to less than naming them once,
-        so such an expression must not be written with sets.
+        Ways that contain another are left out.
         """
 
     def normal_form(self) -> Annotation:
@@ -78,10 +55,19 @@ class Annotation(ABC):
         Two expressions with one truth table have one such form, so it is always safe to write all
         annotations of a relation in it.
         """
-        found = self.clauses()
-        least = [c for c in found if not any(other < c for other in found)]
-        ordered = sorted(least, key=lambda clause: sorted(map(repr, clause)))
+        ordered = sorted(self.clauses(), key=lambda clause: sorted(map(repr, clause)))
         return either(*(together(*map(Participant, sorted(c, key=repr))) for c in ordered))
+
+    def factored_form(self) -> Annotation:
+        """Return the normal form with what shares nobody left as it is written.
+
+        Its ways are those of the normal form: of parts without common participants, every choice of
+        one way of each (*and*) or any of them (*or*) contains no other. So the relaxation is the
+        same, and what each participant bears of it, and it is as long as the expression where
+        nobody is named twice. Only the parts of an *and* or an *or* that are linked by common
+        participants are written out.
+        """
+        return self
 
     def __and__(self, other: Annotation) -> Annotation:
         return together(self, other)
@@ -102,12 +88,6 @@ class Constant(Annotation):
     def relax(self, present: Any) -> Any:
         return 1 if self.value else 0
 
-    def slope(self, participant: Hashable) -> int:
-        return 0
-
-    def bear(self, participant: Hashable, present: Any) -> Any:
-        return 0
-
     def without(self, participant: Hashable) -> Annotation:
         return self
 
@@ -116,9 +96,6 @@ class Constant(Annotation):
 
     def clauses(self) -> frozenset[Clause]:
         return frozenset([frozenset()]) if self.value else frozenset()
-
-    def ways(self) -> tuple[Way, ...] | None:
-        return ((),) if self.value else ()
 
 
 ALWAYS = Constant(True)
@@ -137,12 +114,6 @@ class Participant(Annotation):
     def relax(self, present: Any) -> Any:
         return present[self.name]
 
-    def slope(self, participant: Hashable) -> int:
-        return int(participant == self.name)
-
-    def bear(self, participant: Hashable, present: Any) -> Any:
-        return present[self.name] if participant == self.name else 0
-
     def without(self, participant: Hashable) -> Annotation:
         return NEVER if participant == self.name else self
 
@@ -151,9 +122,6 @@ class Participant(Annotation):
 
     def clauses(self) -> frozenset[Clause]:
         return frozenset([frozenset([self.name])])
-
-    def ways(self) -> tuple[Way, ...] | None:
-        return ((self.name,),)
 
 
 @dataclass(frozen=True)
@@ -169,17 +137,6 @@ class Together(Annotation):
         missing = sum(1 - part.relax(present) for part in self.parts)
         return max(0 * missing, 1 - missing)
 
-    def slope(self, participant: Hashable) -> int:
-        return sum(part.slope(participant) for part in self.parts)
-
-    def bear(self, participant: Hashable, present: Any) -> Any:
-        levels = [part.relax(present) for part in self.parts]
-        missing = sum(1 - level for level in levels)
-        return max(
-            max(0 * missing, part.bear(participant, present) + (1 - level) - missing)
-            for part, level in zip(self.parts, levels, strict=True)
-        )
-
     def without(self, participant: Hashable) -> Annotation:
         return together(*(part.without(participant) for part in self.parts))
 
@@ -187,16 +144,14 @@ class Together(Annotation):
         return frozenset().union(*(part.participants() for part in self.parts))
 
     def clauses(self) -> frozenset[Clause]:
-        ways = product(*(part.clauses() for part in self.parts))
-        return frozenset(frozenset().union(*way) for way in ways)
+        found: frozenset[Clause] = frozenset([frozenset()])
+        for part in self.parts:
+            # Part by part: what contains another goes before it is multiplied.
+            found = _least(one | other for one, other in product(found, part.clauses()))
+        return found
 
-    def ways(self) -> tuple[Way, ...] | None:
-        listed = [part.ways() for part in self.parts]
-        whole = [ways for ways in listed if ways is not None]
-        if len(whole) < len(listed) or prod(len(ways) for ways in whole) > _MOST_WAYS:
-            return None
-        joined = tuple(tuple(chain.from_iterable(way)) for way in product(*whole))
-        return None if any(len(set(way)) < len(way) for way in joined) else joined
+    def factored_form(self) -> Annotation:
+        return together(*_factored(self.parts, together))
 
 
 @dataclass(frozen=True)
@@ -211,12 +166,6 @@ class Either(Annotation):
     def relax(self, present: Any) -> Any:
         return max(part.relax(present) for part in self.parts)
 
-    def slope(self, participant: Hashable) -> int:
-        return max(part.slope(participant) for part in self.parts)
-
-    def bear(self, participant: Hashable, present: Any) -> Any:
-        return max(part.bear(participant, present) for part in self.parts)
-
     def without(self, participant: Hashable) -> Annotation:
         return either(*(part.without(participant) for part in self.parts))
 
@@ -224,12 +173,10 @@ class Either(Annotation):
         return frozenset().union(*(part.participants() for part in self.parts))
 
     def clauses(self) -> frozenset[Clause]:
-        return frozenset().union(*(part.clauses() for part in self.parts))
+        return _least(chain.from_iterable(part.clauses() for part in self.parts))
 
-    def ways(self) -> tuple[Way, ...] | None:
-        listed = [part.ways() for part in self.parts]
-        whole = [ways for ways in listed if ways is not None]
-        return tuple(chain.from_iterable(whole)) if len(whole) == len(listed) else None
+    def factored_form(self) -> Annotation:
+        return either(*_factored(self.parts, either))
 
 
 def together(*parts: Annotation) -> Annotation:
@@ -262,6 +209,34 @@ def either(*parts: Annotation) -> Annotation:
     if len(flat) <= 1:
         return flat[0] if flat else NEVER
     return Either(tuple(flat))
+
+
+def _factored(
+    parts: tuple[Annotation, ...], join: Callable[..., Annotation]
+) -> Iterator[Annotation]:
+    """Yield the factored forms of parts, those that are linked by common participants as one."""
+    linked: list[tuple[set[Any], list[Annotation]]] = []
+    for part in parts:
+        people, together_with = set(part.participants()), [part]
+        apart = []
+        for others, listed in linked:
+            if people.isdisjoint(others):
+                apart.append((others, listed))
+            else:
+                people |= others
+                together_with = listed + together_with
+        linked = [*apart, (people, together_with)]
+    for _, listed in linked:
+        yield listed[0].factored_form() if len(listed) == 1 else join(*listed).normal_form()
+
+
+def _least(sets: Iterable[Clause]) -> frozenset[Clause]:
+    """Return the sets that contain no other."""
+    found: list[Clause] = []
+    for one in sorted(set(sets), key=len):
+        if not any(map(one.issuperset, found)):
+            found.append(one)
+    return frozenset(found)
 
 
 def _flatten(parts: tuple[Annotation, ...], kind: type[Any]) -> Iterator[Annotation]:

@@ -22,6 +22,7 @@ from tulle.relations.annotations import (
     either,
     together,
 )
+from tulle.relations.trees import Trees
 
 Array = npt.NDArray[Any]
 
@@ -109,11 +110,15 @@ class Relation(Dataset):
     ) -> Relation:
         """Build from pairs of annotation and weight.
 
-        Annotations are written in disjunctive normal form first, which is always safe and never
-        costs accuracy, but can be long; ``normalise=False`` keeps them as they are. Either way
-        all are treated alike: whether a simplification applies must not depend on who takes part.
+        Annotations get the relaxation of their disjunctive normal form, which is always safe and
+        never costs accuracy. They are written out only where parts share participants
+        (:meth:`Annotation.factored_form`), since elsewhere nothing changes; but where many parts
+        do, that can be long. ``normalise=False`` keeps them as they are: time then grows with
+        their length alone, and a participant named twice on one way counts twice, which may cost
+        accuracy. Either way all are treated alike: whether a simplification applies must not
+        depend on who takes part.
         """
-        listed = [(note.normal_form() if normalise else note, height) for note, height in items]
+        listed = [(note.factored_form() if normalise else note, height) for note, height in items]
         names: dict[Any, int] = {}
         for note, _ in listed:
             for name in sorted(note.participants(), key=repr):
@@ -171,6 +176,15 @@ class Relation(Dataset):
             members = self.participants[self.offsets[t] : self.offsets[t + 1]]
             yield together(*(Participant(int(p)) for p in members)), float(height)
         yield from self.general
+
+    def trees(self) -> tuple[Array, Array, Array]:
+        """Return all tuples as and/or trees: (starts, offsets, members). Custodian side.
+
+        :class:`tulle.lp.AlternativesProblem` says what they mean.
+        """
+        trees = Trees(self.count)
+        trees.add(note for note, _ in self.general)
+        return trees.arrays(self.offsets, self.participants)
 
     def without(self, participant: int) -> Relation:
         """Return the relation after one participant has left; the others keep their numbers."""

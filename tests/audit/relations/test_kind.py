@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.relations.enumeration import General
+from tests.relations.written_out import slope
 
 from tulle.audit.engine.exact import check_exact, check_sampler, output_law
 from tulle.audit.engine.exhaustive import describe_world
@@ -19,7 +21,6 @@ from tulle.audit.relations.truncated import Difference, Lanes, laplace_masses, p
 from tulle.audit.table import DRAWN_AT, check_black_box, closed_form
 from tulle.core import registry
 from tulle.relations.data import Relation
-from tulle.relations.general import General
 from tulle.relations.queries import total
 
 RELATIONS = kind_of("relation")
@@ -51,7 +52,7 @@ def test_worlds_hold_all_that_is_left_when_someone_leaves(size):
         loads = np.zeros(relation.count)
         for note, height in relation.annotations():
             for name in note.participants():
-                loads[name] += note.slope(name) * abs(height)
+                loads[name] += slope(note, name) * abs(height)
         assert loads.max(initial=0.0) <= HEAVIEST
 
 

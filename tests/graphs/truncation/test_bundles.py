@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.optimize import linprog
 from tests.graphs.subgraph_reference import one_of_each
 
@@ -24,7 +26,7 @@ from tulle.graphs.truncation.bundle_packing import (
     base_threshold,
     solve_bundles,
 )
-from tulle.graphs.truncation.bundles import Bundles, bundles_of
+from tulle.graphs.truncation.bundles import Bundles, bundles_of, chosen
 from tulle.graphs.truncation.relation import relation_of
 from tulle.lp import PackingProblem, solve
 from tulle.relations.truncation.totals import Thresholds, least_level
@@ -34,10 +36,53 @@ UNITS = ["node", "edge"]
 THRESHOLDS = (0.5, 2.0, 5.5)
 
 
+def linear_program(held: Bundles, tau: float) -> tuple[Any, ...]:
+    """Return (cost, matrix, right-hand side, upper bounds) whose least cost is X(tau).
+
+    Minimise cost·x with matrix·x >= right-hand side and 0 <= x <= upper bounds: the form for
+    ``scipy.optimize.linprog`` (with both signs turned), used where a second opinion is wanted.
+    x holds g, then m of each bundle, a of each leaf, and the terms of Phi.
+    """
+    bundles, leaves = len(held.stems), len(held.leaves)
+    terms = np.maximum(held.sizes - held.k + 1, 0)
+    owner = np.repeat(np.arange(bundles), terms)
+    step = np.arange(len(owner)) - np.repeat(np.cumsum(terms) - terms, terms) + held.k - 1
+    first = held.count + bundles
+    entries = [
+        (np.arange(bundles), held.count + np.arange(bundles), 1.0),
+        *((np.arange(bundles), column, 1.0) for column in held.stems.T),
+        (bundles + np.arange(leaves), first + np.arange(leaves), 1.0),
+        (bundles + np.arange(leaves), held.count + held.owners, -1.0),
+        *((bundles + np.arange(leaves), column, 1.0) for column in held.leaves.T),
+    ]
+    rows = bundles + leaves + np.arange(len(owner))
+    entries += [
+        (rows, first + leaves + np.arange(len(owner)), 1.0),
+        (rows, held.count + owner, step.astype(float)),
+    ]
+    pairs = np.repeat(np.arange(len(owner)), held.sizes[owner])
+    places = np.arange(len(pairs)) - np.searchsorted(pairs, pairs) + held.offsets[owner[pairs]]
+    entries.append((rows[pairs], first + places, -1.0))
+    row, column, value = (
+        np.concatenate([np.broadcast_to(entry[part], np.shape(entry[0])) for entry in entries])
+        for part in range(3)
+    )
+    width = first + leaves + len(owner)
+    matrix = scipy.sparse.csr_array(
+        (value, (row, column)), shape=(bundles + leaves + len(owner), width)
+    )
+    right = np.concatenate([np.ones(bundles), np.zeros(leaves + len(owner))])
+    cost = np.concatenate(
+        [np.full(held.count, tau), np.zeros(bundles + leaves), chosen(step - 1, held.k - 2)]
+    )
+    upper = np.concatenate([np.ones(held.count), np.full(width - held.count, np.inf)])
+    return cost, matrix, right, upper
+
+
 def exact(bundles: Bundles, tau: float) -> float:
     if not len(bundles.stems):
         return 0.0
-    cost, matrix, right, upper = bundles.linear_program(tau)
+    cost, matrix, right, upper = linear_program(bundles, tau)
     bounds = np.column_stack([np.zeros(len(upper)), upper])
     return float(linprog(cost, A_ub=-matrix, b_ub=-right, bounds=bounds).fun)
 
@@ -126,7 +171,7 @@ def test_brackets_hold_the_exact_value(query: Query, unit: str) -> None:
 @pytest.mark.parametrize("query", QUESTIONS, ids=str)
 def test_the_slow_method_arrives_by_itself(query: Query, monkeypatch) -> None:
     monkeypatch.setattr(subgraph_packing, "_REACHES", ())
-    monkeypatch.setattr(subgraph_packing, "_SMALL", -1)
+    monkeypatch.setattr("tulle.lp.program._HIGHS_ENTRIES", -1)
     for graph in (barabasi_albert(40, 4, seed=1), erdos_renyi(14, 0.6, seed=2)):
         bundles = bundles_of(query, graph, "node")
         for part in (0.02, 0.2, 0.6):
@@ -138,7 +183,7 @@ def test_the_slow_method_arrives_by_itself(query: Query, monkeypatch) -> None:
 
 def test_nothing_that_goes_wrong_in_the_fast_methods_ends_in_an_error(monkeypatch) -> None:
     monkeypatch.setattr(Interior, "advance", lambda self: self.x[0].fill(np.nan))
-    monkeypatch.setattr(subgraph_packing, "_SMALL", -1)
+    monkeypatch.setattr("tulle.lp.program._HIGHS_ENTRIES", -1)
     bundles = bundles_of(tulle.stars(2), barabasi_albert(40, 4, seed=1), "node")
     tau = 0.2 * bundles.loads().max()
     bracket = solve_bundles(bundles, tau, gap=tau / 100)

@@ -15,9 +15,9 @@ import networkx
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.relations.enumeration import General
 
 from tulle.relations.data import Relation
-from tulle.relations.general import General
 from tulle.relations.truncation.totals import truncate
 
 TINY = 1e-7

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.relations import written_out
+from tests.relations.enumeration import General
 
 import tulle
-from tulle.relations.annotations import ALWAYS, Annotation, Participant, either, together
+from tulle.relations.annotations import (
+    ALWAYS,
+    Annotation,
+    Either,
+    Participant,
+    Together,
+    either,
+    together,
+)
 from tulle.relations.data import Relation
-from tulle.relations.general import General
 from tulle.relations.queries import total
-from tulle.relations.truncation.general_lp import Epigraph
 from tulle.relations.truncation.totals import (
-    ETA,
     LARGEST,
     Thresholds,
     least_level,
@@ -26,6 +32,7 @@ from tulle.relations.truncation.totals import (
     truncate,
 )
 
+Item = tuple[Annotation, float]
 GRID = Thresholds(theta=0.5, beta=0.35)
 TAUS = (0.5, 1.0, 1.7, 3.0)
 GAP = 1e-3
@@ -106,7 +113,7 @@ notes = st.recursive(
 relations = st.lists(st.tuples(notes, st.integers(1, 3).map(float)), min_size=1, max_size=5)
 
 
-def fixed_names(items: list[tuple[Annotation, float]]) -> Relation:
+def fixed_names(items: list[Item]) -> Relation:
     """Build a relation whose participants keep their numbers: five of them."""
     anchors = [(Participant(n), 0.0) for n in range(5)]
     return Relation.from_annotations([*anchors, *items], normalise=False)
@@ -114,11 +121,9 @@ def fixed_names(items: list[tuple[Annotation, float]]) -> Relation:
 
 @given(relations, st.integers(0, 4))
 @settings(max_examples=60, deadline=None)
-def test_and_or_trees_have_the_same_sensitivities(
-    items: list[tuple[Annotation, float]], gone: int
-) -> None:
+def test_and_or_trees_have_the_same_sensitivities(items: list[Item], gone: int) -> None:
     relation = fixed_names(items)
-    whole, less = (Epigraph(r, eta=ETA) for r in (relation, relation.without(gone)))
+    whole, less = (truncate(r) for r in (relation, relation.without(gone)))
     for tau in TAUS:
         moved = whole.value(tau, GAP) - less.value(tau, GAP)
         assert -2 * GAP <= moved <= tau + 2 * GAP
@@ -129,36 +134,20 @@ def test_and_or_trees_have_the_same_sensitivities(
 @given(relations)
 @settings(max_examples=40, deadline=None)
 def test_the_relaxation_is_below_the_general_mechanism_and_meets_it(
-    items: list[tuple[Annotation, float]],
+    items: list[Item],
 ) -> None:
     relation = fixed_names(items)
-    epigraph, general = Epigraph(relation, eta=ETA), General(relation)
+    truncation, general = truncate(relation), General(relation)
     for tau in TAUS:
-        assert epigraph.value(tau, GAP) <= general.value(tau) + GAP
+        assert truncation.value(tau, GAP) <= general.value(tau) + GAP
     enough = 100.0
-    assert epigraph.value(enough, GAP * enough) == pytest.approx(relation.total, abs=0.1)
+    assert truncation.value(enough, GAP * enough) == pytest.approx(relation.total, abs=0.1)
     assert general.value(enough) == pytest.approx(relation.total)
     # The general mechanism's own sequences have the properties that its proof needs.
     assert general.sequence(0) == 0
     sizes = range(general.count)
     assert all(general.sequence(i) <= general.sequence(i + 1) for i in sizes)
     assert all(general.bounding(i) <= general.bounding(i + 1) for i in sizes)
-
-
-@given(
-    st.lists(
-        st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True), min_size=1, max_size=8
-    )
-)
-@settings(max_examples=60, deadline=None)
-def test_both_linear_programs_agree_on_conjunctions(tuples: list[list[int]]) -> None:
-    items = [(together(*map(Participant, members)), 1.0) for members in tuples]
-    relation = Relation.from_annotations(items)
-    assert relation.is_conjunctive
-    packing, epigraph = truncate(relation), Epigraph(relation, eta=ETA)
-    for tau in TAUS:
-        assert packing.value(tau, GAP) == pytest.approx(epigraph.value(tau, GAP), abs=2 * GAP)
-    assert least_level(packing, GRID) == least_level(epigraph, GRID)
 
 
 @pytest.mark.parametrize("start", [1.0, 1 / 30, 1e-6])
@@ -171,57 +160,81 @@ def test_thresholds_never_decrease_and_end_on_their_geometric_course(start: floa
     assert grid.at(10**9) == LARGEST
 
 
-def test_a_solver_that_misleads_costs_time_and_not_truth(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Epigraph._solve
-    relation = fixed_names([(Participant(0) & (Participant(1) | Participant(2)), 3.0)])
+@given(relations)
+@settings(max_examples=40, deadline=None)
+def test_the_default_has_the_numbers_of_the_normal_form(items: list[Item]) -> None:
+    """What is left as it is written and what is written out wholly are the same to a release."""
+    notes = [(note.factored_form(), height) for note, height in items]
+    whole = [(note.normal_form(), height) for note, height in items]
+    for (short, _), (long, _) in zip(notes, whole, strict=True):
+        assert {frozenset(w) for w in written_out.ways(short)} == long.clauses()
+        assert all(len(set(w)) == len(w) for w in written_out.ways(short))
+    one, other = (truncate(fixed_names(listed)) for listed in (notes, whole))
+    for tau in TAUS:
+        assert one.value(tau, GAP) == pytest.approx(other.value(tau, GAP), abs=2 * GAP)
+    assert least_level(one, GRID) == least_level(other, GRID)
 
-    def misleading(self, cost, extra, way):
-        presence, lower = honest(self, cost, extra, way)
-        return (presence, lower) if way == ("highs-ipm", False) else (0.5 + 0 * presence, -1e9)
 
-    expected = Epigraph(relation, eta=ETA).value(1.0, GAP), Epigraph(relation, eta=ETA).decide(1, 0)
-    monkeypatch.setattr(Epigraph, "_solve", misleading)
-    misled = Epigraph(relation, eta=ETA)
-    assert misled.value(1.0, GAP) == pytest.approx(expected[0], abs=2 * GAP)
-    assert misled.decide(1, 0) == expected[1]
+def test_long_expressions_that_share_nobody_stay_short() -> None:
+    clauses = [either(*(Participant(3 * n + k) for k in range(3))) for n in range(12)]
+    assert together(*clauses).factored_form() == together(*clauses)
+    linked = together(*clauses, either(Participant(0), Participant(99)))
+    assert len(linked.factored_form().parts) == 12  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("reply", "patience"), [("none", 0), ("zeros", 200), ("nan", 0)])
+def test_writing_out_only_what_is_short_is_caught() -> None:
+    """The twin: which form is taken depends on who takes part, and one then moves X by far."""
+    last = Participant(4)
+    notes = [((Participant(n) | last) & Participant(n), 9.0) for n in range(4)]
+
+    def twin(items: list[Item]) -> list[Item]:
+        return [(n if isinstance(n, Either | Together) and _holds_either(n) else n.normal_form(), h)
+                for n, h in items]  # fmt: skip
+
+    left = [(note.parts[0].without(4) & note.parts[1], h) for note, h in notes]  # type: ignore[attr-defined]
+    moved = [
+        [truncate(fixed_names(form(items))).value(3.0, GAP) for items in (notes, left)]
+        for form in (list, twin, lambda items: [(n.factored_form(), h) for n, h in items])
+    ]
+    assert -2 * GAP <= moved[0][0] - moved[0][1] <= 3.0 + 2 * GAP
+    assert -2 * GAP <= moved[2][0] - moved[2][1] <= 3.0 + 2 * GAP
+    assert moved[1][1] - moved[1][0] > GAP * 10
+
+
+def _holds_either(note: Annotation) -> bool:
+    return isinstance(note, Either) or any(isinstance(part, Either) for part in note.parts)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("reply", ["empty", "zeros", "nan"])
 @given(relations, st.integers(0, 4))
-@settings(max_examples=10, deadline=None)
-def test_no_solver_is_needed_for_an_answer(
-    reply: str, patience: int, items: list[tuple[Annotation, float]], gone: int
-) -> None:
+@settings(max_examples=8, deadline=None)
+def test_no_solver_is_needed_for_an_answer(reply: str, items: list[Item], gone: int) -> None:
     """Whether there is an answer must not depend on whether a solver finds it."""
 
-    def failing(cost, **given):
-        rows = 0 if given["A_ub"] is None else given["A_ub"].shape[0]
-        marginals = np.full(rows, np.nan if reply == "nan" else 0.0)
-        vector = None if reply == "none" else np.full(len(cost), marginals.sum())
-        return SimpleNamespace(x=vector, ineqlin=SimpleNamespace(marginals=marginals))
+    def failing(cost, upper, lower, *_):
+        if reply == "empty":
+            return np.zeros(0), np.zeros(0)
+        fill = np.nan if reply == "nan" else 0.0
+        return np.full(len(cost), fill), np.full(len(lower), fill)
 
     relation = fixed_names([*items, (Participant(0), 2.0), (ALWAYS, 1.5)])
     for held in (relation, relation.without(gone)):
-        honest = Epigraph(held, eta=ETA)
+        honest = truncate(held)
         expected = [honest.value(tau, GAP) for tau in TAUS], least_level(honest, GRID)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("scipy.optimize.linprog", failing)
-            # Without patience everything is left to exact arithmetic.
-            patch.setattr("tulle.relations.truncation.general_lp._PATIENCE", patience)
-            left = Epigraph(held, eta=ETA)
+            patch.setattr("tulle.lp.highs.minimise", failing)
+            # Without patience the solver is asked at once, then exact arithmetic.
+            patch.setattr("tulle.lp.program._PATIENCE", 0)
+            left = truncate(held)
             assert [left.value(tau, GAP) for tau in TAUS] == pytest.approx(expected[0], abs=GAP)
             assert least_level(left, GRID) == expected[1]
 
 
 def test_a_release_goes_through_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(cost, **_):
-        return SimpleNamespace(x=None)
-
-    monkeypatch.setattr("scipy.optimize.linprog", failing)
+    monkeypatch.setattr("tulle.lp.highs.minimise", lambda *_: (np.zeros(0), np.zeros(0)))
     people = [Participant(n) for n in range(6)]
     notes = [((a | b) & (a | c), 3.0) for a, b, c in itertools.permutations(people, 3)]
     relation = Relation.from_annotations(notes, normalise=False)
-    assert isinstance(truncate(relation), Epigraph)
     for held in (relation, relation.without(0)):
         r = tulle.release(held, total(), unit="participant", epsilon=1.0, mechanism="recursive")
         assert r.value >= 0

@@ -56,7 +56,7 @@ MEETINGS_BY_PLACE = sql(
 )
 PLACES = sql("SELECT COUNT(DISTINCT place) FROM visit")
 
-QUESTIONS: tuple[SqlQuery, ...] = (
+QUESTIONS: tuple[Query, ...] = (
     VISITS,
     COSTS,
     VISITS_BY_PLACE,

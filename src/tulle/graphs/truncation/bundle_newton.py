@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tulle.graphs.compiled import compiled
 from tulle.graphs.truncation.bundles import Bundles, chosen
 from tulle.lp.dense import factorise, solve_factor
+from tulle.lp.program import Program, Rows
 
 Array = npt.NDArray[Any]
 
@@ -82,6 +83,57 @@ class Reduced:
             use - rises[self.owner],
             rise.copy(),
         ]
+
+    def program(self) -> Program:
+        """Return the linear program of g, m, a, t, and the sum of a of each bundle.
+
+        Its rows are those of (S), (w) and (r), then one for each sum: sum - a >= 0, so that a sum
+        is written once however many terms it has.
+        """
+        bundles, leaves, terms = len(self.stems), len(self.leaves), len(self.term_owner)
+        m = self.count
+        a, t = m + bundles, m + bundles + leaves
+        sums = t + terms
+        stem, column = np.nonzero(self.stems >= 0)
+        leaf, other = np.nonzero(self.leaves >= 0)
+        every, each, all_terms = np.arange(bundles), np.arange(leaves), np.arange(terms)
+        blocks = [
+            _rows(0, 1.0, bundles, (every, m + every, 1.0), (stem, self.stems[stem, column], 1.0)),
+            _rows(
+                bundles,
+                0.0,
+                leaves,
+                (each, a + each, 1.0),
+                (each, m + self.owner, -1.0),
+                (leaf, self.leaves[leaf, other], 1.0),
+            ),
+            _rows(
+                bundles + leaves,
+                0.0,
+                terms,
+                (all_terms, t + all_terms, 1.0),
+                (all_terms, sums + self.term_owner, -1.0),
+                (all_terms, m + self.term_owner, self.steps),
+            ),
+            _rows(
+                bundles + leaves + terms,
+                0.0,
+                bundles,
+                (every, sums + every, 1.0),
+                (self.owner, a + each, -1.0),
+            ),
+        ]
+        cost = np.concatenate([*self.cost, np.zeros(bundles)])
+        return Program.of(cost, np.full(len(cost), np.inf), blocks)
+
+
+def _rows(first: int, right: float, count: int, *entries: tuple[Array, Array, Any]) -> Rows:
+    """Return a block of rows from (row, column, value), where a value may be one for all."""
+    row, column, value = (
+        np.concatenate([np.broadcast_to(entry[part], len(entry[0])) for entry in entries])
+        for part in range(3)
+    )
+    return Rows(first, row, column, value.astype(np.float64), np.full(count, right))
 
 
 def reduce(bundles: Bundles, tau: float, active: Array) -> Reduced:

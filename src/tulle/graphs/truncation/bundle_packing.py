@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
 
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number
@@ -16,7 +15,6 @@ from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import Edges, KTriangles, Stars, Triangles
 from tulle.graphs.truncation.bundle_bounds import Tables, lower_bound, upper_bound
-from tulle.graphs.truncation.bundle_fallback import Patient
 from tulle.graphs.truncation.bundle_interior import Interior
 from tulle.graphs.truncation.bundle_newton import Reduced, reduce
 from tulle.graphs.truncation.bundles import Bundles, bundles_of
@@ -30,8 +28,6 @@ _STEPS = 120
 _IDLE = 12
 _REACHES = (0.99, 0.9, 0.7)
 """How far towards the boundary steps go; shorter ones are slower and safer, and come later."""
-_SMALL = 20_000
-_PATIENT_STEPS = 100
 _LARGEST = 8_000
 """Beyond so many active participants the dense matrix would not fit into memory."""
 _FINEST = 10_000
@@ -68,10 +64,8 @@ def solve_bundles(bundles: Bundles, tau: float, *, gap: float) -> Bracket:
         for reach in _REACHES:
             if run.upper - run.lower > gap:
                 run.interior(gap, reach)
-    if run.upper - run.lower > gap and len(bundles.leaves) <= _SMALL:
-        run.highs()
     if run.upper - run.lower > gap:
-        run.patient(gap)
+        run.go_on(gap)
     return Bracket(run.lower, run.upper)
 
 
@@ -84,9 +78,6 @@ class _Run:
         # Whoever is in at most tau copies is never deleted: their row cannot bind.
         self.active = bundles.loads() > tau
         self.lower, self.upper = 0.0, np.inf
-        self.best_deletions = np.zeros(bundles.count)
-        self.best_limits = np.zeros(len(bundles.stems))
-        self.best_uses = np.zeros(len(bundles.leaves))
         self.full = self.tables.slope[bundles.sizes - 1]
 
     def interior(self, gap: float, reach: float) -> None:
@@ -95,26 +86,29 @@ class _Run:
         idle = 0
         for _ in range(_STEPS):
             before = self.upper - self.lower
-            self._offer(problem, run)
+            self._offer(problem, run.deletions(), *run.levels())
             idle = 0 if self.upper - self.lower < 0.99 * before else idle + 1
             if self.upper - self.lower <= gap or idle > _IDLE or not problem.count:
                 return
             run.advance()
 
-    def patient(self, gap: float) -> None:
-        """Go on with the slow method until the gap is certified, however long that takes."""
+    def go_on(self, gap: float) -> None:
+        """Go on with slower methods until the gap is certified, however long that takes."""
         problem = reduce(self.bundles, self.tau, self.active)
-        kept = self.best_limits[problem.bundles] / self.tau
-        start = (np.where(np.isfinite(kept), kept, 0.0), self.best_uses[problem.places] / self.tau)
-        run = Patient(problem, self.best_deletions[self.active], start)
-        while self.upper - self.lower > gap:
-            run.advance(_PATIENT_STEPS)
-            self._offer(problem, run)
+        bundles, leaves = len(problem.stems), len(problem.leaves)
+        for x, levels in problem.program().attempts(endless=True):
+            kept, used, rises = np.split(levels, [bundles, bundles + leaves])[:3]
+            heights = np.bincount(problem.term_owner, rises[: len(problem.term_owner)], bundles)
+            self._offer(problem, x[: problem.count], kept, heights + problem.leaf_cost, used)
+            if self.upper - self.lower <= gap:
+                return
 
-    def _offer(self, problem: Reduced, run: Interior | Patient) -> None:
+    def _offer(
+        self, problem: Reduced, deleted: Array, kept: Array, height: Array, use: Array
+    ) -> None:
+        """Certify g of the active, S and R of bundles and w of leaves, the latter over tau."""
         deletions = np.zeros(self.bundles.count)
-        deletions[self.active] = run.deletions()
-        kept, height, use = run.levels()
+        deletions[self.active] = deleted
         heights, limits = self.full.copy(), np.full(len(self.full), np.inf)
         heights[problem.bundles] = height * self.tau
         if self.bundles.stems.shape[1] > 1:
@@ -126,34 +120,9 @@ class _Run:
 
     def _certify(self, deletions: Array, limits: Array, heights: Array, uses: Array) -> None:
         given = (self.bundles, self.tables, self.tau)
-        upper = upper_bound(*given, deletions)
-        if upper < self.upper:
-            self.upper, self.best_deletions = upper, deletions
-        lower = lower_bound(*given, limits, heights, uses)
-        if lower > self.lower:
-            self.lower, self.best_limits, self.best_uses = lower, limits, uses
+        self.upper = min(self.upper, upper_bound(*given, deletions))
+        self.lower = max(self.lower, lower_bound(*given, limits, heights, uses))
         report("truncating", self.lower, self.upper, self.gap)
-
-    def highs(self) -> None:
-        """Ask HiGHS for the vectors instead, for what is small and stubborn."""
-        bundles = self.bundles
-        cost, matrix, right, upper = bundles.linear_program(self.tau)
-        found = scipy.optimize.linprog(
-            cost / self.tau,
-            A_ub=-matrix,
-            b_ub=-right,
-            bounds=np.column_stack([np.zeros(len(upper)), upper]),
-            method="highs-ds",
-        )
-        if found.x is None:
-            return
-        levels = -found.ineqlin.marginals * self.tau
-        stems, leaves = len(bundles.stems), len(bundles.leaves)
-        terms = np.maximum(bundles.sizes - bundles.k + 1, 0)
-        owner = np.repeat(np.arange(stems), terms)
-        heights = np.bincount(owner, levels[stems + leaves :], stems)
-        uses = levels[stems : stems + leaves]
-        self._certify(found.x[: bundles.count], levels[:stems], heights, uses)
 
 
 class BundleTruncation:

@@ -63,7 +63,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from tulle.core.errors import QueryError
 from tulle.core.query import Query
@@ -137,48 +136,6 @@ class Bundles:
         rows = np.hstack([self.stems[self.owners], self.leaves])
         offsets = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
         return Relation(offsets, rows.reshape(-1).astype(np.int32), np.ones(len(rows)), self.count)
-
-    def linear_program(self, tau: float) -> tuple[Array, scipy.sparse.csr_array, Array, Array]:
-        """Return (cost, matrix, right-hand side, upper bounds) whose least cost is X(tau).
-
-        Minimise cost·x with matrix·x >= right-hand side and 0 <= x <= upper bounds: the form for
-        ``scipy.optimize.linprog`` (with both signs turned), used where a second opinion is wanted.
-        x holds g, then m of each bundle, a of each leaf, and the terms of Phi.
-        """
-        bundles, leaves = len(self.stems), len(self.leaves)
-        terms = np.maximum(self.sizes - self.k + 1, 0)
-        owner = np.repeat(np.arange(bundles), terms)
-        step = np.arange(len(owner)) - np.repeat(np.cumsum(terms) - terms, terms) + self.k - 1
-        first = self.count + bundles
-        entries = [
-            (np.arange(bundles), self.count + np.arange(bundles), 1.0),
-            *((np.arange(bundles), column, 1.0) for column in self.stems.T),
-            (bundles + np.arange(leaves), first + np.arange(leaves), 1.0),
-            (bundles + np.arange(leaves), self.count + self.owners, -1.0),
-            *((bundles + np.arange(leaves), column, 1.0) for column in self.leaves.T),
-        ]
-        rows = bundles + leaves + np.arange(len(owner))
-        entries += [
-            (rows, first + leaves + np.arange(len(owner)), 1.0),
-            (rows, self.count + owner, step.astype(float)),
-        ]
-        pairs = np.repeat(np.arange(len(owner)), self.sizes[owner])
-        places = np.arange(len(pairs)) - np.searchsorted(pairs, pairs) + self.offsets[owner[pairs]]
-        entries.append((rows[pairs], first + places, -1.0))
-        row, column, value = (
-            np.concatenate([np.broadcast_to(entry[part], np.shape(entry[0])) for entry in entries])
-            for part in range(3)
-        )
-        width = first + leaves + len(owner)
-        matrix = scipy.sparse.csr_array(
-            (value, (row, column)), shape=(bundles + leaves + len(owner), width)
-        )
-        right = np.concatenate([np.ones(bundles), np.zeros(leaves + len(owner))])
-        cost = np.concatenate(
-            [np.full(self.count, tau), np.zeros(bundles + leaves), chosen(step - 1, self.k - 2)]
-        )
-        upper = np.concatenate([np.ones(self.count), np.full(width - self.count, np.inf)])
-        return cost, matrix, right, upper
 
 
 def has_bundles(query: Query) -> bool:

@@ -5,10 +5,9 @@ each may count in part and no participant is in more than tau in all; and the *d
 the least fractional number of participants to delete so that everyone left is in at most tau.
 When a participant joins or leaves, X(tau) moves by at most tau and D(tau) by at most one.
 
-For conjunctions these are the packing LP and the deletion LP of :mod:`tulle.lp`,
-for disjunctions of conjunctions those of :mod:`tulle.lp.alternatives`, which also proves the
-above; for expressions in which a way names someone twice, the LPs of
-:mod:`tulle.relations.truncation.general_lp`. All give the same numbers where more than one applies,
+For conjunctions these are the packing LP and the deletion LP of :mod:`tulle.lp`, for and/or trees
+those of :mod:`tulle.lp.alternatives`, which also proves the above; their size is that of the
+expressions as written. Both give the same numbers where both apply,
 so which is taken is no part of what is released. X(tau) equals the quantity X of the recursive
 mechanism (Chen & Zhou 2013, equation 12) at the threshold tau: with g = 1 - f,
 
@@ -31,7 +30,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -43,7 +41,12 @@ from tulle.relations.data import Relation
 
 if TYPE_CHECKING:
     # Many totals need no program: the solvers are imported where one is set up.
-    from tulle.lp import DeletionOracle, PackingProblem, WaysOracle, WaysProblem
+    from tulle.lp import (
+        AlternativesOracle,
+        AlternativesProblem,
+        DeletionOracle,
+        PackingProblem,
+    )
 
 Array = npt.NDArray[Any]
 
@@ -88,39 +91,39 @@ class Truncation(Decider, Protocol):
 
 @dataclass
 class _Packing:
-    problem: PackingProblem | WaysProblem
-    oracle: DeletionOracle | WaysOracle
-
-    def at(self, tau: float) -> PackingProblem:
-        from tulle.lp import WaysProblem
-
-        if isinstance(self.problem, WaysProblem):
-            return self.problem.packing(tau)
-        return self.problem
+    problem: PackingProblem | AlternativesProblem
+    oracle: DeletionOracle | AlternativesOracle
 
     def decide(self, tau: float, level: int) -> bool:
         return self.oracle.decide(tau, level)
 
     def value(self, tau: float, gap: float) -> float:
-        from tulle.lp import solve
+        from tulle.lp import PackingProblem, solve, solve_alternatives
 
         def tell(lower: float, upper: float) -> None:
             report("truncating", lower, upper, gap)
 
-        return solve(self.at(tau), tau, gap=gap, progress=tell).middle
+        if isinstance(self.problem, PackingProblem):
+            return solve(self.problem, tau, gap=gap, progress=tell).middle
+        return solve_alternatives(self.problem, tau, gap=gap, progress=tell).middle
 
     def estimate(self, tau: float) -> float | None:
         return self.oracle.estimate(tau)
 
     def ceiling(self, tau: float) -> float:
+        from tulle.lp import PackingProblem
+        from tulle.lp.alternatives_certificate import upper_value
         from tulle.lp.certificate import upper_bound
         from tulle.lp.problem import check_threshold
 
+        tau = check_threshold(tau)
+        problem = self.problem
         # Who is above tau pays the same share in every tuple; of k in a tuple, each a k-th.
-        problem = self.at(tau)
-        sizes = np.diff(problem.offsets) - (problem.limits.size > 0)
-        share = 1.0 / max(int(sizes.min(initial=1)), 1)
-        return upper_bound(problem, check_threshold(tau), share * (problem.loads > tau))
+        share = 1.0 / max(int(np.diff(problem.offsets).min(initial=1)), 1)
+        prices = share * (problem.loads > tau)
+        if isinstance(problem, PackingProblem):
+            return upper_bound(problem, tau, prices)
+        return upper_value(problem, tau, prices)
 
 
 @dataclass
@@ -158,17 +161,13 @@ def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
             relation.general,
         )
         return _Raised(truncate(owned, eta=eta), fixed)
-    from tulle.lp import DeletionOracle, PackingProblem, WaysOracle
+    from tulle.lp import AlternativesOracle, DeletionOracle, PackingProblem
 
     if relation.is_conjunctive:
         problem = PackingProblem(relation.offsets, relation.participants, weights, relation.count)
         return _Packing(problem, DeletionOracle(problem, eta=eta))
-    ways = _ways_problem(relation, weights)
-    if ways is not None:
-        return _Packing(ways, WaysOracle(ways, eta=eta))
-    from tulle.relations.truncation.general_lp import Epigraph
-
-    return Epigraph(relation, eta=eta)
+    alternatives = _alternatives(relation, weights)
+    return _Packing(alternatives, AlternativesOracle(alternatives, eta=eta))
 
 
 def within_reach(weights: Array) -> Array:
@@ -177,23 +176,15 @@ def within_reach(weights: Array) -> Array:
     return np.where(cut < SMALLEST, 0.0, cut)
 
 
-def _ways_problem(relation: Relation, weights: Array) -> WaysProblem | None:
-    """Return all tuples with their ways; None if some expression cannot be written so."""
-    from tulle.lp import WaysProblem
+def _alternatives(relation: Relation, weights: Array) -> AlternativesProblem:
+    """Return all tuples with their alternatives."""
+    from tulle.lp import AlternativesProblem
 
-    several = []
-    for note, _ in relation.general:
-        ways = note.ways()
-        if ways is None:
-            return None
-        several.append(ways)
-    listed = list(chain.from_iterable(several))
-    starts = np.cumsum([len(ways) for ways in several]) + len(weights)
-    sizes = np.cumsum([len(way) for way in listed]) + len(relation.participants)
-    return WaysProblem(
-        np.concatenate([np.arange(len(weights) + 1), starts]),
-        np.concatenate([relation.offsets, sizes]),
-        np.concatenate([relation.participants, np.fromiter(chain.from_iterable(listed), np.int32)]),
+    starts, offsets, members = relation.trees()
+    return AlternativesProblem(
+        starts,
+        offsets,
+        members,
         np.concatenate([weights, within_reach(np.array([h for _, h in relation.general]))]),
         relation.count,
     )
