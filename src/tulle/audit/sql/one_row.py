@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from tulle.audit.engine.findings import Finding
-from tulle.audit.relations.single_owner import (
+from tulle.audit.sql.single_owner import (
     GROUPS,
     Cut,
     contributions,
