@@ -1,10 +1,14 @@
 """Baselines are known where they were registered, and the product does not know of them."""
 
+import doctest
+import importlib
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
+import baselines
 import tulle
 from baselines import _known
 from tulle import _index
@@ -42,3 +46,9 @@ def test_the_product_alone_knows_no_baseline(name):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() in {"QueryError", "InputError"}
+
+
+@pytest.mark.parametrize("name", [found.name for found in pkgutil.iter_modules(baselines.__path__)])
+def test_examples_run(name):
+    failed, _ = doctest.testmod(importlib.import_module(f"baselines.{name}"))
+    assert failed == 0
