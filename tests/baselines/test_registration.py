@@ -14,6 +14,7 @@ from baselines import _known
 from tulle import _index
 from tulle.core import registry
 from tulle.graphs.data import Graph
+from tulle.ledger.session import plan_for
 from tulle.surveys import Survey
 
 
@@ -28,7 +29,7 @@ def test_mechanisms_are_found_by_name_after_registration():
 
 def test_plans_offer_none_of_them():
     graph = Graph.from_edges([(0, 1), (1, 2)], nodes=12)
-    plan = tulle.ledger.session.plan_for(graph, tulle.spectrum(1), unit="edge", epsilon=1)
+    plan = plan_for(graph, tulle.spectrum(1), unit="edge", epsilon=1)
     assert not {offer.mechanism for offer in plan.offers} & {item.name for item in _known}
 
 
