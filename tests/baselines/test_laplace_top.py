@@ -14,6 +14,7 @@ from tulle.core.exact import rational, text
 from tulle.core.mechanism import Terms
 from tulle.core.unit import Unit
 from tulle.genomes import Genotypes, score_intervals, top_snps
+from tulle.ledger.session import plan_for
 
 PAIR = Genotypes([[0, 2], [1, -1]], cases=[1, 0])
 
@@ -73,5 +74,5 @@ def test_strong_snps_are_found(by):
 
 
 def test_plans_do_not_offer_it():
-    plan = tulle.ledger.session.plan_for(PAIR, top_snps(1), unit="row", epsilon=1)
+    plan = plan_for(PAIR, top_snps(1), unit="row", epsilon=1)
     assert "laplace_top" not in {offer.mechanism for offer in plan.offers}

@@ -1,15 +1,20 @@
 """Baselines are known where they were registered, and the product does not know of them."""
 
+import doctest
+import importlib
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
+import baselines
 import tulle
 from baselines import _known
 from tulle import _index
 from tulle.core import registry
 from tulle.graphs.data import Graph
+from tulle.ledger.session import plan_for
 from tulle.surveys import Survey
 
 
@@ -24,7 +29,7 @@ def test_mechanisms_are_found_by_name_after_registration():
 
 def test_plans_offer_none_of_them():
     graph = Graph.from_edges([(0, 1), (1, 2)], nodes=12)
-    plan = tulle.ledger.session.plan_for(graph, tulle.spectrum(1), unit="edge", epsilon=1)
+    plan = plan_for(graph, tulle.spectrum(1), unit="edge", epsilon=1)
     assert not {offer.mechanism for offer in plan.offers} & {item.name for item in _known}
 
 
@@ -42,3 +47,9 @@ def test_the_product_alone_knows_no_baseline(name):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() in {"QueryError", "InputError"}
+
+
+@pytest.mark.parametrize("name", [found.name for found in pkgutil.iter_modules(baselines.__path__)])
+def test_examples_run(name):
+    failed, _ = doctest.testmod(importlib.import_module(f"baselines.{name}"))
+    assert failed == 0
