@@ -85,6 +85,8 @@ def test_one_mechanism():
     assert {row["verdict"] for row in rows} == {"passed", "caught"}
     assert {row["kind"] for row in rows} == {"graph"}
     assert any(row["mechanism"].startswith("broken: isotonic") for row in rows)
+    checks = {row["check"].partition(":")[0] for row in rows if row["mechanism"] == "isotonic"}
+    assert checks == {"claims", "exact", "sampler", "fresh noise", "black box", "cost"}
     written = json.loads(json.dumps(table.to_json()))
     assert written["passed"]
     assert len(written["rows"]) == len(rows)

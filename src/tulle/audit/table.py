@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from tulle.audit.engine.blackbox import lower_bound, power
 from tulle.audit.engine.broken import Broken
+from tulle.audit.engine.cost import cases_of, check_cost
 from tulle.audit.engine.exact import check_exact, check_sampler
 from tulle.audit.engine.exhaustive import check_claims, describe_world
 from tulle.audit.engine.failures import check_alike
@@ -52,10 +53,12 @@ class Effort:
     sizes: tuple[int, ...]
     runs: int
     samples: int
+    watched: int
+    """Of how many runs, at most, all draws are priced."""
 
 
-FAST = Effort(sizes=(2, 3, 4, 5), runs=2000, samples=4000)
-SLOW = Effort(sizes=(2, 3, 4, 5, 6), runs=40_000, samples=100_000)
+FAST = Effort(sizes=(2, 3, 4, 5), runs=2000, samples=4000, watched=24)
+SLOW = Effort(sizes=(2, 3, 4, 5, 6), runs=40_000, samples=100_000, watched=400)
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,8 @@ def _audit_kind(
             found.extend(kind.own_checks[item.name]())
         tell(f"drawing from {item.name}")
         found.extend(drawn(kind, item, effort))
+        cases = list(cases_of(item))
+        found.extend(check_cost(item, cases[:: -(-len(cases) // effort.watched) or 1]))
     found.extend(_besides(kind, named, effort, tell))
     caught: dict[str, list[Row]] = {item.name: [] for item in group}
     for item in kind.broken_versions():

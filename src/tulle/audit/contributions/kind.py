@@ -19,7 +19,6 @@ from tulle.core.dataset import Dataset
 from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
-from tulle.core.unit import Unit
 from tulle.matrices.contributions.block_mechanism import limits_from, masses, weights_query
 from tulle.matrices.contributions.blocks import frame_of
 from tulle.matrices.contributions.clipping import clip
@@ -162,8 +161,4 @@ def _world(people: int) -> World:
         for chosen in combinations_with_replacement(kinds, count)
     ]
     name = f"all tables of up to {people} people on two cells"
-    half = World.of(name, Unit.of("participant"), made, people_of)
-    # Removals are listed; additions are the same pairs the other way round.
-    first = np.concatenate((half.first, half.second)).astype(np.int64)
-    second = np.concatenate((half.second, half.first)).astype(np.int64)
-    return World(name, half.unit, half.datasets, first, second, half.outside)
+    return World.of(name, "participant", made, people_of, removals_only=True)

@@ -36,10 +36,13 @@ class World:
         unit: str | Unit,
         datasets: Iterable[Dataset],
         key: Callable[[Dataset], Hashable],
+        *,
+        removals_only: bool = False,
     ) -> World:
         """Find all pairs by asking each dataset for its neighbours.
 
-        ``key`` tells datasets apart. Neighbours outside the set (one node more than the largest
+        ``key`` tells datasets apart. Where datasets list removals only, additions are the same
+        pairs the other way round. Neighbours outside the set (one node more than the largest
         graph, say) are counted and left out.
         """
         known = Unit.of(unit)
@@ -56,7 +59,10 @@ class World:
                     continue
                 first.append(index)
                 second.append(other)
-        return cls(name, known, listed, np.array(first), np.array(second), outside)
+        if removals_only:
+            first, second = first + second, second + first
+        places = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
+        return cls(name, known, listed, *places, outside)
 
     def distinct_pairs(self, values: Sequence[Hashable]) -> dict[tuple[int, int], tuple[int, int]]:
         """Return which pairs of values occur among neighbours, each with one pair of places.

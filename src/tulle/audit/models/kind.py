@@ -232,11 +232,7 @@ def _coming(people: int) -> World:
         for chosen in combinations_with_replacement(_ROWS, count)
     ]
     name = f"all tables of up to {people} rows"
-    half = World.of(name, Unit.of("participant"), made, rows_of)
-    # Removals are listed; additions are the same pairs the other way round.
-    first = np.concatenate((half.first, half.second)).astype(np.int64)
-    second = np.concatenate((half.second, half.first)).astype(np.int64)
-    return World(name, half.unit, half.datasets, first, second, half.outside)
+    return World.of(name, "participant", made, rows_of, removals_only=True)
 
 
 @lru_cache(maxsize=8)

@@ -22,12 +22,12 @@ from tulle.audit.sql.kind import (
     MEETINGS_BY_PLACE,
     VISITS,
     bound,
-    law_of_owned,
     relations,
 )
-from tulle.audit.sql.single_owner import BROKEN_CUTS, Cut
+from tulle.audit.sql.single_owner import BROKEN_CUTS, Cut, law_of_owned
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
+from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import Owned
 from tulle.sql.mechanisms import OnDatabase
 from tulle.sql.queries import SqlQuery
@@ -38,21 +38,14 @@ _ALONE = (VISITS, COSTS)
 def cut_otherwise(mechanism: OnDatabase, what: str, cut: Cut) -> Broken:
     """Cut contributions of one owner each in another way."""
 
-    class OtherwiseCut(Owned):
-        def clipped(self, tau: float) -> Any:
-            return cut(self, tau)
-
     def law(
         laws: Mapping[str, Any], terms: Terms, settings: Parameters, data: Any
     ) -> Mapping[str, Law]:
         assert isinstance(terms.query, SqlQuery)
-        query, found = bound(terms.query), relations(terms.query, data)
-        signed = mechanism.signed(query)
-        owned = OtherwiseCut(found, signed=signed)
+        signed = mechanism.signed(bound(terms.query))
+        owned = Owned(relations(terms.query, data), signed=signed)
         return {
-            "answer": law_of_owned(
-                settings, owned, len(found), signed=signed, integral=query.integral
-            )
+            "answer": law_of_owned(RecursiveSettings.read(settings), owned, cut=cut, signed=signed)
         }
 
     fault = "one participant moves the totals by more than the threshold that noise follows"

@@ -17,12 +17,11 @@ import numpy as np
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
-from tulle.audit.engine.laws import Law
 from tulle.audit.engine.world import World
-from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, level_grid, seen_total
-from tulle.audit.relations.truncated import Grid, Truncated
+from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, seen_total
 from tulle.audit.sql.one_row import one_row_findings
 from tulle.audit.sql.quantiles import quantile_findings
+from tulle.audit.sql.single_owner import law_of_owned
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
@@ -31,8 +30,7 @@ from tulle.core.unit import Unit
 from tulle.noise import SeededSource
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
-from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned
-from tulle.relations.truncation.totals import least_level
+from tulle.relations.mechanisms.single_owner import Owned
 from tulle.sql.compile.gather import gather
 from tulle.sql.data import Database
 from tulle.sql.mechanisms import DatabaseRecursive, OnDatabase
@@ -122,30 +120,6 @@ def bound(query: SqlQuery) -> SqlQuery:
     return query.bound_to(database(((),)).facts(Unit.of("participant")))
 
 
-def law_of_owned(
-    settings: Parameters, owned: Owned, groups: int, *, signed: bool, integral: bool
-) -> Law:
-    """Return the law where each row is about one participant: everyone is cut by themselves."""
-    chosen = RecursiveSettings.read(settings)
-    grid = _owned_grid(chosen, groups)
-    cut = zip(grid.taus, grid.lattices, strict=True)
-    sums = [[lattice.snap(float(v)) for v in owned.clipped(tau)] for tau, lattice in cut]
-    centres = tuple(found[0] if groups == 1 else tuple(found) for found in sums)
-    level = least_level(owned, chosen.thresholds)
-    return Truncated(
-        grid, centres, 0.0, level, chosen.epsilon_select, signed=signed, integral=integral
-    )
-
-
-@lru_cache(maxsize=256)
-def _owned_grid(chosen: RecursiveSettings, groups: int) -> Grid:
-    levels, taus = level_grid(chosen).levels, level_grid(chosen).taus
-    noises = [NoiseOnGroups.at(tau, groups, chosen.epsilon_answer) for tau in taus]
-    scales = tuple(noise.scale / noise.lattice.step for noise in noises)
-    lattices = tuple(noise.lattice for noise in noises)
-    return Grid(levels, taus, lattices, scales, tuple(s * chosen.epsilon_answer for s in scales))
-
-
 def priced_questions() -> list[Query]:
     """Return questions on declared ranges: quantiles, and tables of one row a person."""
     plain, grouped = "SELECT SUM(cost) FROM visit", "SELECT SUM(cost) FROM visit GROUP BY place"
@@ -220,12 +194,9 @@ class AuditedDatabases(Kind):
         query, found = bound(terms.query), relations(terms.query, dataset)
         if query.alone and name_of(mechanism) == "recursive":
             signed = mechanism.signed(query)
+            owned = Owned(found, signed=signed)
             law = law_of_owned(
-                settings,
-                Owned(found, signed=signed),
-                len(found),
-                signed=signed,
-                integral=query.integral,
+                RecursiveSettings.read(settings), owned, signed=signed, integral=query.integral
             )
             return Description((("answer", law),))
         laws = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -18,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.audit.engine.findings import Finding
+from tulle.audit.relations.kind import level_grid
+from tulle.audit.relations.truncated import Grid, Truncated
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned
@@ -28,7 +31,6 @@ Person = tuple[float, ...]
 People = tuple[Person, ...]
 Cut = Callable[[Owned, float], Array]
 Level = Callable[[Owned], int]
-Described = tuple[int, Array]
 
 GROUPS = 2
 AMOUNTS = (-2.0, 0.0, 1.0, 3.0)
@@ -37,9 +39,6 @@ CHOICE = RecursiveSettings(0.5, 0.35, 1.0, 1.0, Fraction(1, 4), Fraction(3, 4))
 
 EPSILON = CHOICE.epsilon_select + CHOICE.epsilon_answer
 
-_TAUS = [CHOICE.threshold(level) for level in range(12)]
-_NOISES = [NoiseOnGroups.at(tau, GROUPS, CHOICE.epsilon_answer) for tau in _TAUS]
-_SCALES = np.array([float(noise.scale / noise.lattice.step) for noise in _NOISES])
 _CHECK = "exact, one owner each"
 
 
@@ -76,49 +75,57 @@ def least(owned: Owned) -> int:
     return least_level(owned, CHOICE.thresholds)
 
 
-def describe(owned: Owned, cut: Cut = Owned.clipped, level: Level = least) -> Described:
-    """Return the level of a release, and for each level drawn the sums in steps of its lattice."""
+def law_of_owned(
+    chosen: RecursiveSettings,
+    owned: Owned,
+    *,
+    cut: Cut = Owned.clipped,
+    level: int | None = None,
+    signed: bool = False,
+    integral: bool = False,
+) -> Truncated:
+    """Return the law of a release: a level with noise, and at its threshold sums with noise."""
+    grid = _grid(chosen, owned.groups)
     sums = [
-        [noise.lattice.snap(float(value)) for value in cut(owned, tau)]
-        for tau, noise in zip(_TAUS, _NOISES, strict=True)
+        [lattice.snap(float(value)) for value in cut(owned, tau)]
+        for tau, lattice in zip(grid.taus, grid.lattices, strict=True)
     ]
-    return level(owned), np.array(sums)
+    centres = tuple(found[0] if owned.groups == 1 else tuple(found) for found in sums)
+    start = least_level(owned, chosen.thresholds) if level is None else level
+    return Truncated(
+        grid, centres, 0.0, start, chosen.epsilon_select, signed=signed, integral=integral
+    )
 
 
-def loss(one: Described, other: Described) -> float:
-    """Return the largest log-ratio of what is released of the two."""
-    (here, ours), (there, theirs) = one, other
-    drawn = np.arange(len(_TAUS))
-    levels = (np.abs(drawn - there) - np.abs(drawn - here)) * float(CHOICE.epsilon_select)
-    given = np.abs(ours - theirs).sum(axis=1) / _SCALES
-    return float(np.max(levels + given))
+@lru_cache(maxsize=256)
+def _grid(chosen: RecursiveSettings, groups: int) -> Grid:
+    levels, taus = level_grid(chosen).levels, level_grid(chosen).taus
+    noises = [NoiseOnGroups.at(tau, groups, chosen.epsilon_answer) for tau in taus]
+    scales = tuple(noise.scale / noise.lattice.step for noise in noises)
+    lattices = tuple(noise.lattice for noise in noises)
+    return Grid(levels, taus, lattices, scales, tuple(s * chosen.epsilon_answer for s in scales))
 
 
 def check_owned(*, signed: bool = True, cut: Cut = Owned.clipped, level: Level = least) -> Finding:
     """Compare the loss with epsilon on all small contributions."""
-    known: dict[People, Described] = {}
 
-    def described(people: People) -> Described:
-        if people not in known:
-            known[people] = describe(contributions(people, signed=signed), cut, level)
-        return known[people]
+    @cache
+    def law(people: People) -> Truncated:
+        owned = contributions(people, signed=signed)
+        return law_of_owned(CHOICE, owned, cut=cut, level=level(owned))
 
-    cases, worst, witness = 0, 0.0, ""
-    for people, others in neighbours():
-        found = loss(described(people), described(others))
-        cases += 1
-        if found > worst:
-            worst, witness = found, f"{people} and {others}"
+    losses = [(law(people).loss(law(others)), people, others) for people, others in neighbours()]
+    worst, people, others = max(losses)
     part = worst / float(EPSILON)
     return Finding(
         "recursive",
         f"groups of {'signed ' if signed else ''}sums",
         _CHECK,
-        cases,
+        len(losses),
         part,
         part <= 1 + 1e-12,
         f"epsilon {worst:.6g} of {float(EPSILON):.6g}",
-        witness,
+        f"{people} and {others}",
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @command
 def audit(
     everything: Annotated[
-        bool, typer.Option("--all", help="More and larger cases: takes minutes.")
+        bool, typer.Option("--all", help="More and larger cases: takes an hour or more.")
     ] = False,
     mechanism: Annotated[
         list[str] | None,
