@@ -264,6 +264,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("mechanism", "matrix"): {
         "cells": "tulle.matrices.binary.cells",
+        "columns": "tulle.matrices.binary.columns",
         "coupled": "tulle.matrices.binary.coupled",
         "two_level": "tulle.matrices.binary.two_level",
     },
@@ -379,7 +380,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "synthetic_2k": ("Synthetic",),
         "response": ("WholeTopology",),
     },
-    "matrix": {"cells": ("Xor",), "coupled": ("Xor",), "two_level": ("Xor",)},
+    "matrix": {"cells": ("Xor",), "columns": ("Xor",), "coupled": ("Xor",), "two_level": ("Xor",)},
     "relation": {"race": ("Total",), "recursive": ("Total",)},
     "table": {
         "adassp": ("Regression",),

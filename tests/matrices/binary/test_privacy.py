@@ -19,6 +19,11 @@ EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(5)]
 FAMILIES = [
     ("cells", tulle.xor(), "cell"),
     ("two_level", tulle.xor(), "row"),
+    *(
+        ("columns", tulle.xor("paper", alpha=alpha), unit)
+        for alpha in ("0.05", "0.3", "0.7", "0.999")
+        for unit in ("row", "cell")
+    ),
 ]
 
 
@@ -67,7 +72,7 @@ def test_general_couplings(rows, columns, attractive):
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 2), (1, 4), (3, 1), (2, 3)])
-@pytest.mark.parametrize(("name", "query", "unit"), FAMILIES, ids=str)
+@pytest.mark.parametrize(("name", "query", "unit"), FAMILIES[:6], ids=str)
 def test_releases_of_all_matrices_and_all_neighbours(name, query, unit, rows, columns):
     """The whole way: dataset, its own list of neighbours, probabilities of each release."""
     epsilon = Fraction(3, 2)
@@ -137,6 +142,37 @@ def test_twin_the_printed_condition_on_a_full_theta():
     claimed = np.linalg.norm(np.full((8, 8), 1 / 8))
     assert claimed == pytest.approx(1.0)
     assert patterns.worst_loss(logs, 1, 8, "cell") == pytest.approx(1.875)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 1), (3, 1), (2, 2)])
+def test_twin_the_printed_parameters(rows, columns):
+    """Algorithm 1 with one changed cell: theta and lambda from the budget shares, as printed."""
+    epsilon, alpha = 1.0, 0.3
+    theta = alpha * epsilon / np.sqrt(columns)
+    coupling = (1 - alpha) * epsilon / (np.sqrt(columns) * rows * (rows - 1) / 2)
+    logs = patterns.algorithm_one(rows, columns, theta, coupling)
+    assert patterns.worst_loss(logs, rows, columns, "cell") > epsilon * 1.05
+
+
+def test_twin_with_the_printed_sign_is_as_private_but_flips_more_than_half():
+    law = settings_of("columns", tulle.xor("paper"), "cell", 4, 3, Fraction(2))[2]
+    theta, coupling = Fraction(law["theta"]), Fraction(law["lambda"])
+    assert theta < 0
+    printed = patterns.algorithm_one(4, 3, -theta, -coupling)
+    mended = patterns.algorithm_one(4, 3, theta, coupling)
+    losses = [patterns.worst_loss(logs, 4, 3, "cell") for logs in (printed, mended)]
+    assert losses[0] == pytest.approx(losses[1]) == pytest.approx(2.0)
+    assert patterns.flips(mended, 4, 3) < 0.5 < patterns.flips(printed, 4, 3)
+
+
+def test_twin_with_a_temperature():
+    """Parameters divided by 3e-5: hardly a bit is ever flipped, and epsilon is thousands."""
+    law = settings_of("columns", tulle.xor("paper"), "cell", 4, 3, Fraction(1, 2))[2]
+    temperature = 3e-5
+    theta, coupling = (float(Fraction(law[name])) / temperature for name in ("theta", "lambda"))
+    logs = patterns.algorithm_one(4, 3, theta, coupling)
+    assert patterns.worst_loss(logs, 4, 3, "cell") > 10_000
+    assert patterns.flips(logs, 4, 3) < 1e-100
 
 
 def test_twin_that_flips_two_percent_at_a_claimed_half():

@@ -17,6 +17,7 @@ from tulle.audit.faults import BOTH, EXACT, broken, seed_source
 from tulle.audit.matrices.kind import (
     QUESTIONS,
     Asked,
+    column_noise,
     dense,
     flips_noise,
     noise_of,
@@ -24,10 +25,14 @@ from tulle.audit.matrices.kind import (
     two_level_noise,
 )
 from tulle.core import registry
+from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
+
+TEMPERATURE = Fraction(3, 100_000)
+"""By what the published code divides its parameters."""
 
 WrongNoise = Callable[[Terms, Parameters, BinaryMatrix], Noise]
 
@@ -77,6 +82,23 @@ def cut_by_data(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noi
     return two_level_noise(*matrix.shape, terms.epsilon, cut)
 
 
+def printed_columns(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Take Theta and Lambda as algorithm 1 prints them, for one changed cell."""
+    rows, columns = matrix.shape
+    assert isinstance(terms.query, Xor)
+    alpha = rational(terms.query.alpha or "1")
+    width = Fraction(float(np.sqrt(columns)))
+    pairs = max(rows * (rows - 1), 1)
+    theta, coupling = alpha / width, 2 * (1 - alpha) / (width * pairs)
+    return column_noise(rows, columns, theta * terms.epsilon, coupling * terms.epsilon)
+
+
+def temperature(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Divide all parameters by a small number, as in the published code."""
+    theta, coupling = (rational(settings[name]) / TEMPERATURE for name in ("theta", "lambda"))
+    return column_noise(*matrix.shape, theta, coupling)
+
+
 def printed_couplings(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
     """Price any Pi by its Frobenius norm, as theorem 1 does for one changed cell."""
     assert isinstance(terms.query, Xor)
@@ -106,7 +128,9 @@ def _after_one_sweep(noise: Noise) -> Noise:
 def matrix_faults() -> list[Broken]:
     """Return all broken versions."""
     real = registry.mechanisms("matrix")
-    cells, two_level, coupled = (real[name] for name in ("cells", "two_level", "coupled"))
+    cells, two_level, columns, coupled = (
+        real[name] for name in ("cells", "two_level", "columns", "coupled")
+    )
     return [
         *(seed_source(real[name], QUESTIONS[name][:1]) for name in QUESTIONS),
         with_noise(
@@ -131,6 +155,19 @@ def matrix_faults() -> list[Broken]:
             "the shape of the noise tells how many ones a row has",
             cut_by_data,
             caught_by=BOTH,
+        ),
+        with_noise(
+            columns,
+            "the printed condition",
+            "theorem 1 leaves out cross terms: pairs of flips cost more",
+            printed_columns,
+            (Asked("paper", "cell", "0.05"),),
+        ),
+        with_noise(
+            columns,
+            "temperature",
+            "parameters divided by 3e-5: hardly a bit is ever flipped",
+            temperature,
         ),
         with_noise(
             coupled,

@@ -40,6 +40,8 @@ class Asked(Query):
 
     def fit(self, rows: int, columns: int) -> Xor:
         """Return the question proper for one shape."""
+        if self.family == "paper":
+            return xor("paper", alpha=self.couplings)
         if self.family == "general":
             return xor("general", pi=_PI[self.couplings](rows * columns))
         return xor()
@@ -66,6 +68,9 @@ _PI: dict[str, Callable[[int], Any]] = {
 QUESTIONS: dict[str, tuple[Asked, ...]] = {
     "cells": (Asked("optimal", "cell"),),
     "two_level": (Asked("optimal", "row"),),
+    "columns": tuple(
+        Asked("paper", unit, alpha) for unit in ("cell", "row") for alpha in ("0.7", "0.05")
+    ),
     "coupled": tuple(
         Asked("general", unit, name) for unit in ("cell", "row") for name in ("attractive", "mixed")
     ),
@@ -96,6 +101,16 @@ def two_level_noise(rows: int, columns: int, epsilon: Fraction, cut: int) -> Noi
 
 
 @lru_cache(maxsize=256)
+def column_noise(rows: int, columns: int, theta: Fraction, coupling: Fraction) -> Noise:
+    """Return the matrix-valued Bernoulli law of definition 4, Theta and Lambda scalar."""
+    found = patterns(rows, columns)
+    gram = np.einsum("bip,bjp->bij", found, found)
+    both = gram.sum(axis=(1, 2))
+    single = np.einsum("bii->b", gram)
+    return Noise(float(theta) * single + float(coupling) * (both - single))
+
+
+@lru_cache(maxsize=256)
 def quadratic_noise(query: Xor, rows: int, columns: int, scale: Fraction) -> Noise:
     """Return exp(scale · b'Πb), for Π of a single row or of the whole matrix."""
     pi = dense(query)
@@ -120,6 +135,8 @@ def noise_of(name: str, terms: Terms, settings: Parameters) -> Noise:
         return flips_noise(*shape, terms.epsilon)
     if name == "two_level":
         return two_level_noise(*shape, terms.epsilon, int(settings["cut"]))
+    if name == "columns":
+        return column_noise(*shape, rational(settings["theta"]), rational(settings["lambda"]))
     assert isinstance(terms.query, Xor)
     # The settings' scale is for Π in whole numbers; here Π is taken as it was written.
     whole = np.lcm.reduce([rational(v).denominator for _, _, v in terms.query.entries or ()])
@@ -190,7 +207,7 @@ class AuditedMatrices(Kind):
 
     def odd_questions(self) -> Sequence[Query]:
         two = [[-1, "0.5"], ["0.5", -2]]
-        return [xor(), xor("general", pi=two)]
+        return [xor(), xor("paper"), xor("paper", alpha="1e-9"), xor("general", pi=two)]
 
 
 @lru_cache(maxsize=32)

@@ -2,70 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from baselines import baseline
-from tulle.core import validate
-from tulle.core.exact import Number, rational, text
+from tulle.core import registry
+from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.matrices.binary.outcome import XorMechanism, common_settings, shape_of
+from tulle.matrices.binary.families import column_law
+from tulle.matrices.binary.outcome import XorMechanism, common_settings, shape_of, xor_query
 from tulle.matrices.binary.queries import Xor
 from tulle.noise.charge import PatternCharge, charge
 from tulle.noise.xor.laws import Coupled
 from tulle.noise.xor.patterns import exchangeable_bits
 
 
-@dataclass(frozen=True)
-class PaperXor(Xor):
-    """The whole matrix, with the noise that was published."""
-
-    alpha: str = "0.7"
-    """The share of the budget for single flips, as exact text; the rest is for pairs of flips."""
-
-    def canonical(self) -> dict[str, Any]:
-        return {**super().canonical(), "alpha": self.alpha}
-
-    def __str__(self) -> str:
-        return f"xor({self.family}, alpha={self.alpha})"
-
-
-def paper_xor(alpha: Number = Fraction(7, 10)) -> PaperXor:
-    """Ask for the whole matrix; single flips get the share ``alpha`` of the budget.
-
-    Example:
-        >>> str(paper_xor(0.5))
-        'xor(paper, alpha=0.5)'
-    """
-    return PaperXor("paper", alpha=text(validate.probability(alpha=alpha)))  # type: ignore[arg-type]
-
-
-def column_law(rows: int, columns: int, alpha: Fraction, epsilon: Fraction, unit: str) -> Coupled:
-    """Return the law of the flips in one column, with the published proportions.
-
-    Algorithm 1 gives every flip the weight theta and every pair of flips in a column, counted in
-    both orders, lambda, with theta : lambda = alpha : 2 (1 - alpha) / (rows (rows - 1)). Here
-    theta is negative, so that more budget means fewer flips, and both are scaled so that the
-    exact price is epsilon. One changed cell costs the price of one column; one changed row may
-    change a cell in every column, each in the worst direction: ``columns`` times as much.
-
-    Example:
-        >>> column_law(100, 8, Fraction(1, 2), Fraction(4), "row").price()
-        Fraction(1, 2)
-    """
-    pairs = rows * (rows - 1)
-    shape = Coupled(-alpha, 2 * (1 - alpha) / pairs if pairs else Fraction(0), rows)
-    share = epsilon / columns if unit == "row" else epsilon
-    scale = share / shape.price()
-    return Coupled(shape.field * scale, shape.coupling * scale, rows)
-
-
-@baseline("matrix", "columns", answers=(PaperXor,))
+@registry.mechanism("matrix", "columns", answers=(Xor,))
 class Columns(XorMechanism):
     """Draw the number of flips in each column from its exact law, then places for them.
 
@@ -80,7 +34,7 @@ class Columns(XorMechanism):
 
     Error:
         Near that of randomized response with epsilon per cell, or epsilon / P per cell for rows;
-        never below it: ``optimal`` is better.
+        never below it. Kept for comparison: ``optimal`` is better.
 
     Reference:
         Ji et al., An XOR Mechanism, PVLDB 14(5), 2021, algorithm 1. The printed privacy condition
@@ -90,7 +44,7 @@ class Columns(XorMechanism):
     Example:
         >>> import tulle
         >>> matrix = tulle.BinaryMatrix([[0, 1], [1, 1], [0, 0]])
-        >>> tulle.release(matrix, paper_xor(), unit="cell", epsilon=1.0).mechanism
+        >>> tulle.release(matrix, tulle.xor("paper"), unit="cell", epsilon=1.0).mechanism
         'columns'
     """
 
@@ -98,12 +52,12 @@ class Columns(XorMechanism):
     reference: ClassVar[str] = "Ji et al., PVLDB 2021"
 
     def fits(self, query: Xor, unit: str) -> bool:
-        return isinstance(query, PaperXor) and unit in ("row", "cell")
+        return query.family == "paper" and unit in ("row", "cell")
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        assert isinstance(terms.query, PaperXor)
-        alpha = rational(terms.query.alpha)
-        law = column_law(*shape_of(terms), alpha, terms.epsilon, terms.unit.name)
+        alpha = xor_query(terms).alpha
+        assert alpha is not None
+        law = column_law(*shape_of(terms), rational(alpha), terms.epsilon, terms.unit.name)
         flip, covariance = law.moments()
         return common_settings(terms, flip) | {
             "covariance": covariance,
