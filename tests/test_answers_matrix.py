@@ -170,9 +170,9 @@ def test_names_stand_beside_their_numbers() -> None:
     assert found["genotypes p_values"].to_dict()["snp"] == ["rs2", "rs4"]
     assert set(found["genotypes allele_counts"].to_dict()["group"]) == {"cases", "controls"}
     assert found["survey table"].table().keys == ("smokes", "city")
-    assert set(found["graph topology"].to_dict()["node"]) <= set(NAMES)
+    assert set(found["graph topology"].to_dict()["source"]) <= set(NAMES)
     # A synthetic graph of a model that knows nobody has numbers.
-    assert all(isinstance(node, int) for node in found["graph synthetic"].to_dict()["node"])
+    assert all(isinstance(node, int) for node in found["graph synthetic"].to_dict()["source"])
 
 
 def test_no_name_is_told_where_nodes_are_protected() -> None:

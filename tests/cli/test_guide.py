@@ -20,6 +20,8 @@ def commands() -> list[list[str]]:
 def test_the_commands_of_the_guide_run(run: Run, tmp_path: Path) -> None:
     ring = [(i, (i + step) % 40) for i in range(40) for step in (1, 2)]
     (tmp_path / "friends.csv").write_text("".join(f"{a},{b}\n" for a, b in ring))
+    people = "".join(f"{i},{'ab'[i % 2]}\n" for i in range(40))
+    (tmp_path / "people.csv").write_text("name,dept\n" + people)
     orders = "".join(f"{i % 30},{i % 7}\n" for i in range(90))
     (tmp_path / "orders.csv").write_text("customer,price\n" + orders)
     moves = "".join(f"{i % 20},{'north' if i % 3 else 'south'},north,1\n" for i in range(60))

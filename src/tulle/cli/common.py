@@ -91,8 +91,8 @@ def _option(found: re.Match[str]) -> str:
     """Write a keyword argument as an option, its value as one types it in a shell.
 
     Example:
-        >>> in_options('columns=(0, 1), or ignore=("weights",); unit="edge"')
-        '--columns 0,1, or --ignore weights; --unit edge'
+        >>> in_options('columns=(0, 1), or ignore=("weights",)')
+        '--columns 0,1, or --ignore weights'
     """
     name, value = found[1], found[2]
     if value is None:
@@ -105,9 +105,7 @@ def _option(found: re.Match[str]) -> str:
         items = [str(item) for item in said]
         repeated = f" --{name} ".join(items) if name == "ignore" else ",".join(items)
         return f"--{name} {repeated}"
-    # A lone sign needs its quotes in a shell as well.
-    plain = isinstance(said, str) and said and re.fullmatch(r"[\w./-]+", said)
-    return f"--{name} {said if plain else value}"
+    return f"--{name} {value}"
 
 
 def warn(message: str) -> None:

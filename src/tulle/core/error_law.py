@@ -126,7 +126,8 @@ class LaplaceLaw(ErrorLaw):
         scale = float(self.scale)
         q = math.exp(-1 / scale)
         tail = math.log(2 / ((1 + q) * alpha)) * scale - 1
-        width = max(0.0, widen_up(math.ceil(widen_up(tail)) * float(self.step)))
+        steps = math.ceil(widen_up(tail))
+        width = widen_up(steps * float(self.step)) if steps > 0 else 0.0
         return self.factor * width + self.slack
 
     def variance(self) -> float:

@@ -16,6 +16,7 @@ from tulle.core.guarantee import Guarantee
 from tulle.core.release import Release
 from tulle.core.table import written
 from tulle.core.wording import (
+    answer,
     between,
     ends,
     hidden,
@@ -191,7 +192,7 @@ def _numbers(value: Any) -> Any:
 
 def _told(value: Any, numbers: Any) -> Any:
     if numbers is None:
-        return type(value).__name__
+        return answer(value)
     if numbers.ndim == 0:
         return numbers.item()
     return "a list of numbers" if numbers.ndim == 1 else "a table of numbers"

@@ -197,6 +197,7 @@ def _network(value: Any) -> dict[str, Any]:
     return {
         "nodes": nodes,
         "edges": value.edge_count,
+        "made_up": hasattr(value, "node_count"),
         "degrees": _thin(np.bincount(degrees) if len(degrees) else np.zeros(1)),
         "drawn": len(kept),
         "places": np.round(places, 4).tolist(),

@@ -30,7 +30,7 @@ from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.noise import SeededSource
-from tulle.studio.data_worker import Inside
+from tulle.studio.data_worker import DataWorker
 
 KINDS = tuple(worlds.SETTINGS)
 
@@ -269,7 +269,7 @@ def test_command_lines_of_a_database_show_the_same():
     ],
 )
 def test_the_studio_shows_the_same(variants, spec, asked, unit):
-    seen = replay_studio(Inside, variants, spec, asked, unit)
+    seen = replay_studio(DataWorker, variants, spec, asked, unit)
     assert seen.findings == ()
     assert seen.gives("ask"), seen.shown
 

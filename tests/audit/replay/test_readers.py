@@ -255,13 +255,13 @@ def test_a_header_is_declared_and_never_guessed(tmp_path):
 
 @pytest.mark.parametrize("odd", ["", "x", "NaN"])
 def test_the_studio_takes_no_odd_row_for_names(tmp_path, odd):
-    from tulle.studio.data_worker import Inside
+    from tulle.studio.data_worker import DataWorker
 
     (tmp_path / "votes.csv").write_text(f"{odd},1\n1,0\n")
     spec = {"kind": "matrix", "path": str(tmp_path / "votes.csv"), "header": False}
     with pytest.raises(tulle.InputError):
-        Inside().read(spec)
-    assert Inside().read({**spec, "header": True})["kind"] == "matrix"
+        DataWorker().read(spec)
+    assert DataWorker().read({**spec, "header": True})["kind"] == "matrix"
 
 
 # --- genotypes ----------------------------------------------------------------------------------

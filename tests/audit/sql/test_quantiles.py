@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -47,7 +48,9 @@ def brute_force(rows: list[tuple[int, int, int]], rule: Rule, group: int) -> lis
     here = [(point, weight[who]) for who, where, point in rows if where == group]
     total = sum(w for _, w in here)
     scale = 2 * rule.at.denominator
-    inside = max(-(-8 * rule.most * rule.epsilon.denominator // rule.epsilon.numerator), UNIT // 2)
+    least = max(-(-8 * rule.most * rule.epsilon.denominator // rule.epsilon.numerator), UNIT // 2)
+    far = 2 * (np.log(rule.points.count) + 3) * rule.most / float(rule.epsilon)
+    inside = min(max(total // 32, least), max(int(np.ceil(far)), least))
     target = Fraction(scale) * rule.at * total
     target = max(target, min(scale * inside, Fraction(scale * total, 2)))
     target = min(target, max(scale * (total - inside), Fraction(scale * total, 2)))
@@ -110,6 +113,17 @@ def test_a_sampler_that_is_off_by_one_is_caught(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(rank_choice, "draw_places", shifted)
     with pytest.raises(AssertionError):
         test_what_is_drawn_follows_the_law()
+
+
+def test_targets_rise_with_weight_and_by_no_more_than_it() -> None:
+    for at in (Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10), Fraction(1)):
+        for most, epsilon in ((UNIT, Fraction(1)), (3 * UNIT, Fraction(50)), (7, Fraction(1, 9))):
+            rule = Rule(at, most, epsilon, POINTS)
+            weights = [*range(4000), *range(4000, 2_000_000, 7919)]
+            targets = [rule.target(weight) for weight in weights]
+            for (w, r), (x, q) in pairwise(zip(weights, targets, strict=True)):
+                assert 0 <= q - r <= rule.scale * (x - w)
+                assert at != Fraction(1, 2) or 2 * (q - r) == rule.scale * (x - w)
 
 
 def test_lattices_hold_the_range() -> None:

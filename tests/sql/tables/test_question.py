@@ -161,6 +161,21 @@ def test_ledgers_book_the_price_and_know_the_question_again(staff: Any, tmp_path
     assert "AVG(pay)" in study.report()
 
 
+def test_ends_are_found_in_a_range_that_is_far_too_wide() -> None:
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE t AS SELECT range AS who, range % 1000 + 0.5 AS x FROM range(20000)"
+    )
+    wide = tulle.Database.connect(connection, owners={"t": "who"}, ranges={"t.x": (-1e6, 1e6)})
+    question = tulle.sql("SELECT MIN(x) AS least, MEDIAN(x) AS middle, MAX(x) AS most FROM t")
+    plan = plan_for(wide, question, unit="participant", epsilon=3.0)
+    for seed in range(10):
+        table = _draw(plan, wide, SeededSource(seed), debit=None).value.to_dict()
+        assert table["least"][0] == pytest.approx(0, abs=40)
+        assert table["middle"][0] == pytest.approx(500, abs=20)
+        assert table["most"][0] == pytest.approx(1000, abs=40)
+
+
 REFUSED = [
     ("SELECT COUNT(*), MEDIAN(age) FROM staff", r"'staff.age': \(least, most\)"),
     ("SELECT COUNT(*), MEDIAN(w) FROM edge", "over rows that need several people"),

@@ -31,7 +31,7 @@ class SyntheticGraph(Graph):
     def columns(self, labels: Labels) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return a row for each edge, by the graph's own labels, and the names of the keys."""
         one, other = self.edges().T
-        return {"node": self.labels[one], "other node": self.labels[other]}, ("node", "other node")
+        return {"source": self.labels[one], "target": self.labels[other]}, ("source", "target")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         labels = None if self._labels is None else self._labels.tolist()

@@ -86,7 +86,7 @@ class Topology:
         names = next(iter(labels.axes), Axis("node")).columns(self.nodes)["node"]
         one, other = self.edges().T
         held = np.asarray(names, dtype=object if isinstance(names, list) else None)
-        return {"node": held[one], "other node": held[other]}, ("node", "other node")
+        return {"source": held[one], "target": held[other]}, ("source", "target")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topology):

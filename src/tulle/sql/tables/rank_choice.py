@@ -11,9 +11,10 @@ drawn with probability proportional to exp(-epsilon·d(k) / (2·D)). Points betw
 occur have one d, so there are few different ones however fine the lattice is.
 
 *Target.* R = s·q·W, but at least s·R0 and at most s·(W - R0) (and where W is below 2·R0, between
-that and the middle), with R0 public: what lies beyond all data is as good as the very least value,
-and MIN is looked for a few rows inside. R rises with W, and by at most s for each unit of weight;
-for the median R = s·W/2 throughout.
+that and the middle): what lies beyond all data is as good as the very least value, and MIN is
+looked for a few rows inside. R0 is W/32 (rounded down) between two public ends, so it rises with
+W, by at most as much as W does. So do W - R0 and R: R rises with W, by at most s for each unit of
+weight. For the median R = s·W/2 throughout.
 
 *Sensitivity.* When somebody joins with weight v in this group, F(k-) and F(k) rise by amounts in
 [0, v], and R by an amount in [0, s·v]. So d(k) moves by at most s·v; for the median, where R rises
@@ -55,8 +56,11 @@ MOST_WHOLE = 2**50
 """Whole numbers that are more than this are treated as others are."""
 
 INSIDE = 8
-"""How far inside a least value is looked for: so many times what one person weighs, over epsilon.
-What lies beyond all data then has exp(-4) of the weight for each point."""
+PART = 32
+FAR = 3.0
+"""How far inside a least value is looked for: a part of all rows, but no less than INSIDE times
+what one person weighs over epsilon, so that single points beyond all data have exp(-4) of the
+weight; and no more than is needed for all points beyond together to have about exp(-FAR) of it."""
 
 SURE = 40
 """Whatever is cut at the cap together has less than exp(-SURE) of the probability."""
@@ -107,10 +111,11 @@ class Rule:
         """s."""
         return 2 * self.at.denominator
 
-    @property
-    def inside(self) -> int:
-        """R0, in units."""
-        return max(math.ceil(INSIDE * self.most / self.epsilon), UNIT // 2)
+    def inside(self, weight: int) -> int:
+        """Return R0 for a group of this weight, in units: a share of it between public ends."""
+        least = max(math.ceil(INSIDE * self.most / self.epsilon), UNIT // 2)
+        far = 2 * (math.log(self.points.count) + FAR) * self.most / self.epsilon
+        return min(max(weight // PART, least), max(math.ceil(far), least))
 
     @property
     def moves(self) -> int:
@@ -125,11 +130,11 @@ class Rule:
     @property
     def cap(self) -> int:
         """The largest d: beyond, all are equally bad."""
-        return math.ceil((math.log(self.points.count) + SURE) / self.rate)
+        return min(math.ceil((math.log(self.points.count) + SURE) / self.rate), 2**62)
 
     def target(self, weight: int) -> int:
         """Return R for a group of this weight."""
-        scale, inside = self.scale, self.inside
+        scale, inside = self.scale, self.inside(weight)
         middle = scale // 2 * weight
         least = min(scale * inside, middle)
         most = max(scale * (weight - inside), middle)
