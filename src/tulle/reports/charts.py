@@ -156,7 +156,7 @@ def worth_drawing(values: Sequence[float]) -> int:
 
     Example:
         >>> worth_drawing([5.0] * 20 + [0.0] * 1000)
-        27
+        38
     """
     import numpy as np
 
@@ -166,13 +166,12 @@ def worth_drawing(values: Sequence[float]) -> int:
         return count
     tail = held[count // 2 :]
     floor = float(np.median(tail))
-    spread = 1.4826 * float(np.median(np.abs(tail - floor)))
+    usual = float(np.abs(tail - floor).mean())
     if abs(floor) > 0.02 * float(np.abs(held).max() or 1.0):
         return count
     width = max(1, count // 100)
     sums = np.convolve(np.abs(held - floor), np.ones(width) / width, mode="valid")
-    usual = 0.8 * spread if width > 1 else spread
-    out = np.flatnonzero(sums > usual + 4 * spread / math.sqrt(width))
+    out = np.flatnonzero(sums > usual * (1 + 8 / math.sqrt(width)))
     last = int(out[-1]) + width if len(out) else count - 1
     return min(count, last + last // 4 + 2)
 

@@ -82,6 +82,10 @@ def lay_out(nodes: int, edges: npt.NDArray[np.int64]) -> Places:
         length = np.maximum(np.sqrt((push**2).sum(axis=1)), 1e-9)
         most = 0.12 * (1 - step / _STEPS) + 0.002
         places = places + push * (np.minimum(length, most) / length)[:, None]
+    # Whoever hangs on by little is drawn nearer, or all others would be a dot.
+    out = places - np.median(places, axis=0)
+    far = np.maximum(np.sqrt((out**2).sum(axis=1, keepdims=True)), 1e-9)
+    places = out * np.minimum(far, 2.5 * np.median(far)) / far
     low, high = places.min(axis=0, initial=0.0), places.max(axis=0, initial=0.0)
     scaled: Places = (places - low) / np.maximum((high - low).max(), 1e-9)
     return scaled

@@ -120,9 +120,10 @@ def network_figure(shown: Mapping[str, Any]) -> Figure:
     return {
         "data": [
             {"type": "scatter", "mode": "lines", "name": "links", "x": x, "y": y}
-            | {"line": {"width": 0.6}, "hoverinfo": "skip", "opacity": 0.5},
+            | {"line": {"width": 0.6, "color": "#7f8c8f"}, "hoverinfo": "skip", "opacity": 0.5},
             {"type": "scatter", "mode": "markers", "name": "nodes", "hoverinfo": "skip"}
-            | {"x": [p[0] for p in places], "y": [p[1] for p in places], "marker": {"size": 5}},
+            | {"x": [p[0] for p in places], "y": [p[1] for p in places]}
+            | {"marker": {"size": 5, "color": "#14868a"}},
         ],
         "layout": {
             "height": 380,
