@@ -45,7 +45,7 @@ def timed(act: Callable[[], Any]) -> float:
 
 def main() -> None:
     """Print the table."""
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
+    rows = next((int(given) for given in sys.argv[1:] if given.isdigit()), ROWS)
     connection = duckdb.connect()
     connection.execute("SET threads = 2").fetchall()
     connection.execute(

@@ -52,8 +52,8 @@ class Rewritten:
     """A statement for one dialect, and how to read its rows.
 
     When ``keyed`` is false, each row is a set of owners with the sum of the positive (``ABOVE``)
-    and of the negative (``BELOW``) weights of all tuples that need exactly them. Otherwise each
-    row is one way in which the tuple numbered ``TUPLE`` comes about.
+    and, if there may be any, of the negative (``BELOW``) weights of all tuples that need exactly
+    them. Otherwise each row is one way in which the tuple numbered ``TUPLE`` comes about.
     """
 
     text: str
@@ -119,9 +119,12 @@ def rewrite(
     conditions += [_is_there(argument) for argument in aggregate.arguments]
     block = rewriter.block(tree, rewriter.views(tree, {}))
     form = rewriter.project(block, wanted, distinct=aggregate.distinct, conditions=conditions)
-    final = _merge_ways if form.keys is not None else _merge_tuples
-    query, slots = final(form, aggregate, bool(groups), rewriter.namer)
     weights = form.range(WEIGHT) if aggregate.kind == "sum" else Range(0.0, 1.0)
+    if form.keys is not None:
+        query, slots = _merge_ways(form, aggregate, bool(groups), rewriter.namer)
+    else:
+        signed = weights.low < 0
+        query, slots = _merge_tuples(form, aggregate, bool(groups), rewriter.namer, signed=signed)
     size = 1
     for _, values in groups:
         size *= len(values)
@@ -162,9 +165,9 @@ def _is_there(argument: Any) -> Any:
 
 
 def _merge_tuples(
-    form: Form, aggregate: Aggregate, grouped: bool, namer: Namer
+    form: Form, aggregate: Aggregate, grouped: bool, namer: Namer, *, signed: bool
 ) -> tuple[Any, list[Slot]]:
-    """Add up all tuples that need the same owners."""
+    """Add up all tuples that need the same owners; those below zero only if there may be any."""
     rows, slots = _sorted_owners(form, namer)
     name = namer.fresh()
     owners = [column(slot.name, name) for slot in slots]
@@ -175,11 +178,10 @@ def _merge_tuples(
         weight = column(WEIGHT, name)
         # Infinities and NaN, which engines order after all numbers, weigh nothing.
         above = exp.and_(exp.GT(this=weight, expression=_zero()), _at_most(weight))
-        below = exp.and_(exp.LT(this=weight, expression=_zero()), _at_least(weight))
-        sums = [
-            alias(_double(_sum_where(above, weight)), ABOVE),
-            alias(_double(_sum_where(below, weight)), BELOW),
-        ]
+        sums = [alias(_double(_sum_where(above, weight)), ABOVE)]
+        if signed:
+            below = exp.and_(exp.LT(this=weight, expression=_zero()), _at_least(weight))
+            sums.append(alias(_double(_sum_where(below, weight)), BELOW))
     named = [*([column(GROUP, name)] if grouped else []), *_numbered(slots, name)]
     return select([*named, *sums], [source_of(rows, name)], group=by), _final_slots(slots)
 
