@@ -24,9 +24,8 @@ from tulle.lp.alternatives_certificate import (
     upper_value,
 )
 from tulle.lp.deletion_record import DeletionRecord
-from tulle.lp.iteration import Progress
 from tulle.lp.problem import check_threshold
-from tulle.lp.solver import Bracket, check_gap, solve
+from tulle.lp.solver import Bracket, Progress, check_gap, solve
 
 _BALANCE = 8.0
 _FINEST = 1e-10
