@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-slow lint types audit bench docs index clean help
+.PHONY: demo test test-slow test-slow-audit test-slow-sql test-slow-rest lint types audit bench docs index clean help
 
 help:
 	@echo "make demo       set up, then show a private answer about a network, end to end"
 	@echo "make test       set up, then lint, type-check and run the everyday tests"
-	@echo "make test-slow  the statistical and exhaustive suites (minutes)"
+	@echo "make test-slow  the statistical and exhaustive suites: test-slow-audit, -sql and -rest, each"
+	@echo "                at most an hour on two cores"
 	@echo "make audit      the table mechanism x check, all of it"
 	@echo "make docs       the guide as a site, in docs/_build (built offline, without warnings)"
 	@echo "make index      what follows from registrations: names, type stubs; and the drawing of the rooms"
@@ -65,8 +66,18 @@ docs: $(VENV)/.docs-ready
 test: $(VENV)/.test-ready $(VENV)/.browser-ready lint types
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-test-slow: $(VENV)/.test-ready
-	TULLE_FRESH_NOISE=1 $(BIN)/python -m pytest -n $(WORKERS) -m slow
+SLOW := TULLE_FRESH_NOISE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
+
+test-slow: test-slow-audit test-slow-sql test-slow-rest
+
+test-slow-audit: $(VENV)/.test-ready
+	$(SLOW) tests/audit
+
+test-slow-sql: $(VENV)/.test-ready
+	$(SLOW) tests/sql
+
+test-slow-rest: $(VENV)/.test-ready
+	$(SLOW) --ignore=tests/audit --ignore=tests/sql
 
 audit: $(VENV)/.test-ready
 	$(BIN)/tulle audit --all
