@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 import tulle
-from tulle.core.query import Query
+from tulle.core.guarantee import Guarantee
+from tulle.core.query import Labels, Query
 from tulle.core.release import Release
+from tulle.core.unit import Unit
 from tulle.graphs.generators import social_network
 from tulle.relations.data import Relation
 from tulle.relations.queries import total
@@ -169,7 +172,17 @@ def releases() -> dict[str, Release]:
         name: tulle.release(data, query, epsilon=EPSILON, **terms)
         for name, data, query, terms in cases()
     }
-    return {**found, **survey_releases()}
+    return {**found, **survey_releases(), "several columns": several_columns()}
+
+
+def several_columns() -> Release:
+    """Return an answer that is a table of several numbers for each key."""
+    from tulle.core.table import Table
+
+    value = Table({"city": ["Aarhus", "Bern"], "orders": [12, 7], "paid": [3.5, None]}, keys="city")
+    words = Labels("In SQL: SELECT city, COUNT(*), SUM(price) FROM orders GROUP BY city")
+    guarantee = Guarantee(Unit.of("participant"), Fraction(1))
+    return Release(value, "sql('...')", "recursive", guarantee, None, labels=words)
 
 
 def survey_releases() -> dict[str, Release]:

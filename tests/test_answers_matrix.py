@@ -31,6 +31,7 @@ from tulle.reports.report import outside_report
 FORMS = sorted(
     [name for name, *_ in cases()]
     + [
+        "several columns",
         *("survey proportions", "survey table", "survey mean", "survey entropy"),
         *("survey chi_square", "survey mutual_information", "survey correlation"),
         *("survey links edges", "survey links degrees", "survey links two_stars"),

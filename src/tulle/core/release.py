@@ -269,7 +269,7 @@ class Release:
         lines = [
             ("question", self.labels.question),
             ("value", said.answer),
-            ("95 % interval", said.interval),
+            ("95 % interval", said.interval if wording.ends(self) is not None else ""),
             ("not in it", said.not_in_it),
             ("guarantee", str(self.guarantee)),
             ("mechanism", self.mechanism),
