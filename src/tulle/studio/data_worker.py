@@ -90,12 +90,7 @@ class DataWorker:
         self.report(None, "reading the data")
         self._dataset = _READERS[spec["kind"]](spec)
         self._spec = spec
-        held = getattr(self._dataset, "what_was_read", None)
-        return {
-            "kind": self._dataset.kind,
-            "units": list(self._dataset.units),
-            "summary": "" if held is None else held(),
-        }
+        return {"kind": self._dataset.kind, "units": list(self._dataset.units)}
 
     def open(
         self, ledger: str, account: str, unit: str, epsilon: str, delta: str
@@ -153,6 +148,11 @@ class DataWorker:
         if isinstance(found, np.ndarray):
             return found.tolist()
         raise InputError("This truth is not a number: compare it with the release instead.")
+
+    def summary(self) -> str:
+        """Say what was read and what was dropped of it, where the kind of data tells."""
+        held = getattr(self._data, "what_was_read", None)
+        return "" if held is None else str(held())
 
     def heat(self) -> dict[str, Any]:
         """Return the true matrix, made coarse enough to draw."""

@@ -53,7 +53,7 @@ class Study:
             TulleError: when it cannot be read so.
         """
         found = self.worker.call("read", spec=dict(spec))
-        self.kind, self.summary = found["kind"], found["summary"]
+        self.kind, self.summary = found["kind"], self.worker.call("summary")
         self.worker.first = [("read", {"spec": dict(spec)})]
 
     def open(self, account: str, unit: str, epsilon: str, delta: str) -> None:
