@@ -422,7 +422,11 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
         )
     offer = plan.chosen
     mechanism = registry.make_mechanism(plan.query.kind, offer.mechanism)
-    outcome: Outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
+    import numpy as np
+
+    # Whether a number overflows on the way may depend on records; nobody outside is told.
+    with np.errstate(all="ignore"):
+        outcome: Outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
     parameters = {**offer.settings, **outcome.details}
     return Release(
         value=outcome.value,

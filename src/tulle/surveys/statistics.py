@@ -28,8 +28,9 @@ _NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
 
 _CAUTION = 1.2
-"""Where cells may be empty errors are skewed, and the standard error is raised by so much; found by
-simulation over tables with empty cells, 500 to 20,000 responses and epsilon 1 to 4."""
+"""Where cells may be empty errors are skewed, and the standard error is raised by so much. It was
+chosen on the tables of ``tests/core/test_interval_coverage.py``; tables with a whole row or column
+nearly empty may need more."""
 
 MOST_CURVED = 400
 """Tables with more cells get no second-order terms: these need matrices over all pairs of cells."""
