@@ -131,8 +131,8 @@ class Bingham(Mechanism):
         >>> clique = Graph.from_edges([(u, v) for u in range(9) for v in range(u)], nodes=9)
         >>> r = tulle.release(clique, tulle.spectrum(1), unit="edge", epsilon=900.0,
         ...                   mechanism="bingham")
-        >>> bool(abs(r.value.values[0] - 8) < 1), r.guarantee.assumptions
-        (True, ('floating point moves no entry of a drawn vector by more than 2^-34',))
+        >>> bool(abs(r.value.values[0] - 8) < 1), r.guarantee.assumptions[0]
+        (True, 'floating point moves no entry of a drawn vector by more than 2^-34')
     """
 
     title: ClassVar[str] = "vectors by the exponential mechanism"

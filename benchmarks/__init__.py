@@ -1,5 +1,1 @@
 """What is timed, or compared with peers in the same run: ``python -m benchmarks [NAME ...]``."""
-
-import baselines
-
-baselines.register()

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import sys
 
+import baselines
 import benchmarks
 
 NAMES = sorted(
@@ -20,6 +21,7 @@ def main() -> None:
     unknown = sorted(set(chosen) - set(NAMES))
     if unknown:
         sys.exit(f"There is no benchmark {', '.join(unknown)}. Known: {', '.join(NAMES)}.")
+    baselines.register()
     for name in chosen:
         importlib.import_module(f"benchmarks.{name}").main()
 

@@ -160,7 +160,7 @@ def test_gaussians_are_normal():
 def test_a_release_is_orthonormal_says_what_it_assumes_and_travels(k):
     graph = social_network(60, seed=4)
     r = tulle.release(graph, spectrum(k), unit="edge", epsilon=1.0, mechanism="bingham")
-    assert r.guarantee.assumptions == (ASSUMPTION,)
+    assert r.guarantee.assumptions[:1] == (ASSUMPTION,)
     assert r.guarantee.delta == 0
     assert np.allclose(r.value.vectors.T @ r.value.vectors, np.eye(k), atol=1e-6)
     assert Release.from_json(r.to_json()).value == r.value

@@ -267,7 +267,7 @@ def test_a_release_without_an_interval_says_so(friends: tulle.Graph) -> None:
     assert bare.guarantee.epsilon == 1
     with pytest.raises(tulle.TulleError, match="no interval"):
         bare.interval(0.9)
-    assert "none was bought" in repr(bare)
+    assert "interval" not in repr(bare)
     for level in (0, 1, 1.5):
         with pytest.raises(tulle.InputError, match="level"):
             tulle.release(friends, tulle.edges(), unit="edge", epsilon=1).interval(level)

@@ -11,7 +11,6 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from tulle.surveys.laplace import laplace_and_round
 
 import tulle
 from tulle.audit import table
@@ -111,7 +110,6 @@ DESIGNS = {
     "randomized response": lambda epsilon: RandomizedResponse.of(3, epsilon=epsilon),
     "unary encoding": lambda epsilon: UnaryEncoding.of(3, epsilon=epsilon),
     "local hashing": lambda epsilon: LocalHashing.of(3, epsilon=epsilon, buckets=2),
-    "laplace and round": lambda epsilon: laplace_and_round(3, epsilon=epsilon),
     "link reports": lambda epsilon: LinkForm.of(3, epsilon=epsilon).design,
 }
 

@@ -199,7 +199,7 @@ def test_blocks_are_better_than_plain_noise_and_the_plan_takes_the_best():
 
 def test_a_release_is_read_back_exactly_and_booked_once(tmp_path):
     study = tulle.Ledger(tmp_path / "a.ledger").open(
-        "trips", DATA, unit="participant", epsilon=2.0, delta=1e-5
+        "trips", DATA, unit="participant", epsilon=2.0, delta=1e-5, composition_delta=0
     )
     r = study.ask(tulle.weights(reference=PUBLIC), epsilon=1.0, delta=1e-6)
     again = study.ask(tulle.weights(reference=PUBLIC), epsilon=1.0, delta=1e-6)

@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from tulle.noise.events import Composed, price
 
 import tulle
+from tulle.core.events import Composed, price
 from tulle.ledger.session import _draw, plan_for
 from tulle.noise import SeededSource
 from tulle.noise.charge import watch

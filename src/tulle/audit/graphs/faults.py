@@ -133,12 +133,13 @@ def local_noise(mechanism: Mechanism) -> Broken:
 
 def count_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
     """Return broken versions of ladders, smooth and plain noise."""
-    laplace, isotonic = real["laplace"], real["isotonic"]
+    laplace, gaussian, isotonic = real["laplace"], real["gaussian"], real["isotonic"]
     ladder, smoothed = real["ladder"], real["smoothed_ladder"]
     smooth, pure = real["smooth"], real["smooth_pure"]
     printed = "local sensitivity over deletions only, as printed in a dissertation"
     return [
         halve_noise(laplace, "scale", (edges(), triangles(), *_PARTS, *_VECTORS)),
+        halve_noise(gaussian, "variance", (edges(), *_VECTORS), Fraction(1, 4)),
         halve_noise(isotonic, "scale", _VECTORS),
         halve_noise(ladder, "decay", _COUNTS, TWICE),
         halve_noise(smoothed, "decay", _COUNTS, TWICE),
