@@ -16,7 +16,7 @@ from tulle.core.events import Composed, price
 from tulle.ledger.session import _draw, plan_for
 from tulle.noise import SeededSource
 from tulle.noise.charge import watch
-from tulle.sql.tables.question import SqlTable
+from tulle.sql.tables.question import SqlTable, _shown
 
 EVERYTHING = (
     "SELECT dept, COUNT(*) AS n, SUM(pay) AS total, AVG(pay) AS mean, STDDEV_POP(pay) AS spread, "
@@ -306,3 +306,8 @@ def test_ends_of_every_column_hold(
     # At 95 % at most 15 of 300 are expected; 40 is beyond six standard deviations.
     assert max(missed.values()) <= 40, missed
     assert missed["n"] + missed["total"] > 0
+
+
+def test_whole_numbers_beyond_64_bits_are_shown_as_they_are() -> None:
+    assert _shown(np.array([2.0**70, -3.2]), whole=True).tolist() == [2.0**70, -3.0]
+    assert _shown(np.array([4.2, -3.2]), whole=True).tolist() == [4, -3]

@@ -408,7 +408,9 @@ def _shown(numbers: Any, *, whole: bool = False) -> Any:
     """Return a column of a table: what has no end or is NULL is None."""
     known = np.isfinite(numbers)
     if whole and known.all():
-        return np.rint(numbers).astype(np.int64)
+        # At a tiny epsilon noise goes beyond 64 bits.
+        fits = (np.abs(numbers) < 2.0**62).all()
+        return np.rint(numbers).astype(np.int64 if fits else np.float64)
     if known.all():
         return numbers.astype(np.float64)
     return [one if there else None for one, there in zip(numbers.tolist(), known, strict=True)]
