@@ -8,6 +8,7 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
+from tulle.core.mechanism import Mechanism
 from tulle.core.registry import mechanisms
 from tulle.core.unit import Unit
 
@@ -30,9 +31,10 @@ def run() -> list[dict[str, Any]]:
         for query in (tulle.triangles(), tulle.stars(2), tulle.k_triangles(2), tulle.cliques(4)):
             truth = query.truth(graph)
             for mechanism in mechanisms("graph").values():
-                if not mechanism.supports(query, Unit.of("edge")):
+                # Without an option that nobody could choose well, some cannot run at all.
+                if mechanism.needs_options or not mechanism.supports(query, Unit.of("edge")):
                     continue
-                errors, covered = _measure(graph, query, mechanism.name, truth)
+                errors, covered = _measure(graph, query, mechanism, truth)
                 rows.append(
                     {
                         "graph": name,
@@ -49,14 +51,14 @@ def run() -> list[dict[str, Any]]:
 
 
 def _measure(
-    graph: tulle.Graph, query: Any, mechanism: str, truth: int
+    graph: tulle.Graph, query: Any, mechanism: Mechanism, truth: int
 ) -> tuple[list[float], float]:
-    delta = DELTA if mechanism == "smooth" else 0.0
+    delta = DELTA if mechanism.needs_delta else 0.0
     errors, covered = [], 0
     runs = RUNS.get(query.name, FEW)
     for _ in range(runs):
         answer = tulle.release(
-            graph, query, unit="edge", epsilon=EPSILON, delta=delta, mechanism=mechanism
+            graph, query, unit="edge", epsilon=EPSILON, delta=delta, mechanism=mechanism.name
         )
         low, high = answer.interval(0.95)
         covered += low <= truth <= high

@@ -56,6 +56,7 @@ from tulle.matrices.contributions.data import Contributions as Contributions
 from tulle.matrices.contributions.private_bounds import block_bounds as block_bounds
 from tulle.matrices.contributions.queries import weights as weights
 from tulle.metrics.comparison import compare as compare
+from tulle.metrics.error_curve import error_curve as error_curve
 from tulle.sql.data import Database as Database
 from tulle.surveys.data import Survey as Survey
 from tulle.sql.queries import sql as sql

@@ -12,7 +12,7 @@ Describe a graph: assortativity average_clustering clustering degree_distributio
 Publish a graph: synthetic topology
 Ask in SQL: sql
 Publish a matrix: block_bounds weights xor
-Judge: compare
+Judge: compare error_curve
 Errors: BudgetError InputError LedgerError QueryError TulleError UnitError
 
 tulle.attacks: what somebody learns from a release, and the most that anybody could
@@ -77,6 +77,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "weights": "tulle.matrices.contributions.queries",
         "compare": "tulle.metrics.comparison",
+        "error_curve": "tulle.metrics.error_curve",
         "Database": "tulle.sql.data",
         "Survey": "tulle.surveys.data",
     },
