@@ -95,16 +95,21 @@ def ledger(tmp_path: Path) -> tulle.Ledger:
 
 
 def test_records_have_the_form_of_the_registry(ledger: tulle.Ledger) -> None:
-    yaml = pytest.importorskip("yaml")
     for account in ledger.accounts():
         kept = ledger.releases(account.name)
         records = [account_record(account, kept, ABOUT)]
         records += [release_record(item, ABOUT) for item in kept]
         for record in records:
             assert faults(record, FORM) == []
-            assert yaml.safe_load(to_yaml(record)) == record
     assert "tier" in faults({**records[0], "tier": 4}, FORM)
     assert ": surprise" in faults({**records[0], "surprise": 1}, FORM)
+
+
+def test_a_record_is_read_back_from_yaml(ledger: tulle.Ledger) -> None:
+    yaml = pytest.importorskip("yaml")
+    for account in ledger.accounts():
+        record = account_record(account, ledger.releases(account.name), ABOUT)
+        assert yaml.safe_load(to_yaml(record)) == record
 
 
 def test_a_record_says_what_the_ledger_says(ledger: tulle.Ledger) -> None:
