@@ -311,3 +311,12 @@ def test_ends_of_every_column_hold(
 def test_whole_numbers_beyond_64_bits_are_shown_as_they_are() -> None:
     assert _shown(np.array([2.0**70, -3.2]), whole=True).tolist() == [2.0**70, -3.0]
     assert _shown(np.array([4.2, -3.2]), whole=True).tolist() == [4, -3]
+
+
+def test_a_table_says_what_is_in_it() -> None:
+    grouped = tulle.sql(
+        "SELECT dept, COUNT(*) AS n, AVG(pay) AS mean FROM staff GROUP BY dept",
+        groups={"dept": ["a", "b"]},
+    )
+    assert grouped.in_words() == "A table of n and mean by dept."
+    assert tulle.sql("SELECT MEDIAN(pay) AS middle FROM staff").in_words() == "A table of middle."

@@ -72,6 +72,13 @@ class SqlTable(Composite):
         """The statement taken apart."""
         return read_select_list(self.tree, self.groups, self.functions, self.dialect)
 
+    def in_words(self) -> str:
+        """Return the names of the columns, and by what they are listed."""
+        *most, last = [name for name, _ in self.chosen.columns]
+        listed = f"{', '.join(most)} and {last}" if most else last
+        by = ", ".join(name for name, _ in self.groups)
+        return f"A table of {listed}{f' by {by}' if by else ''}."
+
     @cached_property
     def line(self) -> str:
         """The statement on one line, without comments, for reading."""
