@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -14,15 +15,14 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def postgres_server() -> Iterator[Any]:
     """A PostgreSQL server that is started for the tests and stopped after them."""
     pytest.importorskip("adbc_driver_postgresql", reason="PostgreSQL: no ADBC driver installed")
     pgserver = pytest.importorskip("pgserver", reason="PostgreSQL: the pgserver wheel is missing")
-    folder: Path = tmp_path_factory.mktemp("pg")
+    # Not among pytest's own folders: another session of pytest may clear those away.
+    folder = Path(tempfile.mkdtemp(prefix="tulle-postgresql-"))
     # The server runs as another user when the tests run as root: it has to reach the folder.
-    for parent in (folder, *folder.parents):
-        if parent.owner() == folder.owner() and parent.name.startswith(("pytest-", "pg", "popen")):
-            parent.chmod(0o755)
+    folder.chmod(0o755)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -33,6 +33,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield server
     finally:
         server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
