@@ -33,6 +33,8 @@ def serve(
     try:
         listening.bind((HOST, port))
         port = listening.getsockname()[1]
+        # Whoever follows the link at once waits in line, and is not turned away.
+        listening.listen()
         door = Door(build(state), port=port)
         # A traceback in the terminal may quote a record, so none is shown unless asked for.
         level = "warning" if os.environ.get("TULLE_DEBUG") == "1" else "critical"
