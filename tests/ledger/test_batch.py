@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,34 @@ TERMS = [
     {"epsilon": 2, "delta": 1e-6},
     {"rho": 0.05},
 ]
+
+
+def test_the_same_question_twice_has_two_answers_that_verify(
+    friends: tulle.Graph, ledger: tulle.Ledger
+) -> None:
+    study = ledger.open("friends", friends, unit="edge", epsilon=2)
+    answers = study.ask_all([tulle.edges(), tulle.edges()], share=1)
+    assert ledger.verify(releases=answers) == []
+    forged = replace(answers[0], value=answers[0].value + 1000)
+    assert len(ledger.verify(releases=[forged])) == 1
+
+
+@pytest.mark.parametrize("last", [0, 1, 2])
+def test_an_interrupted_batch_says_what_was_booked(
+    friends: tulle.Graph, ledger: tulle.Ledger, monkeypatch: pytest.MonkeyPatch, last: int
+) -> None:
+    study = ledger.open("friends", friends, unit="edge", epsilon=2)
+    keep, kept = tulle.Ledger.keep, []
+
+    def interrupt(*arguments: Any) -> None:
+        if len(kept) == last:
+            raise KeyboardInterrupt
+        kept.append(keep(*arguments))
+
+    monkeypatch.setattr(tulle.Ledger, "keep", interrupt)
+    with pytest.raises(KeyboardInterrupt, match=r"edges\(\); triangles\(\); stars"):
+        study.ask_all(QUESTIONS, share=0.5)
+    assert study.remaining == pytest.approx(1, rel=0.02)
 
 
 @pytest.mark.parametrize("terms", TERMS)

@@ -388,15 +388,16 @@ class Ledger:
             return problems
         entries = self._store.entries(kinds=("release",))
         with self._reading():
-            kept = {
-                (entry.body["debit"], entry.body["release"]["query"]): entry for entry in entries
-            }
+            # One debit pays for a whole batch, which may ask the same thing twice.
+            kept: dict[tuple[str, str], list[Entry]] = {}
+            for entry in entries:
+                key = entry.body["debit"], entry.body["release"]["query"]
+                kept.setdefault(key, []).append(entry)
             for item in published:
-                entry = kept.get((str(item.debit), item.query))
-                if entry is None or _same(entry.body["release"], item):
-                    continue
-                what = f"keeps another answer to {item.query} than the release shown"
-                problems.append(Problem(entry.number, what))
+                found = kept.get((str(item.debit), item.query), [])
+                if found and not any(_same(entry.body["release"], item) for entry in found):
+                    what = f"keeps another answer to {item.query} than the release shown"
+                    problems.append(Problem(found[-1].number, what))
         return problems
 
     def __repr__(self) -> str:

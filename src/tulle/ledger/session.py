@@ -22,7 +22,7 @@ from tulle.core.errors import (
     raise_alone,
 )
 from tulle.core.exact import Number
-from tulle.core.guarantee import epsilon_of_rho
+from tulle.core.guarantee import Guarantee, epsilon_of_rho
 from tulle.core.mechanism import Outcome
 from tulle.core.public import public
 from tulle.core.query import Composite, Expression, Query, parse
@@ -207,7 +207,7 @@ class Session:
                 # The price is paid and the answer drawn: losing it as well would help nobody.
                 warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
         except KeyboardInterrupt:
-            raise_alone(self._interrupted(plan, booked=debit is not None))
+            raise_alone(self._interrupted([plan], booked=debit is not None))
         return answer
 
     def ask_all(
@@ -284,7 +284,7 @@ class Session:
                 except TulleError as error:
                     warnings.warn(UnkeptAnswerWarning(self.name, error), stacklevel=2)
         except KeyboardInterrupt:
-            raise_alone(self._interrupted(plans[len(answers)], booked=debit is not None))
+            raise_alone(self._interrupted(plans, booked=debit is not None))
         return answers
 
     def _concentrated(self, query: Query) -> list[str]:
@@ -296,15 +296,15 @@ class Session:
         named = (name for name, item in known.items() if item.supports(bound, self.unit))
         return [name for name in named if known[name].concentrated]
 
-    def _interrupted(self, plan: Plan, *, booked: bool) -> InterruptedAnswer:
-        """Say what an interrupted answer leaves behind in the ledger."""
+    def _interrupted(self, plans: Sequence[Plan], *, booked: bool) -> InterruptedAnswer:
+        """Say what interrupted answers leave behind in the ledger: one debit paid for all."""
         try:
             left = f" {self.remaining} is left."
         except TulleError:
             left = ""
-        return InterruptedAnswer(
-            self.name, str(plan.query), str(plan.guarantee), left, booked=booked
-        )
+        asked = "; ".join(str(plan.query) for plan in plans)
+        price = Guarantee.compose(plan.guarantee for plan in plans)
+        return InterruptedAnswer(self.name, asked, str(price), left, booked=booked)
 
     def report(self, path: str | Path | None = None, *, questions: Iterable[Query] = ()) -> str:
         """Return the custodian's own page: each kept answer beside its truth. Not private.
