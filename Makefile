@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test test-slow test-slow-audit test-slow-sql test-slow-rest lint types audit bench docs index clean help
+.PHONY: demo test wheel test-slow test-slow-audit test-slow-sql test-slow-rest lint types audit bench docs index clean help
 
 help:
 	@echo "make demo       set up, then show a private answer about a network, end to end"
 	@echo "make test       set up, then lint, type-check and run the everyday tests"
+	@echo "make wheel      build the wheel, install it alone, run the demo and every extra's message"
 	@echo "make test-slow  the statistical and exhaustive suites: test-slow-audit, -sql and -rest, each"
 	@echo "                at most an hour on two cores"
 	@echo "make audit      the table mechanism x check, all of it"
@@ -65,6 +66,9 @@ docs: $(VENV)/.docs-ready
 
 test: $(VENV)/.test-ready $(VENV)/.browser-ready lint types
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+wheel: $(BIN)/python
+	$(BIN)/python tools/wheel.py
 
 SLOW := TULLE_FRESH_NOISE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
 

@@ -7,11 +7,13 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tables import write_tables
 
+_OWN = ("self", "cls")
 _ROLE = re.compile(r":(?:class|func|mod|data|meth):`~?\.?([^`]*)`")
 _SECTIONS = {
     "Guarantee",
@@ -33,6 +35,7 @@ def generate(docs: Path) -> None:
     (folder / "queries.md").write_text("\n".join(_queries()), encoding="utf-8")
     (folder / "units.md").write_text("\n".join(_units()), encoding="utf-8")
     (folder / "mechanisms.md").write_text("\n".join(_mechanisms()), encoding="utf-8")
+    (folder / "reference.md").write_text("\n".join(_reference()), encoding="utf-8")
     (folder / "which.md").write_text("\n".join(_which(docs)), encoding="utf-8")
     write_tables(docs)
     (folder / "gallery.md").write_text("\n".join(_gallery(docs, folder)), encoding="utf-8")
@@ -48,6 +51,45 @@ def _queries() -> Iterator[str]:
         for name, make in sorted(registry.find("query", kind).items()):
             yield f"### `{name}{_signature(make)}`\n"
             yield from _prose(make)
+
+
+def _reference() -> Iterator[str]:
+    """Every public name that is not a question: classes with their members, functions, errors."""
+    from tulle import _index
+    from tulle.core import registry
+
+    questions = {name for kind in registry.groups("query") for name in registry.find("query", kind)}
+    yield "# Everything else by name\n"
+    yield "Made from the code. Questions have [a page of their own](queries.md).\n"
+    for package, names in _index.PUBLIC.items():
+        yield f"## `{package}`\n"
+        for name, home in sorted(names.items(), key=lambda pair: (pair[0].islower(), pair[0])):
+            thing = getattr(importlib.import_module(home), name)
+            if name in questions:
+                continue
+            if not inspect.isclass(thing):
+                yield f"### `{name}{_signature(thing) if callable(thing) else ''}`\n"
+                yield from _prose(thing)
+                continue
+            yield f"### `{name}`\n"
+            yield from _prose(thing)
+            yield from _members(name, thing)
+
+
+def _members(name: str, thing: type) -> Iterator[str]:
+    """The methods and properties of a class that say what they do, bases of ours included."""
+    for member in sorted(dir(thing)):
+        raw = inspect.getattr_static(thing, member)
+        wrapped = raw.__func__ if isinstance(raw, (classmethod, staticmethod)) else raw
+        module = getattr(getattr(wrapped, "fget", None) or wrapped, "__module__", None) or ""
+        if member.startswith("_") or not module.startswith("tulle") or not inspect.getdoc(wrapped):
+            continue
+        if inspect.isfunction(wrapped):
+            yield f"#### `{name}.{member}{_signature(wrapped)}`\n"
+            yield from _prose(wrapped)
+        elif isinstance(raw, (property, cached_property)):
+            yield f"#### `{name}.{member}`\n"
+            yield from _prose(raw if isinstance(raw, property) else raw.func)
 
 
 def _units() -> Iterator[str]:
@@ -127,8 +169,9 @@ def _gallery(docs: Path, folder: Path) -> Iterator[str]:
 
 
 def _signature(make: Any) -> str:
-    text = str(inspect.signature(make)).partition(" ->")[0]
-    return re.sub(r": [^,)=]+(?= =|,|\))", "", text).replace(" = ", "=")
+    found = inspect.signature(make)
+    bare = [p.replace(annotation=p.empty) for p in found.parameters.values() if p.name not in _OWN]
+    return str(found.replace(parameters=bare, return_annotation=found.empty))
 
 
 def _prose(thing: Any) -> Iterator[str]:

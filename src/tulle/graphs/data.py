@@ -202,7 +202,46 @@ class Graph(Dataset):
         ignore: Iterable[str] = (),
         progress: Progress | None = None,
     ) -> Graph:
-        """Read a graph from a file; see :func:`tulle.graphs.io.reading.read` for the formats."""
+        """Read a graph from an edge list, Parquet, MatrixMarket or GraphML file.
+
+        The format follows from the file name (``.csv``, ``.tsv``, ``.txt``, ``.edges``,
+        ``.parquet``, ``.mtx``, ``.graphml``; ``.gz`` on top of any but Parquet) or from ``format``:
+        "edges", "parquet", "mtx" or "graphml".
+
+        An edge list has one pair per line, separated by ``delimiter``; when that is left out, by a
+        tab, a semicolon, a comma or white space, the first of these that the line has. Lines that
+        start with ``#``, ``%`` or ``//`` are comments; fields may be quoted. Digits without
+        superfluous zeros are numbers, anything else is text; nodes are in the order of numbers,
+        then text, each ascending. More than two columns are refused unless ``columns`` picks two,
+        by number or by the name in the header, or ``ignore`` holds "weights", which keeps the first
+        two. An edge list does not say whether it is directed: a pair joins its nodes either way.
+
+        ``header`` says whether the first line names the columns. When it is left out, all ids must
+        be digits, and a first line without numbers is a header; files with other ids are refused.
+
+        ``nodes`` declares who is in the network, so that people without edges are, too: a number n
+        for the nodes 0 to n - 1, a list of labels, a table whose first column has them, or a file
+        (``.txt`` with one label per line; ``.csv``, ``.tsv`` or ``.parquet`` with labels in the
+        first column, under a header). Edges of others are left out and counted in
+        ``graph.dropped``. Without ``nodes`` they are read off the edges, and every guarantee says
+        so.
+
+        MatrixMarket and GraphML say so: a matrix that is not symmetric and a directed graph are
+        refused unless ``ignore`` holds "direction"; weights are refused unless it holds "weights".
+
+        ``progress`` is called with the fraction done and a word for the current step.
+
+        Raises:
+            InputError: when the file cannot be read as asked; it names the line and the reason.
+
+        Example:
+            >>> import pathlib, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     file = pathlib.Path(folder, "friends.csv")
+            ...     _ = file.write_text("ego,alter\\nann,bob\\nbob,cas\\n")
+            ...     Graph.read(file, header=True, nodes=["ann", "bob", "cas", "dee"]).node_count
+            4
+        """
         from tulle.graphs.io.reading import read
 
         pairs = read(

@@ -105,7 +105,7 @@ class Database(Dataset):
             InputError: when the engine cannot be reached, or owners do not fit the catalogue.
             MissingExtraError: when the engine's driver is not installed.
         """
-        _require_parser()
+        _require_parser(url)
         from tulle.sql.schema.schema import Schema
 
         engine = open_engine(url, dict(tables or {}), dict(types or {}), memory)
@@ -296,8 +296,16 @@ def open_engine(
     )
 
 
-def _require_parser() -> None:
+def _require_parser(url: object) -> None:
     try:
         import sqlglot  # noqa: F401
     except ImportError:
-        raise_alone(MissingExtraError("sqlglot", "sql", "A database"))
+        scheme = url.split(":")[0].split("[")[0] if isinstance(url, str) else ""
+        known = {
+            "postgresql": "postgres",
+            "postgres": "postgres",
+            "spark": "spark",
+            "local": "spark",
+        }
+        extra = known.get(scheme, "sql")
+        raise_alone(MissingExtraError("sqlglot", extra, "A database"))
