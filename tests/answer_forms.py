@@ -106,6 +106,7 @@ GRAPH_QUESTIONS: dict[str, Callable[[], Query]] = {
     "degree_of": lambda: tulle.degree_of(NAMES[3]),
     "chains": tulle.chains,
     "edges_within": lambda: tulle.edges_within(PARTS),
+    "mixing": lambda: tulle.mixing(PARTS),
     "degree_squares": lambda: tulle.degree_squares(PARTS),
     "clustering": tulle.clustering,
     "average_clustering": tulle.average_clustering,

@@ -29,6 +29,7 @@ from tulle.graphs.queries.local_counts import chains as chains
 from tulle.graphs.queries.local_counts import degree_of as degree_of
 from tulle.graphs.queries.local_counts import degree_squares as degree_squares
 from tulle.graphs.queries.local_counts import edges_within as edges_within
+from tulle.graphs.queries.local_counts import mixing as mixing
 from tulle.graphs.queries.local_counts import triangles_at as triangles_at
 from tulle.graphs.queries.local_counts import triangles_per_node as triangles_per_node
 from tulle.graphs.queries.local_counts import triples_per_node as triples_per_node

@@ -6,7 +6,7 @@ MAP = """\
 Hold data: BinaryMatrix Contributions Database Genotypes Graph Survey
 Plan, pay, release: Deployment Guarantee Ledger Plan Release Session Unit release watching
 Count in a graph: chains cliques cycles degree_of degree_squares edges edges_within k_triangles
-    paths stars subgraphs triangles triangles_at triangles_per_node triples_per_node
+    mixing paths stars subgraphs triangles triangles_at triangles_per_node triples_per_node
 Describe a graph: assortativity average_clustering clustering degree_distribution degrees
     eigenvalues joint_degrees low_rank modularity spectrum transitivity
 Publish a graph: synthetic topology
@@ -50,6 +50,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "degree_of": "tulle.graphs.queries.local_counts",
         "degree_squares": "tulle.graphs.queries.local_counts",
         "edges_within": "tulle.graphs.queries.local_counts",
+        "mixing": "tulle.graphs.queries.local_counts",
         "triangles_at": "tulle.graphs.queries.local_counts",
         "triangles_per_node": "tulle.graphs.queries.local_counts",
         "triples_per_node": "tulle.graphs.queries.local_counts",
@@ -305,6 +306,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "degree_of": "tulle.graphs.queries.local_counts",
         "chains": "tulle.graphs.queries.local_counts",
         "edges_within": "tulle.graphs.queries.local_counts",
+        "mixing": "tulle.graphs.queries.local_counts",
         "degree_squares": "tulle.graphs.queries.local_counts",
         "clustering": "tulle.graphs.queries.statistics",
         "average_clustering": "tulle.graphs.queries.statistics",

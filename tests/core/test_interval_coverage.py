@@ -54,7 +54,10 @@ NAMES = [
     *(f"graph {name}" for name in ("edges", "triangles", "stars", "k_triangles", "cliques")),
     *(f"graph {name}" for name in ("degrees", "degree_distribution", "triangles_per_node")),
     *(f"graph {name}" for name in ("triples_per_node", "triangles_at", "degree_of", "chains")),
-    *(f"graph {name}" for name in ("edges_within", "degree_squares", "average_clustering")),
+    *(
+        f"graph {name}"
+        for name in ("edges_within", "mixing", "degree_squares", "average_clustering")
+    ),
     *(f"graph {name}" for name in ("transitivity", "assortativity", "modularity", "paths")),
     *(f"graph {name}" for name in ("cycles", "subgraphs", "eigenvalues", "joint_degrees")),
     *("graph joint_degrees coarse", "graph expression", "graph edges per node"),

@@ -41,6 +41,7 @@ ASKED: dict[str, list[tuple[Any, ...]]] = {
     "degree_of": [("ann",), ("eve",), (7,), (0,), (99,)],
     "clustering": [(), ("ann",), ("eve",), (7,)],
     "edges_within": [("aabb",), ("aabba",), ((),)],
+    "mixing": [("aabb",), ("aabba",)],
     "degree_squares": [(), ("aabb",), ("aabba",)],
     "modularity": [("aabb",), ("aabba",)],
     "paths": [(1,), (3,)],

@@ -88,7 +88,9 @@ def test_what_was_read_is_told_inside_and_columns_can_be_chosen(
     assert "two ends of a link" in client.get(f"/study/{identifier}").text
     assert "two different columns" in open_study(client, end_one="1", end_other="1", nodes="12")
     shown = open_study(client, end_one="1", end_other="2", nodes="12")
-    assert "Read 12 nodes and 12 links; 1 self-link and 1 repeat dropped." in shown
+    assert (
+        "Read 12 nodes and 12 links; 1 self-link and 1 repeat dropped; header: ego, alter." in shown
+    )
 
 
 def test_attributes_are_read_from_a_table_beside_the_network(

@@ -88,6 +88,7 @@ class Graph(Dataset):
     _labels: npt.NDArray[Any] | None
     _dropped: Dropped
     _declared: bool
+    _header: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         raise InputError(
@@ -162,7 +163,7 @@ class Graph(Dataset):
         low, high = np.divmod(keys, max(count, 1))
         dropped = Dropped(loops, duplicates, pairs.outside)
         graph = cls._from_sorted(count, low, high, pairs.labels, dropped)
-        graph._declared = pairs.declared
+        graph._declared, graph._header = pairs.declared, pairs.header
         return graph
 
     @classmethod
@@ -343,6 +344,8 @@ class Graph(Dataset):
             found += f"; {loops} and {count(dropped.duplicates, 'repeat')} dropped"
         if dropped.outside:
             found += f"; {count(dropped.outside, 'link')} of undeclared nodes left out"
+        if self._header:
+            found += f"; header: {', '.join(self._header)}"
         return f"{found}."
 
     def edges(self) -> npt.NDArray[np.int64]:

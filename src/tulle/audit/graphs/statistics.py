@@ -34,6 +34,7 @@ from tulle.graphs.queries.local_counts import (
     degree_of,
     degree_squares,
     edges_within,
+    mixing,
     triangles_at,
     triangles_per_node,
     triples_per_node,
@@ -56,6 +57,7 @@ COUNTS: tuple[GraphQuery, ...] = (
     triples_per_node(),
     degree_of(0),
     edges_within([0, 1]),
+    mixing([0, 1]),
     degree_squares(),
     degree_squares([0, 1]),
 )

@@ -698,6 +698,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
         "degree_of": [tulle.degree_of(1)],
         "chains": [tulle.chains()],
         "edges_within": [tulle.edges_within(halves)],
+        "mixing": [tulle.mixing(halves), tulle.mixing(by="age", groups=[1, 2])],
         "degree_squares": [tulle.degree_squares(halves), tulle.degree_squares()],
         "topology": [tulle.topology()],
         "eigenvalues": [tulle.eigenvalues(2)],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,11 +58,11 @@ class EdgeList:
     def pairs(self) -> FactorisedPairs:
         """Return the node numbers of all pairs, with labels if the ids are not 0 to n - 1."""
         begin, skipped, places = self.header()
-        if places in ((0, 1), (1, 0)):
-            found = self._parse_numbers(begin)
-            if found is not None:
-                return found
-        return self._parse_labels(begin, skipped, places)
+        found = self._parse_numbers(begin) if places in ((0, 1), (1, 0)) else None
+        if found is None:
+            found = self._parse_labels(begin, skipped, places)
+        named = self.names is not None and len(self.names) > max(places)
+        return replace(found, header=tuple(self.names[p] for p in places) if named else ())
 
     def header(self) -> tuple[int, int, tuple[int, int]]:
         """Return where the data begins, how many lines are before it, and the two columns.

@@ -37,6 +37,8 @@ class FactorisedPairs:
     declared: bool = False
     mirrored: bool = False
     """Whether a pair and its reverse are meant as one edge, and no repeat of it."""
+    header: tuple[str, ...] = ()
+    """The names of the two columns, where a header has them."""
 
 
 def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:

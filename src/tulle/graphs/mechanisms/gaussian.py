@@ -90,7 +90,8 @@ class Gaussian(Mechanism):
 
 
 def _law(query: Query, settings: Parameters) -> GaussianLaw:
-    count = int(settings["nodes"]) if query.shape == "vector" else 1
+    assert isinstance(query, GraphQuery)
+    count = query.entries(int(settings["nodes"]))
     variance = rational(settings["variance"])
     # The root, rounded up.
     sigma = rational(math.isqrt(math.ceil(variance * 10**12)) + 1) / 10**6

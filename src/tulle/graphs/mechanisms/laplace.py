@@ -91,5 +91,5 @@ class Laplace(Mechanism):
 
 
 def _law(query: Query, settings: Parameters) -> LaplaceLaw:
-    count = int(settings["nodes"]) if query.shape == "vector" else 1
-    return LaplaceLaw(rational(settings["scale"]), count=count)
+    assert isinstance(query, GraphQuery)
+    return LaplaceLaw(rational(settings["scale"]), count=query.entries(int(settings["nodes"])))

@@ -67,7 +67,7 @@ class AttributedGraph(Graph):
         whole = cls.__new__(cls)
         whole._indptr, whole._indices = graph.csr()
         whole._labels, whole._dropped = graph._labels, graph.dropped
-        whole._declared = graph._declared
+        whole._declared, whole._header = graph._declared, graph._header
         by_number = (
             nodes if isinstance(nodes, Mapping) or nodes is None else _by_label(graph, nodes)
         )

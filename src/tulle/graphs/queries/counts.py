@@ -51,6 +51,10 @@ class GraphQuery(Query):
     def maximum(self, nodes: int) -> int:
         """Return the largest value that an entry of the answer can have on so many nodes."""
 
+    def entries(self, nodes: int) -> int:
+        """Return how many numbers the answer has: one, or one for each node."""
+        return nodes if self.shape == "vector" else 1
+
 
 class SubgraphCount(GraphQuery):
     """A count of the copies of some subgraph; each copy is there as long as its nodes are.

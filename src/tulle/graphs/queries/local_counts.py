@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
 from tulle.graphs.data import Graph
-from tulle.graphs.facts import EdgeFacts, find, node_axis
+from tulle.graphs.facts import EdgeFacts, GraphFacts, find, node_axis
 from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, Triangles
 from tulle.graphs.sensitivity import counts as sensitivity
 from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
@@ -300,6 +300,85 @@ class EdgesWithin(GraphQuery):
 
 
 @dataclass(frozen=True)
+class Mixing(GraphQuery):
+    """How many edges join each two groups of nodes: the upper half of the mixing matrix.
+
+    The groups are public; whose nodes are in them follows from the public partition or from an
+    attribute of the nodes. Edges of nodes in no listed group are not counted.
+    """
+
+    groups: tuple[Any, ...]
+    by: str = ""
+    partition: tuple[int, ...] = ()
+    """The place of each node's group in ``groups``; empty when an attribute says it."""
+    name: ClassVar[str] = "mixing"
+    words: ClassVar[str] = "How many links are there within and between the groups?"
+    quantity: ClassVar[str] = "links"
+    shape: ClassVar[Shape] = "vector"
+
+    def truth(self, dataset: Graph) -> Wholes:
+        count = len(self.groups)
+        low, high = np.sort(self._places(dataset)[dataset.edges()], axis=1).T
+        counted = low >= 0
+        cell = low[counted] * count + high[counted]
+        whole = np.bincount(cell, minlength=count * count).reshape(count, count)
+        return whole[np.triu_indices(count)].astype(np.int64)
+
+    def _places(self, graph: Graph) -> Wholes:
+        """Return each node's group as a place in the list, -1 for none."""
+        if not self.by:
+            return labels_on(self.partition, graph)
+        column = getattr(graph, "node_attributes", {}).get(self.by)
+        if column is None:
+            raise QueryError(self._lacking(graph._kinds()))
+        found = np.full(graph.node_count, -1, dtype=np.int64)
+        for place, group in enumerate(self.groups):
+            found[column == group] = place
+        return found
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 1: an edge is in one place of the matrix or in none."""
+        return 1
+
+    def maximum(self, nodes: int) -> int:
+        return nodes * max(nodes - 1, 0) // 2
+
+    def entries(self, nodes: int) -> int:
+        return len(self.groups) * (len(self.groups) + 1) // 2
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        name = self.by or "group"
+        return (Axis(name, list(self.groups), paired=f"other {name}"),)
+
+    def objection(self, dataset: Any) -> str | None:
+        if not self.by:
+            return wrong_length(dataset, self.partition)
+        if not isinstance(dataset, GraphFacts):
+            return None
+        kind = dataset.kinds.get("node", {}).get(self.by)
+        if kind is None:
+            return self._lacking(dataset.kinds)
+        fits = {"text": str, "truth value": bool, "number": (int, float)}[kind]
+        if not all(isinstance(group, fits) for group in self.groups) or (
+            kind == "number" and any(isinstance(group, bool) for group in self.groups)
+        ):
+            return f"The attribute {self.by!r} is of kind {kind}; list its groups as such."
+        return None
+
+    def _lacking(self, kinds: Any) -> str:
+        known = ", ".join(sorted(kinds.get("node", {}))) or "none"
+        return (
+            f"The nodes of this graph have no attribute {self.by!r} (known: {known}). Give "
+            f"attributes with graph.with_attributes(nodes={{{self.by!r}: values}})."
+        )
+
+    def __str__(self) -> str:
+        if self.by:
+            return f"{self.name}(by={self.by!r}, groups={list(self.groups)!r})"
+        return f"{self.name}({shown(self.partition)})"
+
+
+@dataclass(frozen=True)
 class DegreeSquares(ProfiledCount):
     """The sum over the parts of a public partition of their degrees together, squared."""
 
@@ -456,6 +535,44 @@ def edges_within(partition: Any) -> EdgesWithin:
         1
     """
     return EdgesWithin(tuple(listed(partition)))
+
+
+@public("Count in a graph")
+@registry.register("query", "graph", "mixing")
+def mixing(
+    partition: Any = (), *, by: str | None = None, groups: Sequence[Any] | None = None
+) -> Mixing:
+    """Ask how many edges there are within and between groups of nodes: the mixing matrix.
+
+    Either ``partition`` has a public label for each node, or ``by`` names an attribute of the
+    nodes and ``groups`` lists those of its values that everyone may know.
+
+    Raises:
+        InputError: when groups are missing, repeated, or said twice.
+
+    Example:
+        >>> path = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
+        >>> mixing("aab").truth(path).tolist()  # a with a, a with b, b with b
+        [1, 1, 0]
+        >>> staff = path.with_attributes(nodes={"dept": ["law", "law", "art"]})
+        >>> mixing(by="dept", groups=["art", "law"]).truth(staff).tolist()
+        [0, 1, 1]
+    """
+    labels = listed(partition)
+    if bool(labels) == (by is not None) or (groups is None) != (by is None):
+        raise InputError(
+            "mixing needs either a partition, one public label for each node, or by= (the name of "
+            "an attribute) with groups= (those of its values that are public)."
+        )
+    if by is None:
+        return Mixing(tuple(dict.fromkeys(labels)), "", checked_partition(labels))
+    public_groups = tuple(groups or ())
+    proper = all(isinstance(group, str | bool | int | float) for group in public_groups)
+    if not isinstance(by, str) or not proper or not public_groups:
+        raise InputError("by= names an attribute; groups= lists numbers, texts or truth values.")
+    if len(set(public_groups)) != len(public_groups) or any(g != g for g in public_groups):
+        raise InputError("groups= must list every group once.")
+    return Mixing(public_groups, by)
 
 
 @public("Count in a graph")
