@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import numba
+
 import tulle
+from tulle.core.compiled import COMPILING
 from tulle.core.progress import Progress, report, watching
 from tulle.graphs.generators import social_network
 
@@ -11,7 +14,8 @@ def test_watchers_hear_of_every_stage_and_of_bounds_that_close_in() -> None:
     with watching(told.append):
         tulle.release(graph, tulle.triangles(), unit="node", epsilon=1.0, **recursive, reach=0.5)
         tulle.release(graph, tulle.stars(2), unit="node", epsilon=1.0, **recursive, reach=0.1)
-    assert {progress.step for progress in told} == {"choosing a threshold", "truncating"}
+    steps = {progress.step for progress in told} - {COMPILING}
+    assert steps == {"choosing a threshold", "truncating"}
     for progress in told:
         assert progress.lower <= progress.upper * (1 + 1e-9)
     last = [progress for progress in told if progress.step == "truncating"][-1]
@@ -37,3 +41,17 @@ def test_a_progress_does_not_show_its_numbers_by_accident() -> None:
     assert "12345" not in repr(progress)
     assert "23456" not in repr(progress)
     assert str(Progress("truncating", 0.0, float("inf"), 1.0)) == "truncating"
+
+
+def test_compiling_a_kernel_is_told_once() -> None:
+    @numba.njit
+    def double(number: int) -> int:
+        return 2 * number
+
+    told: list[Progress] = []
+    with tulle.watching(told.append):
+        assert double(2) == 4
+        first = len(told)
+        double(3)
+    assert {str(progress) for progress in told} == {COMPILING}
+    assert len(told) == first

@@ -55,7 +55,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
         >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], nodes=4)
         >>> with tulle.watching(told.append):
         ...     r = tulle.release(square, tulle.triangles(), unit="node", epsilon=1.0)
-        >>> {progress.step for progress in told} <= {"choosing a threshold", "truncating"}
+        >>> "truncating" in {progress.step for progress in told}
         True
     """
     token = _watcher.set(watcher)

@@ -62,8 +62,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.compiled import compiled
 from tulle.core.errors import InputError, SealedError
-from tulle.lp.compiled import compiled
 from tulle.lp.problem import LARGEST_TUPLE, PackingProblem, check_weights, transpose
 from tulle.lp.program import Program, Rows
 

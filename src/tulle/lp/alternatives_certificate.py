@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.compiled import compiled
 from tulle.lp.alternatives import AlternativesProblem
 from tulle.lp.certificate import GRID, ROUNDOFF, TINY, on_grid, sum_with_error
-from tulle.lp.compiled import compiled
 from tulle.lp.deletion_certificate import Line, exact_total
 
 Array = npt.NDArray[Any]

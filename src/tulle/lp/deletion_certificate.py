@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.compiled import compiled
 from tulle.lp.certificate import (
     GRID,
     ROUNDOFF,
@@ -26,7 +27,6 @@ from tulle.lp.certificate import (
     on_grid,
     sum_with_error,
 )
-from tulle.lp.compiled import compiled
 from tulle.lp.deletion_first_order import raise_deletions
 from tulle.lp.problem import PackingProblem
 

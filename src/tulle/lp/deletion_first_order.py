@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.lp.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.lp.first_order import is_due, rebalance, reset
 
 Array = npt.NDArray[Any]

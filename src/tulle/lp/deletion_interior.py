@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.lp.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.lp.deletion_reduce import ReducedDeletion
 from tulle.lp.dense import factorise, solve_factor
 

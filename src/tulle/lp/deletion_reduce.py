@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.lp.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.lp.problem import PackingProblem
 from tulle.lp.reduce import merge, number
 from tulle.lp.symmetry import collapse, refine

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.compiled import compiled
 from tulle.core.errors import InputError, SealedError
-from tulle.lp.compiled import compiled
 
 Array = npt.NDArray[Any]
 

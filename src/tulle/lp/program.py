@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.compiled import compiled
 from tulle.lp import highs
-from tulle.lp.compiled import compiled
 from tulle.lp.exact import Row, climb
 from tulle.lp.first_order import is_due, rebalance, reset
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Floats
-from tulle.graphs.compiled import compiled, in_chunks
+from tulle.core.compiled import compiled
 from tulle.graphs.data import Graph
+from tulle.graphs.threads import in_chunks
 from tulle.metrics.distances import pick_sources
 
 LARGEST_WORK = 500_000_000

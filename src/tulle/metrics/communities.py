@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Wholes
+from tulle.core.compiled import compiled
 from tulle.core.errors import InputError
-from tulle.graphs.compiled import compiled
 
 _ROUNDING = 1e-9
 """Less than this, of the entropy, is a rounding error."""

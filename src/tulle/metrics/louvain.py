@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Array, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.data import Graph
 from tulle.noise import SeededSource, post_processing
 from tulle.noise.post_processing import Random

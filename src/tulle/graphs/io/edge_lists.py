@@ -61,8 +61,10 @@ class EdgeList:
         found = self._parse_numbers(begin) if places in ((0, 1), (1, 0)) else None
         if found is None:
             found = self._parse_labels(begin, skipped, places)
-        named = self.names is not None and len(self.names) > max(places)
-        return replace(found, header=tuple(self.names[p] for p in places) if named else ())
+        names = self.names or []
+        if len(names) > max(places):
+            return replace(found, header=tuple(names[place] for place in places))
+        return found
 
     def header(self) -> tuple[int, int, tuple[int, int]]:
         """Return where the data begins, how many lines are before it, and the two columns.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tulle.core.arrays import Array
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 
 
 @compiled

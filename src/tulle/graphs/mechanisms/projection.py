@@ -10,12 +10,12 @@ import numpy as np
 
 from tulle.core import registry, validate
 from tulle.core.arrays import Array, Wholes
+from tulle.core.compiled import compiled
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.graphs.compiled import compiled
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import DegreeDistribution
 from tulle.noise import SeededSource, discrete_laplace, exponential

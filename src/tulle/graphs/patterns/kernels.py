@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 
 Array = npt.NDArray[Any]
 

@@ -358,10 +358,7 @@ class Mixing(GraphQuery):
         kind = dataset.kinds.get("node", {}).get(self.by)
         if kind is None:
             return self._lacking(dataset.kinds)
-        fits = {"text": str, "truth value": bool, "number": (int, float)}[kind]
-        if not all(isinstance(group, fits) for group in self.groups) or (
-            kind == "number" and any(isinstance(group, bool) for group in self.groups)
-        ):
+        if any(_kind_of(group) != kind for group in self.groups):
             return f"The attribute {self.by!r} is of kind {kind}; list its groups as such."
         return None
 
@@ -428,6 +425,13 @@ class DegreeSquares(ProfiledCount):
 
     def law_key(self) -> tuple[str, int]:
         return self.name, 0
+
+
+def _kind_of(group: Any) -> str:
+    """Return the kind of attribute that can hold a value."""
+    if isinstance(group, bool):
+        return "truth value"
+    return "text" if isinstance(group, str) else "number"
 
 
 def labels_on(partition: tuple[int, ...], graph: Graph) -> Wholes:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Truths, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.truncation.bundles import Bundles, chosen
 from tulle.lp.dense import factorise, solve_factor
 from tulle.lp.program import Program, Rows

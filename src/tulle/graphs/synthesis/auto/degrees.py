@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.mechanisms.isotonic import decreasing
 from tulle.graphs.mechanisms.ladder import SMOOTHING_SHARE
 from tulle.graphs.synthesis.auto.tuning import TUNING

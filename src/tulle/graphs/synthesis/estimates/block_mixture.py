@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.noise import SeededSource
 from tulle.noise.post_processing import post_processing
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 
 _REACH = 9.0
 """How many scales of noise around the middle line staircases are looked at."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import add, empty_set, key_of, remove, stays_simple
 from tulle.graphs.synthesis.generators.mixing import Mixing
 from tulle.graphs.synthesis.generators.swapping import steer

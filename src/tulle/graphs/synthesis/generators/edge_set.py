@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 
 
 def empty_set(capacity: int) -> Wholes:

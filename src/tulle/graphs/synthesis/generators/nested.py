@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles
 from tulle.graphs.synthesis.edge_counts import closed_picks

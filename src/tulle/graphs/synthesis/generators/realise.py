@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.synthesis.generators.swapping import shuffle_edges
 from tulle.noise.post_processing import Random
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import add, empty_set, holds, key_of, remove
 from tulle.noise.post_processing import Random
 

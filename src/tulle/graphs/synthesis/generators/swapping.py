@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.synthesis.generators.edge_set import (
     holds,
     key_of,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.graphs.compiled import compiled
+from tulle.core.compiled import compiled
 from tulle.graphs.synthesis.generators.mixing import Mixing, State, keep_swap, weigh_swap
 from tulle.graphs.synthesis.generators.swapping import (
     ENOUGH,

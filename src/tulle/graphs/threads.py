@@ -1,28 +1,21 @@
-"""How kernels are compiled and spread over threads."""
+"""How kernels are spread over threads, and what they do with bits."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-import numba
 from numba.core import types
 from numba.extending import intrinsic
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
 
 # Kernels release the lock and run in ordinary threads. numba's own parallel loops are not used:
 # their portable threading layer aborts the process when two threads start a kernel at once.
 _CHUNKS_PER_THREAD = 4
 _SMALL_WORK = 200_000
-
-
-def compiled(function: _Function) -> _Function:
-    """Compile a kernel on first use, without the interpreter lock, and keep it on disk."""
-    return cast(_Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
 def thread_count() -> int:
