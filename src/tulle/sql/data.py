@@ -84,6 +84,9 @@ class Database(Dataset):
         read by their full names, whatever becomes the current one or hides them later. A table
         whose columns have changed since is refused.
 
+        A view is asked about as the SELECT that it stands for, over tables that are declared; so it
+        has no owners of its own. The same goes for columns that are computed when they are read.
+
         ``public`` lists the tables that belong to nobody. Any other table is refused when asked
         about. A row whose owner is NULL, or whose path leads nowhere, is left out of all answers.
 
@@ -106,10 +109,15 @@ class Database(Dataset):
             MissingExtraError: when the engine's driver is not installed.
         """
         _require_parser(url)
+        from tulle.sql.compile.views import with_views
         from tulle.sql.schema.schema import Schema
 
         engine = open_engine(url, dict(tables or {}), dict(types or {}), memory)
         try:
+            engine.check_functions(InputError)
+            definitions = engine.attempt(
+                engine.definitions, InputError(f"{engine.dialect} cannot list its views.")
+            )
             schema = Schema.build(
                 engine.dialect,
                 engine.tables(),
@@ -120,7 +128,10 @@ class Database(Dataset):
                     engine.keys, InputError(f"{engine.dialect} cannot list the keys of its tables.")
                 ),
                 place=engine.place,
+                definitions=definitions,
             )
+            engine.hold(schema.tables)
+            schema = with_views(schema, definitions)
         except InputError:
             engine.close()
             raise
@@ -200,6 +211,7 @@ class Database(Dataset):
                 "database was connected, so nobody knows whose the rows are. Connect again. "
                 "Nothing was spent."
             )
+        self._engine.check_functions(QueryError)
         self._engine.check(statement)
 
     def rewritten(self, query: SqlQuery) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import tulle
 import tulle.sql.compile.owned_rows
 from tulle.core.errors import QueryError
 from tulle.sql.data import Database
+from tulle.sql.engines.duckdb.engine import DuckDB
 from tulle.sql.queries import relation_of, sql
 
 COUNT = sql("SELECT COUNT(*) FROM p")
@@ -84,7 +86,7 @@ def test_a_private_table_is_not_read_as_a_public_one_of_its_name() -> None:
 
 
 def test_a_short_name_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin: tables by their short names, read on the connection itself."""
+    """The twin: tables by their short names, on a cursor that looks where the connection does."""
     full = tulle.sql.compile.owned_rows._called
 
     def short(schema: Any, table: str, name: str) -> Any:
@@ -94,6 +96,7 @@ def test_a_short_name_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         return found
 
     monkeypatch.setattr(tulle.sql.compile.owned_rows, "_called", short)
+    monkeypatch.setattr(DuckDB, "_cursor", lambda self: closing(self._connection.cursor()))
     execute, connect = in_duckdb(tmp_path)
     execute("USE other")
     assert relation_of(connect(), COUNT).total == 1  # and 7 are in the table that was connected to

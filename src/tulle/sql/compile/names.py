@@ -14,6 +14,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from tulle.core.errors import QueryError, raise_alone
+from tulle.sql.compile.views import expand
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import Schema
@@ -26,6 +27,7 @@ class Named:
 
     def __init__(self, tree: exp.Expression, schema: Schema) -> None:
         self.schema = schema
+        tree = expand(tree, schema)
         self._tables = {self.normal(table): table for table in schema.tables}
         if RESERVED in tree.sql().lower():
             raise QueryError(f"Names that start with {RESERVED} are reserved.")

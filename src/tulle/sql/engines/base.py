@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tulle.core.errors import InputError, QueryError, TulleError, raise_alone
-from tulle.sql.schema.catalogue import Catalogue, Keys
+from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,8 +32,8 @@ class EngineError(TulleError):
         super().__init__(
             "The engine stopped while running the query, and the price stays paid. Its message may "
             "quote records and is not shown. Memory or disk may have ended (memory= of "
-            "Database.connect), a file may be damaged, or a view of the database may fail; run "
-            "database.rewritten(query) in the engine to see the cause."
+            "Database.connect), or a file may be damaged; run database.rewritten(query) in the "
+            "engine to see the cause."
         )
 
 
@@ -57,7 +57,29 @@ class Engine(ABC):
 
     @abstractmethod
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
-        """Return all tables, or those of these names, with their columns and types."""
+        """Return all tables, or those of these names, with their columns and types.
+
+        A table is rows that are stored: reading it computes nothing that could fail on a row.
+        """
+
+    @abstractmethod
+    def definitions(self) -> Mapping[str, Definition]:
+        """Return every name that is not just a table: views, tables with computed columns, and
+        whatever else may fail when it is read."""
+
+    def shadowed(self) -> list[str]:
+        """Return functions of the database's own that are called like the engine's.
+
+        What is compiled calls the engine's functions, of which it is known what they do.
+        """
+        return []
+
+    def hold(self, tables: Collection[str]) -> None:  # noqa: B027 - most engines have nothing to do
+        """Read what only a program gives once and keep it, before anything is asked.
+
+        Raises:
+            InputError: when that cannot be read to its end.
+        """
 
     @abstractmethod
     def place(self, table: str) -> tuple[str, ...]:
@@ -90,6 +112,21 @@ class Engine(ABC):
             "database.rewritten(query) and run it in the engine to see which. Nothing was spent."
         )
         self.attempt(partial(self.explain, statement), refusal)
+
+    def check_functions(self, kind: type[TulleError]) -> None:
+        """Refuse a database in which a name of the engine's functions means another one.
+
+        Raises:
+            TulleError: of this kind, naming the functions.
+        """
+        refusal = kind(f"{self.dialect} cannot list its functions.")
+        found = self.attempt(self.shadowed, refusal)
+        if found:
+            raise kind(
+                f"The database has functions of its own that are called like {self.dialect}'s: "
+                f"{', '.join(found)}. A question would call them in place of these, and they may "
+                "fail on a row. Rename or drop them."
+            )
 
     def fetch(self, statement: str) -> pyarrow.Table:
         """Return the rows of a statement that was checked.

@@ -12,8 +12,31 @@ from tulle.sql.schema.owners import Columns, Owner, Step, parse_owner
 Catalogue = Mapping[str, Mapping[str, str]]
 """Tables, each with its columns and their types."""
 
+VIEW = (
+    "is a view, and whose rows it shows follows from the tables that it reads. Declare those, and "
+    "leave it out; or make it a table: CREATE TABLE ... AS SELECT * FROM it."
+)
+"""What is wrong with declaring owners of a view, or that it is public."""
+
 RESERVED = "__tulle"
 """How the columns start that are added to a query; no table may use it."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A name whose rows are worked out when it is read, and which may fail then.
+
+    That is a view, or a table with columns that are computed (the table's own name in ``text``
+    means what is stored). Its text goes through the same compilation as a question's own
+    sub-select; what has no text, or one that is not supported, is refused.
+    """
+
+    text: str = ""
+    """The SELECT that gives the rows, in the engine's dialect."""
+    columns: tuple[str, ...] = ()
+    """What the engine calls the columns, in order."""
+    reason: str = ""
+    """Why it cannot be asked about, where there is no text: the end of a sentence about it."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +50,12 @@ class Keys:
 class Names:
     """Finds tables and columns as the catalogue spells them."""
 
-    def __init__(self, catalogue: Catalogue, keys: Keys) -> None:
+    def __init__(
+        self, catalogue: Catalogue, keys: Keys, definitions: Mapping[str, Definition]
+    ) -> None:
         self.catalogue = catalogue
         self.keys = keys
+        self.definitions = definitions
         for table, columns in catalogue.items():
             for column in columns:
                 if column.lower().startswith(RESERVED):
@@ -40,6 +66,9 @@ class Names:
     def table(self, name: str, argument: str) -> str:
         found = spelled(name, self.catalogue)
         if found is None:
+            view = spelled(name, self.definitions)
+            if view is not None:
+                raise InputError(f"{argument}: {view} {self.definitions[view].reason or VIEW}")
             there = ", ".join(sorted(self.catalogue)) or "none"
             raise InputError(f"{argument}: there is no table {name!r}. Tables: {there}.")
         return found
@@ -49,6 +78,12 @@ class Names:
         for name in names:
             column = spelled(name, self.catalogue[table])
             if column is None:
+                defined = self.definitions.get(table)
+                if defined is not None and spelled(name, defined.columns) is not None:
+                    raise InputError(
+                        f"Owner '{owner}': {table}.{name} is computed when it is read. Name a "
+                        "column that is stored."
+                    )
                 raise InputError(
                     f"Owner '{owner}': table {table} has no column {name!r}. Columns: "
                     f"{', '.join(self.catalogue[table])}."

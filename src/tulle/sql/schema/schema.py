@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tulle.core.errors import InputError, QueryError
-from tulle.sql.schema.catalogue import Catalogue, Keys, Names
+from tulle.sql.schema.catalogue import Catalogue, Definition, Keys, Names, spelled
 from tulle.sql.schema.owners import Columns, Owner, Step, parse_owners
 from tulle.sql.schema.ranges import Range, check_ranges, read_ranges
 
@@ -71,6 +71,11 @@ class Schema:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     """For some tables the columns of a declared primary key. They are not among the facts: nothing
     that is promised rests on them."""
+    views: Mapping[str, str] = field(default_factory=dict)
+    """For each name that stands for a SELECT over these tables, that SELECT; see
+    :mod:`tulle.sql.compile.views`."""
+    refused: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """For each other view why it cannot be asked about."""
     _ownerships: dict[str, Ownership] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -91,6 +96,7 @@ class Schema:
         ranges: Mapping[str, Any] | None = None,
         keys: Keys | None = None,
         place: Callable[[str], tuple[str, ...]] = lambda table: (),
+        definitions: Mapping[str, Definition] | None = None,
     ) -> Schema:
         """Check the owners against the catalogue, and fill in the keys that paths go through.
 
@@ -99,7 +105,7 @@ class Schema:
         """
         if isinstance(public, str):
             raise InputError(f"public must be a list of tables, such as [{public!r}].")
-        known = Names(catalogue, keys or Keys({}, {}))
+        known = Names(catalogue, keys or Keys({}, {}), definitions or {})
         real_public = tuple(known.table(name, "public") for name in public)
         by_table: dict[str, Any] = {}
         for name, given in owners.items():
@@ -150,6 +156,8 @@ class Schema:
                 for table, columns in self.ranges.items()
                 for column, found in columns.items()
             }
+        if self.views:
+            facts["views"] = dict(self.views)
         return facts
 
     @classmethod
@@ -161,6 +169,7 @@ class Schema:
             parse_owners(facts["owners"]),
             tuple(facts["public"]),
             read_ranges(facts.get("ranges", {}), facts["tables"], facts["dialect"]),
+            views=facts.get("views", {}),
         )
 
     def ownership(self, table: str) -> Ownership:
@@ -184,7 +193,10 @@ class Schema:
         """
         if table in self.tables:
             return
-        allowed = ", ".join(self.tables) or "none"
+        allowed = ", ".join(dict.fromkeys([*self.tables, *self.views])) or "none"
+        refused = spelled(table, self.refused)
+        if refused is not None:
+            raise QueryError(f"{refused} {self.refused[refused]}")
         if table in self.others:
             raise QueryError(
                 f"Table {table} has no owners and is not declared public, so nobody knows whom "

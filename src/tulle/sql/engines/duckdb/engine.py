@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine
 from tulle.sql.engines.files import csv_file, is_parquet
-from tulle.sql.schema.catalogue import RESERVED, Catalogue, Keys
+from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
+from tulle.sql.schema.computed import COMPUTED, UNREADABLE, with_computed
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+_HERE = "database_name = ? AND schema_name = ?"
 
 
 class DuckDB(Engine):
@@ -30,6 +34,16 @@ class DuckDB(Engine):
         # All rows are fetched: an unfinished result would block the user's connection.
         here = connection.execute("SELECT current_database(), current_schema()").fetchall()
         self._place: tuple[str, str] = tuple(here[0])
+        self._files: set[str] = set()
+        kind = connection.execute(
+            "SELECT type FROM duckdb_databases() WHERE database_name = ?", [self._place[0]]
+        ).fetchall()
+        if kind and kind[0][0] not in {"duckdb", "ducklake"}:
+            raise InputError(
+                f"{self._place[0]} is a {kind[0][0]} database that DuckDB reads from afar, and "
+                "whether that works may depend on a row. Copy its tables into a DuckDB database: "
+                "CREATE TABLE ... AS SELECT * FROM ...; PostgreSQL has a URL of its own."
+            )
 
     @classmethod
     def open(
@@ -83,7 +97,9 @@ class DuckDB(Engine):
         )
         quoted, literal = _name(name), _text(pattern)
         if is_parquet(pattern):
+            self._check_alike(name, literal, refusal)
             statements = [f"CREATE VIEW {quoted} AS SELECT * FROM read_parquet({literal})"]
+            self._files.add(name)
         else:
             # Read once: parsing text again for every question would be slow. Cast afterwards: casts
             # that are pushed into the reader fail there.
@@ -107,19 +123,63 @@ class DuckDB(Engine):
         for statement in statements:
             self.attempt(partial(self._connection.execute, statement), refusal)
 
+    def _check_alike(self, name: str, literal: str, refusal: InputError) -> None:
+        """Refuse files whose columns differ in type: some of their values may not be read."""
+        kinds = (
+            "SELECT list((name, type, duckdb_type, num_children) ORDER BY column_id) AS kinds "
+            f"FROM parquet_schema({literal}) GROUP BY file_name"
+        )
+        counted = f"SELECT COUNT(DISTINCT kinds) FROM ({kinds})"
+        found = self.attempt(partial(self._connection.execute, counted), refusal).fetchall()
+        if found[0][0] > 1:
+            raise InputError(
+                f"tables[{name!r}]: the files do not all have the same columns of the same types, "
+                "and whether a value can be read as the type of another file depends on the value. "
+                "Write them alike."
+            )
+
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         return (_import().Error,)
 
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
-        tables: dict[str, dict[str, str]] = {}
-        for table, column, kind in self._rows(
-            "SELECT table_name, column_name, data_type FROM information_schema.columns "
+        return self._listed(only)[0]
+
+    def definitions(self) -> dict[str, Definition]:
+        return self._listed(None)[1]
+
+    def _listed(
+        self, only: Collection[str] | None
+    ) -> tuple[dict[str, dict[str, str]], dict[str, Definition]]:
+        """Return the columns of what is stored, and the rest of what there is."""
+        kinds: dict[str, dict[str, str]] = {}
+        computed: dict[str, set[str]] = {}
+        for table, column, kind, generated in self._rows(
+            "SELECT table_name, column_name, data_type, is_generated "
+            "FROM information_schema.columns "
             "WHERE table_catalog = ? AND table_schema = ? ORDER BY table_name, ordinal_position"
         ):
             if only is None or table in only:
-                tables.setdefault(table, {})[column] = kind
-        return tables
+                kinds.setdefault(table, {})[column] = kind
+                if generated == "ALWAYS":
+                    computed.setdefault(table, set()).add(column)
+        views = dict(self._rows(f"SELECT view_name, sql FROM duckdb_views() WHERE {_HERE}"))
+        made = dict(self._rows(f"SELECT table_name, sql FROM duckdb_tables() WHERE {_HERE}"))
+        tables: dict[str, dict[str, str]] = {}
+        definitions: dict[str, Definition] = {}
+        for name, columns in kinds.items():
+            if name in views and not (name in self._files or _is_one_file(views[name])):
+                definitions[name] = _view(views[name], tuple(columns))
+                continue
+            tables[name] = columns
+            found = _computed(made.get(name, ""))
+            if found is None or not computed.get(name, set()) <= set(found):
+                tables.pop(name)
+                definitions[name] = Definition(reason=COMPUTED)
+            elif found:
+                tables[name] = {c: k for c, k in columns.items() if c not in found}
+                definitions[name] = with_computed(name, columns, found, self.dialect)
+        return tables, definitions
 
     def place(self, table: str) -> tuple[str, ...]:
         return self._place
@@ -163,6 +223,10 @@ class DuckDB(Engine):
         cursor = self._connection.cursor()
         try:
             cursor.execute("SET python_enable_replacements = false")
+            # DuckDB's own functions come first: a macro of the database's, called like one of
+            # them, could fail on a row. Tables are read by their full names.
+            path = f"system.main,{_name(self._place[0])}.{_name(self._place[1])}"
+            cursor.execute(f"SET search_path = {_text(path)}")
             yield cursor
         finally:
             cursor.close()
@@ -170,6 +234,74 @@ class DuckDB(Engine):
     def close(self) -> None:
         if self._owned:
             self._connection.close()
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Any:
+    """Return a CREATE statement of the catalogue, or None when it cannot be read."""
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return sqlglot.parse_one(text, dialect="duckdb")
+    except (SqlglotError, RecursionError):
+        return None
+
+
+def _view(text: str, columns: tuple[str, ...]) -> Definition:
+    tree = _parsed(text)
+    body = None if tree is None else tree.args.get("expression")
+    if body is None:
+        return Definition(reason=UNREADABLE)
+    return Definition(body.sql(dialect="duckdb"), columns)
+
+
+def _is_one_file(text: str) -> bool:
+    """Say whether a view is all of one Parquet file, in which the types are written down."""
+    from sqlglot import exp
+
+    tree = _parsed(text)
+    if tree is None or not isinstance(tree.this, exp.Table):
+        return False
+    body = tree.args.get("expression")
+    if not isinstance(body, exp.Select):
+        return False
+    given = {name for name, value in body.args.items() if value}
+    if given != {"expressions", "from_"} or body.expressions != [exp.Star()]:
+        return False
+    source = body.args["from_"].this
+    if not isinstance(source, exp.Table) or {n for n, v in source.args.items() if v} != {"this"}:
+        return False
+    inner, path = source.this, ""
+    if isinstance(inner, exp.ReadParquet):
+        listed = inner.expressions
+        if len(listed) == 1 and isinstance(listed[0], exp.Literal) and listed[0].is_string:
+            path = listed[0].name
+    elif isinstance(inner, exp.Identifier):
+        path = inner.name
+    return path.endswith(".parquet") and not set(path) & set("*?[{")
+
+
+@lru_cache(maxsize=4096)
+def _computed(text: str) -> dict[str, str] | None:
+    """Return the columns of a table that are computed when it is read, with their expressions.
+
+    None is for a statement that cannot be read but may have some.
+    """
+    from sqlglot import exp
+
+    if "GENERATED" not in text.upper():
+        return {}
+    tree = _parsed(text)
+    if tree is None or not isinstance(tree.this, exp.Schema):
+        return None
+    found = {}
+    for column in tree.this.find_all(exp.ColumnDef):
+        for constraint in column.find_all(exp.GeneratedAsIdentityColumnConstraint):
+            if constraint.expression is None:
+                return None
+            found[column.name] = constraint.expression.sql(dialect="duckdb")
+    return found
 
 
 def _name(name: str) -> str:

@@ -7,18 +7,95 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine
-from tulle.sql.schema.catalogue import Catalogue, Keys
+from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
+from tulle.sql.schema.computed import with_computed
 
 if TYPE_CHECKING:
     import pyarrow
 
 _COLUMNS = """
-SELECT c.relname AS t, a.attname AS c, format_type(a.atttypid, a.atttypmod) AS k
+SELECT c.relname AS t, a.attname AS c, format_type(a.atttypid, a.atttypmod) AS k,
+       CASE WHEN a.attgenerated = 'v' THEN pg_get_expr(d.adbin, d.adrelid) END AS computed
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
 WHERE c.relnamespace = {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-  AND a.attnum > 0 AND NOT a.attisdropped
+  AND a.attnum > 0 AND NOT a.attisdropped AND {only}
 ORDER BY c.relname, a.attnum
 """
+
+_KINDS = """
+WITH RECURSIVE part(top, oid) AS (
+  SELECT c.oid, c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace = {schema} AND {only}
+  UNION SELECT part.top, i.inhrelid
+  FROM part JOIN pg_catalog.pg_inherits i ON i.inhparent = part.oid
+)
+SELECT c.relname AS t,
+       CASE WHEN c.relkind = 'v' THEN pg_get_viewdef(c.oid) END AS view,
+       CASE
+         WHEN row_security_active(c.oid) THEN 'policies'
+         WHEN NOT c.relispopulated THEN 'empty'
+         WHEN EXISTS (
+           SELECT 1 FROM part JOIN pg_catalog.pg_class k ON k.oid = part.oid
+           WHERE part.top = c.oid AND k.relkind = 'f'
+         ) THEN 'foreign'
+         WHEN EXISTS (
+           SELECT 1 FROM pg_catalog.pg_rewrite r
+           JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::regclass
+            AND d.objid = r.oid AND d.refclassid = 'pg_catalog.pg_class'::regclass
+           JOIN pg_catalog.pg_class k ON k.oid = d.refobjid
+           WHERE c.relkind = 'v' AND r.ev_class = c.oid AND k.relnamespace <> c.relnamespace
+         ) THEN 'elsewhere'
+       END AS reason
+FROM pg_catalog.pg_class c
+WHERE c.relnamespace = {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {only}
+"""
+
+_REASONS = {
+    "policies": "has row-level policies for this role. Their conditions are computed on every row, "
+    "may fail on one and may look at others. Connect with a role that they do not hold for, or "
+    "make a table: CREATE TABLE ... AS SELECT * FROM it.",
+    "empty": "is a materialized view without rows. Run REFRESH MATERIALIZED VIEW first.",
+    "foreign": "is, or has a part that is, a foreign table: whether it can be read may depend on a "
+    "row. Make a table or a materialized view of it: CREATE TABLE ... AS SELECT * FROM it.",
+    "elsewhere": "is a view over tables of another schema. Ask about its tables, or make it a "
+    "table: CREATE TABLE ... AS SELECT * FROM it.",
+}
+
+_SHADOWED = """
+SELECT DISTINCT p.proname::text AS name
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema'
+  AND EXISTS (
+    SELECT 1 FROM pg_catalog.pg_proc b
+    WHERE b.proname = p.proname AND b.pronamespace = 'pg_catalog'::regnamespace
+  )
+  AND NOT EXISTS (
+    SELECT 1 FROM unnest(p.proargtypes::oid[]) AS a(kind)
+    JOIN pg_catalog.pg_type t ON t.oid = a.kind
+    WHERE t.typnamespace <> 'pg_catalog'::regnamespace
+  )
+UNION
+SELECT o.oprname::text
+FROM pg_catalog.pg_operator o
+LEFT JOIN pg_catalog.pg_type l ON l.oid = o.oprleft
+LEFT JOIN pg_catalog.pg_type r ON r.oid = o.oprright
+WHERE o.oprnamespace <> 'pg_catalog'::regnamespace
+  AND EXISTS (
+    SELECT 1 FROM pg_catalog.pg_operator b
+    WHERE b.oprname = o.oprname AND b.oprnamespace = 'pg_catalog'::regnamespace
+  )
+  AND COALESCE(l.typnamespace, r.typnamespace) = 'pg_catalog'::regnamespace
+  AND COALESCE(r.typnamespace, l.typnamespace) = 'pg_catalog'::regnamespace
+UNION
+SELECT 'CAST(' || c.castsource::regtype || ' AS ' || c.casttarget::regtype || ')'
+FROM pg_catalog.pg_cast c
+JOIN pg_catalog.pg_type s ON s.oid = c.castsource
+JOIN pg_catalog.pg_type t ON t.oid = c.casttarget
+WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace
+  AND t.typnamespace = 'pg_catalog'::regnamespace
+ORDER BY 1
+"""
+"""Functions, operators and casts that take only PostgreSQL's types and are called like its own."""
 
 _SCHEMA = "(SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = '{name}')"
 
@@ -82,11 +159,43 @@ class PostgreSQL(Engine):
         return (_import().Error,)
 
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
+        return self._everything(only)[0]
+
+    def definitions(self) -> dict[str, Definition]:
+        return self._everything(None)[1]
+
+    def _everything(
+        self, only: Collection[str] | None
+    ) -> tuple[dict[str, dict[str, str]], dict[str, Definition]]:
+        """Return the columns of what is stored, and the rest of what there is."""
+        chosen = "true"
+        if only is not None:
+            names = ", ".join("'" + name.replace("'", "''") + "'" for name in only)
+            chosen = f"c.relname IN ({names})" if names else "false"
+        scope = {"schema": self._listed, "only": chosen}
         tables: dict[str, dict[str, str]] = {}
-        for row in self.read(_COLUMNS.format(schema=self._listed)).to_pylist():
-            if only is None or row["t"] in only:
-                tables.setdefault(row["t"], {})[row["c"]] = row["k"]
-        return tables
+        computed: dict[str, dict[str, str]] = {}
+        for row in self.read(_COLUMNS.format(**scope)).to_pylist():
+            tables.setdefault(row["t"], {})[row["c"]] = row["k"]
+            if row["computed"] is not None:
+                computed.setdefault(row["t"], {})[row["c"]] = row["computed"]
+        definitions: dict[str, Definition] = {}
+        for row in self.read(_KINDS.format(**scope)).to_pylist():
+            name, reason = row["t"], row["reason"]
+            if reason is not None:
+                tables.pop(name, None)
+                definitions[name] = Definition(reason=_REASONS[reason])
+            elif row["view"] is not None:
+                columns = tuple(tables.pop(name, ()))
+                definitions[name] = Definition(row["view"], columns)
+            elif name in computed:
+                columns_here, found = tables[name], computed[name]
+                definitions[name] = with_computed(name, columns_here, found, self.dialect)
+                tables[name] = {c: k for c, k in columns_here.items() if c not in found}
+        return tables, definitions
+
+    def shadowed(self) -> list[str]:
+        return [row["name"] for row in self.read(_SHADOWED).to_pylist()]
 
     def place(self, table: str) -> tuple[str, ...]:
         return (self._schema,)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine
 from tulle.sql.engines.files import CsvFile, csv_file, is_parquet
-from tulle.sql.schema.catalogue import Catalogue, Keys
+from tulle.sql.engines.spark.plans import NOT_STORED, read_plan
+from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,6 +42,7 @@ class Spark(Engine):
         refusal = InputError("The Spark session does not say its current database; is it running?")
         self._place: tuple[str, str] = self.attempt(self._here, refusal)
         self._temporary: set[str] = set()
+        self._held: dict[str, Any] | None = None
 
     def _here(self) -> tuple[str, str]:
         return self._session.catalog.currentCatalog(), self._session.catalog.currentDatabase()
@@ -85,7 +87,8 @@ class Spark(Engine):
     def _make_view(self, name: str, path: str, source: CsvFile | None) -> None:
         reader = self._session.read
         if source is None:
-            frame = reader.parquet(path)
+            # Files whose columns differ in type are refused now, not when a question needs them.
+            frame = reader.option("mergeSchema", True).parquet(path)
         else:
             named = ", ".join(f"{_quote(column)} STRING" for column in source.columns)
             frame = reader.csv(
@@ -109,18 +112,50 @@ class Spark(Engine):
         return (PySparkException, Py4JError)
 
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
+        return self._listed(only)[0]
+
+    def definitions(self) -> dict[str, Definition]:
+        return self._listed(None)[1]
+
+    def _listed(
+        self, only: Collection[str] | None
+    ) -> tuple[dict[str, dict[str, str]], dict[str, Definition]]:
+        """Return the columns of what is stored, and the rest of what there is."""
         listed = self._session.sql(f"SHOW TABLES IN {_quote(*self._place)}").collect()
         # Where a temporary view hides a table, its name means the view.
         self._temporary = {row["tableName"] for row in listed if row["isTemporary"]}
-        names = dict.fromkeys(row["tableName"] for row in listed)
-        return {
-            name: {
-                field.name: field.dataType.simpleString()
-                for field in self._session.table(_quote(*self.place(name), name)).schema.fields
-            }
-            for name in names
-            if only is None or name in only
-        }
+        tables: dict[str, dict[str, str]] = {}
+        definitions: dict[str, Definition] = {}
+        for name in dict.fromkeys(row["tableName"] for row in listed):
+            if only is not None and name not in only:
+                continue
+            frame = self._session.table(_quote(*self.place(name), name))
+            columns = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+            found = read_plan(frame, columns, self._place)
+            if found.definition is not None:
+                definitions[name] = found.definition
+            elif found.program and self._held is not None and not _is_kept(frame):
+                # Another frame than the one that was read when the database was connected.
+                definitions[name] = Definition(reason=NOT_STORED)
+            else:
+                tables[name] = columns
+        return tables, definitions
+
+    def hold(self, tables: Collection[str]) -> None:
+        self._held = {}
+        for name in tables:
+            frame = self._session.table(_quote(*self.place(name), name))
+            if read_plan(frame, {}, self._place).program and not _is_kept(frame):
+                self._held[name] = frame.persist()
+                refusal = InputError(
+                    f"Table {name} is a frame that a program makes, and Spark cannot read it to "
+                    "its end. The message may quote a row and is not shown."
+                )
+                try:
+                    self.attempt(frame.count, refusal)
+                except InputError:
+                    frame.unpersist()
+                    raise
 
     def place(self, table: str) -> tuple[str, ...]:
         return () if table in self._temporary else self._place
@@ -164,6 +199,9 @@ class Spark(Engine):
             return None
 
     def close(self) -> None:
+        for frame in (self._held or {}).values():
+            with suppress(*self.errors):
+                frame.unpersist()
         if self._owned:
             self._session.stop()
             return
@@ -173,6 +211,11 @@ class Spark(Engine):
             for name, level in self._levels.items():
                 loggers[name].setLevel(level)
             logging[0].updateLoggers()
+
+
+def _is_kept(frame: Any) -> bool:
+    level = frame.storageLevel
+    return bool(level.useMemory or level.useDisk)
 
 
 def _quote(*names: str) -> str:
