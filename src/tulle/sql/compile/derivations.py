@@ -18,6 +18,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from tulle.sql.compile.whose import Whose
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.ranges import ANY, Range
 from tulle.sql.schema.schema import Schema
@@ -44,6 +45,10 @@ class Form:
     """For each slot the column it copies as it is, if there is one; used to drop repetitions."""
     ranges: Mapping[str, Range] = field(default_factory=dict)
     """For some of the values, by name, the range they lie in."""
+    whose: tuple[Whose, ...] = ()
+    """For each slot the terms over values that say who it is; empty where nothing is known."""
+    alone: bool = False
+    """Whether all slots are one participant, unless a key on a path is not unique."""
 
     def range(self, value: str) -> Range:
         """Return the range that a value is known to lie in."""
@@ -198,7 +203,27 @@ def union(forms: Sequence[Form], schema: Schema, namer: Namer, *, distinct: bool
         query = exp.Union(this=query, expression=side, distinct=distinct)
     values = forms[0].values
     keys = values if distinct else None
-    return Form(query, values, tuple(slots), keys, ranges=_common_ranges(forms))
+    known = () if distinct or len(slots) != 1 else _common_terms(forms)
+    return Form(query, values, tuple(slots), keys, ranges=_common_ranges(forms), whose=known)
+
+
+def _common_terms(forms: Sequence[Form]) -> tuple[Whose, ...]:
+    """Return the terms that say on every side whose a row is, in the names of the first."""
+    found = []
+    for form in forms:
+        if len(form.whose) != 1:
+            return ()
+        places = {value: place for place, value in enumerate(form.values)}
+        found.append(
+            {
+                (tuple(places[name] for name in names), way)
+                for names, way in form.whose[0]
+                if all(name in places for name in names)
+            }
+        )
+    shared = set.intersection(*found)
+    first = forms[0].values
+    return (frozenset((tuple(first[p] for p in places), way) for places, way in shared),)
 
 
 def _common_ranges(forms: Sequence[Form]) -> dict[str, Range]:

@@ -140,7 +140,8 @@ class Named:
                 if source is not node
             }
             for found in node.find_all(exp.Column):
-                if found.table not in inside:
+                # ORDER BY may name what is selected.
+                if found.table and found.table not in inside:
                     raise QueryError(
                         f"LATERAL is not supported: the sub-select uses {found.name} of a source "
                         "beside it. Join it with ON or WHERE, or use EXISTS."

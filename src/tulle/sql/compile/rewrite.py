@@ -70,6 +70,8 @@ class Rewritten:
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
     once: bool
     """Whether a primary key says that nobody has more than one row."""
+    per_person: bool
+    """Whether some part was kept to the rows of one person (:mod:`tulle.sql.compile.inside`)."""
     schema: Schema = field(compare=False, repr=False)
     """What it was written for."""
     named: Named = field(compare=False, repr=False)
@@ -129,7 +131,9 @@ def rewrite(
     for _, values in groups:
         size *= len(values)
     total = total_statement(query, schema, functions=functions, summed=WEIGHT)
-    alone = form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema)))
+    alone = form.keys is None and (
+        len(slots) == 1 or (bool(slots) and (form.alone or needs_one(named, schema)))
+    )
     return Rewritten(
         total.sql(dialect=schema.dialect, pretty=True),
         tuple(slots),
@@ -140,6 +144,7 @@ def rewrite(
         _links(named, schema),
         alone,
         alone and has_one_row(named, schema),
+        rewriter.per_person,
         schema,
         named,
     )

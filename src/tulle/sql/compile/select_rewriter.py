@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -21,14 +21,18 @@ from tulle.sql.compile.derivations import (
     source_of,
     union,
 )
+from tulle.sql.compile.inside import Inside, SameValue, is_inside, short
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
-from tulle.sql.question.check import conjuncts, is_semi_join
+from tulle.sql.compile.whose import Equal, merged, renamed, says_whose, whose
+from tulle.sql.question.check import conjuncts, is_semi_join, refuse
 from tulle.sql.schema.ranges import range_of
 from tulle.sql.schema.schema import HERE, INTEGER, Schema
 
 Views = Mapping[str, tuple[Any, Any]]
 """What WITH has named so far: each body, with the names that it sees itself."""
+
+_NESTED = "a sub-select in a condition is looked up among the rows of one person, or public ones"
 
 
 @dataclass
@@ -43,10 +47,51 @@ class Block:
 
     conditions: list[Any] = field(default_factory=list)
 
+    optional: list[tuple[str, Form, list[Any]]] = field(default_factory=list)
+    """What LEFT JOIN adds, where it is of the same person as the rest or public, and its ON."""
+
+    outer: Block | None = None
+    """For a sub-select in a condition: the SELECT whose rows it is worked out for."""
+
+    strict: bool = False
+    """Whether EXISTS and IN must be about the same person as the rest: there are no witnesses."""
+
     @property
     def keyed(self) -> bool:
         """Whether a tuple can come about in several ways."""
         return bool(self.witnesses) or any(form.keys is not None for _, form in self.items)
+
+    @property
+    def sources(self) -> list[tuple[str, Form]]:
+        """What every row, and every way to get it, needs."""
+        return [*self.items, *self.witnesses]
+
+    def around(self) -> Iterator[Block]:
+        """Yield the SELECTs that this one is inside of."""
+        place = self.outer
+        while place is not None:
+            yield place
+            place = place.outer
+
+    def equal(self) -> Equal:
+        """Return which columns are equal in every row, seen from here."""
+        return Equal([c for block in (self, *self.around()) for c in block.conditions])
+
+    def matched(self) -> Iterator[Any]:
+        """Yield for columns that LEFT JOIN added, where they are not NULL, what each is equal to.
+
+        One for each column: two columns that are equal to it in a match need not be in a row
+        without one.
+        """
+        for name, _, on in self.optional:
+            seen: set[str] = set()
+            for condition in on:
+                if isinstance(condition, exp.EQ):
+                    sides = [condition.this.unnest(), condition.expression.unnest()]
+                    mine = [one for one in sides if getattr(one, "table", "") == name]
+                    if len(mine) == 1 and mine[0].name not in seen:
+                        seen.add(mine[0].name)
+                        yield condition
 
 
 class Rewriter:
@@ -57,29 +102,56 @@ class Rewriter:
         self.named = named
         self.gone = gone
         self.namer = Namer()
+        self.per_person = False
+        """Whether some part was kept to the rows of one person, whatever the statement compares."""
 
-    def rows(self, tree: Any, views: Views) -> Form:
-        """Return the form of anything that gives rows."""
+    def rows(self, tree: Any, views: Views, *, one: bool = False) -> Form:
+        """Return the form of anything that gives rows; with ``one``, with one slot if possible."""
         views = self.views(tree, views)
         if isinstance(tree, exp.Subquery):
-            return self.rows(tree.this, views)
-        if isinstance(tree, exp.Union):
-            sides = [self.rows(tree.this, views), self.rows(tree.expression, views)]
-            self._check_widths(sides)
+            return self.rows(tree.this, views, one=one)
+        if isinstance(tree, exp.SetOperation):
             distinct = bool(tree.args.get("distinct"))
-            return union(sides, self.schema, self.namer, distinct=distinct)
-        if isinstance(tree, exp.Intersect):
-            left, right = self.rows(tree.this, views), self.rows(tree.expression, views)
-            self._check_widths([left, right])
-            return intersect(left, right, self.namer)
+            per_person = not isinstance(tree, exp.Union) and not (
+                isinstance(tree, exp.Intersect) and distinct
+            )
+            sides = [
+                self.rows(side, views, one=one or per_person)
+                for side in (tree.this, tree.expression)
+            ]
+            self._check_widths(sides)
+            if isinstance(tree, exp.Union):
+                return union(sides, self.schema, self.namer, distinct=distinct)
+            if not per_person:
+                return intersect(*sides, self.namer)
+            return self._per_person(tree, *sides)
         if not isinstance(tree, exp.Select):
             raise QueryError(
                 f"{tree.key.upper()} is not supported: rows come from SELECT and UNION."
             )
-        wanted = [(e.unalias(), e.alias_or_name) for e in tree.expressions]
-        return self.project(
-            self.block(tree, views), wanted, distinct=tree.args.get("distinct") is not None
-        )
+        if is_inside(tree):
+            self.per_person = True
+            return Inside(self, tree, self.block(tree, views, strict=True)).form()
+        block = self.block(tree, views)
+        # What is selected must follow from the tuple, in whichever way it came about.
+        here = replace(block, witnesses=[])
+        wanted = [
+            (self.looked_up(e.unalias(), views, here), e.alias_or_name) for e in tree.expressions
+        ]
+        distinct = tree.args.get("distinct") is not None
+        form = self.project(block, wanted, distinct=distinct)
+        if one and form.alone and len(form.slots) > 1:
+            self.per_person = True
+            return self.project(block, wanted, distinct=False, alone=True)
+        return self._exactly_whose(form, block, wanted) if distinct else form
+
+    def _exactly_whose(self, form: Form, block: Block, wanted: Sequence[tuple[Any, str]]) -> Form:
+        """Return distinct rows as tuples of their own where one of their columns is the owner."""
+        if block.keyed or len(form.slots) != 1:
+            return form
+        (slot,), (terms,) = form.slots, self.project(block, wanted, distinct=False).whose
+        exact = self.schema.entity_class(slot.entity) == INTEGER and any(not w for _, w in terms)
+        return replace(form, keys=None, whose=(terms,), alone=True) if exact else form
 
     def views(self, tree: Any, views: Views) -> Views:
         """Return the views with those that this tree's WITH adds."""
@@ -92,9 +164,11 @@ class Rewriter:
             known[cte.alias] = (cte.this, dict(known))
         return known
 
-    def block(self, tree: exp.Select, views: Views) -> Block:
+    def block(
+        self, tree: exp.Select, views: Views, *, strict: bool = False, outer: Block | None = None
+    ) -> Block:
         """Return the sources and conditions of a SELECT, with EXISTS and IN as witnesses."""
-        block = Block()
+        block = Block(outer=outer, strict=strict)
         self._gather(tree, views, block, block.items)
         return block
 
@@ -102,32 +176,58 @@ class Rewriter:
         self, tree: exp.Select, views: Views, block: Block, place: list[tuple[str, Form]]
     ) -> None:
         start = tree.args.get("from_")
-        joins = tree.args.get("joins") or []
-        for source in [*([start.this] if start else []), *(join.this for join in joins)]:
-            place.append((source.alias_or_name, self._source(source, views)))
-        for join in joins:
-            block.conditions.extend(conjuncts(join.args.get("on")))
+        if start is not None:
+            form = self._source(start.this, views, one=block.strict)
+            place.append((start.this.alias_or_name, form))
+        added = []
+        for join in tree.args.get("joins") or []:
+            left = str(join.args.get("side") or "").upper() == "LEFT"
+            name = join.this.alias_or_name
+            form = self._source(join.this, views, one=left or block.strict)
+            on = list(conjuncts(join.args.get("on")))
+            if not left:
+                place.append((name, form))
+                block.conditions.extend(on)
+                continue
+            if place is block.witnesses:
+                refuse("LEFT JOIN in EXISTS or IN", "put it into a sub-select in FROM")
+            added.append((name, form, on))
         where = tree.args.get("where")
+        nested = []
         for condition in conjuncts(where.this if where else None):
-            if is_semi_join(condition):
-                self._witness(condition, views, block)
+            (nested if condition.find(exp.Query) else block.conditions).append(condition)
+        for one in added:
+            block.optional.append(self._optional(block, *one))
+        for condition in nested:
+            if is_semi_join(condition) and not block.strict:
+                self._semi_join(condition, views, block)
             else:
-                block.conditions.append(condition)
+                block.conditions.append(self.looked_up(condition, views, block))
 
-    def _source(self, source: Any, views: Views) -> Form:
+    def _source(self, source: Any, views: Views, *, one: bool) -> Form:
         if isinstance(source, exp.Subquery):
-            return self.rows(source, views)
+            return self.rows(source, views, one=one)
         if source.name in views:
             body, seen = views[source.name]
-            return self.rows(body.copy(), seen)
+            return self.rows(body.copy(), seen, one=one)
         return self.table(source)
 
-    def _witness(self, condition: Any, views: Views, block: Block) -> None:
+    def _semi_join(self, condition: Any, views: Views, block: Block) -> None:
+        """Add EXISTS (...) or ... IN (...) that has to hold."""
+        inner = _body(condition)
+        if isinstance(inner, exp.Select) and (is_inside(inner) or _has_left_join(inner)):
+            # Most are about the same person as the row: then they need nobody else.
+            try:
+                block.conditions.append(self.looked_up(condition, views, block))
+            except QueryError:
+                self._witness(condition, inner, views, block)
+        else:
+            self._witness(condition, inner, views, block)
+
+    def _witness(self, condition: Any, inner: Any, views: Views, block: Block) -> None:
         """Add EXISTS (...) or ... IN (...): its rows are ways in which the outer tuple is there."""
-        inner = condition.args["query"] if isinstance(condition, exp.In) else condition.this
-        while isinstance(inner, exp.Subquery):
-            inner = inner.this
-        if isinstance(inner, exp.Select):
+        plain = isinstance(inner, exp.Select) and not (is_inside(inner) or _has_left_join(inner))
+        if plain:
             views = self.views(inner, views)
             self._gather(inner, views, block, block.witnesses)
             found = inner.expressions[0].unalias()
@@ -142,6 +242,168 @@ class Rewriter:
                 raise QueryError("IN (SELECT ...) must select one column.")
             block.conditions.append(exp.EQ(this=condition.this, expression=found))
 
+    # What is looked up among the rows of the same person
+
+    def _optional(
+        self, block: Block, name: str, form: Form, on: list[Any]
+    ) -> tuple[str, Form, list[Any]]:
+        """Return what a LEFT JOIN adds, joined with rows of the same person only."""
+        self.per_person = True
+        for condition in on:
+            if condition.find(exp.Query):
+                refuse("A sub-select in ON of a LEFT JOIN", "join a sub-select instead")
+        equal = block.equal()
+        equal.add(block.matched())
+        equal.add(on)
+        same = self._same_owners(block, [(name, form)], equal, within=True)
+        if same is None:
+            refuse(
+                f"LEFT JOIN {self._called(name)}",
+                "a row without a match would appear when somebody else leaves. Compare the owners "
+                "of both sides in ON, or join a public table",
+            )
+        return name, form, [*on, *same]
+
+    def _called(self, name: str) -> str:
+        for source in self.named.tree.find_all(exp.Table):
+            if source.alias_or_name == name:
+                return str(source.name)
+        return "(SELECT ...)"
+
+    def _same_owners(
+        self, block: Block, sources: Sequence[tuple[str, Form]], equal: Equal, *, within: bool
+    ) -> list[Any] | None:
+        """Return conditions that owners of sources are owners of the rows around them.
+
+        None where the statement does not say so; then the sources are about other people too.
+        """
+        around = [*([block] if within else []), *block.around()]
+        known = [
+            (slot, name, equal.terms(name, terms))
+            for one in around
+            for name, form in one.sources
+            if form.keys is None and len(form.whose) == len(form.slots)
+            for slot, terms in zip(form.slots, form.whose, strict=True)
+        ]
+        conditions = []
+        for name, form in sources:
+            if form.slots and (form.keys is not None or len(form.whose) != len(form.slots)):
+                return None
+            for slot, terms in zip(form.slots, form.whose, strict=False):
+                mine = equal.terms(name, terms)
+                found = next(
+                    (
+                        column(theirs.name, other)
+                        for theirs, other, there in known
+                        if theirs.entity == slot.entity and there & mine
+                    ),
+                    None,
+                )
+                if found is None:
+                    return None
+                conditions.append(exp.EQ(this=column(slot.name, name), expression=found))
+        return conditions
+
+    def looked_up(self, expression: Any, views: Views, block: Block) -> Any:
+        """Return an expression whose sub-selects look at rows of the same person, or public ones.
+
+        Raises:
+            QueryError: when one looks at rows of others.
+        """
+        if not expression.find(exp.Query):
+            return expression
+        if isinstance(expression, exp.Exists):
+            return exp.Exists(this=self._nested(expression, expression.this, views, block))
+        if isinstance(expression, exp.In) and expression.args.get("query") is not None:
+            this = self.looked_up(expression.this, views, block)
+            query = self._nested(expression, expression.args["query"], views, block)
+            return exp.In(this=this, query=exp.Subquery(this=query))
+        if isinstance(expression, exp.Subquery | exp.Select):
+            return exp.Subquery(this=self._nested(expression, expression, views, block))
+        if isinstance(expression, exp.Any | exp.All | exp.SetOperation):
+            refuse(short(expression), "write EXISTS or NOT EXISTS (SELECT ... WHERE ...)")
+        made = expression.copy()
+        for name, part in expression.args.items():
+            if isinstance(part, exp.Expression):
+                made.set(name, self.looked_up(part, views, block))
+            elif isinstance(part, list):
+                made.set(
+                    name,
+                    [
+                        self.looked_up(p, views, block) if isinstance(p, exp.Expression) else p
+                        for p in part
+                    ],
+                )
+        return made
+
+    def _nested(self, whole: Any, body: Any, views: Views, block: Block) -> Any:
+        """Return the SELECT of a sub-select in a condition, kept to the rows of one person."""
+        self.per_person = True
+        body = body.unnest() if isinstance(body, exp.Subquery) else body
+        views = self.views(body, views)
+        scalar = not isinstance(whole, exp.Exists | exp.In)
+        if isinstance(body, exp.Select) and (scalar or not is_inside(body)):
+            inner = self.block(body, views, strict=True, outer=block)
+            found = [e.unalias() for e in body.expressions]
+        else:
+            form, name = self.rows(body, views, one=True), self.namer.fresh()
+            inner = Block([(name, form)], outer=block, strict=True)
+            found = [column(value, name) for value in form.values]
+        equal = inner.equal()
+        for outside in inner.around():
+            equal.add(outside.matched())
+        if isinstance(whole, exp.In):
+            if len(found) != 1:
+                raise QueryError("IN (SELECT ...) must select one column.")
+            added = {name for outside in inner.around() for name, *_ in outside.optional}
+            if getattr(whole.this, "table", "") not in added:
+                # NULL is in no set, but neither is it outside of one: it would matter whose.
+                equal.add([exp.EQ(this=whole.this, expression=found[0])])
+        same = self._same_owners(inner, inner.items, equal, within=False)
+        if same is None or inner.keyed:
+            refuse(
+                short(whole),
+                f"{_NESTED}. Compare the owners inside, as in WHERE o.customer = c.id, or join",
+            )
+        inner.conditions.extend(same)
+        if scalar:
+            return Inside(self, body, inner).value()
+        if isinstance(whole, exp.Exists):
+            found = [exp.Literal.number(1)]
+        else:
+            found = [self.looked_up(found[0], views, inner)]
+        return self.selected(inner, [alias(found[0], self.namer.fresh())])
+
+    def _per_person(self, tree: Any, left: Form, right: Form) -> Form:
+        """Return EXCEPT, EXCEPT ALL or INTERSECT ALL of rows that say whose they are."""
+        self.per_person = True
+        word = tree.key.upper() + ("" if tree.args.get("distinct") else " ALL")
+        forms = [self.named_alike(left), self.named_alike(right)]
+        slots = [form.slots for form in forms]
+        both = union(forms, self.schema, self.namer, distinct=False)
+        ready = all(form.keys is None and len(form.slots) <= 1 for form in forms)
+        if not ready or len(slots[0]) != len(slots[1]) or len(both.slots) != len(slots[0]):
+            refuse(word, "its sides must be about the same one person, row by row, or both public")
+        if both.slots and not (both.whose and says_whose(both.whose, both.values)):
+            refuse(
+                word,
+                "rows would appear when somebody else leaves. Select the owner's column at the "
+                "same place on both sides",
+            )
+        made = type(tree)(
+            this=both.query.this, expression=both.query.expression, distinct=tree.args["distinct"]
+        )
+        return replace(both, query=made, alone=True, ranges=left.ranges)
+
+    def named_alike(self, form: Form) -> Form:
+        """Return a form with every value made the same wherever it is equal."""
+        name = self.namer.fresh()
+        chosen = [
+            *(alias(SameValue(this=column(value, name)), value) for value in form.values),
+            *(column(slot.name, name) for slot in form.slots),
+        ]
+        return replace(form, query=select(chosen, [source_of(form.query, name)]))
+
     def table(self, source: exp.Table) -> Form:
         """Return the rows of a table with their owners; rows without an owner are left out."""
         table = self.named.table(source)
@@ -149,14 +411,38 @@ class Rewriter:
         values = self.named.used(name)
         sources, conditions = owned_rows(self.schema, table, self.gone)
         slots, owners, origins = [], [], []
-        for tie in self.schema.ownership(table).ties:
+        ties = self.schema.ownership(table).ties
+        for tie in ties:
             slots.append(Slot(tie.entity, self.namer.fresh()))
             owners.append(alias(identifier(self.schema, tie), slots[-1].name))
             copied = tie.place == HERE and self.schema.entity_class(tie.entity) == INTEGER
             origins.append((name, self.named.normal(tie.columns[0])) if copied else None)
         ranges = self.named.ranges(table)
         query = select([*values_of(values, ranges), *owners], sources, conditions)
-        return Form(query, tuple(values), tuple(slots), origins=tuple(origins), ranges=ranges)
+        known = tuple(whose(self.schema, table, tie, self.named.normal) for tie in ties)
+        return Form(
+            query, tuple(values), tuple(slots), origins=tuple(origins), ranges=ranges, whose=known
+        )
+
+    def selected(
+        self,
+        block: Block,
+        chosen: Sequence[Any],
+        conditions: Sequence[Any] = (),
+        *,
+        distinct: bool = False,
+    ) -> Any:
+        """Return a SELECT of a block's rows."""
+        query = select(
+            chosen,
+            [source_of(form.query, name) for name, form in block.sources],
+            [*block.conditions, *conditions],
+            distinct=distinct,
+        )
+        for name, form, on in block.optional:
+            source = source_of(form.query, name)
+            query = query.join(source, on=exp.and_(*on), join_type="left")
+        return query
 
     def project(
         self,
@@ -165,30 +451,69 @@ class Rewriter:
         *,
         distinct: bool,
         conditions: Sequence[Any] = (),
+        alone: bool = False,
     ) -> Form:
-        """Return the wanted expressions of a block's tuples, with their owners."""
+        """Return the wanted expressions of a block's tuples, with their owners.
+
+        With ``alone``, all owners of a tuple have to be one, who is the only slot.
+
+        Raises:
+            QueryError: when they are not, as far as the statement says.
+        """
         items = block.items
+        optional = block.optional
         if block.keyed and not distinct:
             items = [(n, identify(f, self.named.used(n), self.namer)) for n, f in items]
+            optional = [
+                (n, identify(f, self.named.used(n), self.namer), on) for n, f, on in optional
+            ]
         everything = [*items, *block.witnesses]
         kept = _Repetitions(block.conditions, [f.origins for _, f in everything])
         slots, owners = [], []
-        for name, form in everything:
+        people, fresh = [], []
+        equal = block.equal()
+        for (name, form), (_, plain) in zip(everything, block.sources, strict=True):
             origins = form.origins or (None,) * len(form.slots)
-            for slot, origin in zip(form.slots, origins, strict=True):
-                if kept.is_new(slot.entity, origin):
+            known = plain.whose if len(plain.whose) == len(form.slots) else ()
+            for place, (slot, origin) in enumerate(zip(form.slots, origins, strict=True)):
+                terms = known[place] if known and plain.keys is None else frozenset()
+                people.append((slot.entity, equal.terms(name, terms)))
+                fresh.append(kept.is_new(slot.entity, origin))
+                if fresh[-1]:
                     slots.append(Slot(slot.entity, self.namer.fresh()))
                     owners.append(alias(column(slot.name, name), slots[-1].name))
+        same = merged(people)
+        one = len({number for number, _ in same}) <= 1
+        if alone and not one:
+            refuse(
+                "A sub-select with GROUP BY, an aggregate or a window over rows of several people",
+                "it may be about one person's rows only: join tables on their owners, or on the "
+                "keys that lead to them",
+            )
+        if alone and len(slots) > 1:
+            first, *others = (owner.this for owner in owners)
+            conditions = [
+                *conditions,
+                *(exp.EQ(this=first.copy(), expression=other.copy()) for other in others),
+            ]
+            slots, owners, fresh = slots[:1], owners[:1], [True] + [False] * (len(fresh) - 1)
         values = tuple(name for _, name in wanted)
         keys: list[str] = []
         chosen = [*(alias(e, name) for e, name in wanted), *owners]
         times = None
         if block.keyed and not distinct:
-            for name, form in items:
+            parts = [*items, *((name, form) for name, form, _ in optional)]
+            for name, form in parts:
                 for key in form.keys or ():
                     keys.append(self.namer.fresh())
                     chosen.append(alias(column(key, name), keys[-1]))
             copies = [column(form.times, name) for name, form in items if form.times]
+            # A row without a match is there once.
+            copies += [
+                exp.Coalesce(this=column(form.times, name), expressions=[exp.Literal.number(1)])
+                for name, form, _ in optional
+                if form.times
+            ]
             if copies:
                 times = self.namer.fresh()
                 # As doubles: a product of many counts may not fit a whole number.
@@ -197,23 +522,55 @@ class Rewriter:
                 for factor in copies[1:]:
                     product = exp.Mul(this=product, expression=factor)
                 chosen.append(alias(product, times))
-        query = select(
-            chosen,
-            [source_of(form.query, name) for name, form in everything],
-            [*block.conditions, *conditions],
-            distinct=distinct,
+        query = self.selected(
+            replace(block, items=items, optional=optional), chosen, conditions, distinct=distinct
         )
-        known = {(n, value): r for n, form in everything for value, r in form.ranges.items()}
-        ranges = {name: range_of(expression, known) for expression, name in wanted}
+        parts = [*everything, *((name, form) for name, form, _ in optional)]
+        ends = {(name, value): r for name, form in parts for value, r in form.ranges.items()}
+        ranges = {name: range_of(expression, ends) for expression, name in wanted}
         if distinct:
             return Form(query, values, tuple(slots), values, ranges=ranges)
-        named = tuple(keys) if block.keyed else None
-        return Form(query, values, tuple(slots), named, times, ranges=ranges)
+        if block.keyed:
+            return Form(query, values, tuple(slots), tuple(keys), times, ranges=ranges)
+        # What LEFT JOIN added is NULL in some rows, and says nothing about those.
+        there = {name for name, _ in block.sources}
+        names: dict[tuple[str, str], list[str]] = {}
+        for expression, name in wanted:
+            copied = _copied(expression)
+            if copied is not None and copied.table in there:
+                names.setdefault(equal.root((copied.table, copied.name)), []).append(name)
+        terms = [renamed(found, names) for (_, found), new in zip(same, fresh, strict=True) if new]
+        return Form(
+            query,
+            values,
+            tuple(slots),
+            ranges=ranges,
+            whose=tuple(terms),
+            alone=one and bool(slots),
+        )
 
     def _check_widths(self, sides: Sequence[Form]) -> None:
         if len({len(side.values) for side in sides}) != 1:
             widths = " and ".join(str(len(side.values)) for side in sides)
             raise QueryError(f"The sides of a UNION or INTERSECT have {widths} columns.")
+
+
+def _body(condition: Any) -> Any:
+    inner = condition.args["query"] if isinstance(condition, exp.In) else condition.this
+    while isinstance(inner, exp.Subquery):
+        inner = inner.this
+    return inner
+
+
+def _has_left_join(tree: Any) -> bool:
+    return any(join.args.get("side") for join in tree.args.get("joins") or [])
+
+
+def _copied(expression: Any) -> Any:
+    """Return the column that an expression is a copy of, or None."""
+    while isinstance(expression, exp.Paren | SameValue):
+        expression = expression.this
+    return expression if isinstance(expression, exp.Column) else None
 
 
 class _Repetitions:

@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from tulle.core.errors import QueryError, raise_alone
 from tulle.sql.compile.derivations import alias, column, select, source_of
+from tulle.sql.compile.inside import EXACTLY, SameValue
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.conversions import (
     ENGINES,
@@ -64,6 +65,9 @@ EXACT = 20
 
 LONGEST_TEXT = 65536
 """Texts that were put together are cut to this before they are put together again."""
+
+_TELLS_APART = {"duckdb": "C", "postgres": "default"}
+"""Collations in which texts are equal only if all their characters are."""
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 
@@ -134,7 +138,12 @@ class Compiler:
             exp.Anonymous: self._function,
             exp.Count: self._count,
             exp.Sum: self._sum,
+            exp.Min: self._extreme,
+            exp.Max: self._extreme,
             exp.Window: self._window,
+            exp.Exists: self._nested_rows,
+            exp.Subquery: self._one_value,
+            SameValue: self._same_value,
             **dict.fromkeys(_COMPARISONS, self._comparison),
         }
 
@@ -188,6 +197,8 @@ class Compiler:
         chosen = []
         for place, projection in enumerate(tree.expressions):
             made = self.value(projection.unalias(), scope)
+            if _is_exact_sum(projection.unalias()):
+                made = replace(made, node=self._whole_sum(made.node, made.kind))
             name = projection.alias_or_name or f"column_{place}"
             if self.summed and name == self.summed:
                 made = self._summable(made, projection.unalias())
@@ -212,7 +223,7 @@ class Compiler:
 
     def _source(self, source: Any, scope: Scope) -> Columns:
         if isinstance(source, exp.Subquery):
-            return self.query(source, Scope(scope.views))
+            return self.query(source, Scope(scope.views, outer=scope.outer))
         if source.name in scope.views:
             return scope.views[source.name]
         for table, columns in self._tables.items():
@@ -577,7 +588,18 @@ class Compiler:
             made.set(name, one.node)
         return Typed(made, Kind(BOOLEAN))
 
+    def _nested_rows(self, node: Any, scope: Scope) -> Typed:
+        return Typed(self._semi_join(node, scope), Kind(BOOLEAN))
+
+    def _one_value(self, node: Any, scope: Scope) -> Typed:
+        """Return a sub-select that stands for one value; it has one row whatever there is."""
+        made = node.copy()
+        ((_, kind),) = self.query(made, Scope(scope.views, outer=scope)).items()
+        return Typed(made, replace(kind, stored=""))
+
     def _in(self, node: Any, scope: Scope) -> Typed:
+        if node.args.get("query") is not None:
+            return self._nested_rows(node, scope)
         if isinstance(node.this.unnest(), exp.Tuple):
             pairs = [exp.EQ(this=node.this.copy(), expression=e.copy()) for e in node.expressions]
             whole: Any = exp.paren(exp.or_(*pairs))
@@ -717,10 +739,66 @@ class Compiler:
         distinct = isinstance(node.this, exp.Distinct)
         inner = node.this.expressions[0] if distinct else node.this
         given = self._summable(self.value(inner, scope), inner)
-        made = self._addable(given, inner).node
-        if distinct:
-            made = exp.Distinct(expressions=[made])
-        return Typed(exp.Sum(this=made), Kind(DECIMAL), aggregate=True)
+        exactly = node.meta.get(EXACTLY)
+        added = self._exactly(given, inner) if exactly else self._addable(given, inner)
+        made = exp.Distinct(expressions=[added.node]) if distinct else added.node
+        total = exp.Sum(this=made)
+        if not exactly:
+            return Typed(total, Kind(DECIMAL), aggregate=True)
+        return Typed(total, Kind(DECIMAL, 38 - added.kind.scale, added.kind.scale), aggregate=True)
+
+    def _exactly(self, given: Typed, node: Any) -> Typed:
+        """Return numbers whose sum is the same in whatever order they are added."""
+        kind = given.kind
+        if kind.name == NULL:
+            given = Typed(as_type(exp.null(), "INT", "duckdb"), Kind(WHOLE, 10))
+            kind = given.kind
+        if kind.name not in {WHOLE, DECIMAL}:
+            raise QueryError(
+                f"SUM and AVG of {shown(node)} inside a sub-select are not supported: it is a "
+                f"{kind.name}, and such sums depend on the order in which rows are found, which "
+                "other people's rows can change. Write SUM(CAST(... AS DECIMAL(18, 4)))."
+            )
+        if self.dialect != "postgres" and kind.width > EXACT:
+            # What does not fit is NULL, and left out.
+            scale = min(kind.scale, EXACT // 2)
+            to = exp.DataType.build(f"DECIMAL({EXACT}, {scale})")
+            given = self._converted(given, Kind(DECIMAL, EXACT - scale, scale), node, to)
+        return self._addable(given, node)
+
+    def _whole_sum(self, total: Any, kind: Kind) -> Any:
+        """Return an exact sum in the type that its kind says."""
+        if self.dialect == "postgres":
+            return as_type(total, "DECIMAL", "postgres")
+        to = exp.DataType.build(f"DECIMAL(38, {kind.scale})")
+        return exp.TryCast(this=total, to=to, safe=True)
+
+    def _extreme(self, node: Any, scope: Scope) -> Typed:
+        given = self.value(node.this, scope)
+        return Typed(type(node)(this=given.node), replace(given.kind, stored=""), aggregate=True)
+
+    def _same_value(self, node: Any, scope: Scope) -> Typed:
+        """Return a value in the one form of all that are equal to it."""
+        given = self.value(node.this, scope)
+        name = given.kind.name
+        if name in {OPAQUE, ANY, kinds.INTERVAL}:
+            raise refused(
+                node.this,
+                "values of its type can be equal and yet differ, so that which of them stands for "
+                "a group depends on other people's rows; CAST it AS TEXT, a number or a date",
+            )
+        if name == DOUBLE:
+            # Zero has two signs.
+            made = exp.Add(this=given.node, expression=as_type(number("0e0"), "DOUBLE", "duckdb"))
+            return replace(given, node=exp.Paren(this=made), kind=Kind(DOUBLE))
+        if name == DECIMAL and self.dialect == "postgres":
+            return replace(given, node=call("TRIM_SCALE", given.node))
+        if name == TEXT and self.dialect in _TELLS_APART:
+            # A column may be declared to take "Ann" for "ann".
+            collation = exp.to_identifier(_TELLS_APART[self.dialect], quoted=True)
+            made = exp.Collate(this=exp.paren(given.node), expression=collation)
+            return replace(given, node=made, kind=Kind(TEXT, joined=given.kind.joined))
+        return given
 
     def _addable(self, given: Typed, node: Any) -> Typed:
         """Return numbers of which no number of rows has a sum that does not fit."""
@@ -738,12 +816,29 @@ class Compiler:
         return given
 
     def _window(self, node: Any, scope: Scope) -> Typed:
-        if not isinstance(node.this, exp.DenseRank):
-            raise refused(node, "windows rank rows against each other")
         made = node.copy()
-        for part in made.args["order"].expressions:
-            part.set("this", self.value(part.this, scope).node)
-        return Typed(made, Kind(WHOLE, 19, stored="bigint"), aggregate=True)
+        listed = node.args.get("partition_by") or []
+        made.set("partition_by", [self.value(part, scope).node for part in listed])
+        if node.args.get("order") is not None:
+            for part in made.args["order"].expressions:
+                part.set("this", self.value(part.this, scope).node)
+        function = node.this
+        if isinstance(function, exp.RowNumber | exp.Rank | exp.DenseRank):
+            return Typed(made, Kind(WHOLE, 19, stored="bigint"), aggregate=True)
+        if isinstance(function, exp.Lag | exp.Lead | exp.FirstValue):
+            given = self.value(function.this, scope)
+            made.this.set("this", given.node)
+            return Typed(made, replace(given.kind, stored=""), aggregate=True)
+        if not isinstance(function, exp.Sum | exp.Count | exp.Min | exp.Max):
+            raise refused(node, "windows rank rows against each other")
+        found = self.value(function, scope)
+        made.set("this", found.node)
+        return replace(found, node=made)
+
+
+def _is_exact_sum(node: Any) -> bool:
+    inner = node.this if isinstance(node, exp.Window) else node
+    return isinstance(inner, exp.Sum) and bool(inner.meta.get(EXACTLY))
 
 
 def _takes(allowed: Collection[str], kind: Kind, dialect: str) -> bool:

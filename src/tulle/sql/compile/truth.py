@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from tulle.relations.data import Relation
     from tulle.sql.engines.base import Engine
 
 
@@ -46,6 +47,16 @@ def true_answer(
     if groups:
         return answers.astype(np.int64) if counted else answers
     return int(answers[0]) if counted else float(answers[0])
+
+
+def total_of(
+    relations: Sequence[Relation], groups: Groups, *, whole: bool
+) -> int | float | npt.NDArray[Any]:
+    """Return the answer that relations add up to: one number, or one for each group."""
+    answers = np.array([relation.total for relation in relations], dtype=np.float64)
+    if groups:
+        return np.rint(answers).astype(np.int64) if whole else answers
+    return round(float(answers[0])) if whole else float(answers[0])
 
 
 def true_statement(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone = None) -> Any:

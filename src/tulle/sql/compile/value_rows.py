@@ -89,7 +89,7 @@ def value_rows(
     block = rewriter.block(named.tree, rewriter.views(named.tree, {}))
     form = rewriter.project(block, wanted, distinct=False, conditions=[*conditions, there])
     alone = form.keys is None and (
-        len(form.slots) == 1 or (bool(form.slots) and needs_one(named, schema))
+        len(form.slots) == 1 or (bool(form.slots) and (form.alone or needs_one(named, schema)))
     )
     name = rewriter.namer.fresh()
     slots = tuple(Slot(slot.entity, f"{OWNER}_{i}") for i, slot in enumerate(form.slots))

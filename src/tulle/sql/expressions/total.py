@@ -811,6 +811,11 @@ def apply(entry: Entry, node: Any, given: list[Typed], dialect: str) -> Typed:
         if isinstance(made, exp.Binary):
             made = exp.Paren(this=made)
     if dialect == "duckdb" and not entry.cannot_fail:
+        if made.find(exp.Query):
+            raise Impossible(
+                "DuckDB cannot be kept from failing on what is computed with a sub-select; compute "
+                "it inside: (SELECT 2 * MAX(x) ...) in place of 2 * (SELECT MAX(x) ...)"
+            )
         # Around every node of its own: what occurs twice within one TRY, or in two of them, is
         # worked out once beforehand, and outside of both.
         made = call("TRY", made)

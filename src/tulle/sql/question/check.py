@@ -16,13 +16,19 @@ from tulle.core.errors import QueryError
 from tulle.sql.question.scalars import check_scalar
 
 _SELECT_CLAUSES = {"with_", "expressions", "from_", "joins", "where", "distinct"}
+_INSIDE = _SELECT_CLAUSES | {"group", "having", "qualify", "order"}
+"""Clauses of sub-selects; the schema decides whether they are about one person's rows."""
 
 _CLAUSES: dict[str, tuple[str, str]] = {
     "having": ("HAVING", "a group can fall below or rise above the bound when somebody leaves"),
-    "limit": ("LIMIT", "another row would move up when somebody leaves"),
+    "limit": (
+        "LIMIT",
+        "another row would move up when somebody leaves; for the first rows of each person use "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY the owner ORDER BY ...) <= n",
+    ),
     "offset": ("OFFSET", "another row would move up when somebody leaves"),
     "qualify": ("QUALIFY", "it depends on a window, and windows rank rows against each other"),
-    "windows": ("WINDOW", "windows rank rows against each other"),
+    "windows": ("WINDOW", "write out each window: OVER (PARTITION BY ... ORDER BY ...)"),
     "order": ("ORDER BY", "a count or a sum has no order, and groups keep the order of groups="),
     "sample": ("TABLESAMPLE", "it draws at random by itself"),
     "laterals": ("LATERAL", "join with ON or WHERE, or use EXISTS"),
@@ -30,21 +36,17 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "locks": ("FOR UPDATE", "tables are only read"),
     "into": ("INTO", "tables are only read"),
     "connect": ("CONNECT BY", "write out the joins that are needed"),
-    "group": ("GROUP BY", "inside a sub-select use SELECT DISTINCT instead"),
     "hint": ("A hint", "leave it out"),
     "version": ("A table version", "only the current rows can be asked about"),
     "system_time": ("A table version", "only the current rows can be asked about"),
     "ordinality": ("WITH ORDINALITY", "it numbers rows, and numbers move when somebody leaves"),
 }
 
-_OUTER = "a row that matches nothing would appear when somebody leaves; use an inner join"
-
 _JOINS = {
-    "LEFT": ("LEFT JOIN", _OUTER),
-    "RIGHT": ("RIGHT JOIN", _OUTER),
-    "FULL": ("FULL JOIN", _OUTER),
+    "RIGHT": ("RIGHT JOIN", "write it as a LEFT JOIN, with the tables exchanged"),
+    "FULL": ("FULL JOIN", "write UNION ALL of a LEFT JOIN and of what is missing from it"),
     "SEMI": ("SEMI JOIN", "write WHERE EXISTS (SELECT ...) instead"),
-    "ANTI": ("ANTI JOIN", "rows would appear when somebody leaves"),
+    "ANTI": ("ANTI JOIN", "write WHERE NOT EXISTS (SELECT ...) instead"),
     "ASOF": ("ASOF JOIN", "another row becomes the nearest when somebody leaves"),
     "NATURAL": ("NATURAL JOIN", "name the columns: JOIN ... USING (...)"),
     "POSITIONAL": ("POSITIONAL JOIN", "rows move up when somebody leaves"),
@@ -108,18 +110,80 @@ def check_rows(tree: Any, functions: Collection[str]) -> None:
         if isinstance(tree, exp.Table):
             refuse("A join in brackets", "leave the brackets out, or write a sub-select")
         refuse(tree.key.upper(), "rows come from tables and sub-selects")
-    if tree.args.get("group") and any(e.find(exp.AggFunc) for e in tree.expressions):
-        refuse("An aggregate inside a sub-select", "its value changes when somebody leaves")
-    _check_clauses(tree, _SELECT_CLAUSES)
-    distinct = tree.args.get("distinct")
-    if distinct is not None and distinct.args.get("on"):
-        refuse("DISTINCT ON", "another row is chosen when somebody leaves")
+    _check_clauses(tree, _INSIDE)
+    group = tree.args.get("group")
+    if group is not None and any(v for n, v in group.args.items() if n != "expressions"):
+        refuse("GROUP BY with ROLLUP, CUBE, SETS or ALL", "list the columns")
     _check_with(tree, functions)
+    place = "SELECT of a sub-select"
     for projection in tree.expressions:
         if isinstance(projection, exp.Star) or projection.is_star:
             continue
-        check_scalar(projection.unalias(), "SELECT of a sub-select", functions)
+        _check_inside(projection.unalias(), place, functions)
+    for clause, words in (("having", "HAVING"), ("qualify", "QUALIFY")):
+        if tree.args.get(clause) is not None:
+            _check_inside(tree.args[clause].this, words, functions)
+    distinct = tree.args.get("distinct")
+    for name, found in (("group", group), ("order", tree.args.get("order")), ("on", distinct)):
+        for part in _listed(name, found):
+            _check_inside(part, "GROUP BY, ORDER BY or DISTINCT ON", functions)
     _check_from(tree, functions)
+
+
+def _listed(name: str, found: Any) -> list[Any]:
+    if found is None:
+        return []
+    if name == "on":
+        on = found.args.get("on")
+        return list(on.expressions) if isinstance(on, exp.Tuple) else [on] if on else []
+    return [part.this if isinstance(part, exp.Ordered) else part for part in found.expressions]
+
+
+def _check_inside(tree: Any, place: str, functions: Collection[str]) -> None:
+    """Check an expression in which aggregates, windows and sub-selects may stand."""
+    plain: Any = exp.Paren(this=tree.copy())
+    for node in list(_nested(plain)):
+        if isinstance(node, exp.Query):
+            check_rows(node, functions)
+            node.replace(exp.null())
+        elif isinstance(node, exp.Exists):
+            check_rows(node.this, functions)
+            node.replace(exp.true())
+        elif isinstance(node, exp.In):
+            check_rows(node.args["query"], functions)
+            _check_inside(node.this, place, functions)
+            if isinstance(node.this, exp.Tuple):
+                refuse("(...) IN (SELECT ...)", "write EXISTS (SELECT ... WHERE a = b AND c = d)")
+            node.replace(exp.true())
+        else:
+            # Which of them are supported, and over whose rows, the schema has to say.
+            parts = node.args.get("partition_by") or []
+            order = node.args.get("order")
+            function = node.this if isinstance(node, exp.Window) else node
+            if isinstance(function, exp.Filter):
+                parts = [*parts, function.expression.this]
+                function = function.this
+            parts = [*parts, *(one.this for one in (order.expressions if order else ()))]
+            parts += [
+                one
+                for child in function.iter_expressions()
+                for one in (child.expressions if isinstance(child, exp.Distinct) else [child])
+                if not isinstance(one, exp.Star)
+            ]
+            for part in parts:
+                _check_inside(part, place, functions)
+            node.replace(exp.null())
+    check_scalar(plain, place, functions)
+
+
+def _nested(node: Any) -> Iterator[Any]:
+    """Yield the outermost sub-selects, aggregates and windows."""
+    asks = isinstance(node, exp.In) and node.args.get("query") is not None
+    if asks or isinstance(node, (exp.Exists, exp.Query, exp.AggFunc, exp.Window, exp.Filter)):
+        yield node
+    else:
+        for child in node.iter_expressions():
+            yield from _nested(child)
 
 
 def conjuncts(condition: Any) -> Iterator[Any]:
@@ -169,6 +233,10 @@ def _check_from(tree: exp.Select, functions: Collection[str]) -> None:
     for condition in conjuncts(where.this if where else None):
         if is_semi_join(condition):
             _check_semi_join(condition, functions)
+        elif condition.find(exp.Query):
+            if next((n for n in _nested(condition) if not n.find(exp.Query)), None) is not None:
+                refuse("An aggregate or window in WHERE", "use HAVING or QUALIFY in a sub-select")
+            _check_inside(condition, "WHERE", functions)
         else:
             check_scalar(condition, "WHERE", functions)
 
@@ -198,7 +266,7 @@ def _check_join(join: exp.Join, functions: Collection[str]) -> None:
         word = str(join.args.get(name) or "").upper()
         if word in _JOINS:
             refuse(*_JOINS[word])
-        if word not in {"", "INNER", "CROSS"}:
+        if word not in {"", "INNER", "CROSS", "OUTER", *(["LEFT"] if name == "side" else [])}:
             refuse(f"{word} JOIN", "use an inner or a cross join")
     _check_clauses(join, {"this", "on", "using", "side", "kind", "method"})
     if join.args.get("on") is not None:
@@ -218,11 +286,6 @@ def _check_semi_join(condition: Any, functions: Collection[str]) -> None:
 
 
 def _check_set_operation(tree: exp.SetOperation, functions: Collection[str]) -> None:
-    name = _set_name(tree)
-    if isinstance(tree, exp.Except):
-        refuse(name, "rows would appear when somebody leaves")
-    if isinstance(tree, exp.Intersect) and not tree.args.get("distinct"):
-        refuse(name, "it counts copies against each other; use INTERSECT")
     _check_clauses(tree, {"this", "expression", "distinct", "with_"})
     _check_with(tree, functions)
     check_rows(tree.this, functions)
