@@ -102,6 +102,8 @@ def plan_for(
             f"{type(dataset).__name__}."
         )
     known = dataset.check_unit(unit)
+    dataset = dataset.under(known)
+    like = like.under(known) if isinstance(like, Dataset) else like
     return make_plan(
         query,
         kind=dataset.kind,
@@ -124,7 +126,7 @@ class Session:
     def __init__(self, ledger: Ledger, account: Account, dataset: Dataset) -> None:
         self._ledger = ledger
         self._account = account
-        self._dataset = dataset
+        self._dataset = dataset.under(account.unit)
 
     @property
     def name(self) -> str:
@@ -459,6 +461,7 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
     guarantee = plan.guarantee
     if _kind_of_source(source) != "secure":
         guarantee = guarantee.void()
+    dataset = dataset.under(plan.unit)
     public = dataset.public_side(plan.unit)
     expression = plan.expression
     if expression is not None:
