@@ -26,7 +26,7 @@ from tests.ledger.ledger_toy import Jar, Marbles, Shaker
 
 import tulle.core
 from tulle.core import registry
-from tulle.core.errors import BudgetError
+from tulle.core.errors import BudgetError, LedgerError
 from tulle.core.mechanism import Outcome
 from tulle.core.query import Query
 from tulle.core.release import Release
@@ -288,3 +288,122 @@ def test_a_ledger_that_debits_after_drawing_is_caught(
     monkeypatch.setattr(Session, "ask", debit_after_drawing)
     wrongs = kill_at_lines(quick, spread(total_lines(quick), 60))
     assert any("not booked" in wrong for found in wrongs.values() for wrong in found)
+
+
+# --- versions and renewals ----------------------------------------------------------------------
+
+WEEKS = (("2026-W01", "2026-01-01"), ("2026-W01b", "2026-01-04"), ("2026-W02", "2026-01-05"))
+
+
+def live_weeks(path: Path, pipe: int) -> None:
+    """Open a weekly account, ask, declare a version in the same week and one in the next, ask."""
+    totals.rational.cache_clear()
+    totals.text.cache_clear()
+    terms = {"epsilon": 2 * PRICE, "every": "week"}
+    for place, (name, day) in enumerate(WEEKS):
+        study = Ledger(path).open(
+            "jar", Jar(), unit="participant", version=name, date=day,
+            **(terms if not place else {}),
+        )  # fmt: skip
+        answer = study.ask(Marbles(7), epsilon=PRICE, source=Watched(pipe, place))
+        assert answer.version == name
+        os.write(pipe, f"value {place} {answer.value}\n".encode())
+
+
+def inspect_weeks(path: Path, told: str) -> list[str]:
+    """Return every way in which what the dead child left behind breaks the promise."""
+    words = [line.split() for line in told.splitlines()]
+    drew = {int(place) for act, place, _ in words if act == "draw"}
+    values = {int(place): int(value) for act, place, value in words if act == "value"}
+    if not path.exists():
+        return ["drew without a ledger"] if drew else []
+    wrongs = [str(problem) for problem in verify_file(path)]
+    ledger = Ledger(path)
+    if "jar" not in [account.name for account in ledger.accounts()]:
+        return wrongs + (["drew without an account"] if drew else [])
+    booked = ["version" in str(e.body["key"]) for e in ledger.debits("jar")]
+    weeks = ledger.calendar("jar")
+    if any(week.spent.epsilon > 2 * PRICE for week in weeks):
+        wrongs.append("a week has more than its budget")
+    if len(drew) > len(booked):
+        wrongs.append("something drew bits but is not booked")
+    # Go on after the crash, as the custodian would: nothing that is out changes.
+    done = [version.name for week in weeks for version in week.versions]
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for place, (name, day) in enumerate(WEEKS):
+            if name not in done[:-1]:
+                study = ledger.open("jar", Jar(), unit="participant", version=name, date=day)
+            else:
+                study = ledger.open("jar", Jar(), unit="participant")
+            try:
+                answer = study.ask(
+                    Marbles(7), epsilon=PRICE, source=Watched(sink, place), version=name
+                )
+                if values.get(place, answer.value) != answer.value:
+                    wrongs.append(f"version {name} has another answer after the crash")
+            except BudgetError:
+                if place in values:
+                    wrongs.append(f"the answer for {name} had to be paid again")
+            except LedgerError:
+                if place in values:
+                    wrongs.append(f"the answer for {name} is lost")
+    finally:
+        os.close(sink)
+    if any(week.spent.epsilon > 2 * PRICE for week in ledger.calendar("jar")):
+        wrongs.append("a week has more than its budget after the crash")
+    return wrongs + [str(problem) for problem in ledger.verify()]
+
+
+def kill_in_weeks(
+    folder: Path, attempts: int, seed: int, live: Callable[[Path, int], None] = live_weeks
+) -> int:
+    """Kill so many children at random moments; return how many died within a commit."""
+    start = time.perf_counter()
+    lived, told = fork(lambda pipe: live(folder / "whole.ledger", pipe))
+    length = time.perf_counter() - start
+    assert lived
+    assert inspect_weeks(folder / "whole.ledger", told) == []
+    chance, killed, journals = random.Random(seed), 0, 0
+    for attempt in range(10 * attempts):
+        path = folder / f"{attempt}.ledger"
+        lived, told = fork(
+            lambda pipe, path=path: live(path, pipe),  # type: ignore[misc]
+            delay=chance.uniform(0, length),
+        )
+        length *= 0.95 if lived else 1.01
+        killed += not lived
+        journals += path.with_name(f"{path.name}-journal").exists()
+        assert inspect_weeks(path, told) == []
+        if killed == attempts:
+            return journals
+    raise AssertionError("too few were killed")
+
+
+def test_a_kill_at_any_moment_gives_no_week_a_second_budget(quick: Path) -> None:
+    kill_in_weeks(quick, 50, 11)
+
+
+@pytest.mark.slow
+def test_many_kills_give_no_week_a_second_budget(tmp_path: Path) -> None:
+    assert kill_in_weeks(tmp_path, 600, 12) > 0
+
+
+def test_weeks_whose_debits_follow_the_drawing_are_caught(quick: Path) -> None:
+    def book_late(self: Session, query: Query, **asked: Any) -> Release:
+        plan = self.plan(query, epsilon=asked["epsilon"])
+        answer = session_module._draw(plan, self._dataset, asked["source"], debit=None)
+        time.sleep(0.005)
+        key = {**plan.canonical(), "source": "secure"}
+        debit, _ = self._ledger.book(
+            self.name, str(query), key, plan.guarantee, version=self.version
+        )
+        self._ledger.keep(self.name, debit, key, self._signed(answer))
+        return self._signed(answer)
+
+    def live(path: Path, pipe: int) -> None:
+        Session.ask = book_late  # type: ignore[method-assign]  # in the child alone
+        live_weeks(path, pipe)
+
+    with pytest.raises(AssertionError, match="not booked"):
+        kill_in_weeks(quick, 100, 13, live)

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from tulle.cli.main import app
 from tulle.core import registry
-from tulle.core.errors import LedgerError, UnkeptAnswerWarning
+from tulle.core.errors import BudgetError, LedgerError, UnkeptAnswerWarning
 from tulle.core.mechanism import Outcome
 from tulle.ledger import store as store_module
 from tulle.ledger import store_file
@@ -56,6 +56,14 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         study = Ledger(path).open(name, Jar(), unit="participant", epsilon=1)
         for colour in range(BOOKED):
             study.ask(Marbles(colour), epsilon=PRICE)
+    week = Ledger(path).open(
+        "weekly", Jar(), unit="participant", epsilon=PRICE, every="week", version="a",
+        date="2026-01-05",
+    )  # fmt: skip
+    week.ask(Marbles(0), epsilon=PRICE)
+    for name, day in (("b", "2026-01-07"), ("c", "2026-01-12"), ("d", "2026-01-13")):
+        week = week.next_version(name, Jar(), date=day)
+    week.ask(Marbles(0), epsilon=PRICE)
     return path.read_bytes()
 
 
@@ -79,6 +87,15 @@ def old_answer(path: Path) -> None:
     study.ask(Marbles(1), epsilon=PRICE)
 
 
+def next_week(path: Path) -> None:
+    """The week of version "d" is used up: nothing may make room in it."""
+    study = Ledger(path).open("weekly", Jar(), unit="participant")
+    Ledger(path).declare("weekly", "e", date="2026-01-14")
+    study = Ledger(path).open("weekly", Jar(), unit="participant")
+    with pytest.raises(BudgetError):
+        study.ask(Marbles(5), epsilon=PRICE)
+
+
 READING: dict[str, Callable[[Path], Any]] = {
     "accounts": lambda path: Ledger(path).accounts(),
     "remaining": lambda path: Ledger(path).remaining("jar"),
@@ -88,6 +105,8 @@ READING: dict[str, Callable[[Path], Any]] = {
     "entries": lambda path: Ledger(path).entries(),
     "head": lambda path: Ledger(path).head(),
     "since": lambda path: Ledger(path).since(Head(2, "")),
+    "calendar": lambda path: Ledger(path).calendar("weekly"),
+    "weekly": lambda path: Ledger(path).remaining("weekly"),
     "page": lambda path: Ledger(path)._repr_html_(),
     "verify": lambda path: "\n".join(map(str, verify_file(path))).encode(),
 }
@@ -100,7 +119,8 @@ def use(path: Path, *, sealed: bool = True) -> Counter[str]:
     Unless the chain was forged (``sealed`` is false), no budget may be shown larger than it is.
     """
     outcomes: Counter[str] = Counter()
-    for name, act in (READING | ASKING).items():
+    acts = READING | ASKING | ({"next week": next_week} if sealed else {})
+    for name, act in acts.items():
         try:
             found = act(path)
         except UnkeptAnswerWarning:
@@ -116,6 +136,8 @@ def use(path: Path, *, sealed: bool = True) -> Counter[str]:
             outcomes["fine"] += 1
             if name == "remaining" and sealed:
                 assert found.epsilon <= LEFT, "the budget grew"
+            if name == "weekly" and sealed:
+                assert found.epsilon == 0, "the week's budget grew"
     return outcomes
 
 

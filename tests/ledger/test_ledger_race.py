@@ -18,7 +18,7 @@ import pytest
 from tests.ledger.ledger_toy import Jar, Marbles, Shaker
 
 from tulle.core import registry
-from tulle.core.errors import BudgetError
+from tulle.core.errors import BudgetError, LedgerError
 from tulle.core.mechanism import Outcome
 from tulle.ledger.chain import Entry
 from tulle.ledger.ledger import Ledger
@@ -169,6 +169,46 @@ def test_accounts_do_not_take_from_each_other(tmp_path: Path) -> None:
         assert int(texts[place]) + int(texts[place + 4]) == 10
         assert ledger.remaining(f"jar {place}").epsilon == 0
     assert ledger.verify() == []
+
+
+def test_periods_that_are_declared_while_others_ask_spend_their_budgets_once(
+    tmp_path: Path,
+) -> None:
+    """A third of the processes declare versions, some in one period; the others ask."""
+    path = tmp_path / "study.ledger"
+    terms = {"epsilon": 4 * PRICE, "every": "week", "version": "v0", "date": "2026-01-05"}
+    Ledger(path).open("jar", Jar(), unit="participant", **terms)  # type: ignore[arg-type]
+
+    def work(number: int) -> str:
+        if number % 3 == 0:
+            day = f"2026-01-{5 + number % 24:02}"
+            try:
+                Ledger(path).declare("jar", f"v{number % 24}", date=day)
+            except LedgerError as error:
+                return "backwards" if "backwards" in str(error) else str(error)
+            return f"declared {number % 24}"
+        try:
+            study = Ledger(path).open("jar", Jar(), unit="participant")
+            answer = study.ask(Marbles(number), epsilon=PRICE)
+        except BudgetError:
+            return "refused"
+        except LedgerError as error:
+            return "moved on" if "present version" in str(error) else str(error)
+        return f"value {answer.value} {answer.version}"
+
+    texts = race(work, 48)
+    kinds = {text.split()[0] for text in texts}
+    assert kinds <= {"value", "refused", "declared", "backwards", "moved"}, texts
+    ledger = Ledger(path)
+    weeks = ledger.calendar("jar")
+    dates = [version.date for week in weeks for version in week.versions]
+    assert dates == sorted(dates)
+    assert len({week.label for week in weeks}) == len(weeks)
+    assert all(week.spent.epsilon <= 4 * PRICE for week in weeks)
+    assert sum(week.debits for week in weeks) == sum(text.startswith("value") for text in texts)
+    kept = {f"value {item.value} {item.version}" for item in ledger.releases("jar")}
+    assert kept == {text for text in texts if text.startswith("value")}
+    assert ledger.verify(releases=ledger.releases("jar")) == []
 
 
 def test_a_ledger_that_checks_outside_the_transaction_is_caught(

@@ -97,7 +97,7 @@ class LedgerAccount:
         ledger = Ledger(self.file, create=False) if os.path.lexists(self.file) else None
         known = {account.name: account for account in ledger.accounts()} if ledger else {}
         if self.account not in known:
-            self._check_new(sorted(known), asking.plan(dataset))
+            self._check_new(sorted(known), dataset, asking.plan(dataset))
         ledger = ledger or Ledger(self.file)
         session = ledger.open(
             self.account,
@@ -109,10 +109,9 @@ class LedgerAccount:
         )
         return ledger, session
 
-    def _check_new(self, known: list[str], plan: Plan) -> None:
-        from tulle.core.events import Gaussian
-        from tulle.core.exact import rational
+    def _check_new(self, known: list[str], dataset: Dataset, plan: Plan) -> None:
         from tulle.core.guarantee import display
+        from tulle.ledger.ledger import new_account
 
         if self.budget is None:
             others = f" Its accounts: {', '.join(map(repr, known))}." if known else ""
@@ -121,18 +120,21 @@ class LedgerAccount:
                 "say what may be spent in all: --budget EPSILON (and --budget-delta DELTA)."
             )
         asked = plan.guarantee
-        total, total_delta = rational(self.budget), rational(self.budget_delta or "0")
-        aside = total_delta / 2
-        if self.composition_delta is not None:
-            aside = rational(self.composition_delta)
-        gaussian = isinstance(plan.event, Gaussian)
-        spent = 0 if gaussian and aside else asked.delta
-        if asked.epsilon is None or asked.epsilon > total or spent > total_delta - aside:
+        account = new_account(
+            self.account,
+            dataset,
+            unit=plan.unit,
+            epsilon=self.budget,
+            delta=self.budget_delta or "0",
+            composition_delta=self.composition_delta,
+        )
+        if not account.can_pay(asked, plan.event):
             hint = ""
-            if asked.delta and aside:
+            if asked.delta and account.composition_delta:
                 hint = (
-                    f" Of its delta, {display(aside)} is set aside for adding up many answers; "
-                    "--composition-delta 0 keeps all of it for the answers themselves."
+                    f" Of its delta, {display(account.composition_delta)} is set aside for adding "
+                    "up many answers; --composition-delta 0 keeps all of it for the answers "
+                    "themselves."
                 )
             raise BudgetError(
                 f"{plan.query} would cost {asked}: more than the whole budget of the new account "

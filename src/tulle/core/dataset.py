@@ -37,6 +37,13 @@ class Dataset(ABC):
         """
         return self
 
+    def under(self, unit: Unit) -> Dataset:
+        """Return the dataset as it is protected under this unit: by default itself.
+
+        Where whose a record is depends on the unit, it is a dataset with the same records.
+        """
+        return self
+
     def assumptions(self, unit: Unit) -> tuple[str, ...]:
         """Return in words what every guarantee about this data rests on."""
         return ()

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, rational, round_up, text
+from tulle.core.period import MOST_IN_A_YEAR
 from tulle.core.public import public
 from tulle.core.unit import Unit
 
@@ -155,6 +156,46 @@ class Guarantee:
             assumptions=assumptions,
             holds=holds,
         )
+
+    def of_group(self, count: int) -> Guarantee | None:
+        """Return what holds for so many units at once, or None when nothing does.
+
+        Pure epsilon grows with the count, and rho with its square (Bun & Steinke 2016, proposition
+        1.9). delta grows to delta·(1 + e^epsilon + ... + e^((count-1)·epsilon)), which is at most
+        count·e^((count-1)·epsilon)·delta.
+        """
+        if self.rho is not None:
+            return replace(self, rho=self.rho * count**2)
+        assert self.epsilon is not None
+        delta = Fraction(0)
+        if self.delta:
+            with localcontext() as context:
+                context.prec, context.rounding = 60, ROUND_CEILING
+                context.Emax = 10**9
+                grown = (_decimal(self.epsilon) * (count - 1)).exp() * _decimal(self.delta) * count
+                if grown >= 1:
+                    return None
+                delta = Fraction(grown * (1 + Decimal("1e-50")))
+            if delta >= 1:
+                return None
+        return replace(self, epsilon=self.epsilon * count, delta=delta)
+
+    @property
+    def over_time(self) -> str | None:
+        """For a unit with a period, what the guarantee means for a participant over time."""
+        period = self.unit.period
+        if period is None:
+            return None
+        most = MOST_IN_A_YEAR[period]
+        alone = replace(self, assumptions=(), holds=True)
+        said = f"{alone} protects {self.unit.meaning}."
+        if most == 1:
+            return said
+        year = alone.of_group(most)
+        whole = "nothing is promised" if year is None else str(year).partition(", per ")[0]
+        said += f" For all records of one participant in a calendar year, at most {most} {period}s"
+        count = "k² times in rho" if self.rho is not None else "k times in epsilon"
+        return f"{said}: {whole}. k {period}s count {count}."
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form; fractions are written as text and read back exactly."""

@@ -155,7 +155,7 @@ class Mechanism(ABC):
 
     def supports(self, query: Query, unit: Unit) -> bool:
         """Say whether it answers this question under this unit."""
-        return isinstance(query, self.answers) and unit.name in self.units
+        return isinstance(query, self.answers) and unit.base in self.units
 
     def offers(self, query: Query, unit: Unit) -> bool:
         """Say whether plans should consider it when nobody names it: false where it is known to be

@@ -58,6 +58,8 @@ class Release:
     """What the data is called: the name of the account in the ledger."""
     date: str | None = None
     """The day of the answer, in UTC."""
+    version: str | None = None
+    """Which version of the data it is about, where the ledger's account has versions."""
     kept: bool = False
     """Whether this answer had been given before and was found in the ledger, at no price."""
 
@@ -170,6 +172,7 @@ class Release:
         """Return a JSON-able form that :meth:`from_json` reads back exactly."""
         from tulle.core import codec
 
+        known = {} if self.version is None else {"version": self.version}
         return {
             "format": FORMAT,
             "query": self.query,
@@ -184,6 +187,7 @@ class Release:
             "labels": self.labels.to_json(),
             "dataset": self.dataset,
             "date": self.date,
+            **known,
         }
 
     @classmethod
@@ -215,6 +219,7 @@ class Release:
                 labels=Labels.from_json(parsed.get("labels")),
                 dataset=parsed.get("dataset"),
                 date=parsed.get("date"),
+                version=parsed.get("version"),
             )
         except InputError:
             raise

@@ -24,6 +24,18 @@ _EXISTING: dict[str, tuple[Relation, str]] = {
     "client": ("replace", "everything any one client reports"),
 }
 
+PERIODS = ("day", "week", "month", "year")
+"""What a unit of participants can be divided into: their records of one period each."""
+
+_EXISTING |= {
+    f"participant-{period}": (
+        "add-remove",
+        f"any one participant's records of any one {period}; records without a time are one more "
+        f"{period}",
+    )
+    for period in PERIODS
+}
+
 
 @public("Plan, pay, release")
 @dataclass(frozen=True)
@@ -49,6 +61,16 @@ class Unit:
                 f"proved for those that exist. Name one of: {', '.join(_EXISTING)}."
             )
 
+    @property
+    def base(self) -> str:
+        """The unit whose records are divided into periods; of others, the name itself."""
+        return self.name.partition("-")[0]
+
+    @property
+    def period(self) -> str | None:
+        """The period of whose records a unit is; None when all records of a unit are protected."""
+        return self.name.partition("-")[2] or None
+
     @classmethod
     def of(cls, unit: str | Unit) -> Unit:
         """Return the unit of that name.
@@ -62,8 +84,13 @@ class Unit:
             return UNITS[unit]
         except (KeyError, TypeError):
             known = ", ".join(UNITS)
+            dated = ""
+            if isinstance(unit, str) and unit.partition("-")[2] in PERIODS:
+                dated = " Of these, only participants of a database have records with times."
             raise_alone(
-                UnitError(f"unit={unit!r} is not known. Say who is protected with one of: {known}.")
+                UnitError(
+                    f"unit={unit!r} is not known. Say who is protected with one of: {known}.{dated}"
+                )
             )
 
     def neighbours(self, dataset: Dataset) -> Iterator[Dataset]:

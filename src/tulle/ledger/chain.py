@@ -10,8 +10,9 @@ from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
 
-VERSION = 2
-"""The version of the file format. Version 1, of tulle 0.1, has no running totals."""
+VERSION = 3
+"""The version of the file format. Version 1, of tulle 0.1, has no running totals; version 2 knows
+no versions of the data."""
 
 DIGEST_VERSION = 1
 """The version of the rule for digests, which enters every digest."""
@@ -144,6 +145,12 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
     if not isinstance(content, dict):
         raise ValueError("the body of an entry is not an object")
     return Entry(number, kind, account, time, content, previous, digest)
+
+
+def version_name(account: str, version: str) -> str:
+    """Return the name under which the entry that declared a version of the data is looked up."""
+    parts = [account, "version", version]
+    return hashlib.sha256(_JSON.encode(parts).encode("ascii")).hexdigest()
 
 
 def answer_name(account: str, key: str) -> str:

@@ -106,6 +106,8 @@ def account_record(
             f"; besides by addition, by a Rényi filter of order {float(account.order):.6g}, valid "
             "for questions and prices chosen in view of earlier answers"
         )
+    if account.renewal is not None:
+        how += f". The budget renews: {account.words}".removesuffix(".")
     return _record(listed, account.terms, about, composition=f"{how}.")
 
 
@@ -113,7 +115,9 @@ def _record(
     releases: list[Release], guarantee: Guarantee, about: Deployment, *, composition: str
 ) -> dict[str, Any]:
     unit = guarantee.unit
-    title, meaning = _UNITS[unit.name]
+    title, meaning = _UNITS[unit.base]
+    if unit.period is not None:
+        title, meaning = f"{title} and {unit.period}", unit.meaning
     change = "adding or removing" if unit.relation == "add-remove" else "changing"
     days = sorted(release.date for release in releases if release.date)
     if not days:

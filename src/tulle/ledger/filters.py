@@ -49,8 +49,10 @@ prices are added here.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from tulle.core.events import Pure
 from tulle.ledger.divergence import conversion, divergence, largest_pure
@@ -66,6 +68,16 @@ class Filter:
     composition_delta: Fraction = Fraction(0)
     order: Fraction | None = None
     rho: Fraction | None = None
+
+    def times(self, count: int) -> Filter:
+        """Return the filter of so many budgets together.
+
+        What is set aside for composition is not set aside again: one conversion pays for all.
+        """
+        if self.rho is not None:
+            return replace(self, rho=self.rho * count)
+        delta = self.spendable_delta * count + self.composition_delta
+        return replace(self, epsilon=self.epsilon * count, delta=delta)
 
     @property
     def spendable_delta(self) -> Fraction:
@@ -86,6 +98,14 @@ class Filter:
         added = totals.addable and totals.epsilon <= self.epsilon
         composed = self.order is not None and totals.divergence <= self.limit
         return totals.delta <= self.spendable_delta and (added or composed)
+
+    def admits_debit(self, totals: Totals, body: Mapping[str, Any]) -> bool:
+        """Say whether an account with these totals may have this debit."""
+        try:
+            return self.admits(totals.after("debit", body))
+        except ValueError:
+            # A price that spends a delta has no rho.
+            return False
 
     def largest_pure(self, totals: Totals) -> Fraction:
         """Return the largest pure epsilon that one more debit may have; rounded down."""

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tulle.core.errors import BudgetError, InputError, LedgerError
 from tulle.core.events import Event, event_to_json
 from tulle.core.exact import Number, rational, round_down, text
 from tulle.core.guarantee import Guarantee, display, floor_to
+from tulle.core.period import Calendar, Day, check_zone, day_in
 from tulle.core.plan import Plan
 from tulle.core.public import public
 from tulle.core.release import Release
@@ -28,10 +30,11 @@ from tulle.ledger.batch import composed
 from tulle.ledger.chain import Entry, Head, Problem, canonical
 from tulle.ledger.divergence import best_order
 from tulle.ledger.filters import Filter
+from tulle.ledger.renewal import Elapsed, Renewal
 from tulle.ledger.session import Session
 from tulle.ledger.store import Store
 from tulle.ledger.store_file import View, unreadable
-from tulle.ledger.totals import Totals
+from tulle.ledger.totals import Totals, Version
 
 
 class Budget(float):
@@ -45,16 +48,28 @@ class Budget(float):
     delta: Fraction
     rho: Fraction | None
     tight: bool
+    period: str | None
+    """Of which period it is, where the budget renews."""
 
     def __new__(
-        cls, epsilon: Fraction, delta: Fraction, *, rho: Fraction | None = None, tight: bool = False
+        cls,
+        epsilon: Fraction,
+        delta: Fraction,
+        *,
+        rho: Fraction | None = None,
+        tight: bool = False,
+        period: str | None = None,
     ) -> Budget:
         """Make the budget; the float is never above the exact epsilon."""
         self = super().__new__(cls, round_down(epsilon))
         self.epsilon, self.delta, self.rho, self.tight = epsilon, delta, rho, tight
+        self.period = period
         return self
 
     def __str__(self) -> str:
+        return self._words() if self.period is None else f"{self._words()} for {self.period}"
+
+    def _words(self) -> str:
         if self.rho is not None:
             return (
                 f"rho = {_down(self.rho)} (one more question: epsilon up to {_down(self.epsilon)})"
@@ -84,6 +99,10 @@ class Account:
     composition_delta: Fraction = Fraction(0)
     """Which part of delta pays for adding debits up tightly; zero where epsilons are added."""
     order: Fraction | None = None
+    renewal: Renewal | None = None
+    """When the budget is there again; None where it is for ever."""
+    version: Version | None = None
+    """The present version of the data, if the custodian declared one."""
 
     @property
     def filter(self) -> Filter:
@@ -96,23 +115,47 @@ class Account:
 
     @property
     def empty(self) -> Totals:
-        """The totals of the account before any debit."""
-        return Totals().after("open", self.to_json())
+        """The totals of one budget before any debit."""
+        return Totals().after("open", self.to_json()).unspent()
+
+    def allowed(self, totals: Totals) -> tuple[Filter, Totals]:
+        """Return the filter at present, and those of the totals that it is for."""
+        return (
+            (self.filter, totals)
+            if self.renewal is None
+            else self.renewal.allowed(self.filter, totals)
+        )
+
+    def can_pay(self, price: Guarantee, event: Event | None) -> bool:
+        """Say whether one question could be paid for if nothing else were."""
+        return self.filter.admits_debit(self.empty, debit_body("", "", price, event))
+
+    @property
+    def words(self) -> str:
+        """The terms in words; for a budget that renews, also what it adds up to."""
+        return str(self.terms) if self.renewal is None else self.renewal.words(self.terms)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form."""
         found = {"kind": self.kind, "terms": self.terms.to_json(), "facts": dict(self.facts)}
-        if self.order is None:
-            return found
-        tight = {"delta": text(self.composition_delta), "order": text(self.order)}
-        return found | {"composition": tight}
+        if self.order is not None:
+            tight = {"delta": text(self.composition_delta), "order": text(self.order)}
+            found["composition"] = tight
+        if self.renewal is not None:
+            found["renewal"] = self.renewal.to_json()
+        return found if self.version is None else found | {"version": self.version.to_json()}
 
     @classmethod
-    def from_entry(cls, entry: Entry) -> Account:
-        """Read the account from the entry that opened it."""
+    def from_entry(cls, entry: Entry, declared: Entry | None = None) -> Account:
+        """Read the account from the entry that opened it and the one of its present version."""
         body = entry.body
         terms = Guarantee.from_json(body["terms"])
         account = cls(entry.account, body["kind"], terms.unit, terms, body["facts"])
+        if "renewal" in body:
+            account = replace(account, renewal=Renewal.from_json(body["renewal"]))
+        if declared is not None:
+            version = Version.from_json(declared.body["version"])
+            account = replace(account, version=version, facts=declared.body["facts"])
         if "composition" not in body:
             return account
         tight = body["composition"]
@@ -157,13 +200,26 @@ class Ledger:
         delta: Number = 0.0,
         rho: Number | None = None,
         composition_delta: Number | None = None,
+        every: str | None = None,
+        carry: bool = False,
+        zone: str = "UTC",
+        begins: str = "monday",
+        version: str | None = None,
+        date: Day | None = None,
     ) -> Session:
-        """Open an account with a total budget, or open it again with the same terms or none.
+        """Open an account with a budget, or open it again with the same terms or none.
 
         The budget is (epsilon, delta), or rho. With a delta, debits are added up tightly: many
         small ones cost much less than the sum of their epsilons, also when questions and prices
         are chosen in view of earlier answers (:mod:`tulle.ledger.filters`). For this a part of
         delta is set aside, ``composition_delta``: half of it unless given; 0 adds epsilons.
+
+        With ``every`` ("day", "week", "month", "year") the budget is there again in each period of
+        the calendar in ``zone``, weeks beginning on ``begins``; with ``carry`` what is left is
+        added to the next (:mod:`tulle.ledger.renewal`). For whoever stays in the data it adds up:
+        ``account.words`` says to how much. Such an account is opened with the ``version`` of the
+        data and its ``date``, which decides the period. Any account may be. Opening an account with
+        a version that it does not know declares it (:meth:`declare`).
 
         The account is for one dataset. The ledger stores its kind and its public facts, nothing
         computed from records, so it cannot tell two datasets with equal facts apart.
@@ -176,27 +232,156 @@ class Ledger:
         if not isinstance(dataset, Dataset):
             raise InputError(f"A sealed dataset is needed; got {type(dataset).__name__}.")
         known = dataset.check_unit(unit)
+        renewal = None if every is None else Renewal(Calendar.of(every, zone, begins), bool(carry))
+        if every is None and (carry or zone != "UTC" or begins != "monday"):
+            raise InputError("carry=, zone= and begins= go with every=, the period of the budget.")
+        if date is not None and version is None:
+            raise InputError("date= goes with version=, the name of the data's version.")
         entry = self._store.read(name, View.first)
         if entry is not None and epsilon is None and rho is None:
             with self._reading():
-                terms = replace(Account.from_entry(entry).terms, unit=known)
+                opened = Account.from_entry(entry)
+                terms = replace(opened.terms, unit=known)
+                renewal = opened.renewal if every is None else renewal
         else:
             terms = _terms(known, epsilon, delta, rho)
-        account = Account(name, dataset.kind, known, terms, dict(dataset.facts(known)))
-        account = _composing(account, composition_delta)
+        account = _new(name, dataset, terms, composition_delta)
+        account = replace(account, renewal=renewal)
 
         if entry is None:
-            entry = self._store.append("open", name, account.to_json(), reuse=View.first)
-        with self._reading():
-            booked = Account.from_entry(entry)
+            if version is not None:
+                account = replace(account, version=_version(version, date, renewal))
+            elif renewal is not None:
+                raise InputError(
+                    "The date of the data decides which period's budget is spent: give version= "
+                    "and date=, such as version='2026-W46', date='2026-11-09'."
+                )
+            self._store.append("open", name, account.to_json(), reuse=View.first)
+        elif version is not None:
+            self._check_terms(name, account, composition_delta)
+            self.declare(name, version, date=date, dataset=dataset)
+        booked = self._check_terms(name, account, composition_delta)
+        if version is not None and (booked.version is None or booked.version.name != version):
+            raise LedgerError(_not_present(booked, version))
+        if booked.facts != account.facts:
+            raise LedgerError(_differences(booked, account))
+        return Session(self, booked, dataset)
+
+    def _check_terms(
+        self, name: str, account: Account, composition_delta: Number | None
+    ) -> Account:
+        """Return the account as it is booked, unless it has other terms."""
+        booked, _ = self._look(name, lambda view: None)
+        account = replace(account, version=booked.version)
         if composition_delta is None or booked.composition_delta == account.composition_delta:
             # How debits are added up was settled when the account was opened.
             account = replace(
                 account, composition_delta=booked.composition_delta, order=booked.order
             )
-        if booked != account:
+        if booked != replace(account, facts=booked.facts):
             raise LedgerError(_differences(booked, account))
-        return Session(self, booked, dataset)
+        return booked
+
+    def declare(
+        self,
+        name: str,
+        version: str,
+        *,
+        date: Day | None,
+        dataset: Dataset | None = None,
+    ) -> Version:
+        """Declare that an account's data is new: a version with a name and a date.
+
+        Kept answers belong to a version; the same question about a new one is answered and paid
+        for anew. Of an account whose budget renews, the date decides the present period. It is
+        never before the date of the last version. Public facts that have changed, such as the
+        number of nodes, are those of ``dataset``; without it they stay as they are.
+
+        Sessions that were opened before have the old data: they refuse to go on.
+
+        Raises:
+            LedgerError: when the version was declared before with another date or other facts, or
+                is dated before the present one.
+        """
+        account, _ = self._look(name, lambda view: None)
+        facts = dict(account.facts)
+        if dataset is not None:
+            facts = dict(dataset.facts(dataset.check_unit(account.unit)))
+            if dataset.kind != account.kind:
+                raise LedgerError(
+                    f"Account {name!r} is for a {account.kind}, not a {dataset.kind}. Nothing "
+                    "was declared."
+                )
+
+        def known(view: View) -> Entry | None:
+            return view.version(version)
+
+        if date is None:
+            entry = self._store.read(name, known)
+            if entry is None:
+                raise InputError(
+                    f"Version {version!r} of account {name!r} is new: give its date, such as "
+                    "date='2026-11-09'."
+                )
+            wanted = Version.from_json(entry.body["version"])
+        else:
+            wanted = _version(version, date, account.renewal)
+
+        def in_order(view: View) -> None:
+            last = view.totals.version
+            if last is not None and wanted.date < last.date:
+                raise LedgerError(
+                    f"Version {wanted.name!r} of account {name!r} is dated {wanted.date}, before "
+                    f"the present version {last.name!r} of {last.date}. Dates of versions do not "
+                    "go backwards: else a period's budget could be spent twice. Nothing was "
+                    "declared."
+                )
+
+        body = {"version": wanted.to_json(), "facts": facts}
+        entry = self._store.append("version", name, body, guard=in_order, reuse=known)
+        with self._reading():
+            same = entry.body["version"] == body["version"]
+            if not same or (dataset is not None and entry.body["facts"] != facts):
+                raise LedgerError(
+                    f"Version {version!r} of account {name!r} was declared before, of "
+                    f"{entry.body['version']['date']}"
+                    f"{' with other public facts' if same else ''}. Give the new data a "
+                    "name of its own. Nothing was declared."
+                )
+        return wanted
+
+    def calendar(self, name: str) -> list[Elapsed]:
+        """Return the periods of an account with their versions and what each cost.
+
+        An account without a period is one, from its first version on.
+        """
+        account, _ = self._look(name, lambda view: None)
+        totals, rows = Totals(), [list[Version]()]
+        spent = [totals]
+        days: list[tuple[str, str, str]] = []
+        with self._reading():
+            for entry in self._store.entries(name):
+                before = None if totals.period is None else totals.period.number
+                totals = totals.after(entry.kind, entry.body)
+                now = None if totals.period is None else totals.period.number
+                if now != before and before is not None:
+                    rows.append([])
+                    spent.append(totals)
+                if now is not None and now != before:
+                    assert totals.period is not None
+                    calendar = totals.period.calendar
+                    first, last = calendar.first_day(now), calendar.last_day(now)
+                    days.append((calendar.label(now), first.isoformat(), last.isoformat()))
+                if entry.kind in ("open", "version") and totals.version is not None:
+                    rows[-1].append(totals.version)
+                spent[-1] = totals if totals.period is None else totals.period.spent
+            if account.renewal is None:
+                dates = [item.date for item in rows[0]] or [""]
+                days = [("all", dates[0], dates[-1])]
+            return [
+                Elapsed(*names, tuple(versions), cost)
+                for names, versions, cost in zip(days, rows, spent, strict=True)
+            ]
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -211,8 +396,8 @@ class Ledger:
     def accounts(self) -> list[Account]:
         """Return all accounts, in the order in which they were opened."""
         with self._reading():
-            firsts = self._store.read_all(View.first)
-            return [Account.from_entry(entry) for entry in sorted(firsts, key=lambda e: e.number)]
+            found = self._store.read_all(lambda view: (view.first(), view.version()))
+            return [Account.from_entry(*pair) for pair in sorted(found, key=lambda e: e[0].number)]
 
     def account(self, name: str) -> Account:
         """Return one account's terms.
@@ -224,11 +409,13 @@ class Ledger:
 
     def _look(self, name: str, also: Callable[[View], Any]) -> tuple[Account, Any]:
         """Return an account's terms and what else is to be read of it, as they are at once."""
-        first, more = self._store.read(name, lambda view: (view.first(), also(view)))
+        first, declared, more = self._store.read(
+            name, lambda view: (view.first(), view.version(), also(view))
+        )
         if first is None:
             raise LedgerError(_no_account(name, self._store.accounts()))
         with self._reading():
-            return Account.from_entry(first), more
+            return Account.from_entry(first, declared), more
 
     def debits(self, name: str) -> list[Entry]:
         """Return an account's debits, in order."""
@@ -265,10 +452,12 @@ class Ledger:
         *,
         event: Event | None = None,
         again: bool = False,
+        version: str | None = None,
     ) -> tuple[str, Release | None]:
         """Book a debit durably, or find the kept answer to the identical question.
 
-        ``event`` is what the answer does to privacy, more closely than its guarantee says.
+        ``event`` is what the answer does to privacy, more closely than its guarantee says;
+        ``version`` that of the data at hand, which must be the account's present one.
 
         Returns:
             The debit's digest, and the kept release when there is one (then nothing is booked).
@@ -278,7 +467,7 @@ class Ledger:
         """
         if price.epsilon is None:
             raise InputError("A price has an epsilon and a delta; convert rho to those first.")
-        identity = canonical(key)
+        identity = _identity(key, version)
 
         def kept(view: View) -> Entry | None:
             return None if again else view.kept(identity)
@@ -288,8 +477,7 @@ class Ledger:
         body = debit_body(question, identity, price, event)
 
         def afford(view: View) -> None:
-            if not _payable(account, view.totals, body):
-                raise BudgetError(_overspend(question, account, price, view.totals))
+            _afford(account, view.totals, body, version, price)
 
         entry = found or self._store.append("debit", name, body, guard=afford, reuse=kept)
         if entry.kind != "release":
@@ -298,7 +486,11 @@ class Ledger:
             return str(entry.body["debit"]), Release.from_json(entry.body["release"])
 
     def book_all(
-        self, name: str, asked: Sequence[tuple[str, Mapping[str, Any], Plan]]
+        self,
+        name: str,
+        asked: Sequence[tuple[str, Mapping[str, Any], Plan]],
+        *,
+        version: str | None = None,
     ) -> tuple[str | None, list[Release | None]]:
         """Book one debit for several questions, each with its key and plan, or find their answers.
 
@@ -308,7 +500,7 @@ class Ledger:
         Raises:
             BudgetError: when the prices together exceed what is left; nothing is booked.
         """
-        identities = [canonical(key) for _, key, _ in asked]
+        identities = [_identity(key, version) for _, key, _ in asked]
 
         def kept(view: View) -> list[Entry | None]:
             return [view.kept(identity) for identity in identities]
@@ -320,12 +512,11 @@ class Ledger:
             price, event = composed([plan for _, _, plan in rest])
             question = "; ".join(text for text, _, _ in rest)
             body = debit_body(
-                question, canonical({"all": [key for _, key, _ in rest]}), price, event
+                question, _identity({"all": [key for _, key, _ in rest]}, version), price, event
             )
 
             def afford(view: View) -> None:
-                if not _payable(account, view.totals, body):
-                    raise BudgetError(_overspend(question, account, price, view.totals))
+                _afford(account, view.totals, body, version, price)
 
             debit = self._store.append("debit", name, body, guard=afford).digest
         with self._reading():
@@ -340,12 +531,18 @@ class Ledger:
         body = debit_body("", "", plan.guarantee, plan.event)
         if not _payable(account, totals, body):
             return f"The account cannot pay this: {_left(account, totals)} is left."
-        share = account.filter.used(totals, totals.after("debit", body))
-        return f"It takes {float(share):.2%} of the account."
+        found, spent = account.allowed(totals)
+        share = found.used(spent, spent.after("debit", body))
+        part = "account" if totals.period is None else f"budget of {totals.period.label}"
+        return f"It takes {float(share):.2%} of the {part}."
 
     def keep(self, name: str, debit: str, key: Mapping[str, Any], answer: Release) -> None:
-        """Store an answer beside its debit, so that asking again is free."""
-        body = {"debit": debit, "key": canonical(key), "release": answer.to_json()}
+        """Store an answer beside its debit, so that asking again is free.
+
+        It belongs to the version of the data that the release names.
+        """
+        identity = _identity(key, answer.version)
+        body = {"debit": debit, "key": identity, "release": answer.to_json()}
         self._store.append("release", name, body)
 
     def description(self, release: Release) -> dict[str, Any]:
@@ -410,7 +607,7 @@ class Ledger:
                 f"<td style='text-align:left'>{html.escape(str(cell))}</td>"
                 for cell in (
                     account.name,
-                    account.terms,
+                    account.words,
                     self.remaining(account.name),
                     len(self.debits(account.name)),
                 )
@@ -430,6 +627,28 @@ def _terms(unit: Unit, epsilon: Number | None, delta: Number, rho: Number | None
         return Guarantee.of(unit, rho=rho, delta=delta)
     assert epsilon is not None
     return Guarantee(unit, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
+
+
+def new_account(
+    name: str,
+    dataset: Dataset,
+    *,
+    unit: str | Unit,
+    epsilon: Number | None = None,
+    delta: Number = 0.0,
+    rho: Number | None = None,
+    composition_delta: Number | None = None,
+) -> Account:
+    """Return the account that :meth:`Ledger.open` would open; nothing is written."""
+    terms = _terms(dataset.check_unit(unit), epsilon, delta, rho)
+    return _new(name, dataset, terms, composition_delta)
+
+
+def _new(
+    name: str, dataset: Dataset, terms: Guarantee, composition_delta: Number | None
+) -> Account:
+    facts = dict(dataset.facts(terms.unit))
+    return _composing(Account(name, dataset.kind, terms.unit, terms, facts), composition_delta)
 
 
 def _composing(account: Account, composition_delta: Number | None) -> Account:
@@ -458,21 +677,66 @@ def debit_body(
     return body if event is None else body | {"event": event_to_json(event)}
 
 
+def _identity(key: Mapping[str, Any], version: str | None) -> str:
+    """Return what identifies a question: about a version of the data, if there are versions."""
+    return canonical(key if version is None else {**key, "version": version})
+
+
+def _version(name: str | None, day: Day | None, renewal: Renewal | None) -> Version:
+    """Return the version that a custodian describes."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or day is None:
+        raise InputError(
+            "A version of the data has a name and a date: give both, such as version='2026-W46', "
+            f"date='2026-11-09'; got {name!r} and {day!r}."
+        )
+    zone = "UTC" if renewal is None else renewal.calendar.zone
+    found = day_in(day, zone)
+    # The clock decides no period. But a date mistyped into a far future could never be taken back.
+    today = datetime.now(check_zone(zone)).date()
+    if found > today:
+        raise InputError(
+            f"The date {found} of version {name!r} is in the future: today is {today} in {zone}. "
+            "Dates never go backwards, so this could not be taken back. Give the day of the data."
+        )
+    return Version(name, found.isoformat())
+
+
 def _payable(account: Account, totals: Totals, body: Mapping[str, Any]) -> bool:
-    try:
-        after = totals.after("debit", body)
-    except ValueError:
-        # A price that spends a delta has no rho.
-        return False
-    return account.filter.admits(after)
+    found, spent = account.allowed(totals)
+    return found.admits_debit(spent, body)
+
+
+def _afford(
+    account: Account,
+    totals: Totals,
+    body: Mapping[str, Any],
+    version: str | None,
+    price: Guarantee,
+) -> None:
+    """Refuse a debit for another version of the data than the present one, or beyond the budget."""
+    present = None if totals.version is None else totals.version.name
+    if version != present:
+        raise LedgerError(_not_present(replace(account, version=totals.version), version))
+    if not _payable(account, totals, body):
+        raise BudgetError(_overspend(str(body["question"]), account, price, totals))
+
+
+def _not_present(account: Account, asked: str | None) -> str:
+    present = "none" if account.version is None else repr(account.version.name)
+    return (
+        f"The data at hand is of version {asked!r}; the present version of account "
+        f"{account.name!r} is {present}. Only answers that were kept can be given for another "
+        "version. Open the account with the present data. Nothing was spent."
+    )
 
 
 def _left(account: Account, totals: Totals) -> Budget:
-    found = account.filter
-    delta = found.spendable_delta - totals.delta
-    rho = None if found.rho is None else found.rho - (totals.rho or 0)
+    found, spent = account.allowed(totals)
+    delta = found.spendable_delta - spent.delta
+    rho = None if found.rho is None else found.rho - (spent.rho or 0)
     tight = found.order is not None
-    return Budget(found.largest_pure(totals), delta, rho=rho, tight=tight)
+    period = None if totals.period is None else totals.period.label
+    return Budget(found.largest_pure(spent), delta, rho=rho, tight=tight, period=period)
 
 
 def _overspend(question: str, account: Account, price: Guarantee, totals: Totals) -> str:
@@ -505,18 +769,27 @@ def _differences(booked: Account, wanted: Account) -> str:
         parts.append(f"it is for a {booked.kind}, not a {wanted.kind}")
     if booked.terms != wanted.terms:
         parts.append(f"its terms are {booked.terms}; asked for {wanted.terms}")
+    if booked.renewal != wanted.renewal:
+        parts.append(f"its budget is {_renewed(booked)}; asked for one that is {_renewed(wanted)}")
     if booked.composition_delta != wanted.composition_delta:
         own, other = booked.composition_delta, wanted.composition_delta
         parts.append(f"its composition_delta is {display(own)}; asked for {display(other)}")
     if booked.facts != wanted.facts:
         parts.append(
             f"its data has the public facts {dict(booked.facts)}; "
-            f"this data has {dict(wanted.facts)}"
+            f"this data has {dict(wanted.facts)}; new data is declared as a new version"
         )
     return (
         f"Account {booked.name!r} already exists and differs: {'; '.join(parts)}. "
         "Open it with its own terms and data, or choose another name. Nothing was spent."
     )
+
+
+def _renewed(account: Account) -> str:
+    if account.renewal is None:
+        return "for ever"
+    carried = "" if account.renewal.carry else "not "
+    return f"for each {account.renewal.calendar}, {carried}carried over"
 
 
 def _same(kept: Mapping[str, Any], shown: Release) -> bool:

@@ -24,6 +24,7 @@ from tulle.core.errors import (
 from tulle.core.exact import Number
 from tulle.core.guarantee import Guarantee, epsilon_of_rho
 from tulle.core.mechanism import Outcome
+from tulle.core.period import Day
 from tulle.core.public import public
 from tulle.core.query import Composite, Expression, Query, parse
 from tulle.core.release import Release, noisy_values
@@ -101,6 +102,8 @@ def plan_for(
             f"{type(dataset).__name__}."
         )
     known = dataset.check_unit(unit)
+    dataset = dataset.under(known)
+    like = like.under(known) if isinstance(like, Dataset) else like
     return make_plan(
         query,
         kind=dataset.kind,
@@ -123,7 +126,7 @@ class Session:
     def __init__(self, ledger: Ledger, account: Account, dataset: Dataset) -> None:
         self._ledger = ledger
         self._account = account
-        self._dataset = dataset
+        self._dataset = dataset.under(account.unit)
 
     @property
     def name(self) -> str:
@@ -134,6 +137,11 @@ class Session:
     def unit(self) -> Unit:
         """Who is protected."""
         return self._account.unit
+
+    @property
+    def version(self) -> str | None:
+        """The version of the data at hand; None where none was declared."""
+        return None if self._account.version is None else self._account.version.name
 
     @property
     def remaining(self) -> Budget:
@@ -173,12 +181,14 @@ class Session:
         like: Dataset | None = None,
         again: bool = False,
         source: Source | None = None,
+        version: str | None = None,
         **options: Any,
     ) -> Release:
         """Answer a question and book it.
 
         The price is on disk before the first random bit is drawn. The identical question gets
-        the stored answer at no cost; ``again=True`` pays for a fresh one.
+        the stored answer at no cost; ``again=True`` pays for a fresh one. Answers belong to a
+        version of the data: ``version`` names an earlier one, of which kept answers are given.
 
         Raises:
             BudgetError: when the account does not hold enough; nothing is spent.
@@ -194,13 +204,24 @@ class Session:
         )
         key = {**plan.canonical(), "source": _kind_of_source(source)}
         debit: str | None = None
+        asked = self.version if version is None else version
+        if asked != self.version and again:
+            raise InputError(
+                f"Version {asked!r} is not the data at hand: it cannot be asked again."
+            )
         try:
             debit, stored = self._ledger.book(
-                self.name, str(query), key, plan.guarantee, event=plan.event, again=again
+                self.name,
+                str(query),
+                key,
+                plan.guarantee,
+                event=plan.event,
+                again=again,
+                version=asked,
             )
             if stored is not None:
                 return replace(stored, kept=True)
-            answer = replace(_draw(plan, self._dataset, source, debit=debit), dataset=self.name)
+            answer = self._signed(_draw(plan, self._dataset, source, debit=debit))
             try:
                 self._ledger.keep(self.name, debit, key, answer)
             except TulleError as error:
@@ -264,13 +285,22 @@ class Session:
                     found.append(self._plan(query, **terms, mechanism=name, like=like))
             return min(found, key=predicted_error)
 
-        plans = divide(listed, plan, account.filter, account.empty, wanted)
+        return self._pay_and_draw(divide(listed, plan, account.filter, account.empty, wanted))
+
+    def _signed(self, answer: Release) -> Release:
+        """Return an answer with what it is about: the account and the version of its data."""
+        return replace(answer, dataset=self.name, version=self.version)
+
+    def _pay_and_draw(self, plans: Sequence[Plan]) -> list[Release]:
+        """Book one debit for all plans whose answers are not kept, then draw those."""
         keys = [{**item.canonical(), "source": _kind_of_source(None)} for item in plans]
         debit: str | None = None
         answers: list[Release] = []
         try:
             debit, stored = self._ledger.book_all(
-                self.name, [(str(p.query), k, p) for p, k in zip(plans, keys, strict=True)]
+                self.name,
+                [(str(p.query), k, p) for p, k in zip(plans, keys, strict=True)],
+                version=self.version,
             )
             for item, key, kept in zip(plans, keys, stored, strict=True):
                 if kept is not None:
@@ -278,7 +308,7 @@ class Session:
                     continue
                 assert debit is not None
                 drawn = _draw(item, self._dataset, None, debit=debit)
-                answers.append(replace(drawn, dataset=self.name))
+                answers.append(self._signed(drawn))
                 try:
                     self._ledger.keep(self.name, debit, key, answers[-1])
                 except TulleError as error:
@@ -286,6 +316,55 @@ class Session:
         except KeyboardInterrupt:
             raise_alone(self._interrupted(plans, booked=debit is not None))
         return answers
+
+    def next_version(self, version: str, dataset: Dataset, *, date: Day) -> Session:
+        """Declare that the data is new, and go on with it: the same questions, a new week.
+
+        Returns a session on the new data; this one has the old data and refuses to go on.
+        :meth:`repeat` asks of the new data what was asked of the old.
+
+        Raises:
+            LedgerError: when the date is before that of the present version; nothing is declared.
+        """
+        self._ledger.declare(self.name, version, date=date, dataset=dataset)
+        return self._ledger.open(self.name, dataset, unit=self.unit, version=version)
+
+    def repeat(
+        self, version: str | None = None, *, questions: Iterable[Query] = ()
+    ) -> list[Release]:
+        """Ask every question that was answered for an earlier version, at the same price.
+
+        ``version`` is by default the last one before the present that has answers. All are booked
+        as one debit, or none. What is already answered for the present version is free. Questions
+        that text cannot ask again must be among ``questions``.
+
+        Raises:
+            BudgetError: when the account cannot pay for all of them; nothing is spent.
+            InputError: when nothing was answered, or a question cannot be made again.
+        """
+        kept = self._ledger.releases(self.name)
+        if version is None:
+            others = [item.version for item in kept if item.version != self.version]
+            version = others[-1] if others else None
+        if version == self.version:
+            raise InputError(f"Version {version!r} is the data at hand; name an earlier one.")
+        given, plans = list(questions), dict[str, Plan]()
+        for item in kept:
+            if item.version != version or not item.guarantee.holds:
+                continue
+            asked = self._asked_again(item, given)
+            plan = self._replanned(asked, item)
+            if plan is None:
+                raise InputError(
+                    f"{item.query} cannot be made again from the ledger: give it with questions=. "
+                    "Nothing was spent."
+                )
+            plans[f"{plan.canonical()}"] = plan
+        if not plans:
+            raise InputError(
+                f"Nothing was answered for version {version!r}; there is no repeating."
+            )
+        return self._pay_and_draw(list(plans.values()))
 
     def _concentrated(self, query: Query) -> list[str]:
         """Return the mechanisms for a question whose noise is Gaussian."""
@@ -382,6 +461,7 @@ def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | N
     guarantee = plan.guarantee
     if _kind_of_source(source) != "secure":
         guarantee = guarantee.void()
+    dataset = dataset.under(plan.unit)
     public = dataset.public_side(plan.unit)
     expression = plan.expression
     if expression is not None:

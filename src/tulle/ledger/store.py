@@ -41,6 +41,7 @@ from tulle.ledger.chain import (
     compute_digest,
     entry_of,
     printable,
+    version_name,
 )
 from tulle.ledger.store_file import View
 from tulle.ledger.store_place import Place, cannot, obstacle
@@ -168,9 +169,15 @@ class Store:
             ) from error
 
     def _upgrade(self, connection: sqlite3.Connection) -> None:
-        """Turn a file of version 1 into one of this version: carry all balances forward."""
+        """Turn an older file into one of this version, if all of it is sound.
+
+        Version 2 has the same tables; from version 1 all balances are carried forward.
+        """
         if problems := list(_walk(connection, None, set())):
             raise store_file.unsound(self.path, problems[0])
+        if store_file.pragma(connection, "user_version") > 1:
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            return
         names = [name for (name,) in connection.execute("SELECT account FROM accounts").fetchall()]
         balances = {name: View(self.path, connection, name).totals for name in sorted(names)}
         for statement in store_file.ADDED:
@@ -363,7 +370,9 @@ def _note_answer(connection: sqlite3.Connection, number: int, name: str | None) 
 
 
 def _answer(kind: str, account: str, body: Mapping[str, Any]) -> str | None:
-    """Return the name by which an entry is looked up as a kept answer, if it is one."""
+    """Return the name by which an entry is looked up: a kept answer, a version of the data."""
+    if kind in ("open", "version") and "version" in body:
+        return version_name(account, body["version"]["name"])
     return answer_name(account, body["key"]) if kind == "release" and "key" in body else None
 
 

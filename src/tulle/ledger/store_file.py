@@ -23,6 +23,7 @@ from tulle.ledger.chain import (
     compute_digest,
     entry_of,
     printable,
+    version_name,
 )
 from tulle.ledger.store_place import DRAFT_SUFFIX, cannot, draft_prefix, obstacle
 from tulle.ledger.totals import Totals
@@ -188,7 +189,7 @@ def check_mark(path: Path, connection: sqlite3.Connection) -> int:
             path, "it is not a ledger of tulle", "Give the path of a ledger, or of a new file."
         )
     version = pragma(connection, "user_version")
-    if version not in (1, VERSION):
+    if version not in range(1, VERSION + 1):
         raise cannot(
             path,
             f"its format has version {version}, and this tulle reads version {VERSION}",
@@ -335,18 +336,34 @@ class View:
         if self._whole is not None:
             answers = (e for e in reversed(self._whole) if e.kind == "release")
             return next((e for e in answers if e.body["key"] == key), None)
+        entry = self._noted(answer_name(self._account, key), ("release",))
+        if entry is not None and entry.body["key"] != key:
+            raise unsound(self._path, Problem(entry.number, "is the answer to another question"))
+        return entry
+
+    def version(self, name: str | None = None) -> Entry | None:
+        """Return the entry that declared a version of the data; without a name, the present one."""
+        if self._whole is not None or (name is None and self.totals.version is None):
+            return None
+        wanted = self.totals.version.name if name is None and self.totals.version else name
+        entry = self._noted(version_name(self._account, str(wanted)), ("open", "version"))
+        if entry is None and name is None:
+            raise unsound(self._path, Problem(None, "its present version is not noted"))
+        if entry is not None and entry.body["version"]["name"] != wanted:
+            raise unsound(self._path, Problem(entry.number, "declares another version"))
+        return entry
+
+    def _noted(self, name: str, kinds: tuple[str, ...]) -> Entry | None:
+        """Return the newest entry that is noted under a name, after checking that it is one."""
         numbers = self._connection.execute(
-            "SELECT number FROM answers WHERE key = ? ORDER BY number DESC LIMIT 1",
-            (answer_name(self._account, key),),
+            "SELECT number FROM answers WHERE key = ? ORDER BY number DESC LIMIT 1", (name,)
         ).fetchall()
         if not numbers:
             return None
         row = read_row(self._connection, numbers[0][0])
         entry = None if row is None else self._checked(row)
-        if entry is None or (entry.kind, entry.account) != ("release", self._account):
+        if entry is None or entry.account != self._account or entry.kind not in kinds:
             raise unsound(self._path, Problem(numbers[0][0], "is not the answer it is noted as"))
-        if entry.body["key"] != key:
-            raise unsound(self._path, Problem(entry.number, "is the answer to another question"))
         return entry
 
 

@@ -212,7 +212,7 @@ def _check_answerable(terms: Terms, known: Mapping[str, Mechanism]) -> None:
     others = [
         unit.name
         for unit in UNITS.values()
-        if any(item.supports(terms.query, unit) for item in known.values())
+        if unit.period is None and any(item.supports(terms.query, unit) for item in known.values())
     ]
     instead = f"It can be asked per {', '.join(others)}." if others else "No unit is supported yet."
     raise QueryError(f"{terms.query} cannot be answered per {terms.unit.name}. {instead}")

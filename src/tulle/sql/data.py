@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError, MissingExtraError, QueryError, raise_alone
+from tulle.core.errors import InputError, MissingExtraError, QueryError, UnitError, raise_alone
 from tulle.core.public import public
 from tulle.core.unit import Unit
 
@@ -48,6 +48,8 @@ class Database(Dataset):
     _engine: Engine
     _schema: Schema
     _gone: tuple[str, Any] | None
+    _divided: dict[str, Database]
+    """The database with participants' records divided into periods, by period."""
 
     def __init__(self) -> None:
         raise InputError(
@@ -64,6 +66,7 @@ class Database(Dataset):
         ranges: Mapping[str, Any] | None = None,
         tables: Mapping[str, str | PathLike[str]] | None = None,
         types: Mapping[str, str] | None = None,
+        times: Mapping[str, str] | None = None,
         memory: str = MEMORY,
     ) -> Database:
         """Connect to an engine, and check the owners against its catalogue.
@@ -100,6 +103,13 @@ class Database(Dataset):
         ``{"line.price": "DOUBLE"}``: a type that followed from the rows would tell of them. Values
         that do not fit are NULL. The first line names the columns.
 
+        ``times`` says which column is the time of a table's rows: ``{"trips": "started_on"}``, a
+        date or a timestamp without time zone, in local time. Then ``unit="participant-week"`` (or
+        day, month, year) protects any one participant's rows of any one week, from Monday on. A
+        row has its own time and those of the rows on the way to its owners, and is gone when one of
+        them is. Rows whose time is NULL are one more week. Tables without a time are refused under
+        such a unit, unless they are public: their rows are there in every week.
+
         ``memory`` is how much a DuckDB that is opened here may use, before it uses ten times as
         much on disk. It is public. A question that needs more stops with one message, and its price
         stays paid. A connection, server or session that is handed over keeps its own limits.
@@ -124,6 +134,7 @@ class Database(Dataset):
                 owners=owners,
                 public=public,
                 ranges=ranges,
+                times=times,
                 keys=engine.attempt(
                     engine.keys, InputError(f"{engine.dialect} cannot list the keys of its tables.")
                 ),
@@ -141,6 +152,7 @@ class Database(Dataset):
     def _of(cls, engine: Engine, schema: Schema, gone: tuple[str, Any] | None = None) -> Database:
         database = cls.__new__(cls)
         database._engine, database._schema, database._gone = engine, schema, gone
+        database._divided = {}
         return database
 
     @classmethod
@@ -160,12 +172,13 @@ class Database(Dataset):
         except tomllib.TOMLDecodeError as error:
             raise_alone(InputError(f"{file} is not TOML: {error}."))
         unknown = sorted(
-            set(settings) - {"url", "owners", "public", "ranges", "tables", "types", "memory"}
+            set(settings)
+            - {"url", "owners", "public", "ranges", "tables", "types", "times", "memory"}
         )
         if unknown or "url" not in settings or "owners" not in settings:
             raise InputError(
                 f"{file} must have url and owners, and may have public, ranges, tables, "
-                "types and memory; "
+                "types, times and memory; "
                 f"it has {', '.join(settings) or 'nothing'}."
             )
         url, folder = settings["url"], file.parent
@@ -179,6 +192,7 @@ class Database(Dataset):
             ranges=settings.get("ranges"),
             tables=tables,
             types=_flat(settings.get("types", {})),
+            times=settings.get("times"),
             memory=settings.get("memory", MEMORY),
         )
 
@@ -189,7 +203,37 @@ class Database(Dataset):
 
     def facts(self, unit: Unit) -> Facts:
         """Return the schema: names, types and owners are public, and nothing else is."""
-        return self._schema.to_json()
+        return self.under(unit)._schema.to_json()
+
+    def check_unit(self, unit: str | Unit) -> Unit:
+        """Return the unit if this database knows it: participants, or their records of a period.
+
+        Raises:
+            UnitError: when it is another one, or no times are declared.
+        """
+        known = Unit.of(unit)
+        if known.base != "participant" or self._schema.period not in (None, known.period):
+            return super().check_unit(known)
+        if known.period is not None and not self._schema.times:
+            raise UnitError(
+                f"Nobody knows of which {known.period} a row is. Say which columns are times when "
+                "connecting: times={'trips': 'started_on'}."
+            )
+        return known
+
+    def public_side(self, unit: Unit) -> Database:
+        """Return the database as its schema is under the unit."""
+        return self.under(unit)
+
+    def under(self, unit: Unit) -> Database:
+        """Return the database in which whose a row is, is as the unit says."""
+        period = unit.period
+        if period is None or period == self._schema.period:
+            return self
+        if period not in self._divided:
+            divided = Database._of(self._engine, self._schema.within(period), self._gone)
+            self._divided[period] = divided
+        return self._divided[period]
 
     def check(self, statement: str) -> None:
         """Let the engine check a statement without running it; nothing depends on rows.
@@ -234,9 +278,9 @@ class Database(Dataset):
 
     def neighbours(self, unit: str | Unit) -> Iterator[Database]:
         """Yield the database without each participant; additions are these pairs read backwards."""
-        self.check_unit(unit)
-        for participant in self.participants():
-            yield self.without(*participant)
+        whole = self.under(self.check_unit(unit))
+        for participant in whole.participants():
+            yield whole.without(*participant)
 
     def participants(self) -> list[tuple[str, Any]]:
         """Return everyone who owns a row: kind and identifier. Custodian side."""

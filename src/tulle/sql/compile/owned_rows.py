@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from tulle.core.errors import QueryError
 from tulle.sql.compile.derivations import alias, column, owner_type
 from tulle.sql.expressions.kinds import kind_of_column
 from tulle.sql.schema.ranges import Range
@@ -25,6 +26,7 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
     The table itself is called ``t``. A row is left out when an owner is NULL or a path to an
     owner leads nowhere: it would be protected for nobody. SQL's equality leaves out NULL too.
     """
+    schema.check_table(table)
     ownership = schema.ownership(table)
     sources: list[Any] = [_called(schema, table, HERE)]
     conditions: list[Any] = []
@@ -77,6 +79,8 @@ def identifier(schema: Schema, tie: Tie) -> Any:
         parts = [exp.Collate(this=part, expression=collation.copy()) for part in parts]
     if not schema.has_composites(tie.entity):
         return parts[0]
+    if schema.period is not None:
+        parts.append(_period(schema, tie))
     # Lengths in front keep ("a", "bc") and ("ab", "c") apart, and both from a plain "1:a2:bc".
     pieces: list[Any] = []
     for part in parts:
@@ -86,6 +90,35 @@ def identifier(schema: Schema, tie: Tie) -> Any:
     for piece in pieces[1:]:
         joined = exp.DPipe(this=joined, expression=piece, safe=True)
     return joined
+
+
+def _period(schema: Schema, tie: Tie) -> Any:
+    """Return the expression for the period of a record: a text, equal within a period alone.
+
+    Every value has one, and from the year 2 to 9999 it is the same on every engine. What is NULL,
+    and what has no day that the engine computes with, has a period of its own. Weeks begin on
+    Monday, like the second week of the year 1 from which days are counted.
+    """
+    if tie.time is None:
+        raise QueryError(f"A record of {tie.entity} has no time, so it has no {schema.period}.")
+    place, name = tie.time
+    day = exp.cast(column(name, place), "DATE")
+    if schema.period in ("day", "week"):
+        monday = exp.cast(exp.Literal.string("0001-01-08"), "DATE")
+        number: Any = exp.Paren(this=exp.Sub(this=day, expression=monday))
+        if schema.period == "week":
+            past = exp.Mod(this=number.copy(), expression=exp.Literal.number(7))
+            number = exp.Sub(this=number, expression=past)
+        joined: Any = exp.cast(exp.paren(number, copy=False), "TEXT")
+    else:
+        fields = ("YEAR",) if schema.period == "year" else ("YEAR", "MONTH")
+        parts = [exp.Extract(this=exp.Var(this=f), expression=day.copy()) for f in fields]
+        texts = [exp.cast(exp.cast(part, "BIGINT"), "TEXT") for part in parts]
+        joined = texts[0]
+        for text in texts[1:]:
+            joined = exp.DPipe(this=joined, expression=exp.Literal.string("-"), safe=True)
+            joined = exp.DPipe(this=joined, expression=text, safe=True)
+    return exp.Coalesce(this=joined, expressions=[exp.Literal.string("none")])
 
 
 def _called(schema: Schema, table: str, name: str) -> Any:

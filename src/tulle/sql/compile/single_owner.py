@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from tulle.sql.compile.names import Named
 from tulle.sql.question.check import conjuncts
-from tulle.sql.schema.schema import HERE, Link, Ownership, Schema, Tie
+from tulle.sql.schema.schema import HERE, Columns, Link, Ownership, Schema, Tie
 
 Place = tuple[str, str]
 """A source in FROM, and a column of it."""
@@ -29,7 +29,7 @@ def needs_one(named: Named, schema: Schema) -> bool:
     equal = _Equal(tree)
     reader = _Owners(named, tables, equal)
     found = {
-        (tie.entity, reader.owner(source, _way(schema.ownership(table), tie), tie.columns))
+        (tie.entity, *(reader.owner(source, *place) for place in _places(schema, table, tie)))
         for source, table in tables.items()
         for tie in schema.ownership(table).ties
     }
@@ -59,11 +59,19 @@ def _asks_within(tree: Any) -> bool:
     return any(found.args.get("query") is not None for found in tree.find_all(exp.In))
 
 
-def _way(ownership: Ownership, tie: Tie) -> tuple[Link, ...]:
-    """Return the joins that lead from a row to this owner of it, in order."""
+def _places(schema: Schema, table: str, tie: Tie) -> list[tuple[tuple[Link, ...], Columns]]:
+    """Return the ways to what identifies an owner, each with its columns: also to the time."""
+    ownership = schema.ownership(table)
+    found = [(_way(ownership, tie.place), tie.columns)]
+    if schema.period is not None and tie.time is not None:
+        found.append((_way(ownership, tie.time[0]), (tie.time[1],)))
+    return found
+
+
+def _way(ownership: Ownership, place: str) -> tuple[Link, ...]:
+    """Return the joins that lead from a row to the one of this name, in order."""
     links = {link.name: link for link in ownership.links}
     way: list[Link] = []
-    place = tie.place
     while place != HERE:
         way.insert(0, links[place])
         place = links[place].start

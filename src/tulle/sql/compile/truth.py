@@ -104,12 +104,13 @@ def true_statement(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone 
 def participants(engine: Engine, schema: Schema, gone: Gone = None) -> list[tuple[str, Any]]:
     """Return everyone who owns a row, as kind and identifier, in order."""
     found: set[tuple[str, Any]] = set()
-    for table in schema.owners:
+    for table in filter(schema.is_divided, schema.owners):
         sources, conditions = owned_rows(schema, table, gone)
         for tie in schema.ownership(table).ties:
             chosen = alias(identifier(schema, tie), "p")
             statement = select([chosen], sources, conditions, distinct=True)
-            rows = engine.fetch(statement.sql(dialect=schema.dialect))
+            written = total_statement(statement, schema)
+            rows = engine.fetch(written.sql(dialect=schema.dialect))
             found |= {(tie.entity, value) for value in rows.column("p").to_pylist()}
     return sorted(found)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,8 @@ class Tie:
     entity: str
     place: str
     columns: Columns
+    time: tuple[str, str] | None = None
+    """Where the time of the record stands, as place and column; None where no time is declared."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,10 @@ class Schema:
     """Tables that exist but are neither owned nor public: they cannot be asked about."""
     places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each table the catalog and schema that it was found in when connecting, if any."""
+    times: Mapping[str, str] = field(default_factory=dict)
+    """For some tables the column that says when a record is from."""
+    period: str | None = None
+    """Into which periods the records of a participant are divided; None when they are not."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     """For some tables the columns of a declared primary key. They are not among the facts: nothing
     that is promised rests on them."""
@@ -94,6 +100,7 @@ class Schema:
         owners: Mapping[str, Any],
         public: Iterable[str] = (),
         ranges: Mapping[str, Any] | None = None,
+        times: Mapping[str, str] | None = None,
         keys: Keys | None = None,
         place: Callable[[str], tuple[str, ...]] = lambda table: (),
         definitions: Mapping[str, Definition] | None = None,
@@ -134,6 +141,8 @@ class Schema:
             read_ranges(ranges or {}, tables, dialect),
             tuple(sorted(set(catalogue) - declared)),
             {table: place(table) for table in tables},
+            read_times(times or {}, tables, real_public, dialect),
+            None,
             {t: c for t, c in (keys.primary if keys else {}).items() if t in tables},
         )
         for table in full:
@@ -158,7 +167,24 @@ class Schema:
             }
         if self.views:
             facts["views"] = dict(self.views)
+        if self.times:
+            facts["times"] = dict(self.times)
+        if self.period is not None:
+            facts["period"] = self.period
         return facts
+
+    def within(self, period: str) -> Schema:
+        """Return the schema in which a participant's records of each period are a unit each.
+
+        Raises:
+            InputError: when no table says when its records are from.
+        """
+        if not self.times:
+            raise InputError(
+                f"Nobody knows of which {period} a record is. Say which column is the time of a "
+                "table: times={'trips': 'started_on'}."
+            )
+        return replace(self, period=period)
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Schema:
@@ -170,6 +196,8 @@ class Schema:
             tuple(facts["public"]),
             read_ranges(facts.get("ranges", {}), facts["tables"], facts["dialect"]),
             views=facts.get("views", {}),
+            times=facts.get("times", {}),
+            period=facts.get("period"),
         )
 
     def ownership(self, table: str) -> Ownership:
@@ -182,7 +210,7 @@ class Schema:
             InputError: when paths lead in a circle.
         """
         if table not in self._ownerships:
-            self._ownerships[table] = _follow(self.owners, table, HERE, (), _counter())
+            self._ownerships[table] = _follow(self.owners, self.times, table, HERE, (), _counter())
         return self._ownerships[table]
 
     def check_table(self, table: str) -> None:
@@ -192,6 +220,7 @@ class Schema:
             QueryError: naming the table and what may be asked about.
         """
         if table in self.tables:
+            self._check_times(table)
             return
         allowed = ", ".join(dict.fromkeys([*self.tables, *self.views])) or "none"
         refused = spelled(table, self.refused)
@@ -204,14 +233,30 @@ class Schema:
             )
         raise QueryError(f"There is no table {table}. Tables to ask about: {allowed}.")
 
+    def is_divided(self, table: str) -> bool:
+        """Say whether each row of a table is of some period, as far as the unit has periods."""
+        return self.period is None or all(tie.time for tie in self.ownership(table).ties)
+
+    def _check_times(self, table: str) -> None:
+        """Refuse a table of whose rows nobody knows the period, where the unit has one."""
+        if self.is_divided(table):
+            return
+        dated = ", ".join(sorted(self.times))
+        raise QueryError(
+            f"A row of {table}, or of a table on the way to its owners, has no time: it is there "
+            f"in every {self.period}, so it cannot be protected per {self.period}. Tables with "
+            f"times: {dated}. Declare its time with times=, declare it public if it is, or ask "
+            "with unit='participant'."
+        )
+
     def entities(self) -> tuple[str, ...]:
         """Return the kinds of participants, in order of declaration."""
         found = (o.entity for listed in self.owners.values() for o in listed if o.columns)
         return tuple(dict.fromkeys(entity for entity in found if entity is not None))
 
     def has_composites(self, entity: str) -> bool:
-        """Say whether some identifier of this kind is made of several columns."""
-        return any(
+        """Say whether some identifier of this kind is made of several parts."""
+        return self.period is not None or any(
             owner.entity == entity and len(owner.columns) > 1
             for listed in self.owners.values()
             for owner in listed
@@ -233,7 +278,7 @@ class Schema:
                     whole &= len(owner.columns) == 1
                     for column in owner.columns:
                         whole &= self._is_whole(end, column)
-        self._classes[entity] = INTEGER if whole else TEXT
+        self._classes[entity] = INTEGER if whole and self.period is None else TEXT
         return self._classes[entity]
 
     @cached_property
@@ -302,8 +347,41 @@ def _counter() -> Callable[[], int]:
     return count
 
 
+def read_times(
+    times: Mapping[str, str], tables: Catalogue, public: Collection[str], dialect: str
+) -> dict[str, str]:
+    """Check which column is the time of each table.
+
+    Raises:
+        InputError: when there is no such column, or its values do not name a day by themselves.
+    """
+    from tulle.sql.expressions import kinds
+
+    found: dict[str, str] = {}
+    for name, given in times.items():
+        table = spelled(name, tables)
+        if table is None or table in public:
+            owned = ", ".join(sorted(set(tables) - set(public))) or "none"
+            raise InputError(f"times: {name!r} is not a table with owners. Such tables: {owned}.")
+        column = spelled(str(given), tables[table])
+        if column is None:
+            there = ", ".join(tables[table])
+            raise InputError(f"times: table {table} has no column {given!r}. Columns: {there}.")
+        written = tables[table][column]
+        if kinds.kind_of_column(written, dialect).name not in {kinds.DATE, kinds.TIMESTAMP}:
+            raise InputError(
+                f"times: {table}.{column} has type {written}. The time of a record is a date or a "
+                "timestamp without time zone, in local time: which day a moment is depends on a "
+                "zone and its rules, which engines do not share. Convert it in a view, such as "
+                "(moment AT TIME ZONE 'Europe/Zurich')::date."
+            )
+        found[table] = column
+    return found
+
+
 def _follow(
     owners: Mapping[str, tuple[Owner, ...]],
+    times: Mapping[str, str],
     table: str,
     name: str,
     above: tuple[str, ...],
@@ -323,17 +401,23 @@ def _follow(
             if (place, step) not in links:
                 fresh = f"{HERE}{count()}"
                 links[place, step] = Link(place, step.columns, step.table, fresh, step.key)
-                below = _follow(owners, step.table, fresh, (*above, table), count)
+                below = _follow(owners, times, step.table, fresh, (*above, table), count)
                 for link in below.links:
                     links[link.start, Step(link.columns, link.table, link.key)] = link
                 ties |= dict.fromkeys(below.ties)
             place, end = links[place, step].name, step.table
+        # A row's own time counts, and those of the rows on the way: when one of these is gone,
+        # the way is. A row without a time has that of the row that says whose it is.
+        own = (name, times[table]) if table in times else None
         if owner.columns:
             assert owner.entity is not None
-            ties[Tie(owner.entity, place, owner.columns)] = None
+            time = own or ((place, times[end]) if end in times else None)
+            ties[Tie(owner.entity, place, owner.columns, time)] = None
         elif not owners.get(end):
             raise InputError(
                 f"'{owner}' takes over the owners of {end}, which has none. Name a column of it, "
                 "or declare its owners."
             )
+        elif own is not None:
+            ties |= {replace(tie, time=own): None for tie in tuple(ties) if tie.place != name}
     return Ownership(tuple(links.values()), tuple(ties))

@@ -1,0 +1,100 @@
+"""Budgets that renew: so much for each day, week, month or year.
+
+The present period is the one in which the date of the account's data lies, as the custodian
+declared it (:meth:`tulle.Ledger.declare`). The computer's clock decides nothing: turned back or
+forward it gives no budget. Dates of versions never go backwards, and versions of one period share
+its budget.
+
+Guarantee:
+    Let one period's budget be (epsilon, delta), or rho. Without carrying over, each period has a
+    filter of its own (:mod:`tulle.ledger.filters`), so all that is answered in k periods is
+    (k·epsilon, k·delta)-private, or k·rho, by composition. With carrying over, the account has
+    after k periods of the calendar the filter of k times the budget: debits add up over its whole
+    life and the limit grows. Limits never shrink, so what a path had spent at its last debit is
+    within the limit at the end, and the filter's argument holds for that limit. The order and
+    ``composition_delta`` stay those of one period, fixed when the account was opened.
+
+    So a budget that renews is *more budget over time* for whoever stays in the data. It is the
+    same guarantee for every period only for a unit that has records in one version alone, such as
+    a person's records of one week where each version holds the records of its own week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tulle.core.guarantee import Guarantee
+from tulle.core.period import MOST_IN_A_YEAR, Calendar
+from tulle.ledger.filters import Filter
+from tulle.ledger.totals import Totals, Version
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """When an account's budget is there again, and what becomes of the rest."""
+
+    calendar: Calendar
+    carry: bool = False
+    """Whether what is not spent in a period is added to the next."""
+
+    def allowed(self, each: Filter, totals: Totals) -> tuple[Filter, Totals]:
+        """Return the filter at present, and the totals that it is for; ``each`` is one period's."""
+        period = totals.period
+        assert period is not None
+        if not self.carry:
+            return each, period.spent
+        return each.times(period.number - period.first + 1), totals
+
+    def words(self, terms: Guarantee) -> str:
+        """Say what the budget means over time, for one budget's terms."""
+        kind = self.calendar.every
+        rest = "added to the next" if self.carry else "lost"
+        most = MOST_IN_A_YEAR[kind]
+        total = replace(terms, assumptions=())
+        if terms.rho is not None:
+            total = replace(total, rho=terms.rho * most)
+        else:
+            assert terms.epsilon is not None
+            total = replace(total, epsilon=terms.epsilon * most, delta=terms.delta * most)
+        year = "" if kind == "year" else f", in a calendar year at most {_price(total)}"
+        if self.carry:
+            year = f", after k {kind}s at most k times as much"
+            year += (
+                "" if kind == "year" else f", so each calendar year adds at most {_price(total)}"
+            )
+        return (
+            f"{_price(terms)} each {self.calendar}; what is not spent is {rest}. It adds up for "
+            f"any one {terms.unit.name} whose records stay in the data{year}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        return {**self.calendar.to_json(), "carry": self.carry}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Renewal:
+        """Read back what :meth:`to_json` wrote."""
+        return cls(Calendar.from_json(data), bool(data["carry"]))
+
+
+def _price(terms: Guarantee) -> str:
+    return str(replace(terms, assumptions=())).partition(", per ")[0].removesuffix(", pure")
+
+
+@dataclass(frozen=True)
+class Elapsed:
+    """One period of an account's calendar: its days, its versions, and what it cost."""
+
+    label: str
+    first_day: str
+    last_day: str
+    versions: tuple[Version, ...]
+    spent: Totals
+    """What the debits of this period cost together."""
+
+    @property
+    def debits(self) -> int:
+        """How many debits were booked in it."""
+        return self.spent.debits
