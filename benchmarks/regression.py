@@ -58,7 +58,7 @@ CLASSES = {"married": [0, 1], "male": [0, 1], "us": [0, 1], "income": [0, 1]}
 PREDICTORS = (*BOUNDS, *CODED, "married", "male", "us")
 DELTA = 1e-6
 RUNS = 20
-PURE = ("functional", "objective_laplace")
+PURE = ("functional", "objective_laplace", "objective_knorm")
 INCOME = logistic("income")
 
 # What is run by the other library's interpreter, on the same scaled rows and splits.

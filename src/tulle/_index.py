@@ -128,6 +128,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "discrete_gaussian": "tulle.noise.gaussian",
         "heavy_tailed": "tulle.noise.heavy",
         "heavy_tailed_quantile": "tulle.noise.heavy",
+        "discrete_knorm": "tulle.noise.knorm",
         "discrete_laplace": "tulle.noise.laplace",
         "geometric": "tulle.noise.laplace",
         "rounded_laplace": "tulle.noise.laplace",
@@ -199,6 +200,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("law", "core"): {
         "exact": "tulle.core.error_law",
         "laplace": "tulle.core.error_law",
+        "knorm": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
     },
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
@@ -277,6 +279,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "adassp": "tulle.models.adassp",
         "functional": "tulle.models.functional",
         "objective_gaussian": "tulle.models.objective_gaussian",
+        "objective_knorm": "tulle.models.objective_knorm",
         "objective_laplace": "tulle.models.objective_laplace",
     },
     ("page", "release"): {"outside": "tulle.reports.report"},
@@ -387,6 +390,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "adassp": ("Regression",),
         "functional": ("Regression",),
         "objective_gaussian": ("Logistic",),
+        "objective_knorm": ("Logistic",),
         "objective_laplace": ("Logistic",),
     },
 }

@@ -137,6 +137,38 @@ class LaplaceLaw(ErrorLaw):
         return steps * (self.factor * float(self.step)) ** 2
 
 
+@registry.register("law", "core", "knorm")
+@dataclass(frozen=True)
+class KNormLaw(ErrorLaw):
+    """K-norm noise in L-infinity of this scale on a lattice of this step, for ``count`` entries.
+
+    The half-width holds for all entries at once.
+    """
+
+    scale: Fraction
+    count: int
+    step: Fraction = Fraction(1)
+    name: ClassVar[str] = "knorm"
+
+    def half_width(self, level: float) -> float:
+        """Return the half-width, from the law of the largest of all entries.
+
+        Each lattice point x stands for the reals b that round to it; max |b_i| is within half a
+        step of max |x_i|. So x is drawn with a density that is at most exp(1/scale) times that of
+        continuous K-norm noise, whose largest entry has a gamma law of shape ``count``.
+        """
+        from scipy.special import gammainccinv
+
+        alpha = 1 - check_level(level)
+        scale = float(self.scale)
+        reach = float(gammainccinv(self.count, alpha * math.exp(-1 / scale)))
+        return widen_up((math.floor(widen_up(reach * scale + 0.5))) * float(self.step))
+
+    def variance(self) -> float:
+        """Return that of one entry: (count + 1)·(count + 2)/3 scales squared."""
+        return (self.count + 1) * (self.count + 2) / 3 * float(self.scale * self.step) ** 2
+
+
 @registry.register("law", "core", "gaussian")
 @dataclass(frozen=True)
 class GaussianLaw(ErrorLaw):

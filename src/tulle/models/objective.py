@@ -57,6 +57,7 @@ class Objective(Mechanism):
 
     kind: ClassVar[str] = "table"
     noise: ClassVar[str]
+    shares: ClassVar[tuple[Fraction, ...]] = SHARES
     options: ClassVar[tuple[str, ...]] = ("gap",)
 
     def supports(self, query: Query, unit: Unit) -> bool:
@@ -97,6 +98,14 @@ class Objective(Mechanism):
     def deviation(self, spread: float) -> float:
         """Return the standard deviation of noise of this spread."""
 
+    def tilt_deviation(self, spread: float, count: int) -> float:
+        """Return the same for one of the numbers in b."""
+        return self.deviation(spread)
+
+    def reach(self, count: int) -> int:
+        """Return how many times its spread a number in b is at most, but once in 2^90."""
+        return 64
+
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         assert isinstance(terms.query, Regression)
         frame = frame_for(terms)
@@ -104,9 +113,9 @@ class Objective(Mechanism):
         if not Fraction(1, 2**20) <= gap <= 1:
             raise InputError(f"gap must lie between 2**-20 and 1; got {options['gap']!r}.")
         self.check(terms, frame)
-        made = [self._settings(terms, frame, gap, share) for share in SHARES]
+        made = [self._settings(terms, frame, gap, share) for share in self.shares]
         if typical_moments(frame, None) is None:
-            return made[2]
+            return made[len(made) // 2]
         return min(made, key=lambda found: self.predict(terms, found, None).rank())
 
     def check(self, terms: Terms, frame: Frame) -> None:
@@ -126,8 +135,8 @@ class Objective(Mechanism):
         exponent = math.frexp(float(spread))[1] - STEPS
         step = Fraction(2) ** exponent
         tolerance = gap * Fraction(round_up(Fraction(math.sqrt(float(longest)))))
-        # The tilt is 64 times its spread at most, but once in 2^90; a float keeps 52 bits of it.
-        if 8 * 64 * frame.size * spread / 2**52 > tolerance / 4:
+        # A float keeps 52 bits of the tilt.
+        if 8 * self.reach(frame.size) * frame.size * spread / 2**52 > tolerance / 4:
             raise QueryError(
                 f"epsilon = {display(terms.epsilon)} is too small for {frame.size} coefficients: "
                 "the noise would be so large that no minimum could be certified in floating point. "
@@ -198,7 +207,7 @@ class Objective(Mechanism):
             # Near zero the curvature is a quarter of the sums of products; twice the least squares.
             at, curvature = 2 * found[1], found[0] / 4
         penalty = float(rational(settings["penalty"]))
-        variance = self.deviation(float(rational(settings["spread"]))) ** 2
+        variance = self.tilt_deviation(float(rational(settings["spread"])), frame.size) ** 2
         output = self.deviation(float(rational(settings["output_spread"]))) ** 2
         curvature = curvature + penalty * np.eye(frame.size)
         # Noise on the minimiser is as noise on the slope, seen through the curvature.
@@ -275,6 +284,13 @@ def row_length(frame: Frame) -> Fraction:
     box = Fraction(frame.count)
     root = Fraction(math.sqrt(frame.count * float(frame.length_squared)))
     return min(box, root * (1 + Fraction(1, 2**40))) + frame.intercept
+
+
+def row_entry(frame: Frame) -> Fraction:
+    """Return the largest absolute value in a row, the intercept included."""
+    if frame.intercept or frame.length_squared >= 1:
+        return Fraction(1)
+    return Fraction(math.sqrt(frame.length_squared)) * (1 + Fraction(1, 2**40))
 
 
 def persons(frame: Frame) -> int:
