@@ -106,8 +106,7 @@ def test_two_numbers_by_draws(scale):
         tuple(noise.discrete_knorm(scale=scale, count=2).tolist()) for _ in range(20_000)
     )
     weights = {
-        x: float(exp(-Fraction(max(map(abs, x)), scale)))
-        for x in product(range(-40, 41), repeat=2)
+        x: float(exp(-Fraction(max(map(abs, x)), scale))) for x in product(range(-40, 41), repeat=2)
     }
     total = sum(weights.values())
     coded = {a * 1000 + b: mass / total for (a, b), mass in weights.items()}

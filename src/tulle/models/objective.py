@@ -118,19 +118,28 @@ class Objective(Mechanism):
             return made[len(made) // 2]
         return min(made, key=lambda found: self.predict(terms, found, None).rank())
 
+    def split(self, terms: Terms, frame: Frame, share: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the penalty that this share of epsilon buys, and what is left for the tilt."""
+        longest = frame.length_squared + frame.intercept
+        # 1 + R/(4L) <= exp(volume) once L >= R/(4·(e^volume - 1)). A larger L only helps privacy,
+        # and one near zero would let the minimiser's last digits reach far.
+        volume = min(float(share * terms.epsilon), 40.0)
+        needed = float(longest) / 4 / math.expm1(volume) * (1 + 2.0**-30)
+        penalty = Fraction(max(needed, float(longest) * LEAST_PENALTY))
+        return penalty, terms.epsilon * (1 - share - OUTPUT)
+
+    def volume(self, frame: Frame, settings: Parameters) -> Fraction:
+        """Return what the change of volume costs on top of the tilt, rounded up."""
+        return volume(frame, rational(settings["penalty"]))
+
     def check(self, terms: Terms, frame: Frame) -> None:
         """Refuse budgets for which the noise cannot be drawn."""
         return
 
     def _settings(self, terms: Terms, frame: Frame, gap: Fraction, share: Fraction) -> Parameters:
         assert isinstance(terms.query, Regression)
-        volume = share * terms.epsilon
         longest = frame.length_squared + frame.intercept
-        # 1 + R/(4L) <= exp(volume) once L >= R/(4·(e^volume - 1)). A larger L only helps privacy,
-        # and one near zero would let the minimiser's last digits reach far.
-        needed = float(longest) / 4 / math.expm1(min(float(volume), 40.0)) * (1 + 2.0**-30)
-        penalty = Fraction(max(needed, float(longest) * LEAST_PENALTY))
-        left = terms.epsilon * (1 - share - OUTPUT)
+        penalty, left = self.split(terms, frame, share)
         spread = short_up(self.spread(frame, left, terms.delta * (1 - 2 * OUTPUT)))
         exponent = math.frexp(float(spread))[1] - STEPS
         step = Fraction(2) ** exponent
@@ -176,7 +185,7 @@ class Objective(Mechanism):
             drawn = self.draw(
                 rational(settings["spread"]) / Fraction(2) ** exponent, frame.size, source
             )
-        spend(Pure(volume(frame, rational(settings["penalty"]))))
+        spend(Pure(self.volume(frame, settings)))
         tilt = np.ldexp(drawn.astype(np.float64), exponent)
         found = near_minimum(
             features,

@@ -128,6 +128,13 @@ def model_faults() -> list[Broken]:
         halve_noise(laplace, "spread", QUESTIONS["objective_laplace"]),
         halve_noise(gaussian, "spread", (ODDS,)),
         halve_noise(knorm, "spread", QUESTIONS["objective_knorm"]),
+        halve_noise(
+            knorm,
+            "penalty",
+            (ODDS, PAIR),
+            what="half the penalty",
+            fault="the change of volume costs nothing beside the tilt only while it is steep",
+        ),
         broken(
             knorm,
             "noise of its own for each number",

@@ -24,7 +24,7 @@ from tulle.models.adassp import squared_moves
 from tulle.models.data import Table
 from tulle.models.design import whole_rows
 from tulle.models.moments import NOISE_LAW, CoefficientLaw, MomentMechanism, Places, frame_for
-from tulle.models.objective import OUTPUT, Objective, persons, row_entry, row_length
+from tulle.models.objective import OUTPUT, Objective, persons, row_entry, row_length, volume
 from tulle.models.queries import linear, logistic
 from tulle.models.sensitivity import functional_sensitivity, pair_weights, target_weights
 
@@ -128,19 +128,21 @@ def describe_objective(
             rational(settings["penalty"]),
             rational(settings["spread"]),
             persons(frame) * row_entry(frame),
-            rational(settings["volume_share"]) * terms.epsilon,
+            volume(frame, rational(settings["penalty"])),
             OUTPUT * terms.epsilon,
         )
         return Description((("minimum", plane),))
     people = sorted(zip((features[:, 0] / steps).tolist(), (target > 0).tolist(), strict=True))
-    share = rational(settings["volume_share"])
+    penalty = rational(settings["penalty"])
+    # K-norm noise pays for the change of volume together with that of the slope.
+    together = mechanism.noise == "knorm"
     law = Tilted(
         mechanism.noise,
         tuple(people),
-        rational(settings["penalty"]),
+        penalty,
         rational(settings["spread"]),
         persons(frame) * row_length(frame),
-        share * terms.epsilon,
+        volume(frame, penalty) if together else rational(settings["volume_share"]) * terms.epsilon,
         OUTPUT * terms.epsilon,
         2 * OUTPUT * terms.delta,
         1 / BINS,
