@@ -229,6 +229,8 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("mechanism", "genotypes"): {
         "exponential": "tulle.genomes.exponential",
+        "gaussian": "tulle.genomes.gaussian",
+        "knorm": "tulle.genomes.knorm",
         "laplace": "tulle.genomes.laplace",
         "one_shot": "tulle.genomes.one_shot",
         "peeling": "tulle.genomes.peeling",
@@ -348,6 +350,8 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "genotypes": {
         "exponential": ("TopSnps",),
+        "gaussian": ("AlleleCounts", "ChiSquares", "PValues"),
+        "knorm": ("AlleleCounts", "ChiSquares", "PValues"),
         "laplace": ("AlleleCounts", "ChiSquares", "PValues"),
         "one_shot": ("TopSnps",),
         "peeling": ("TopSnps",),

@@ -11,7 +11,7 @@ import numpy as np
 
 from tulle.audit.engine.broken import Broken
 from tulle.audit.faults import BOTH, HALF, broken, forget_delta, halve_noise
-from tulle.audit.models.kind import CHANGE, CHANGE_PAIR, ODDS, ONE, PAIR, QUESTIONS, TWO
+from tulle.audit.models.kind import CHANGE, CHANGE_PAIR, CROWD, ODDS, ONE, PAIR, QUESTIONS, TWO
 from tulle.core import registry
 from tulle.core.exact import text
 from tulle.core.mechanism import Mechanism, Parameters, Terms
@@ -131,7 +131,7 @@ def model_faults() -> list[Broken]:
         halve_noise(
             knorm,
             "penalty",
-            (ODDS, PAIR),
+            (CROWD,),
             what="half the penalty",
             fault="the change of volume costs nothing beside the tilt only while it is steep",
         ),

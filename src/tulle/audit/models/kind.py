@@ -38,6 +38,7 @@ CHANGE = linear("b", ["a"], bits=0)
 CHANGE_HIDDEN = logistic("y", ["a", "b"], sensitive=["b"], gamma="0.5", bits=0)
 ODDS = logistic("y", ["a"], intercept=False, bits=0)
 CHANGE_ODDS = logistic("y", ["b"], intercept=False, bits=0)
+CROWD = logistic("y", ["a"], intercept=False, bits=3)
 PAIR = logistic("y", ["a", "b"], intercept=False, bits=0)
 CHANGE_PAIR = logistic("y", ["b", "a"], intercept=False, bits=0)
 CHANGE_ONE = linear("y", ["b"], intercept=False, bits=0)
@@ -45,7 +46,7 @@ CHANGE_ONE = linear("y", ["b"], intercept=False, bits=0)
 QUESTIONS: dict[str, tuple[Query, ...]] = {
     "functional": (ONE, TWO, HIDDEN, SHORT, CHANGE, CHANGE_HIDDEN, ODDS),
     "adassp": (ONE, ODDS, CHANGE_ONE),
-    "objective_knorm": (ODDS, CHANGE_ODDS, PAIR, CHANGE_PAIR),
+    "objective_knorm": (ODDS, CHANGE_ODDS, PAIR, CHANGE_PAIR, CROWD),
     "objective_laplace": (ODDS, CHANGE_ODDS),
     "objective_gaussian": (ODDS, CHANGE_ODDS),
 }
@@ -172,6 +173,8 @@ class AuditedTables(Kind):
         return _coming(size // 2)
 
     def world_for(self, size: int, query: Query) -> World:
+        if query == CROWD:
+            return _crowded()
         return _changing(max(size // 2, 1)) if query in PER_ROW else self.world(size)
 
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
@@ -251,6 +254,29 @@ def _coming(people: int) -> World:
     ]
     name = f"all tables of up to {people} rows"
     return World.of(name, "participant", made, rows_of, removals_only=True)
+
+
+@lru_cache(maxsize=1)
+def _crowded() -> World:
+    """One person beside many who tilt the loss and hardly bend it.
+
+    There the person's slope lessens the whole where their own curvature is not small.
+    """
+    made, first, second = [], [], []
+    for others in (0, 8, 48):
+        alone = len(made)
+        for person in ([], *([row] for row in _ROWS)):
+            made.append(table([(0.125, 1.0, 0)] * others + person))
+        first += [alone] * len(_ROWS)
+        second += range(alone + 1, len(made))
+    return World(
+        "one person beside many",
+        Unit.of("participant"),
+        made,
+        np.array(first + second),
+        np.array(second + first),
+        0,
+    )
 
 
 @lru_cache(maxsize=8)
