@@ -129,6 +129,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "discrete_gaussian": "tulle.noise.gaussian",
         "heavy_tailed": "tulle.noise.heavy",
         "heavy_tailed_quantile": "tulle.noise.heavy",
+        "discrete_knorm": "tulle.noise.knorm",
         "discrete_laplace": "tulle.noise.laplace",
         "geometric": "tulle.noise.laplace",
         "rounded_laplace": "tulle.noise.laplace",
@@ -200,6 +201,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("law", "core"): {
         "exact": "tulle.core.error_law",
         "laplace": "tulle.core.error_law",
+        "knorm": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
     },
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
@@ -228,6 +230,8 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("mechanism", "genotypes"): {
         "exponential": "tulle.genomes.exponential",
+        "gaussian": "tulle.genomes.gaussian",
+        "knorm": "tulle.genomes.knorm",
         "laplace": "tulle.genomes.laplace",
         "one_shot": "tulle.genomes.one_shot",
         "peeling": "tulle.genomes.peeling",
@@ -278,6 +282,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "adassp": "tulle.models.adassp",
         "functional": "tulle.models.functional",
         "objective_gaussian": "tulle.models.objective_gaussian",
+        "objective_knorm": "tulle.models.objective_knorm",
         "objective_laplace": "tulle.models.objective_laplace",
     },
     ("page", "release"): {"outside": "tulle.reports.report"},
@@ -347,6 +352,8 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "genotypes": {
         "exponential": ("TopSnps",),
+        "gaussian": ("AlleleCounts", "ChiSquares", "PValues"),
+        "knorm": ("AlleleCounts", "ChiSquares", "PValues"),
         "laplace": ("AlleleCounts", "ChiSquares", "PValues"),
         "one_shot": ("TopSnps",),
         "peeling": ("TopSnps",),
@@ -389,6 +396,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "adassp": ("Regression",),
         "functional": ("Regression",),
         "objective_gaussian": ("Logistic",),
+        "objective_knorm": ("Logistic",),
         "objective_laplace": ("Logistic",),
     },
 }

@@ -91,6 +91,17 @@ def test_sums_and_differences_move_as_little_as_claimed(unit, snps):
         for a, b in zip(world.first.tolist(), world.second.tolist(), strict=True)
     )
     assert moved == 2 * snps
+    pairs = list(zip(world.first.tolist(), world.second.tolist(), strict=True))
+    moves = np.array([sums[a] - sums[b] for a, b in pairs])
+    # What K-norm and Gaussian noise are for: one group alone moves, each number by so much.
+    assert (np.abs(moves).sum(axis=(2, 3)) > 0).sum(axis=1).max() == 1
+    assert (moves**2).sum(axis=(1, 2, 3)).max() == (4 if unit == "row" else 2) * snps
+    if unit == "participant":
+        assert np.abs(moves).max() == 1
+    else:
+        copies = np.stack((moves.sum(axis=3), moves[..., 1] - moves[..., 0]))
+        assert np.abs(copies).max() == 2
+        assert np.abs(moves).max() == 2
     most = max(
         np.abs(scores[a] - scores[b]).max()
         for a, b in zip(world.first.tolist(), world.second.tolist(), strict=True)

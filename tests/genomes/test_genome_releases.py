@@ -35,13 +35,18 @@ def covers(estimates, truth):
     return bool(np.all((estimates.low <= truth) & (truth <= estimates.high)))
 
 
+NOISES = ["laplace", "knorm", "gaussian"]
+
+
+@pytest.mark.parametrize("mechanism", NOISES)
 @pytest.mark.parametrize("unit", ["row", "participant"])
 @pytest.mark.parametrize("epsilon", [1.0, 20.0])
-def test_frequency_intervals_cover(unit, epsilon):
-    runs, hits = 80, 0
+def test_frequency_intervals_cover(unit, epsilon, mechanism):
+    runs, hits = 60, 0
     truth = true_frequencies(STUDY)
+    asked = {"unit": unit, "epsilon": epsilon, "delta": 1e-6, "mechanism": mechanism}
     for _ in range(runs):
-        release = tulle.release(STUDY, allele_counts(), unit=unit, epsilon=epsilon)
+        release = tulle.release(STUDY, allele_counts(), **asked)
         found = allele_frequencies(release, level=LEVEL)
         hits += covers(found["cases"], truth[0]) and covers(found["controls"], truth[1])
     assert binom.cdf(hits, runs, LEVEL) >= 1e-6
@@ -99,6 +104,57 @@ def test_statistics_from_counts_are_those_of_the_table():
     full = study(missing=0.0)
     release = tulle.release(full, allele_counts(), unit="row", epsilon=10_000)
     assert association_tests(release).value == pytest.approx(chi_squares().truth(full))
+
+
+@pytest.mark.parametrize("unit", ["row", "participant"])
+@pytest.mark.parametrize("mechanism", NOISES)
+def test_counts_are_as_far_off_as_predicted(mechanism, unit):
+    """Mean error within a tenth of the plan's, and all numbers at once inside the interval."""
+    table = study(snps=30)
+    truth = allele_counts().truth(table)
+    asked = {"unit": unit, "epsilon": 1.0, "delta": 1e-6, "mechanism": mechanism}
+    plan = tulle.ledger.session.plan_for(table, allele_counts(), **asked)
+    runs = 200
+    errors = [
+        np.abs(tulle.release(table, allele_counts(), **asked).value - truth) for _ in range(runs)
+    ]
+    assert np.mean(errors) == pytest.approx(plan.chosen.prediction.mean_error, rel=0.1)
+    hits = sum(error.max() <= plan.chosen.prediction.bound.half_width(LEVEL) for error in errors)
+    assert binom.cdf(hits, runs, LEVEL) >= 1e-6
+
+
+@pytest.mark.parametrize("unit", ["row", "participant"])
+def test_the_plan_takes_the_least_noise(unit):
+    """One radius for all beats noise of its own for each; Gaussian noise beats both at a delta."""
+    table = study(snps=100)
+    for delta, best in ((0.0, "knorm"), (1e-6, "gaussian")):
+        plan = tulle.ledger.session.plan_for(
+            table, allele_counts(), unit=unit, epsilon=1.0, delta=delta
+        )
+        errors = {offer.mechanism: offer.prediction.mean_error for offer in plan.offers}
+        assert plan.mechanism == best == min(errors, key=errors.get)
+        assert errors["laplace"] > (1.4 if unit == "row" else 1.9) * errors["knorm"]
+    few = tulle.ledger.session.plan_for(
+        table, allele_counts([0]), unit=unit, epsilon=1.0, delta=1e-6
+    )
+    assert few.mechanism in ("knorm", "laplace")
+
+
+@pytest.mark.parametrize("mechanism", NOISES)
+def test_chi_squares_are_not_raised_to_zero(mechanism):
+    """Of SNPs without any association the average is that of the truth: about one."""
+    table = study(snps=40, missing=0.0)
+    truth = chi_squares().truth(table)
+    asked = {"unit": "row", "epsilon": 20.0, "delta": 1e-6, "mechanism": mechanism}
+    found = np.array([tulle.release(table, chi_squares(), **asked).value for _ in range(120)])
+    error = found.std() / np.sqrt(found.size)
+    assert abs(found.mean() - truth.mean()) < 5 * error * (7 if mechanism == "knorm" else 1)
+    assert (found < 0).any()
+    # The same numbers, clipped, are too large on average.
+    assert np.maximum(found, 0).mean() - truth.mean() > 5 * error
+    low, high = tulle.release(table, chi_squares(), **asked).interval(LEVEL)
+    assert (low >= 0).all()
+    assert (low <= high).all()
 
 
 def test_chi_squares_beat_p_values():

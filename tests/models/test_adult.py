@@ -51,6 +51,7 @@ def _columns():
     ("mechanism", "delta"),
     [
         ("functional", 0.0),
+        ("objective_knorm", 0.0),
         ("objective_laplace", 0.0),
         ("adassp", 1e-6),
         ("objective_gaussian", 1e-6),

@@ -117,6 +117,7 @@ def test_questions_are_checked_against_public_facts(asked, words):
         ("functional", logistic("y")),
         ("adassp", linear("b")),
         ("adassp", logistic("y")),
+        ("objective_knorm", logistic("y")),
         ("objective_laplace", logistic("y")),
         ("objective_gaussian", logistic("y")),
     ],

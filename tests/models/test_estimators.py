@@ -18,8 +18,20 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tulle
@@ -135,6 +147,76 @@ def test_it_learns_and_goes_into_cross_validation():
         epsilon=1.0, unit="row", bounds=(0, 1), classes=["poor", "rich"], random_state=1
     )
     assert cross_val_score(model, features, labels, cv=3).min() > 0.9
+
+
+class Centring(TransformerMixin, BaseEstimator):
+    """A transformer that nobody has heard of: it is taken to learn, since it may."""
+
+    def fit(self, X, y=None):  # noqa: N803
+        self.mean_ = X.mean(axis=0)
+        return self
+
+    def transform(self, X):  # noqa: N803
+        return X - self.mean_
+
+
+FROZEN = FrozenEstimator(StandardScaler().fit(np.random.default_rng(5).random((20, 2))))
+
+
+@pytest.mark.parametrize(
+    ("step", "named"),
+    [
+        (StandardScaler(), "StandardScaler"),
+        (MinMaxScaler(), "MinMaxScaler"),
+        (PCA(1), "PCA"),
+        (SimpleImputer(), "SimpleImputer"),
+        (Centring(), "Centring"),
+        (make_pipeline(Normalizer(), MinMaxScaler()), "MinMaxScaler"),
+        (make_column_transformer((StandardScaler(), [0])), "StandardScaler"),
+        (make_column_transformer(("drop", [0]), remainder=PCA(1)), "PCA"),
+        (make_union(Normalizer(), StandardScaler()), "StandardScaler"),
+        (Normalizer(), None),
+        (PolynomialFeatures(2), None),
+        (FunctionTransformer(np.sqrt), None),
+        (FROZEN, None),
+        (make_column_transformer((Normalizer(), [0]), remainder="passthrough"), None),
+        ("passthrough", None),
+    ],
+)
+def test_a_step_that_learns_from_the_records_is_refused(step, named):
+    features, target = data()
+    model = LinearRegression(**PRIVATE, target_bounds=(0, 1))
+    shapes = [make_pipeline(step, model), make_pipeline(step, make_pipeline(Normalizer(), model))]
+    for pipeline in shapes:
+        if named is None:
+            pipeline.fit(features, target)
+            continue
+        with pytest.raises(InputError, match=f"{named} in front of this model learns"):
+            pipeline.fit(features, target)
+        search = GridSearchCV(pipeline, {"memory": [None]}, cv=2, error_score="raise")
+        with pytest.raises(InputError, match=f"{named} in front"):
+            search.fit(features, target)
+
+
+def test_a_learned_scale_of_the_target_is_refused():
+    features, target = data()
+    model = LinearRegression(**PRIVATE, target_bounds=(0, 1))
+    with pytest.raises(InputError, match="MinMaxScaler in front"):
+        TransformedTargetRegressor(model, transformer=MinMaxScaler()).fit(features, target)
+    TransformedTargetRegressor(model, func=np.sqrt, inverse_func=np.square).fit(features, target)
+
+
+def test_a_pipeline_elsewhere_on_the_way_is_no_reason():
+    """Twin of the check: without it nothing would be said; and a model by itself is fitted."""
+    features, target = data()
+    model = LinearRegression(**PRIVATE, target_bounds=(0, 1))
+    unchecked = type("Unchecked", (LinearRegression,), {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tulle.models.estimators._refuse_learned_steps", lambda: None)
+        make_pipeline(StandardScaler(), unchecked(**PRIVATE, target_bounds=(0, 1))).fit(
+            features, target
+        )
+    model.fit(StandardScaler().fit_transform(features), target)
 
 
 def test_scikit_learn_is_imported_only_when_used():

@@ -12,7 +12,7 @@ from tulle.audit.table import closed_form
 from tulle.core import registry
 
 TABLES = kind_of("table")
-NAMES = ["functional", "adassp", "objective_laplace", "objective_gaussian"]
+NAMES = ["functional", "adassp", "objective_knorm", "objective_laplace", "objective_gaussian"]
 
 
 def test_all_mechanisms_are_here():
@@ -34,7 +34,7 @@ def test_all_tables_of_one_row(name):
     closed(name, 2)
 
 
-@pytest.mark.parametrize("name", ["functional", "adassp", "objective_laplace"])
+@pytest.mark.parametrize("name", ["functional", "adassp", "objective_knorm", "objective_laplace"])
 def test_all_tables_of_up_to_two_rows(name):
     closed(name, 4)
 

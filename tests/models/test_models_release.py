@@ -106,7 +106,7 @@ def test_intervals_of_the_noise_are_those_of_linear_models_and_not_of_others():
 
 @pytest.mark.parametrize(
     ("mechanism", "delta"),
-    [*MOMENTS, ("objective_laplace", 0.0), ("objective_gaussian", 1e-6)],
+    [*MOMENTS, ("objective_knorm", 0.0), ("objective_laplace", 0.0), ("objective_gaussian", 1e-6)],
 )
 def test_predictions_on_a_stand_in_cover_logistic_fits(mechanism, delta):
     """The law in the plan covers the table's own fit: noise, penalty and second order together."""
@@ -144,7 +144,9 @@ def test_coefficients_come_near_the_truth(mechanism, delta):
     assert np.allclose(r.value, truth, rtol=0.05, atol=0.05 * np.abs(truth).max())
 
 
-@pytest.mark.parametrize("mechanism", ["objective_laplace", "objective_gaussian"])
+@pytest.mark.parametrize(
+    "mechanism", ["objective_knorm", "objective_laplace", "objective_gaussian"]
+)
 def test_logistic_coefficients_come_near_the_truth(mechanism):
     table = people(100_000)
     r = tulle.release(table, ILL, unit="row", epsilon=8.0, delta=1e-6, mechanism=mechanism)
@@ -272,7 +274,9 @@ def test_noise_drowns_everything_but_the_intercept():
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("mechanism", ["objective_laplace", "objective_gaussian"])
+@pytest.mark.parametrize(
+    "mechanism", ["objective_knorm", "objective_laplace", "objective_gaussian"]
+)
 def test_noise_that_no_float_holds_is_refused_before_it_is_paid_for(mechanism):
     names = [f"x{i}" for i in range(14)]
     columns = {name: [0.0, 1.0, 0.5] for name in names} | {"y": [0, 1, 0]}

@@ -137,18 +137,59 @@ class LaplaceLaw(ErrorLaw):
         return steps * (self.factor * float(self.step)) ** 2
 
 
+@registry.register("law", "core", "knorm")
+@dataclass(frozen=True)
+class KNormLaw(ErrorLaw):
+    """K-norm noise in L-infinity of this scale on a lattice of this step, for ``count`` entries.
+
+    The half-width holds for all entries at once, of ``draws`` independent draws. Rounding adds at
+    most ``slack``.
+    """
+
+    scale: Fraction
+    count: int
+    step: Fraction = Fraction(1)
+    draws: int = 1
+    slack: float = 0.0
+    name: ClassVar[str] = "knorm"
+
+    def half_width(self, level: float) -> float:
+        """Return the half-width, from the law of the largest of all entries.
+
+        Each lattice point x stands for the reals b that round to it; max |b_i| is within half a
+        step of max |x_i|. So x is drawn with a density that is at most exp(1/scale) times that of
+        continuous K-norm noise, whose largest entry has a gamma law of shape ``count``.
+        """
+        from scipy.special import gammainccinv
+
+        alpha = -math.expm1(math.log(check_level(level)) / self.draws)
+        scale = float(self.scale)
+        reach = float(gammainccinv(self.count, alpha * math.exp(-1 / scale)))
+        steps = math.floor(widen_up(reach * scale + 0.5))
+        return widen_up(steps * float(self.step)) + self.slack
+
+    def variance(self) -> float:
+        """Return that of one entry: (count + 1)·(count + 2)/3 scales squared."""
+        return (self.count + 1) * (self.count + 2) / 3 * float(self.scale * self.step) ** 2
+
+
 @registry.register("law", "core", "gaussian")
 @dataclass(frozen=True)
 class GaussianLaw(ErrorLaw):
-    """Gaussian noise of this standard deviation, for ``count`` independent entries at once."""
+    """Gaussian noise of this standard deviation, for ``count`` independent entries at once.
+
+    The deviation is in steps of a lattice.
+    """
 
     sigma: Fraction
     count: int = 1
+    step: Fraction = Fraction(1)
     name: ClassVar[str] = "gaussian"
 
     def half_width(self, level: float) -> float:
-        """Return the half-width from the normal quantile, one lattice step of 1 included."""
+        """Return the half-width from the normal quantile, one lattice step included."""
         alpha = 1 - check_level(level)
         if self.count > 1:
             alpha = -math.expm1(math.log1p(-alpha) / self.count)
-        return widen_up(float(self.sigma) * -NormalDist().inv_cdf(alpha / 2)) + 1.0
+        steps = widen_up(float(self.sigma) * -NormalDist().inv_cdf(alpha / 2)) + 1.0
+        return steps * float(self.step)

@@ -107,11 +107,13 @@ class Release:
         if isinstance(low, Mapping):
             return low, high
         lowest, highest = self._limits()
+        # A value that was not clipped may have both ends beyond what is possible.
         if np.ndim(self.value) == 0:
-            return max(float(low), lowest), min(float(high), highest)
+            ends = (min(max(float(end), lowest), highest) for end in (low, high))
+            return next(ends), next(ends)
         shape = np.shape(self.value)
         lows, highs = (np.broadcast_to(end, shape) for end in (low, high))
-        return np.maximum(lows, lowest), np.minimum(highs, highest)
+        return np.clip(lows, lowest, highest), np.clip(highs, lowest, highest)
 
     def _limits(self) -> tuple[float, float]:
         """Return public ends of every number; one that is not known is infinite."""

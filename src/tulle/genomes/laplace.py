@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tulle.core import registry
-from tulle.core.arrays import Wholes
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import QueryError
@@ -67,29 +67,48 @@ class Laplace(Mechanism):
         return isinstance(query, ChiSquares | PValues) and unit.name == "row"
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        assert isinstance(terms.query, SnpQuery)
-        snps = len(terms.query.chosen(int(terms.facts["snps"])))
-        if isinstance(terms.query, AlleleCounts):
-            sensitivity, step = Fraction(COUNT_SENSITIVITY), Fraction(1)
-            entries = 2 * snps * (2 if terms.facts["labelled"] else 1)
-            total = sensitivity * snps
-        else:
-            sensitivity = self.sensitivity(terms)
-            step = Lattice.for_scale(sensitivity, FINENESS).step
-            entries = snps
-            total = (sensitivity / step + 1) * snps
+        found = self.numbers(terms)
+        moved = rational(found["sensitivity"]) / rational(found["step"]) + ("range" in found)
+        total = moved * self.snps(terms)
         check_noise(total / terms.epsilon, terms)
-        found = {
-            "entries": entries,
+        return {**found, "scale": text(total / terms.epsilon)}
+
+    def snps(self, terms: Terms) -> int:
+        """Return how many SNPs are asked about."""
+        assert isinstance(terms.query, SnpQuery)
+        return len(terms.query.chosen(int(terms.facts["snps"])))
+
+    def numbers(self, terms: Terms) -> Parameters:
+        """Return how many numbers there are, what one person moves of a SNP, and the lattice."""
+        snps = self.snps(terms)
+        if isinstance(terms.query, AlleleCounts):
+            groups = 2 if terms.facts["labelled"] else 1
+            return {
+                "entries": 2 * snps * groups,
+                "sensitivity": text(Fraction(COUNT_SENSITIVITY)),
+                "step": text(Fraction(1)),
+            }
+        sensitivity = self.sensitivity(terms)
+        step = Lattice.for_scale(sensitivity, self.fineness(terms)).step
+        return {
+            "entries": snps,
             "sensitivity": text(sensitivity),
             "step": text(step),
-            "scale": text(total / terms.epsilon),
+            "range": self.range(terms),
         }
-        if isinstance(terms.query, AlleleCounts):
-            return found
-        # A p-value is at most one, the statistic at most the number of alleles.
-        most = 2.0 * sum(groups_of(terms) or ()) if isinstance(terms.query, ChiSquares) else 1.0
-        return {**found, "range": [0.0, most]}
+
+    def fineness(self, terms: Terms) -> Fraction:
+        """Return the step of the lattice of real entries as a share of their sensitivity."""
+        return FINENESS
+
+    def range(self, terms: Terms) -> list[float]:
+        """Return the public range of a real entry.
+
+        A p-value is at most one, the statistic at most the number of alleles.
+        """
+        if isinstance(terms.query, ChiSquares):
+            return [0.0, 2.0 * sum(groups_of(terms) or ())]
+        return [0.0, 1.0]
 
     def sensitivity(self, terms: Terms) -> Fraction:
         """Return the most that one person moves one real entry."""
@@ -121,8 +140,7 @@ class Laplace(Mechanism):
         details = {"snps": names}
         if "range" not in settings:
             return Outcome(noisy, _law(settings), details)
-        value = Lattice(rational(settings["step"])).value(noisy)
-        return Outcome(np.clip(value, *settings["range"]), _law(settings), details)
+        return Outcome(real_value(terms, settings, noisy), _law(settings), details)
 
     def centre(self, terms: Terms, settings: Parameters, dataset: Genotypes) -> Wholes:
         """Return the whole numbers that noise is added to."""
@@ -130,6 +148,17 @@ class Laplace(Mechanism):
         if isinstance(terms.query, AlleleCounts):
             return np.asarray(truth, dtype=np.int64)
         return np.asarray(Lattice(rational(settings["step"])).snap(truth), dtype=np.int64)
+
+
+def real_value(terms: Terms, settings: Parameters, noisy: Wholes) -> Floats:
+    """Return the real numbers of lattice points; of p-values, the nearest that can be one.
+
+    A chi-square stays as the noise left it, below zero too: raised to zero, those of SNPs without
+    any association would be too large on average, and so would sums over them. Whoever shows one
+    shows zero instead.
+    """
+    value: Floats = Lattice(rational(settings["step"])).value(noisy)
+    return np.clip(value, *settings["range"]) if isinstance(terms.query, PValues) else value
 
 
 def check_noise(scale: Fraction, terms: Terms) -> None:

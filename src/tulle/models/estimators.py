@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from tulle.noise import SeededSource
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+    from sklearn.pipeline import FeatureUnion, Pipeline
+    from sklearn.preprocessing import PolynomialFeatures
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError:
@@ -47,6 +51,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _ask(self, question: Any, X: Any, target: npt.NDArray[Any], **declared: Any) -> None:  # noqa: N803
         """Answer the question about X and the target, and take over what was released."""
+        _refuse_learned_steps()
         if self.unit is None or self.bounds is None:
             raise InputError(
                 "unit= and bounds= cost privacy and have no default. Say who is protected ('row': "
@@ -287,6 +292,59 @@ class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[mi
         """Return the likelier class of each row."""
         positive = self.decision_function(X) > 0
         return np.asarray(self.classes_[positive.astype(np.int64)])
+
+
+def _refuse_learned_steps() -> None:
+    """Refuse to fit behind a step that has learned from the same records.
+
+    Whoever calls ``fit`` is looked for up the stack: a step of a pipeline before this one has been
+    fitted to the records without noise, and the model gives away what it learned.
+
+    Raises:
+        InputError: naming the kinds of the steps, and nothing that they learned.
+    """
+    learned: dict[str, None] = {}
+    frame = sys._getframe(1)
+    while (frame := frame.f_back) is not None:  # type: ignore[assignment]
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Pipeline):
+            learned |= dict.fromkeys(_learning(step for _, step in caller.steps[:-1]))
+        elif isinstance(caller, TransformedTargetRegressor):
+            learned |= dict.fromkeys(_learning([caller.transformer]))
+    if learned:
+        raise InputError(
+            f"{', '.join(learned)} in front of this model learns from the same records, and no "
+            "epsilon covers what it learns. Leave it out: bounds= are in the columns' own units, "
+            "and values are scaled by them. Or fit it to public data and freeze it with "
+            "sklearn.frozen.FrozenEstimator."
+        )
+
+
+def _learning(steps: Any) -> Iterator[str]:
+    """Yield the kinds of those steps that are made from data, parts of steps included."""
+    for step in steps:
+        if step is None or isinstance(step, str):  # "passthrough" and "drop"
+            continue
+        if isinstance(step, Pipeline):
+            yield from _learning(part for _, part in step.steps)
+        elif isinstance(step, ColumnTransformer):
+            yield from _learning([*(part[1] for part in step.transformers), step.remainder])
+        elif isinstance(step, FeatureUnion):
+            yield from _learning(part[1] for part in step.transformer_list)
+        elif type(step) is not PolynomialFeatures and not _is_frozen(step):
+            yield type(step).__name__
+
+
+def _is_frozen(step: Any) -> bool:
+    """Tell whether fitting a step changes nothing: it has no state, or was fitted before."""
+    try:
+        from sklearn.frozen import FrozenEstimator
+    except ImportError:  # scikit-learn before 1.6
+        FrozenEstimator = ()  # noqa: N806
+    if isinstance(step, FrozenEstimator):
+        return True
+    tags = getattr(step, "__sklearn_tags__", None)
+    return tags is not None and not tags().requires_fit
 
 
 def _read_bounds(bounds: Any, count: int) -> tuple[list[float], list[float]]:

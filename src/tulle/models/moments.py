@@ -90,7 +90,8 @@ class CoefficientLaw(ErrorLaw):
     The released coefficients w solve (M + P)w = v with noisy M and v and a known penalty P, so
     that w - truth = (M + P)^-1·(e - E·truth - P·truth) exactly, where e and E are the noise. With
     w in place of the truth on the right, that has the covariance from which ``deviations`` come.
-    Noise is Gaussian, or a sum of Laplace variables, whose tails lie between those two laws.
+    Noise is Gaussian, or a sum of Laplace or K-norm variables, whose tails lie between those two
+    laws: K-norm noise on one number is Laplace, on many each is nearly uniform up to one radius.
     """
 
     noise: str
@@ -106,7 +107,7 @@ class CoefficientLaw(ErrorLaw):
         """Return a half-width for each coefficient; all hold at once with this probability."""
         alpha = -math.expm1(math.log(check_level(level)) / len(self.deviations))
         reach = -NormalDist().inv_cdf(alpha / 2)
-        if self.noise == "laplace":
+        if self.noise != "gaussian":
             reach = max(reach, -math.log(alpha) / math.sqrt(2))
         widths: Floats = reach * np.array(self.deviations) + np.abs(np.array(self.bias))
         return widths

@@ -57,6 +57,7 @@ class Objective(Mechanism):
 
     kind: ClassVar[str] = "table"
     noise: ClassVar[str]
+    shares: ClassVar[tuple[Fraction, ...]] = SHARES
     options: ClassVar[tuple[str, ...]] = ("gap",)
 
     def supports(self, query: Query, unit: Unit) -> bool:
@@ -97,6 +98,14 @@ class Objective(Mechanism):
     def deviation(self, spread: float) -> float:
         """Return the standard deviation of noise of this spread."""
 
+    def tilt_deviation(self, spread: float, count: int) -> float:
+        """Return the same for one of the numbers in b."""
+        return self.deviation(spread)
+
+    def reach(self, count: int) -> int:
+        """Return how many times its spread a number in b is at most, but once in 2^90."""
+        return 64
+
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         assert isinstance(terms.query, Regression)
         frame = frame_for(terms)
@@ -104,10 +113,24 @@ class Objective(Mechanism):
         if not Fraction(1, 2**20) <= gap <= 1:
             raise InputError(f"gap must lie between 2**-20 and 1; got {options['gap']!r}.")
         self.check(terms, frame)
-        made = [self._settings(terms, frame, gap, share) for share in SHARES]
+        made = [self._settings(terms, frame, gap, share) for share in self.shares]
         if typical_moments(frame, None) is None:
-            return made[2]
+            return made[len(made) // 2]
         return min(made, key=lambda found: self.predict(terms, found, None).rank())
+
+    def split(self, terms: Terms, frame: Frame, share: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the penalty that this share of epsilon buys, and what is left for the tilt."""
+        longest = frame.length_squared + frame.intercept
+        # 1 + R/(4L) <= exp(volume) once L >= R/(4·(e^volume - 1)). A larger L only helps privacy,
+        # and one near zero would let the minimiser's last digits reach far.
+        volume = min(float(share * terms.epsilon), 40.0)
+        needed = float(longest) / 4 / math.expm1(volume) * (1 + 2.0**-30)
+        penalty = Fraction(max(needed, float(longest) * LEAST_PENALTY))
+        return penalty, terms.epsilon * (1 - share - OUTPUT)
+
+    def volume(self, frame: Frame, settings: Parameters) -> Fraction:
+        """Return what the change of volume costs on top of the tilt, rounded up."""
+        return volume(frame, rational(settings["penalty"]))
 
     def check(self, terms: Terms, frame: Frame) -> None:
         """Refuse budgets for which the noise cannot be drawn."""
@@ -115,19 +138,14 @@ class Objective(Mechanism):
 
     def _settings(self, terms: Terms, frame: Frame, gap: Fraction, share: Fraction) -> Parameters:
         assert isinstance(terms.query, Regression)
-        volume = share * terms.epsilon
         longest = frame.length_squared + frame.intercept
-        # 1 + R/(4L) <= exp(volume) once L >= R/(4·(e^volume - 1)). A larger L only helps privacy,
-        # and one near zero would let the minimiser's last digits reach far.
-        needed = float(longest) / 4 / math.expm1(min(float(volume), 40.0)) * (1 + 2.0**-30)
-        penalty = Fraction(max(needed, float(longest) * LEAST_PENALTY))
-        left = terms.epsilon * (1 - share - OUTPUT)
+        penalty, left = self.split(terms, frame, share)
         spread = short_up(self.spread(frame, left, terms.delta * (1 - 2 * OUTPUT)))
         exponent = math.frexp(float(spread))[1] - STEPS
         step = Fraction(2) ** exponent
         tolerance = gap * Fraction(round_up(Fraction(math.sqrt(float(longest)))))
-        # The tilt is 64 times its spread at most, but once in 2^90; a float keeps 52 bits of it.
-        if 8 * 64 * frame.size * spread / 2**52 > tolerance / 4:
+        # A float keeps 52 bits of the tilt.
+        if 8 * self.reach(frame.size) * frame.size * spread / 2**52 > tolerance / 4:
             raise QueryError(
                 f"epsilon = {display(terms.epsilon)} is too small for {frame.size} coefficients: "
                 "the noise would be so large that no minimum could be certified in floating point. "
@@ -167,7 +185,7 @@ class Objective(Mechanism):
             drawn = self.draw(
                 rational(settings["spread"]) / Fraction(2) ** exponent, frame.size, source
             )
-        spend(Pure(volume(frame, rational(settings["penalty"]))))
+        spend(Pure(self.volume(frame, settings)))
         tilt = np.ldexp(drawn.astype(np.float64), exponent)
         found = near_minimum(
             features,
@@ -198,7 +216,7 @@ class Objective(Mechanism):
             # Near zero the curvature is a quarter of the sums of products; twice the least squares.
             at, curvature = 2 * found[1], found[0] / 4
         penalty = float(rational(settings["penalty"]))
-        variance = self.deviation(float(rational(settings["spread"]))) ** 2
+        variance = self.tilt_deviation(float(rational(settings["spread"])), frame.size) ** 2
         output = self.deviation(float(rational(settings["output_spread"]))) ** 2
         curvature = curvature + penalty * np.eye(frame.size)
         # Noise on the minimiser is as noise on the slope, seen through the curvature.
@@ -275,6 +293,13 @@ def row_length(frame: Frame) -> Fraction:
     box = Fraction(frame.count)
     root = Fraction(math.sqrt(frame.count * float(frame.length_squared)))
     return min(box, root * (1 + Fraction(1, 2**40))) + frame.intercept
+
+
+def row_entry(frame: Frame) -> Fraction:
+    """Return the largest absolute value in a row, the intercept included."""
+    if frame.intercept or frame.length_squared >= 1:
+        return Fraction(1)
+    return Fraction(math.sqrt(frame.length_squared)) * (1 + Fraction(1, 2**40))
 
 
 def persons(frame: Frame) -> int:

@@ -4,6 +4,7 @@ from tulle.noise.bernoulli import bernoulli_exp as bernoulli_exp
 from tulle.noise.gaussian import discrete_gaussian as discrete_gaussian
 from tulle.noise.heavy import heavy_tailed as heavy_tailed
 from tulle.noise.heavy import heavy_tailed_quantile as heavy_tailed_quantile
+from tulle.noise.knorm import discrete_knorm as discrete_knorm
 from tulle.noise.laplace import discrete_laplace as discrete_laplace
 from tulle.noise.laplace import geometric as geometric
 from tulle.noise.laplace import rounded_laplace as rounded_laplace

@@ -69,6 +69,20 @@ class Bits:
             if value < bound:
                 return value
 
+    def scaled(self, bound: int) -> int:
+        """Return a uniform integer in [0, bound), in as many steps whatever the bound below 2**64.
+
+        It is the floor of bound·U for a uniform real U, of which :attr:`step` bits are taken, and
+        more only where those leave it open: once in 2**64 times.
+        """
+        uniform = known = 0
+        while True:
+            uniform = uniform << self.step | self.take(self.step)
+            known += self.step
+            low = uniform * bound >> known
+            if low == (uniform + 1) * bound - 1 >> known:
+                return low
+
     def less(
         self, floor: Callable[[int], tuple[int, bool]], uniform: int = 0, known: int = 0
     ) -> bool:

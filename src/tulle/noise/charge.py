@@ -261,6 +261,19 @@ class LaplaceCharge(Charge):
 
 
 @dataclass(frozen=True)
+class KNormCharge(Charge):
+    """K-norm noise on numbers each of which one unit moves by so much, all at once (L-infinity)."""
+
+    sensitivity: Number
+    kinds: ClassVar[tuple[str, ...]] = ("knorm",)
+
+    def event(self, draws: Sequence[Draw]) -> Event:
+        """Return the sensitivity over the scale."""
+        (draw,) = _only(draws, 1, type(self).__name__)
+        return Pure(rational(self.sensitivity) / draw.exact("scale"))
+
+
+@dataclass(frozen=True)
 class GaussianCharge(Charge):
     """Gaussian noise on numbers that one unit moves by so much in L2, squared.
 

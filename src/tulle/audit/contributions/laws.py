@@ -23,9 +23,9 @@ class BlockVector(Law):
     labels: tuple[int, ...]
     scales: tuple[Fraction, ...]
     """One for each cell; 0 where there is no noise."""
-    caps: tuple[int, ...]
+    caps: tuple[int | Fraction, ...]
     """The most that one participant moves each block (Gaussian: sums of squares), as claimed."""
-    total: int
+    total: int | Fraction
     """The same for all blocks together."""
 
     def claims(self, other: BlockVector) -> Iterator[Claim]:
@@ -33,9 +33,17 @@ class BlockVector(Law):
         moves = [abs(a - b) ** power for a, b in zip(self.centre, other.centre, strict=True)]
         for block, cap in enumerate(self.caps):
             moved = sum(m for m, label in zip(moves, self.labels, strict=True) if label == block)
-            yield Claim(f"L{power} move of block {block}", ratio(moved, cap), f"{moved} of {cap}")
+            yield Claim(
+                f"L{power} move of block {block}",
+                ratio(float(moved), float(cap)),
+                f"{moved} of {cap}",
+            )
         moved = sum(moves)
-        yield Claim(f"L{power} move of all", ratio(moved, self.total), f"{moved} of {self.total}")
+        yield Claim(
+            f"L{power} move of all",
+            ratio(float(moved), float(self.total)),
+            f"{moved} of {self.total}",
+        )
 
     def _pairs(self, other: BlockVector) -> list[tuple[int, Fraction]] | None:
         """Return the moved cells' distances and scales, or None where no ratio is finite."""

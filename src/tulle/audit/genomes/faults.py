@@ -11,7 +11,7 @@ import numpy as np
 
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.laws import Law
-from tulle.audit.faults import BOTH, broken, halve_noise, scaled
+from tulle.audit.faults import BOTH, broken, forget_delta, halve_noise, scaled
 from tulle.audit.genomes.kind import QUESTIONS
 from tulle.core import registry
 from tulle.core.exact import rational, text
@@ -92,6 +92,30 @@ def genome_faults() -> list[Broken]:
             BOTH,
             law=called_only,
         ),
+        halve_noise(
+            real["knorm"],
+            "scale",
+            QUESTIONS["knorm"],
+            what="half the radius",
+            fault="all numbers have half the noise that the largest move needs",
+            caught_by=BOTH,
+        ),
+        broken(
+            real["knorm"],
+            "a change as a join",
+            "who changes moves the copies of either allele by two, and not by one",
+            [asked for asked in QUESTIONS["knorm"] if asked.unit == "row" and asked in _COUNTS],
+            BOTH,
+            settings=lambda honest, _: scaled(honest, ["scale", "sensitivity"], Fraction(1, 2)),
+        ),
+        halve_noise(
+            real["gaussian"],
+            "variance",
+            QUESTIONS["gaussian"],
+            Fraction(1, 4),
+            caught_by=("exact",),
+        ),
+        forget_delta(real["gaussian"], QUESTIONS["gaussian"]),
         halve_noise(
             one_shot,
             "selection_scale",

@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tulle.audit.contributions.laws import BlockVector
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.laws import LaplaceVector
 from tulle.audit.engine.world import World
-from tulle.audit.genomes.laws import ChosenScores, Selection
+from tulle.audit.genomes.laws import ChosenScores, KNormVector, Selection
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational
@@ -63,8 +64,13 @@ _TOP = (
 )
 _SCORED = (Asked(top_snps(1, scores=True), "row", 2),)
 
+_TESTS = (Asked(chi_squares(), "row"), Asked(p_values(), "row"))
+
 QUESTIONS: dict[str, tuple[Asked, ...]] = {
-    "laplace": (*_COUNTS, Asked(chi_squares(), "row"), Asked(p_values(), "row")),
+    "laplace": (*_COUNTS, *_TESTS),
+    "knorm": (*_COUNTS, *_TESTS),
+    # Joint laws of Gaussian noise are summed over few numbers only.
+    "gaussian": (*(asked for asked in _COUNTS if asked.snps == 1), *_TESTS),
     "one_shot": (*_TOP, *_SCORED),
     "peeling": (*_TOP, *_SCORED),
     "exponential": (*_TOP, *_SCORED),
@@ -76,6 +82,10 @@ def describe(name: str, terms: Terms, settings: Parameters, dataset: Genotypes) 
     """Return the closed form of a run of a registered mechanism."""
     if name == "laplace":
         return describe_noise(terms, settings, Laplace().centre(terms, settings, dataset))
+    if name == "knorm":
+        return describe_knorm(terms, settings, Laplace().centre(terms, settings, dataset))
+    if name == "gaussian":
+        return describe_gaussian(settings, Laplace().centre(terms, settings, dataset))
     return describe_choice(name, terms, settings, dataset)
 
 
@@ -84,6 +94,32 @@ def describe_noise(terms: Terms, settings: Parameters, centre: Any) -> Descripti
     flat = tuple(np.asarray(centre).reshape(-1).tolist())
     scale = rational(settings["scale"])
     law = LaplaceVector(flat, (scale,) * len(flat), scale * terms.epsilon)
+    return Description((("numbers", law),))
+
+
+def describe_knorm(terms: Terms, settings: Parameters, centre: Any) -> Description:
+    """Return noise with one radius for the numbers of each group."""
+    step, scale = rational(settings["step"]), rational(settings["scale"])
+    moved = scale * terms.epsilon
+    if "range" in settings:
+        law = KNormVector(tuple(centre.tolist()), scale, moved, 1, False)
+        return Description((("numbers", law),))
+    halved = terms.unit.name == "row"
+    parts = []
+    for place, sums in enumerate(centre * int(1 / step)):
+        d, m = sums[:, 0], sums[:, 1]
+        numbers = np.stack((d + m, m - d) if halved else (d, m), axis=-1)
+        flat = tuple(numbers.reshape(-1).tolist())
+        parts.append((f"group {place}", KNormVector(flat, scale, moved, int(1 / step), halved)))
+    return Description(tuple(parts))
+
+
+def describe_gaussian(settings: Parameters, centre: Any) -> Description:
+    """Return Gaussian noise on every entry."""
+    flat = tuple(np.asarray(centre).reshape(-1).tolist())
+    variance, squared = rational(settings["variance"]), rational(settings["squared"])
+    labels, noise = (0,) * len(flat), (variance,) * len(flat)
+    law = BlockVector("gaussian", flat, labels, noise, (squared,), squared)
     return Description((("numbers", law),))
 
 
@@ -160,6 +196,8 @@ class AuditedGenotypes(Kind):
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters
     ) -> Callable[[tuple[Any, ...]], Hashable]:
+        if name_of(mechanism) == "knorm":
+            return lambda parts: tuple(number for group in parts for number in group)
         return lambda parts: tuple(parts[0])
 
     def observe(self, outcome: Outcome) -> Hashable:

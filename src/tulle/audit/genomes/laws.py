@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
+from tulle.genomes.knorm import whole_noise
 
 Way = Literal["one_shot", "peeling", "laplace_top", "exponential"]
 
@@ -96,6 +97,52 @@ class ChosenScores(Law):
 
     def points(self, left_out: float) -> tuple[list[Any], Floats]:
         return self._only(list(range(self.count))).points(left_out)
+
+
+@dataclass(frozen=True)
+class KNormVector(Law):
+    """K-norm noise on numbers in steps, of which ``steps`` are one person in what is released.
+
+    With ``halved`` the numbers are d + m and m - d, and d and m are released.
+    """
+
+    centre: tuple[int, ...]
+    scale: Fraction
+    sensitivity: Fraction
+    """The most that one person moves any of the numbers, as claimed."""
+    steps: int
+    halved: bool
+
+    def _moved(self, other: KNormVector) -> int:
+        return max(abs(a - b) for a, b in zip(self.centre, other.centre, strict=True))
+
+    def claims(self, other: KNormVector) -> Iterator[Claim]:
+        moved = self._moved(other)
+        figure = f"moves {moved} of {self.sensitivity}"
+        yield Claim("largest move", ratio(moved, float(self.sensitivity)), figure)
+
+    def loss(self, other: KNormVector) -> float:
+        return math.inf if self.scale != other.scale else float(self._moved(other) / self.scale)
+
+    def losses(self, other: KNormVector) -> tuple[Floats, Floats]:
+        return np.array([1.0]), np.array([self.loss(other)])
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        # Of one SNP: the two numbers of a group, all radii but those that hardly occur.
+        scale = float(self.scale)
+        tail = math.log(1 / left_out)
+        reach = math.ceil(scale * (tail + math.log1p(tail) + 1)) + 1
+        axis = np.arange(-reach, reach + 1)
+        first, second = (grid.ravel() for grid in np.meshgrid(axis, axis))
+        masses = np.exp(-np.maximum(np.abs(first), np.abs(second)) / scale)
+        noise = np.stack((first, second), axis=-1)
+        centre = np.array(self.centre)
+        if self.halved:
+            centre = np.array([centre[0] - centre[1], centre[0] + centre[1]]) // 2
+        whole = centre // self.steps + whole_noise(noise, self.steps, halved=self.halved)
+        values, places = np.unique(whole, axis=0, return_inverse=True)
+        summed = np.bincount(places.ravel(), weights=masses / masses.sum())
+        return [tuple(value) for value in values.tolist()], summed.astype(np.float64)
 
 
 def outcomes(way: Way, options: int, count: int) -> list[Chosen]:

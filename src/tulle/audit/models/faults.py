@@ -11,7 +11,7 @@ import numpy as np
 
 from tulle.audit.engine.broken import Broken
 from tulle.audit.faults import BOTH, HALF, broken, forget_delta, halve_noise
-from tulle.audit.models.kind import CHANGE, ODDS, ONE, QUESTIONS, TWO
+from tulle.audit.models.kind import CHANGE, CHANGE_PAIR, CROWD, ODDS, ONE, PAIR, QUESTIONS, TWO
 from tulle.core import registry
 from tulle.core.exact import text
 from tulle.core.mechanism import Mechanism, Parameters, Terms
@@ -85,6 +85,7 @@ def model_faults() -> list[Broken]:
     real = registry.mechanisms("table")
     functional, adassp = real["functional"], real["adassp"]
     laplace, gaussian = real["objective_laplace"], real["objective_gaussian"]
+    knorm = real["objective_knorm"]
     variances = ("matrix_variance", "vector_variance")
     return [
         halve_noise(functional, "scale", (ONE, CHANGE)),
@@ -126,6 +127,21 @@ def model_faults() -> list[Broken]:
         forget_delta(adassp, QUESTIONS["adassp"]),
         halve_noise(laplace, "spread", QUESTIONS["objective_laplace"]),
         halve_noise(gaussian, "spread", (ODDS,)),
+        halve_noise(knorm, "spread", QUESTIONS["objective_knorm"]),
+        halve_noise(
+            knorm,
+            "penalty",
+            (CROWD,),
+            what="half the penalty",
+            fault="the change of volume costs nothing beside the tilt only while it is steep",
+        ),
+        broken(
+            knorm,
+            "noise of its own for each number",
+            "the bound is for the largest move, and independent noise pays for their sum",
+            (PAIR, CHANGE_PAIR),
+            noise="laplace",
+        ),
         halve_noise(
             laplace,
             "penalty",

@@ -13,7 +13,7 @@ import numpy as np
 
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
-from tulle.audit.models.laws import MomentVector, Tilted
+from tulle.audit.models.laws import MomentVector, Tilted, TiltedPlane
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.exact import rational
@@ -24,7 +24,7 @@ from tulle.models.adassp import squared_moves
 from tulle.models.data import Table
 from tulle.models.design import whole_rows
 from tulle.models.moments import NOISE_LAW, CoefficientLaw, MomentMechanism, Places, frame_for
-from tulle.models.objective import OUTPUT, Objective, persons, row_length
+from tulle.models.objective import OUTPUT, Objective, persons, row_entry, row_length, volume
 from tulle.models.queries import linear, logistic
 from tulle.models.sensitivity import functional_sensitivity, pair_weights, target_weights
 
@@ -38,22 +38,27 @@ CHANGE = linear("b", ["a"], bits=0)
 CHANGE_HIDDEN = logistic("y", ["a", "b"], sensitive=["b"], gamma="0.5", bits=0)
 ODDS = logistic("y", ["a"], intercept=False, bits=0)
 CHANGE_ODDS = logistic("y", ["b"], intercept=False, bits=0)
+CROWD = logistic("y", ["a"], intercept=False, bits=3)
+PAIR = logistic("y", ["a", "b"], intercept=False, bits=0)
+CHANGE_PAIR = logistic("y", ["b", "a"], intercept=False, bits=0)
 CHANGE_ONE = linear("y", ["b"], intercept=False, bits=0)
 
 QUESTIONS: dict[str, tuple[Query, ...]] = {
     "functional": (ONE, TWO, HIDDEN, SHORT, CHANGE, CHANGE_HIDDEN, ODDS),
     "adassp": (ONE, ODDS, CHANGE_ONE),
+    "objective_knorm": (ODDS, CHANGE_ODDS, PAIR, CHANGE_PAIR, CROWD),
     "objective_laplace": (ODDS, CHANGE_ODDS),
     "objective_gaussian": (ODDS, CHANGE_ODDS),
 }
 """The questions on which each mechanism is examined."""
 
-PER_ROW = frozenset({CHANGE, CHANGE_HIDDEN, CHANGE_ODDS, CHANGE_ONE})
+PER_ROW = frozenset({CHANGE, CHANGE_HIDDEN, CHANGE_ODDS, CHANGE_PAIR, CHANGE_ONE})
 """The questions that are examined per row; all others per participant."""
 
 DRAWN: dict[str, tuple[Query, ...]] = {
     "functional": (ONE, ODDS),
     "adassp": (ONE,),
+    "objective_knorm": (ODDS,),
     "objective_laplace": (ODDS,),
     "objective_gaussian": (ODDS,),
 }
@@ -112,19 +117,33 @@ def describe_moments(
 def describe_objective(
     mechanism: Objective, terms: Terms, settings: Parameters, dataset: Table
 ) -> Description:
-    """Return the law of the minimum of a tilted loss with one feature."""
+    """Return the law of the minimum of a tilted loss with one feature, or with two."""
     frame = frame_for(terms)
     features, target = whole_rows(frame, dataset, settings["bits"])
     steps = 2 ** settings["bits"]
+    if frame.size == 2:
+        rows = zip(*(features / steps).T.tolist(), (target > 0).tolist(), strict=True)
+        plane = TiltedPlane(
+            mechanism.noise,
+            tuple(sorted(rows)),
+            rational(settings["penalty"]),
+            rational(settings["spread"]),
+            persons(frame) * row_entry(frame),
+            volume(frame, rational(settings["penalty"])),
+            OUTPUT * terms.epsilon,
+        )
+        return Description((("minimum", plane),))
     people = sorted(zip((features[:, 0] / steps).tolist(), (target > 0).tolist(), strict=True))
-    share = rational(settings["volume_share"])
+    penalty = rational(settings["penalty"])
+    # K-norm noise pays for the change of volume together with that of the slope.
+    together = mechanism.noise == "knorm"
     law = Tilted(
         mechanism.noise,
         tuple(people),
-        rational(settings["penalty"]),
+        penalty,
         rational(settings["spread"]),
         persons(frame) * row_length(frame),
-        share * terms.epsilon,
+        volume(frame, penalty) if together else rational(settings["volume_share"]) * terms.epsilon,
         OUTPUT * terms.epsilon,
         2 * OUTPUT * terms.delta,
         1 / BINS,
@@ -154,6 +173,8 @@ class AuditedTables(Kind):
         return _coming(size // 2)
 
     def world_for(self, size: int, query: Query) -> World:
+        if query == CROWD:
+            return _crowded()
         return _changing(max(size // 2, 1)) if query in PER_ROW else self.world(size)
 
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
@@ -233,6 +254,29 @@ def _coming(people: int) -> World:
     ]
     name = f"all tables of up to {people} rows"
     return World.of(name, "participant", made, rows_of, removals_only=True)
+
+
+@lru_cache(maxsize=1)
+def _crowded() -> World:
+    """One person beside many who tilt the loss and hardly bend it.
+
+    There the person's slope lessens the whole where their own curvature is not small.
+    """
+    made, first, second = [], [], []
+    for others in (0, 8, 48):
+        alone = len(made)
+        for person in ([], *([row] for row in _ROWS)):
+            made.append(table([(0.125, 1.0, 0)] * others + person))
+        first += [alone] * len(_ROWS)
+        second += range(alone + 1, len(made))
+    return World(
+        "one person beside many",
+        Unit.of("participant"),
+        made,
+        np.array(first + second),
+        np.array(second + first),
+        0,
+    )
 
 
 @lru_cache(maxsize=8)

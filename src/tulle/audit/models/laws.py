@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ FINE = 8_001
 class Tilted(Law):
     """The minimum of the logistic loss of rows (a, y) plus L·w²/2 + b·w, with random b.
 
+    K-norm noise on one number is Laplace noise.
+
     The density of the minimum is that of b(w) = -slope(w) times the curvature. What hides the
     last digits of the minimiser found comes on top as ``output`` (and ``lost``, of delta).
     """
@@ -87,7 +90,7 @@ class Tilted(Law):
     def _logs(self, at: Floats) -> Floats:
         """Return log-densities up to a constant, which is the same for all tables."""
         far = np.abs(self._slope(at)) / float(self.spread)
-        density = -far if self.noise == "laplace" else -(far**2) / 2
+        density = -(far**2) / 2 if self.noise == "gaussian" else -far
         return np.asarray(density + np.log(self._curvature(at)))
 
     def claims(self, other: Tilted) -> Iterator[Claim]:
@@ -111,12 +114,12 @@ class Tilted(Law):
 
     def _range(self) -> Floats:
         """Return evenly spaced points that hold all but a negligible part of the mass."""
-        reach = float(self.spread) * (36 if self.noise == "laplace" else 9)
+        reach = float(self.spread) * (9 if self.noise == "gaussian" else 36)
         most = (reach + sum(abs(a) for a, _ in self.people)) / float(self.penalty)
         return np.linspace(-most, most, FINE)
 
     def points(self, left_out: float) -> tuple[list[Any], Floats]:
-        law = laplace if self.noise == "laplace" else norm
+        law = norm if self.noise == "gaussian" else laplace
         most = (
             float(self.spread) * (4 + math.log(2 / left_out)) + sum(abs(a) for a, _ in self.people)
         ) / float(self.penalty)
@@ -126,3 +129,58 @@ class Tilted(Law):
         # The minimum is at most x when the slope at x is at least zero: b >= -slope(x).
         below = law.cdf(self._slope(edges) / float(self.spread))
         return bins.tolist(), np.diff(below)
+
+
+AXIS = np.concatenate((-np.geomspace(400, 1e-2, 24), [0.0], np.geomspace(1e-2, 400, 24)))
+PLANE = np.stack(np.meshgrid(AXIS, AXIS), axis=-1).reshape(-1, 2)
+"""Where minima of losses with two features are compared."""
+
+
+@dataclass(frozen=True)
+class TiltedPlane(Law):
+    """The same with two features, where it matters in which norm the slope's move is bounded."""
+
+    noise: str
+    people: tuple[tuple[float, float, bool], ...]
+    penalty: Fraction
+    spread: Fraction
+    slope_move: Fraction
+    """The most that one person moves either number of the slope, as claimed."""
+    volume: Fraction
+    output: Fraction
+
+    def claims(self, other: TiltedPlane) -> Iterator[Claim]:
+        ours, theirs = _plane(self.people, self.penalty), _plane(other.people, other.penalty)
+        moved = float(np.max(np.abs(ours[0] - theirs[0])))
+        yield Claim("slope", ratio(moved, float(self.slope_move)), f"moves {moved:.4g}")
+        most = float(np.max(np.abs(ours[1] - theirs[1])))
+        yield Claim("volume", ratio(most, float(self.volume)), f"log moves {most:.4g}")
+
+    def _logs(self) -> Floats:
+        slope, volume = _plane(self.people, self.penalty)
+        sizes = np.abs(slope).max(axis=1) if self.noise == "knorm" else np.abs(slope).sum(axis=1)
+        return np.asarray(volume - sizes / float(self.spread))
+
+    def loss(self, other: TiltedPlane) -> float:
+        if (self.penalty, self.spread) != (other.penalty, other.spread):
+            return math.inf
+        return float(np.max(self._logs() - other._logs())) + float(self.output)
+
+    def losses(self, other: TiltedPlane) -> tuple[Floats, Floats]:
+        raise NotImplementedError("only pure guarantees are examined with two features")
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        raise NotImplementedError("runs are drawn with one feature")
+
+
+@lru_cache(maxsize=2048)
+def _plane(people: tuple[tuple[float, float, bool], ...], penalty: Fraction) -> Any:
+    """Return slopes and logs of the determinant of the curvature, all over the plane."""
+    slope = float(penalty) * PLANE
+    curvature = np.tile(float(penalty) * np.eye(2), (len(PLANE), 1, 1))
+    for *entries, y in people:
+        row = np.array(entries)
+        chance = expit(PLANE @ row)
+        slope = slope + (chance - y)[:, None] * row
+        curvature = curvature + (chance * (1 - chance))[:, None, None] * np.outer(row, row)
+    return slope, np.log(np.linalg.det(curvature))

@@ -1,0 +1,90 @@
+"""Gaussian noise on allele counts, chi-square statistics and p-values."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import ClassVar
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import GaussianLaw
+from tulle.core.exact import rational, text
+from tulle.core.guarantee import largest_rho
+from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
+from tulle.core.source import Source
+from tulle.genomes.data import Genotypes
+from tulle.genomes.laplace import Laplace, check_noise, real_value
+from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery
+from tulle.noise import discrete_gaussian
+from tulle.noise.charge import GaussianCharge, charge
+
+
+@registry.mechanism("genotypes", "gaussian", answers=(AlleleCounts, ChiSquares, PValues))
+class Gaussian(Laplace):
+    """Add discrete Gaussian noise to every number, of a variance that fits a person's squares.
+
+    Guarantee:
+        (epsilon, delta). *Allele counts* of K SNPs: who joins or leaves moves the two numbers of
+        each SNP by (1, 1) at most, whose squares add up to 2; who changes moves them by (2, 0) or
+        (1, 1) at most: 4. So 2K or 4K in all. *Chi-square and p-values*: K times the square of
+        what one of them moves, a lattice step included. Independent discrete Gaussian noise of
+        variance squares / (2·rho) is rho-zero-concentrated (Canonne, Kamath & Steinke 2020,
+        theorem 4), and rho is one that implies (epsilon, delta) by their corollary 13.
+
+    Error:
+        The noise itself: it grows with the root of the number of SNPs, where that of pure
+        mechanisms grows with their number.
+
+    Reference:
+        Canonne, Kamath & Steinke, The discrete Gaussian for differential privacy, NeurIPS 2020.
+
+    Example:
+        >>> import tulle
+        >>> study = tulle.Genotypes([[0] * 50, [2] * 50, [1] * 50], cases=[0, 1, 1])
+        >>> r = tulle.release(
+        ...     study, tulle.genomes.allele_counts(), unit="row", epsilon=1.0, delta=1e-6)
+        >>> r.mechanism
+        'gaussian'
+    """
+
+    title: ClassVar[str] = "Gaussian noise on what one person can move"
+    reference: ClassVar[str] = "Canonne et al., NeurIPS 2020"
+    needs_delta: ClassVar[bool] = True
+    concentrated: ClassVar[bool] = True
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        found = self.numbers(terms)
+        if isinstance(terms.query, AlleleCounts):
+            squared = Fraction(4 if terms.unit.name == "row" else 2)
+        else:
+            squared = (rational(found["sensitivity"]) / rational(found["step"]) + 1) ** 2
+        squared *= self.snps(terms)
+        variance = squared / (2 * largest_rho(terms.epsilon, terms.delta))
+        check_noise(Fraction(math.isqrt(math.ceil(variance))), terms)
+        return {**found, "squared": text(squared), "variance": text(variance)}
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        law = _law(settings)
+        return Prediction(law, law, float(law.sigma * law.step) * math.sqrt(2 / math.pi))
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Genotypes)
+        assert isinstance(terms.query, SnpQuery)
+        centre = self.centre(terms, settings, dataset)
+        names = [dataset.snps[place] for place in terms.query.chosen(len(dataset.snps))]
+        with charge(GaussianCharge(rational(settings["squared"]))):
+            noisy = centre + discrete_gaussian(
+                variance=rational(settings["variance"]), size=centre.shape, source=source
+            )
+        value = real_value(terms, settings, noisy) if "range" in settings else noisy
+        return Outcome(value, _law(settings), {"snps": names})
+
+
+def _law(settings: Parameters) -> GaussianLaw:
+    variance = rational(settings["variance"])
+    # The root, rounded up.
+    sigma = rational(math.isqrt(math.ceil(variance * 10**12)) + 1) / 10**6
+    return GaussianLaw(sigma, int(settings["entries"]), rational(settings["step"]))

@@ -1,0 +1,132 @@
+"""K-norm noise on allele counts, chi-square statistics and p-values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.arrays import Wholes
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import KNormLaw
+from tulle.core.exact import rational, text
+from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
+from tulle.core.source import Source
+from tulle.genomes.data import Genotypes
+from tulle.genomes.laplace import FINENESS, Laplace, check_noise, real_value
+from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery
+from tulle.noise import Lattice, discrete_knorm
+from tulle.noise.charge import KNormCharge, charge, disjoint, part
+
+
+@registry.mechanism("genotypes", "knorm", answers=(AlleleCounts, ChiSquares, PValues))
+class KNorm(Laplace):
+    """Add K-norm noise: one radius for all numbers, since one person moves all of them a little.
+
+    Guarantee:
+        Pure epsilon. *Allele counts*: one person is in one group, and the groups' noise is drawn
+        apart. Who joins or leaves adds (-1, 1), (0, 1), (1, 1) or (0, 0) to the numbers (d, m) of
+        each SNP: each moves by at most 1, all at once. Who changes moves each of d + m and m - d,
+        the copies of either allele, by at most 2: so noise is drawn for those, and halved sums and
+        differences of them are released. *Chi-square and p-values*: each moves by at most the
+        bound of :class:`Laplace`, plus a lattice step. Noise of density falling with the largest
+        of its numbers, of scale D/epsilon, pays for moves of at most D in each number.
+
+        Numbers are counted in steps so small that the sampler serves the scale, and counts are
+        rounded to whole people afterwards: post-processing.
+
+    Error:
+        Per number about 0.58·D·K / epsilon, K numbers to a draw, where Laplace noise has 1.41·D·K.
+        The interval is for all numbers at once, through the law of the radius.
+
+    Reference:
+        Hardt & Talwar, On the geometry of differential privacy, STOC 2010; Awan & Slavkovic,
+        Structure and sensitivity in differential privacy, JASA 2021.
+
+    Example:
+        >>> import tulle
+        >>> study = tulle.Genotypes([[0, 1], [2, 2], [1, 0]], cases=[0, 1, 1])
+        >>> r = tulle.release(study, tulle.genomes.allele_counts(), unit="row", epsilon=1.0)
+        >>> r.mechanism, r.value.shape
+        ('knorm', (2, 2, 2))
+    """
+
+    title: ClassVar[str] = "one radius of noise for all SNPs"
+    reference: ClassVar[str] = "Hardt & Talwar, STOC 2010; Awan & Slavkovic, JASA 2021"
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        found = self.numbers(terms)
+        snps = self.snps(terms)
+        if "range" in found:
+            numbers, draws = snps, 1
+            moved = rational(found["sensitivity"]) / rational(found["step"]) + 1
+        else:
+            numbers, draws = 2 * snps, int(found["entries"]) // (2 * snps)
+            people = Fraction(2 if terms.unit.name == "row" else 1)
+            # Steps so small that the scale is half of the numbers at least.
+            step = Lattice.for_scale(min(people / (snps * terms.epsilon), Fraction(1)), 1).step
+            found = {**found, "sensitivity": text(people), "step": text(step)}
+            moved = people / step
+        scale = moved / terms.epsilon
+        check_noise(scale * (numbers + 128), terms)
+        return {**found, "numbers": numbers, "draws": draws, "scale": text(scale)}
+
+    def fineness(self, terms: Terms) -> Fraction:
+        return min(FINENESS, 2 / (self.snps(terms) * terms.epsilon))
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        law = _law(settings)
+        # The radius is count + 1 scales on average, and numbers are uniform up to it; half a
+        # difference of two of them is a third of it on average.
+        halved = "range" not in settings and terms.unit.name == "row"
+        mean = (law.count + 1) * float(law.scale * law.step) / (3 if halved else 2)
+        return Prediction(law, law, mean)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        assert isinstance(dataset, Genotypes)
+        assert isinstance(terms.query, SnpQuery)
+        centre = self.centre(terms, settings, dataset)
+        names = [dataset.snps[place] for place in terms.query.chosen(len(dataset.snps))]
+        step, scale = rational(settings["step"]), rational(settings["scale"])
+        moved = rational(settings["sensitivity"]) / step
+        count = int(settings["numbers"])
+        if "range" in settings:
+            with charge(KNormCharge(moved + 1)):
+                noisy = centre + discrete_knorm(scale=scale, count=count, source=source)
+            return Outcome(real_value(terms, settings, noisy), _law(settings), {"snps": names})
+        drawn = []
+        with disjoint():
+            for group in ("cases", "controls")[: int(settings["draws"])]:
+                with part(group), charge(KNormCharge(moved)):
+                    drawn.append(discrete_knorm(scale=scale, count=count, source=source))
+        noise = np.stack(drawn).reshape(centre.shape)
+        value = centre + whole_noise(noise, int(1 / step), halved=terms.unit.name == "row")
+        return Outcome(value, _law(settings), {"snps": names})
+
+
+def whole_noise(noise: Wholes, steps: int, *, halved: bool) -> Wholes:
+    """Return noise on (d, m) in whole people, from noise in steps of which so many are one.
+
+    Where it was drawn for d + m and m - d, ``halved``, it is turned back first. Rounded to the
+    nearest, upwards in the middle.
+    """
+    if halved:
+        first, second = noise[..., 0], noise[..., 1]
+        noise = np.stack((first - second, first + second), axis=-1)
+        steps *= 2
+    return np.asarray((2 * noise + steps) // (2 * steps))
+
+
+def _law(settings: Parameters) -> KNormLaw:
+    step = rational(settings["step"])
+    return KNormLaw(
+        rational(settings["scale"]),
+        int(settings["numbers"]),
+        step,
+        draws=int(settings["draws"]),
+        slack=float(step) / 2 if "range" in settings else 0.5,
+    )
