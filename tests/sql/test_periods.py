@@ -378,3 +378,20 @@ def test_days_beyond_the_calendar_have_a_period_too(value: str, period: str) -> 
         connection, owners={"moments": "person"}, times={"moments": "moment"}
     )
     assert classes(database, period)[0] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM orders GROUP BY person) WHERE n > 1",
+        "SELECT COUNT(*) FROM orders o WHERE NOT EXISTS "
+        "(SELECT 1 FROM orders p WHERE p.person = o.person AND p.number > o.number)",
+        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person ORDER BY number) AS r "
+        "FROM orders) WHERE r = 1",
+    ],
+)
+def test_what_sees_all_records_of_a_person_is_refused_per_period(text: str) -> None:
+    database = opened(some_rows(1))
+    assert tulle.release(database, tulle.sql(text), unit="participant", epsilon=1)
+    with pytest.raises(QueryError, match="inside one person's rows"):
+        tulle.release(database, tulle.sql(text), unit="participant-week", epsilon=1)
