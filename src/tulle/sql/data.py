@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from tulle.sql.schema.schema import Schema
 
 
-MEMORY = "4GB"
-"""How much memory a DuckDB that is opened here may use, unless the custodian says otherwise."""
-
-
 @public("Hold data")
 class Database(Dataset):
     """Tables that stay in their engine, with the owners of every row declared.
@@ -67,7 +63,7 @@ class Database(Dataset):
         tables: Mapping[str, str | PathLike[str]] | None = None,
         types: Mapping[str, str] | None = None,
         times: Mapping[str, str] | None = None,
-        memory: str = MEMORY,
+        memory: str | None = None,
     ) -> Database:
         """Connect to an engine, and check the owners against its catalogue.
 
@@ -110,9 +106,12 @@ class Database(Dataset):
         them is. Rows whose time is NULL are one more week. Tables without a time are refused under
         such a unit, unless they are public: their rows are there in every week.
 
-        ``memory`` is how much a DuckDB that is opened here may use, before it uses ten times as
-        much on disk. It is public. A question that needs more stops with one message, and its price
-        stays paid. A connection, server or session that is handed over keeps its own limits.
+        ``memory``, such as ``"4GB"``, is how much an engine that is opened here may use. It is
+        public. A question that needs more stops with one message, and its price stays paid. DuckDB
+        (4GB unless it is said) and PostgreSQL use up to ten times as much on disk; on PostgreSQL
+        each of a statement's sorts and joins in memory gets a sixteenth. Spark's driver and
+        executors get as much each, and nothing limits their disks. Without it a PostgreSQL server
+        has its own limits, as has a connection or a session that is handed over.
 
         Raises:
             InputError: when the engine cannot be reached, or owners do not fit the catalogue.
@@ -193,7 +192,7 @@ class Database(Dataset):
             tables=tables,
             types=_flat(settings.get("types", {})),
             times=settings.get("times"),
-            memory=settings.get("memory", MEMORY),
+            memory=settings.get("memory"),
         )
 
     @property
@@ -316,26 +315,33 @@ def open_engine(
     url: Any,
     tables: dict[str, Any],
     types: Mapping[str, str] | None = None,
-    memory: str = MEMORY,
+    memory: str | None = None,
 ) -> Engine:
     """Return the engine behind a URL or a connection; see :meth:`Database.connect`."""
+    from tulle.sql.engines.base import Size
     from tulle.sql.engines.files import check_types
 
     check_types(types or {}, tables)
+    size = None if memory is None else Size.read(memory)
+    if size is not None and not isinstance(url, str):
+        raise InputError(
+            "memory= limits an engine that is opened here. What is handed over keeps its own "
+            "limits: set them on the connection or the session, and leave memory= out."
+        )
     if isinstance(url, str):
         if url.startswith("duckdb://"):
             from tulle.sql.engines.duckdb.engine import DuckDB
 
             rest = url.removeprefix("duckdb://")
-            return DuckDB.open(rest.removeprefix("/") if rest else "", tables, types or {}, memory)
+            return DuckDB.open(rest.removeprefix("/") if rest else "", tables, types or {}, size)
         if url.startswith(("postgresql://", "postgres://")):
             from tulle.sql.engines.postgresql.engine import PostgreSQL
 
-            return PostgreSQL.open(url)
+            return PostgreSQL.open(url, size)
         if url.startswith(("spark://", "local")):
             from tulle.sql.engines.spark.engine import Spark
 
-            return Spark.open(url, tables, types or {})
+            return Spark.open(url, tables, types or {}, size)
     elif type(url).__module__.startswith(("duckdb", "_duckdb")):
         from tulle.sql.engines.duckdb.engine import DuckDB
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -23,6 +25,30 @@ Result = TypeVar("Result")
 _LOCK = Lock()
 _AT_WORK: Counter[str] = Counter()
 """How many calls are at work for each family of loggers; they may run side by side."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A public limit of memory; what needs more uses the disk, up to ten times as much."""
+
+    kilobytes: int
+
+    @classmethod
+    def read(cls, text: str) -> Size:
+        """Read a size such as 4GB.
+
+        Raises:
+            InputError: for anything else.
+        """
+        found = re.fullmatch(r"\s*([0-9]{1,9})\s*([KMGT]B)\s*", str(text))
+        if found is None or int(found[1]) == 0:
+            raise InputError(f"memory must be a size such as '4GB'; got {text!r}.")
+        return cls(int(found[1]) * 1024 ** "KMGT".index(found[2][0]))
+
+    @property
+    def on_disk(self) -> int:
+        """How many kilobytes may lie on disk meanwhile."""
+        return 10 * self.kilobytes
 
 
 class EngineError(TulleError):

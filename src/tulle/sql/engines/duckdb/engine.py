@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.sql.engines.base import Engine
+from tulle.sql.engines.base import Engine, Size
 from tulle.sql.engines.files import csv_file, is_parquet
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 from tulle.sql.schema.computed import COMPUTED, UNREADABLE, with_computed
@@ -18,6 +17,9 @@ from tulle.sql.schema.computed import COMPUTED, UNREADABLE, with_computed
 if TYPE_CHECKING:
     import pyarrow
 
+
+MEMORY = Size.read("4GB")
+"""How much memory a DuckDB that is opened here may use, unless the custodian says otherwise."""
 
 _HERE = "database_name = ? AND schema_name = ?"
 
@@ -47,7 +49,11 @@ class DuckDB(Engine):
 
     @classmethod
     def open(
-        cls, path: str, tables: Mapping[str, Any], types: Mapping[str, str], memory: str
+        cls,
+        path: str,
+        tables: Mapping[str, Any],
+        types: Mapping[str, str],
+        memory: Size | None = None,
     ) -> DuckDB:
         """Open a file for reading, or without a path an empty database over these files.
 
@@ -69,23 +75,19 @@ class DuckDB(Engine):
                 )
             )
         engine = cls(connection, owned=True)
-        engine._limit(memory)
+        engine._limit(memory or MEMORY)
         for name, source in tables.items():
             engine._attach(name, Path(source), types)
         return engine
 
-    def _limit(self, memory: str) -> None:
-        """Keep to a public limit of memory; what needs more uses the disk, ten times as much."""
-        refusal = InputError(f"memory must be a size such as '4GB'; got {memory!r}.")
-        size = re.fullmatch(r"\s*([0-9]+)\s*([KMGT]B)\s*", memory)
-        if size is None:
-            raise refusal
-        on_disk = f"{10 * int(size[1])}{size[2]}"
-        for setting, value in (
-            ("memory_limit", memory.strip()),
-            ("max_temp_directory_size", on_disk),
+    def _limit(self, memory: Size) -> None:
+        refusal = InputError("DuckDB cannot be limited to this memory; choose another size.")
+        for setting, size in (
+            ("memory_limit", memory.kilobytes),
+            ("max_temp_directory_size", memory.on_disk),
         ):
-            self.attempt(partial(self._connection.execute, f"SET {setting} = '{value}'"), refusal)
+            statement = f"SET {setting} = '{size}KiB'"
+            self.attempt(partial(self._connection.execute, statement), refusal)
 
     def _attach(self, name: str, path: Path, types: Mapping[str, str]) -> None:
         pattern = str(path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.sql.engines.base import Engine
+from tulle.sql.engines.base import Engine, Size
 from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
 from tulle.sql.schema.computed import with_computed
 
@@ -114,6 +115,10 @@ ORDER BY k.oid, n.place
 """
 
 
+_PARTS = 16
+"""So many sorts and hash tables of a statement may be in memory at once."""
+
+
 class PostgreSQL(Engine):
     """A PostgreSQL server; the tables of the connection's current schema."""
 
@@ -129,7 +134,7 @@ class PostgreSQL(Engine):
         self._listed = _SCHEMA.format(name=found.replace("'", "''"))
 
     @classmethod
-    def open(cls, url: str) -> PostgreSQL:
+    def open(cls, url: str, memory: Size | None = None) -> PostgreSQL:
         """Connect for reading.
 
         Raises:
@@ -152,7 +157,28 @@ class PostgreSQL(Engine):
             # Nothing was read yet: its words are about the server, and the URL is taken out.
             reason = str(error).replace(url, "...").strip().splitlines()[0]
             raise_alone(InputError(f"PostgreSQL cannot be reached: {reason}"))
+        if memory is not None:
+            engine._limit(memory)
         return engine
+
+    def _limit(self, memory: Size) -> None:
+        """Keep to a public limit of memory and of temporary files.
+
+        Each sort and each hash table of a statement may use work_mem, so that is a part of it.
+        """
+        refusal = InputError(
+            "PostgreSQL does not let this role limit its temporary files (temp_file_limit). Grant "
+            "it: GRANT SET ON PARAMETER temp_file_limit TO the role; or leave memory= out, and the "
+            "server's own limits hold."
+        )
+        share = max(64, memory.kilobytes // _PARTS)
+        settings = ("work_mem", share), ("hash_mem_multiplier", 1)
+        for name, value in (*settings, ("temp_file_limit", memory.on_disk)):
+            self.attempt(partial(self._set, name, value), refusal)
+
+    def _set(self, name: str, value: int) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SET {name} = {min(value, 2**31 - 1)}")
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

@@ -8,13 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.sql.engines.base import Engine
+from tulle.sql.engines.base import Engine, Size
 from tulle.sql.engines.files import CsvFile, csv_file, is_parquet
 from tulle.sql.engines.spark.plans import NOT_STORED, read_plan
 from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+_LIMITS = ("spark.driver.memory", "spark.executor.memory", "spark.driver.maxResultSize")
+"""Settings of a session that bound its memory; they are read when it starts."""
 
 
 class Spark(Engine):
@@ -48,7 +52,13 @@ class Spark(Engine):
         return self._session.catalog.currentCatalog(), self._session.catalog.currentDatabase()
 
     @classmethod
-    def open(cls, master: str, tables: Mapping[str, Any], types: Mapping[str, str]) -> Spark:
+    def open(
+        cls,
+        master: str,
+        tables: Mapping[str, Any],
+        types: Mapping[str, str],
+        memory: Size | None = None,
+    ) -> Spark:
         """Start a session on this master, with a view for each Parquet or CSV path in ``tables``.
 
         Raises:
@@ -57,18 +67,23 @@ class Spark(Engine):
         pyspark = _import()
         try:
             running = pyspark.sql.SparkSession.getActiveSession() is not None
-            session = (
-                pyspark.sql.SparkSession.builder.master(master)
-                .appName("tulle")
-                .config("spark.ui.enabled", "false")
-                .getOrCreate()
-            )
+            builder = pyspark.sql.SparkSession.builder.master(master).appName("tulle")
+            builder = builder.config("spark.ui.enabled", "false")
+            if memory is not None and not running:
+                for setting in _LIMITS:
+                    builder = builder.config(setting, f"{memory.kilobytes}k")
+            session = builder.getOrCreate()
         except Exception as error:  # noqa: BLE001 - a missing Java shows in many ways
             raise_alone(
                 InputError(
                     f"Spark cannot be started on {master!r}: {type(error).__name__}. It needs "
                     "Java 17."
                 )
+            )
+        if memory is not None and running:
+            raise InputError(
+                "memory= limits a Spark that is started here, and one is running already. Set "
+                f"{', '.join(_LIMITS)} when it is started, and leave memory= out."
             )
         # A session that was running before is not ours to stop.
         engine = cls(session, owned=not running)
@@ -109,7 +124,8 @@ class Spark(Engine):
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        return (PySparkException, Py4JError)
+        # Where memory has ended, the Java machine may be gone with the connection to it.
+        return (PySparkException, Py4JError, ConnectionError)
 
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
         return self._listed(only)[0]
