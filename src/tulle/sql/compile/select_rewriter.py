@@ -25,6 +25,7 @@ from tulle.sql.compile.inside import Inside, SameValue, is_inside, short
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
 from tulle.sql.compile.whose import Equal, merged, renamed, says_whose, whose
+from tulle.sql.expressions.conversions import WRITTEN, Written
 from tulle.sql.question.check import conjuncts, is_semi_join, refuse
 from tulle.sql.schema.ranges import range_of
 from tulle.sql.schema.schema import HERE, INTEGER, Schema
@@ -323,6 +324,7 @@ class Rewriter:
         if isinstance(expression, exp.Any | exp.All | exp.SetOperation):
             refuse(short(expression), "write EXISTS or NOT EXISTS (SELECT ... WHERE ...)")
         made = expression.copy()
+        made.meta[WRITTEN] = Written(expression)
         for name, part in expression.args.items():
             if isinstance(part, exp.Expression):
                 made.set(name, self.looked_up(part, views, block))
