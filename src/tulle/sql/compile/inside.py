@@ -236,6 +236,7 @@ class Inside:
             if spec is not None:
                 _check_frame(spec)
             function = window.this
+            pieces: list[tuple[Any, Range]]
             if isinstance(function, (exp.RowNumber, *_NEIGHBOURS)) or spec is not None:
                 # Which of two equal rows comes first must not be the engine's choice.
                 ordered += [one.copy() for one in ties]

@@ -124,8 +124,8 @@ class Rewriter:
             if isinstance(tree, exp.Union):
                 return union(sides, self.schema, self.namer, distinct=distinct)
             if not per_person:
-                return intersect(*sides, self.namer)
-            return self._per_person(tree, *sides)
+                return intersect(sides[0], sides[1], self.namer)
+            return self._per_person(tree, sides[0], sides[1])
         if not isinstance(tree, exp.Select):
             raise QueryError(
                 f"{tree.key.upper()} is not supported: rows come from SELECT and UNION."
@@ -194,7 +194,7 @@ class Rewriter:
                 refuse("LEFT JOIN in EXISTS or IN", "put it into a sub-select in FROM")
             added.append((name, form, on))
         where = tree.args.get("where")
-        nested = []
+        nested: list[Any] = []
         for condition in conjuncts(where.this if where else None):
             (nested if condition.find(exp.Query) else block.conditions).append(condition)
         for one in added:
@@ -541,13 +541,13 @@ class Rewriter:
             copied = _copied(expression)
             if copied is not None and copied.table in there:
                 names.setdefault(equal.root((copied.table, copied.name)), []).append(name)
-        terms = [renamed(found, names) for (_, found), new in zip(same, fresh, strict=True) if new]
+        told = [renamed(found, names) for (_, found), new in zip(same, fresh, strict=True) if new]
         return Form(
             query,
             values,
             tuple(slots),
             ranges=ranges,
-            whose=tuple(terms),
+            whose=tuple(told),
             alone=one and bool(slots),
         )
 
