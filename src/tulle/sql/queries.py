@@ -249,6 +249,12 @@ def sql(
     sub-selects and WITH are supported. What could make a row appear when somebody leaves is
     refused.
 
+    Inside one person's rows anything goes, because it leaves with that person: sub-selects with
+    GROUP BY and HAVING, windows, QUALIFY and DISTINCT ON whose columns say whose a row is (the
+    owner, or a key that leads to it); LEFT JOIN, NOT EXISTS, NOT IN, EXCEPT and sub-selects that
+    stand for one value, where the owners are compared; and all of these with public tables. Where
+    a key is not unique, rows of two people do not meet there.
+
     ``groups`` lists, for each column of GROUP BY, the values that everyone may know: the answer
     has one number for each of them (for each combination, the last column running fastest), 0
     where there are no rows. ``dialect`` is the SQL that the text is written in (``duckdb``,

@@ -120,8 +120,8 @@ def test_a_question_fares_alike_at_every_position(position: str, postgres_url: s
 
 def test_an_unguarded_sum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     database = in_duckdb(planted("duckdb"))
-    cases = [("sum", "x.w"), ("running sum", "x.w"), ("one sum", "x.w * x.w")]
+    cases = [("sum", "x.g"), ("running sum", "x.g"), ("one sum", "x.g")]
     check(database, cases, 3)
     monkeypatch.setattr(Compiler, "_exactly", lambda self, given, node: given)
     with pytest.raises(AssertionError):
-        check(database, [("sum", "CAST(x.w AS HUGEINT) * 9223372036854775807"), *cases], 3)
+        check(database, cases, 3)

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from tulle.core.errors import InputError, QueryError
 from tulle.sql.compile.derivations import alias, column, select, source_of
+from tulle.sql.compile.inside import is_inside
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
@@ -185,6 +186,11 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
         raise QueryError(
             "Contributions are the rows of one SELECT without DISTINCT or UNION: each must have "
             "one owner of its own."
+        )
+    if is_inside(tree):
+        raise QueryError(
+            "GROUP BY, aggregates and windows are not supported here: put them into a sub-select, "
+            "SELECT r, c, w FROM (SELECT ...) AS t."
         )
     named = Named(tree, schema)
     rewriter = Rewriter(schema, named, gone)

@@ -22,6 +22,7 @@ from sqlglot import exp
 
 from tulle.sql.compile.derivations import Form, alias, column, select, source_of
 from tulle.sql.compile.whose import Equal, Whose, renamed, says_whose
+from tulle.sql.expressions.conversions import WRITTEN, Written
 from tulle.sql.question.check import refuse
 from tulle.sql.schema.ranges import ANY, POSITIVE, Range, range_of
 
@@ -38,7 +39,7 @@ _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _NEIGHBOURS = (exp.Lag, exp.Lead, exp.FirstValue)
 
 
-class SameValue(exp.Expression):
+class SameValue(exp.Expression, exp.Func):
     """A value in one form where several are equal, such as 0 and -0; equal values are then one."""
 
     arg_types = {"this": True}  # noqa: RUF012 - as the parser declares all of its own
@@ -235,6 +236,7 @@ class Inside:
             if spec is not None:
                 _check_frame(spec)
             function = window.this
+            pieces: list[tuple[Any, Range]]
             if isinstance(function, (exp.RowNumber, *_NEIGHBOURS)) or spec is not None:
                 # Which of two equal rows comes first must not be the engine's choice.
                 ordered += [one.copy() for one in ties]
@@ -346,13 +348,17 @@ class Inside:
     def _replaced(self, node: Any) -> Any:
         """Return an expression over the rows made so far."""
         if node in self._known:
-            return self._known[node].copy()
+            made = self._known[node].copy()
+            made.meta[WRITTEN] = Written(node)
+            return made
         if isinstance(node, exp.Column):
             refuse(
                 f"{node.name} beside GROUP BY or an aggregate",
                 "it may differ within a group. Put it into GROUP BY, or into an aggregate",
             )
         made = node.copy()
+        # Errors show what the statement says, not what it has become.
+        made.meta[WRITTEN] = Written(node)
         for name, part in node.args.items():
             if isinstance(part, exp.Expression):
                 made.set(name, self._replaced(part))

@@ -25,6 +25,7 @@ from tulle.sql.compile.inside import Inside, SameValue, is_inside, short
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
 from tulle.sql.compile.whose import Equal, merged, renamed, says_whose, whose
+from tulle.sql.expressions.conversions import WRITTEN, Written
 from tulle.sql.question.check import conjuncts, is_semi_join, refuse
 from tulle.sql.schema.ranges import range_of
 from tulle.sql.schema.schema import HERE, INTEGER, Schema
@@ -123,8 +124,8 @@ class Rewriter:
             if isinstance(tree, exp.Union):
                 return union(sides, self.schema, self.namer, distinct=distinct)
             if not per_person:
-                return intersect(*sides, self.namer)
-            return self._per_person(tree, *sides)
+                return intersect(sides[0], sides[1], self.namer)
+            return self._per_person(tree, sides[0], sides[1])
         if not isinstance(tree, exp.Select):
             raise QueryError(
                 f"{tree.key.upper()} is not supported: rows come from SELECT and UNION."
@@ -193,7 +194,7 @@ class Rewriter:
                 refuse("LEFT JOIN in EXISTS or IN", "put it into a sub-select in FROM")
             added.append((name, form, on))
         where = tree.args.get("where")
-        nested = []
+        nested: list[Any] = []
         for condition in conjuncts(where.this if where else None):
             (nested if condition.find(exp.Query) else block.conditions).append(condition)
         for one in added:
@@ -323,6 +324,7 @@ class Rewriter:
         if isinstance(expression, exp.Any | exp.All | exp.SetOperation):
             refuse(short(expression), "write EXISTS or NOT EXISTS (SELECT ... WHERE ...)")
         made = expression.copy()
+        made.meta[WRITTEN] = Written(expression)
         for name, part in expression.args.items():
             if isinstance(part, exp.Expression):
                 made.set(name, self.looked_up(part, views, block))
@@ -539,13 +541,13 @@ class Rewriter:
             copied = _copied(expression)
             if copied is not None and copied.table in there:
                 names.setdefault(equal.root((copied.table, copied.name)), []).append(name)
-        terms = [renamed(found, names) for (_, found), new in zip(same, fresh, strict=True) if new]
+        told = [renamed(found, names) for (_, found), new in zip(same, fresh, strict=True) if new]
         return Form(
             query,
             values,
             tuple(slots),
             ranges=ranges,
-            whose=tuple(terms),
+            whose=tuple(told),
             alone=one and bool(slots),
         )
 

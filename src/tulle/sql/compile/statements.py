@@ -789,8 +789,9 @@ class Compiler:
             )
         if name == DOUBLE:
             # Zero has two signs.
-            made = exp.Add(this=given.node, expression=as_type(number("0e0"), "DOUBLE", "duckdb"))
-            return replace(given, node=exp.Paren(this=made), kind=Kind(DOUBLE))
+            zero = as_type(number("0e0"), "DOUBLE", "duckdb")
+            total = exp.Add(this=given.node, expression=zero)
+            return replace(given, node=exp.Paren(this=total), kind=Kind(DOUBLE))
         if name == DECIMAL and self.dialect == "postgres":
             return replace(given, node=call("TRIM_SCALE", given.node))
         if name == TEXT and self.dialect in _TELLS_APART:

@@ -32,7 +32,8 @@ Place = tuple[str, str]
 def whose(schema: Schema, table: str, tie: Tie, normal: Callable[[str], str]) -> Whose:
     """Return the terms by which rows of a table say that one of their owners is this one."""
     links = {link.name: link for link in schema.ownership(table).links}
-    columns, way, place = tie.columns, (), tie.place
+    columns, place = tie.columns, tie.place
+    way: tuple[Any, ...] = ()
     while place != HERE:
         link = links[place]
         way = ((link.table, link.key), columns, *way)

@@ -17,7 +17,20 @@ from tulle.core.errors import QueryError
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.kinds import Kind
 
+WRITTEN = "written"
+"""A note on an expression: what it was in the statement."""
+
 ENGINES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "spark": "Spark"}
+
+
+class Written:
+    """An expression as it was; a note that is not copied with what it is on."""
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+    def __deepcopy__(self, memo: Any) -> Written:
+        return self
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,9 @@ class Impossible(Exception):  # noqa: N818 - always turned into a QueryError tha
 
 def shown(node: Any) -> str:
     """Return an expression as a user would write it, shortened."""
-    plain = node.copy()
+    # What was put together from columns under other names says what it was.
+    written = node.meta.get(WRITTEN)
+    plain = node.copy() if written is None else written.node.copy()
     for column in plain.find_all(exp.Column):
         column.set("table", None)
         column.this.set("quoted", False)

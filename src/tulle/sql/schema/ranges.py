@@ -240,6 +240,15 @@ def _greatest(node: Any, known: Known) -> Range:
     return Range(max([found.low, *written]), found.high)
 
 
+def _least(node: Any, known: Known) -> Range:
+    parts = [node.this, *node.expressions]
+    found = _any_of(parts, known)
+    written = [
+        float(part.name) for part in parts if isinstance(part, exp.Literal) and part.is_number
+    ]
+    return Range(found.low, min([found.high, *written]))
+
+
 def _any_of(parts: list[Any], known: Known) -> Range:
     found = _null(None, known)
     for part in parts:
@@ -273,7 +282,7 @@ _RULES: dict[type[Any], Callable[[Any, Known], Range]] = {
     exp.Ceil: _monotone,
     exp.Case: _choice,
     exp.Coalesce: _first,
-    exp.Least: _first,
+    exp.Least: _least,
     exp.Greatest: _greatest,
     exp.Cast: _converted,
     exp.TryCast: _converted,
