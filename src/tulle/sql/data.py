@@ -51,7 +51,8 @@ class Database(Dataset):
 
     def __init__(self) -> None:
         raise InputError(
-            "A Database is not built by calling it. Use Database.connect or Database.from_toml."
+            "A Database is not built by calling it. Use Database.connect, Database.from_tables or "
+            "Database.from_toml."
         )
 
     @classmethod
@@ -62,15 +63,17 @@ class Database(Dataset):
         owners: Mapping[str, Any],
         public: Iterable[str] = (),
         ranges: Mapping[str, Any] | None = None,
-        tables: Mapping[str, str | PathLike[str]] | None = None,
+        tables: Mapping[str, Any] | None = None,
         types: Mapping[str, str] | None = None,
         memory: str = MEMORY,
     ) -> Database:
         """Connect to an engine, and check the owners against its catalogue.
 
         ``url`` is ``duckdb:///file.duckdb``; ``duckdb://`` with ``tables={name: path}`` for CSV
-        and Parquet files; a DuckDB connection; ``postgresql://...``; a Spark session, or a master
-        such as ``local[2]`` or ``spark://host:7077``.
+        and Parquet files, and for frames (see :meth:`from_tables`); a DuckDB connection;
+        ``postgresql://...``; a Spark session, or a master such as ``local[2]`` or
+        ``spark://host:7077``. Temporary tables and registered Arrow frames of a DuckDB connection
+        are copied now, if they are among the owned or public ones.
 
         ``owners`` says for each table whose its rows are: ``"o_custkey"`` (a column),
         ``["a", "b"]`` (a row belongs to both), ``"l_orderkey -> orders.o_custkey"`` (over a
@@ -110,6 +113,7 @@ class Database(Dataset):
 
         engine = open_engine(url, dict(tables or {}), dict(types or {}), memory)
         try:
+            engine.adopt({*owners, *public})
             schema = Schema.build(
                 engine.dialect,
                 engine.tables(),
@@ -125,6 +129,46 @@ class Database(Dataset):
             engine.close()
             raise
         return cls._of(engine, schema)
+
+    @classmethod
+    def from_tables(
+        cls,
+        tables: Mapping[str, Any],
+        *,
+        owners: Mapping[str, Any],
+        public: Iterable[str] = (),
+        ranges: Mapping[str, Any] | None = None,
+        types: Mapping[str, str] | None = None,
+        memory: str = MEMORY,
+    ) -> Database:
+        """Hold frames of pandas, polars and Arrow (and files) in a DuckDB of their own.
+
+        Frames are copied: what becomes of them later changes no answer. Types are those of a
+        frame's schema. Where that says nothing (objects and categories of pandas, columns that are
+        all missing), a column is text unless ``types`` says otherwise, such as
+        ``{"orders.price": "DOUBLE"}``, since a type that followed from the rows would tell of
+        them; values that do not fit are NULL. The index of pandas is left out.
+
+        The rest is as in :meth:`connect`.
+
+        Raises:
+            InputError: when something is not a frame, or owners do not fit the columns.
+
+        Example:
+            >>> import pyarrow
+            >>> orders = pyarrow.table({"customer": [1, 1, 2], "price": [3.0, 4.0, 5.0]})
+            >>> Database.from_tables({"orders": orders}, owners={"orders": "customer"})
+            <Database: sealed>
+        """
+        return cls.connect(
+            "duckdb://",
+            owners=owners,
+            public=public,
+            ranges=ranges,
+            tables=tables,
+            types=types,
+            memory=memory,
+        )
 
     @classmethod
     def _of(cls, engine: Engine, schema: Schema, gone: tuple[str, Any] | None = None) -> Database:
@@ -277,8 +321,14 @@ def open_engine(
 
             return PostgreSQL.open(url)
         if url.startswith(("spark://", "local")):
+            from tulle.sql.engines.frames import is_path
             from tulle.sql.engines.spark.engine import Spark
 
+            frames = sorted(name for name, source in tables.items() if not is_path(source))
+            if frames:
+                raise InputError(
+                    f"tables[{frames[0]!r}] is a frame; frames go with Database.from_tables."
+                )
             return Spark.open(url, tables, types or {})
     elif type(url).__module__.startswith(("duckdb", "_duckdb")):
         from tulle.sql.engines.duckdb.engine import DuckDB
