@@ -109,9 +109,10 @@ class Database(Dataset):
             MissingExtraError: when the engine's driver is not installed.
         """
         _require_parser()
+        from tulle.sql.schema.declarations import flat
         from tulle.sql.schema.schema import Schema
 
-        engine = open_engine(url, dict(tables or {}), dict(types or {}), memory)
+        engine = open_engine(url, dict(tables or {}), flat(types or {}), memory)
         try:
             engine.adopt({*owners, *public})
             schema = Schema.build(
@@ -211,7 +212,7 @@ class Database(Dataset):
             public=settings.get("public", ()),
             ranges=settings.get("ranges"),
             tables=tables,
-            types=_flat(settings.get("types", {})),
+            types=settings.get("types"),
             memory=settings.get("memory", MEMORY),
         )
 
@@ -289,15 +290,6 @@ class Database(Dataset):
     def close(self) -> None:
         """Close the connection, if it was opened by :meth:`connect`."""
         self._engine.close()
-
-
-def _flat(types: Mapping[str, Any]) -> dict[str, str]:
-    """Return types by "table.column", also where a file nests them by table."""
-    flat: dict[str, str] = {}
-    for name, given in types.items():
-        columns = given.items() if isinstance(given, Mapping) else [("", given)]
-        flat |= {f"{name}.{column}" if column else name: str(kind) for column, kind in columns}
-    return flat
 
 
 def open_engine(

@@ -178,7 +178,7 @@ def test_an_engine_that_has_another_value_is_caught(
     text = written.format(*arguments)
     expected = values_of(other, [text])
     hold = (lambda node: node) if written.startswith("LN") else None
-    form = entry.said(hold=hold, every=broken)["duckdb"]
+    form = entry.said(hold, every=broken)["duckdb"]
     table = [
         replace(one, forms={**one.forms, "duckdb": form}) if one.written == written else one
         for one in total.ENTRIES

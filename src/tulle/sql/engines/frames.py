@@ -101,12 +101,15 @@ def _plain(column: Any) -> Any:
     import pyarrow
 
     types = pyarrow.types
+    # Of texts in this layout Arrow cannot look up by number.
+    view = pyarrow.string_view()
     if isinstance(column, pyarrow.Array):
         column = pyarrow.chunked_array([column])
     kind = column.type
     if types.is_dictionary(kind):
-        parts = [part.dictionary_decode() for part in column.chunks]
-        return _plain(pyarrow.chunked_array(parts, type=kind.value_type))
+        held = pyarrow.large_string() if kind.value_type == view else kind.value_type
+        parts = [part.dictionary.cast(held).take(part.indices) for part in column.chunks]
+        return _plain(pyarrow.chunked_array(parts, type=held))
     if types.is_null(kind):
         return column.cast(pyarrow.string())
     if types.is_float16(kind):

@@ -118,7 +118,7 @@ def filled(text: str, dialect: str, arguments: list[Any], *, verbatim: bool = Tr
     return whole if isinstance(inner, exp.Binary) else inner
 
 
-def said(*, hold: Callable[[Any], Any] | None = None, **texts: str) -> dict[str, Form | str]:
+def said(hold: Callable[[Any], Any] | None = None, /, **texts: str) -> dict[str, Form | str]:
     """Return forms written in each engine's SQL; ``every`` is for those that are not named.
 
     With ``hold``, arguments are made doubles and each is passed through it first.

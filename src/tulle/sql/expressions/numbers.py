@@ -396,7 +396,7 @@ def _exponent(node: Any) -> Any:
 
 
 def _function(node: type[Any], name: str, hold: Callable[[Any], Any]) -> Entry:
-    forms = said(hold=hold, every=f"{name}({{0}})")
+    forms = said(hold, every=f"{name}({{0}})")
     return Entry(node, f"{name}({{}})", (NUMBERS,), always(DOUBLE), forms, ("this",))
 
 
@@ -404,7 +404,7 @@ def _logarithm_form(dialect: str) -> Form:
     texts = {"10": _LOG10, "2": {"every": "LN({0}) / 0.6931471805599453e0"}}
 
     def form(node: Any, given: list[Typed]) -> Any:
-        found = said(hold=_between("0", "Infinity"), **texts[node.this.name])[dialect]
+        found = said(_between("0", "Infinity"), **texts[node.this.name])[dialect]
         assert callable(found)
         return found(node, given)
 
