@@ -49,7 +49,8 @@ class Database(Dataset):
 
     def __init__(self) -> None:
         raise InputError(
-            "A Database is not built by calling it. Use Database.connect or Database.from_toml."
+            "A Database is not built by calling it. Use Database.connect, Database.from_tables or "
+            "Database.from_toml."
         )
 
     @classmethod
@@ -60,7 +61,7 @@ class Database(Dataset):
         owners: Mapping[str, Any],
         public: Iterable[str] = (),
         ranges: Mapping[str, Any] | None = None,
-        tables: Mapping[str, str | PathLike[str]] | None = None,
+        tables: Mapping[str, Any] | None = None,
         types: Mapping[str, str] | None = None,
         times: Mapping[str, str] | None = None,
         memory: str | None = None,
@@ -68,8 +69,10 @@ class Database(Dataset):
         """Connect to an engine, and check the owners against its catalogue.
 
         ``url`` is ``duckdb:///file.duckdb``; ``duckdb://`` with ``tables={name: path}`` for CSV
-        and Parquet files; a DuckDB connection; ``postgresql://...``; a Spark session, or a master
-        such as ``local[2]`` or ``spark://host:7077``.
+        and Parquet files, and for frames (see :meth:`from_tables`); a DuckDB connection;
+        ``postgresql://...``; a Spark session, or a master such as ``local[2]`` or
+        ``spark://host:7077``. Temporary tables and registered Arrow frames of a DuckDB connection
+        are copied now, if they are among the owned or public ones.
 
         ``owners`` says for each table whose its rows are: ``"o_custkey"`` (a column),
         ``["a", "b"]`` (a row belongs to both), ``"l_orderkey -> orders.o_custkey"`` (over a
@@ -119,11 +122,13 @@ class Database(Dataset):
         """
         _require_parser(url)
         from tulle.sql.compile.views import with_views
+        from tulle.sql.schema.declarations import flat
         from tulle.sql.schema.schema import Schema
 
-        engine = open_engine(url, dict(tables or {}), dict(types or {}), memory)
+        engine = open_engine(url, dict(tables or {}), flat(types or {}), memory)
         try:
             engine.check_functions(InputError)
+            engine.adopt({*owners, *public})
             definitions = engine.attempt(
                 engine.definitions, InputError(f"{engine.dialect} cannot list its views.")
             )
@@ -146,6 +151,46 @@ class Database(Dataset):
             engine.close()
             raise
         return cls._of(engine, schema)
+
+    @classmethod
+    def from_tables(
+        cls,
+        tables: Mapping[str, Any],
+        *,
+        owners: Mapping[str, Any],
+        public: Iterable[str] = (),
+        ranges: Mapping[str, Any] | None = None,
+        types: Mapping[str, str] | None = None,
+        memory: str = MEMORY,
+    ) -> Database:
+        """Hold frames of pandas, polars and Arrow (and files) in a DuckDB of their own.
+
+        Frames are copied: what becomes of them later changes no answer. Types are those of a
+        frame's schema. Where that says nothing (objects and categories of pandas, columns that are
+        all missing), a column is text unless ``types`` says otherwise, such as
+        ``{"orders.price": "DOUBLE"}``, since a type that followed from the rows would tell of
+        them; values that do not fit are NULL. The index of pandas is left out.
+
+        The rest is as in :meth:`connect`.
+
+        Raises:
+            InputError: when something is not a frame, or owners do not fit the columns.
+
+        Example:
+            >>> import pyarrow
+            >>> orders = pyarrow.table({"customer": [1, 1, 2], "price": [3.0, 4.0, 5.0]})
+            >>> Database.from_tables({"orders": orders}, owners={"orders": "customer"})
+            <Database: sealed>
+        """
+        return cls.connect(
+            "duckdb://",
+            owners=owners,
+            public=public,
+            ranges=ranges,
+            tables=tables,
+            types=types,
+            memory=memory,
+        )
 
     @classmethod
     def _of(cls, engine: Engine, schema: Schema, gone: tuple[str, Any] | None = None) -> Database:
@@ -190,7 +235,7 @@ class Database(Dataset):
             public=settings.get("public", ()),
             ranges=settings.get("ranges"),
             tables=tables,
-            types=_flat(settings.get("types", {})),
+            types=settings.get("types"),
             times=settings.get("times"),
             memory=settings.get("memory"),
         )
@@ -302,15 +347,6 @@ class Database(Dataset):
         self._engine.close()
 
 
-def _flat(types: Mapping[str, Any]) -> dict[str, str]:
-    """Return types by "table.column", also where a file nests them by table."""
-    flat: dict[str, str] = {}
-    for name, given in types.items():
-        columns = given.items() if isinstance(given, Mapping) else [("", given)]
-        flat |= {f"{name}.{column}" if column else name: str(kind) for column, kind in columns}
-    return flat
-
-
 def open_engine(
     url: Any,
     tables: dict[str, Any],
@@ -339,8 +375,14 @@ def open_engine(
 
             return PostgreSQL.open(url, size)
         if url.startswith(("spark://", "local")):
+            from tulle.sql.engines.frames import is_path
             from tulle.sql.engines.spark.engine import Spark
 
+            frames = sorted(name for name, source in tables.items() if not is_path(source))
+            if frames:
+                raise InputError(
+                    f"tables[{frames[0]!r}] is a frame; frames go with Database.from_tables."
+                )
             return Spark.open(url, tables, types or {}, size)
     elif type(url).__module__.startswith(("duckdb", "_duckdb")):
         from tulle.sql.engines.duckdb.engine import DuckDB

@@ -347,13 +347,15 @@ def _fetch(database: Database, query: SqlQuery) -> tuple[Rewritten, pyarrow.Tabl
 def _check_groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups:
     if groups is None:
         return ()
+    from tulle.sql.schema.declarations import read_values
+
     if not isinstance(groups, Mapping) or not groups:
         raise InputError("groups must map each column of GROUP BY to a list of public values.")
     public = []
     for name, values in groups.items():
-        if isinstance(values, str) or not isinstance(values, Iterable):
+        if not isinstance(values, Iterable):
             raise InputError(f"groups[{name!r}] must be a list of public values.")
-        listed = tuple(values)
+        listed = tuple(read_values(values, f"groups[{name!r}]"))
         plain = all(v is None or isinstance(v, str | int | float | date | Decimal) for v in listed)
         if not listed or not plain or len(set(listed)) != len(listed):
             raise InputError(

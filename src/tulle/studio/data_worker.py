@@ -301,7 +301,10 @@ def _read_database(spec: Mapping[str, Any]) -> Dataset:
     if str(spec["path"]).endswith(".toml"):
         return Database.from_toml(spec["path"])
     return Database.connect(
-        database_url(spec["path"]), owners=spec["owners"], public=spec.get("public", ())
+        database_url(spec["path"]),
+        owners=spec["owners"],
+        public=spec.get("public", ()),
+        ranges=spec.get("ranges"),
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError
 from tulle.ledger.ledger import Ledger
 from tulle.studio.data_worker import DataWorker
 from tulle.studio.jobs import Job
@@ -135,22 +134,11 @@ def place_name(place: str) -> str:
 
 
 def parse_groups(text: str) -> dict[str, list[Any]] | None:
-    """Read the public groups of a GROUP BY: JSON, such as {"region": ["north", "south"]}.
+    """Read the public groups of a GROUP BY, such as ``region = north, south``; or JSON.
 
     Raises:
-        InputError: when it is not.
+        InputError: when it cannot be read.
     """
-    if not text.strip():
-        return None
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise_alone(
-            InputError(
-                f'Groups are written {{"column": ["value", ...]}}: {error.msg} at character '
-                f"{error.pos + 1}."
-            )
-        )
-    if not isinstance(found, dict) or not all(isinstance(v, list) for v in found.values()):
-        raise InputError('Groups are written {"column": ["value", ...]}.')
-    return found
+    from tulle.sql.schema.declarations import read_groups
+
+    return read_groups(text, "groups as COLUMN = A, B, one column on each line")

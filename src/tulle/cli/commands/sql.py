@@ -127,10 +127,11 @@ class Reading:
     def parse(self, text: str, as_json: bool) -> SqlQuery | SqlTable:
         """Return the question; an error points at its place, unless it goes into JSON."""
         from tulle.sql.queries import sql
+        from tulle.sql.schema.declarations import read_groups
 
         if text.startswith("@"):
             text = Path(text[1:]).read_text(encoding="utf-8")
-        public = None if self.groups is None else _read_groups(self.groups)
+        public = read_groups(self.groups or [], "--groups COLUMN=A,B,...")
         try:
             return sql(text, groups=public, dialect=self.dialect, functions=self.functions or ())
         except QueryError as error:
@@ -155,6 +156,7 @@ class Connection:
             InputError: when nothing says whose the rows are, or two places do.
         """
         from tulle.sql.data import Database
+        from tulle.sql.schema.declarations import read_owners, read_pairs
 
         if self.database.endswith(".toml"):
             if any((self.owners, self.public, self.ranges, self.tables, self.types)):
@@ -168,19 +170,13 @@ class Connection:
                 "Say whose the rows are: --owners TABLE=OWNER for each table, or a TOML file with "
                 "url and owners. Nothing can be protected for nobody."
             )
-        owners: dict[str, list[str]] = {}
-        for table, owner in _pairs(self.owners, "--owners TABLE=OWNER"):
-            owners.setdefault(table, []).append(owner)
         return Database.connect(
             self.database,
-            owners=owners,
+            owners=read_owners(self.owners, "--owners TABLE=OWNER"),
             public=self.public or (),
-            ranges={
-                name: [_end(end) for end in listed.split(",")]
-                for name, listed in _pairs(self.ranges or [], "--ranges TABLE.COLUMN=LOW,HIGH")
-            },
-            tables=dict(_pairs(self.tables or [], "--tables NAME=FILE")),
-            types=dict(_pairs(self.types or [], "--types TABLE.COLUMN=TYPE")),
+            ranges=dict(read_pairs(self.ranges or [], "--ranges TABLE.COLUMN=LOW,HIGH")),
+            tables=dict(read_pairs(self.tables or [], "--tables NAME=FILE")),
+            types=dict(read_pairs(self.types or [], "--types TABLE.COLUMN=TYPE")),
         )
 
     def name(self) -> str:
@@ -325,48 +321,6 @@ def _read_like(file: Path | None) -> Database | None:
     from tulle.sql.data import Database
 
     return None if file is None else Database.from_toml(file)
-
-
-def _pairs(given: list[str], form: str) -> list[tuple[str, str]]:
-    found = []
-    for text in given:
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip() or not value.strip():
-            raise InputError(f"Write {form}; got {text!r}.")
-        found.append((name.strip(), value.strip()))
-    return found
-
-
-def _end(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _read_groups(given: list[str]) -> dict[str, list[Any]]:
-    """Read COLUMN=a,b,c, or COLUMN=[...] as TOML; whole numbers and decimals are numbers."""
-    import tomllib
-
-    groups: dict[str, list[Any]] = {}
-    for name, listed in _pairs(given, "--groups COLUMN=A,B,..."):
-        if listed.startswith("["):
-            try:
-                groups[name] = tomllib.loads(f"values = {listed}")["values"]
-            except tomllib.TOMLDecodeError as error:
-                raise_alone(InputError(f"--groups {name}: the list cannot be read: {error}."))
-            continue
-        groups[name] = [_value(part.strip()) for part in listed.split(",")]
-    return groups
-
-
-def _value(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _schema_table(schema: Schema) -> Table:

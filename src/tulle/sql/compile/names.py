@@ -155,11 +155,48 @@ def resolve(tree: exp.Expression, schema: Schema) -> Any:
         QueryError: when the statement does not fit the schema.
     """
     try:
-        return qualify(
-            tree.copy(),
+        resolved = qualify(
+            without_schemas(tree.copy(), schema),
             dialect=schema.dialect,
             schema=schema.types,
             canonicalize_table_aliases=True,
         )
     except SqlglotError as error:
         raise_alone(QueryError(f"The query does not fit the schema: {error}"))
+    if any(join.method == "NATURAL" for join in resolved.find_all(exp.Join)):
+        raise QueryError(
+            "NATURAL JOIN is not supported here: the tables have no column in common, or their "
+            "columns are not known. Name the columns: JOIN ... USING (...)."
+        )
+    return resolved
+
+
+_USUAL = {"duckdb": "main", "postgres": "public", "spark": "default"}
+"""The schema in which tables are, where it was not said when connecting."""
+
+
+def without_schemas(tree: Any, schema: Schema) -> Any:
+    """Return a statement without schemas in front of tables, which must be those connected to.
+
+    Raises:
+        QueryError: naming a table of another schema.
+    """
+    views = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    places = {name.lower(): place for name, place in schema.places.items()}
+    for node in tree.find_all(exp.Table, exp.Column):
+        given = [node.args[key] for key in ("catalog", "db") if node.args.get(key)]
+        if not given:
+            continue
+        table = node.table if isinstance(node, exp.Column) else node.name
+        place = places.get(table.lower()) or (_USUAL[schema.dialect],)
+        written = [part.name.lower() for part in given]
+        known = [part.lower() for part in place][-len(written) :]
+        if written != known or table.lower() in views:
+            raise QueryError(
+                f"{node.sql()} is not supported: tables are those of the schema {place[-1]}, which "
+                "was the current one when the database was connected, and a view of WITH may not "
+                "have their name."
+            )
+        for key in ("catalog", "db"):
+            node.set(key, None)
+    return tree

@@ -37,6 +37,8 @@ from tulle.sql.expressions.conversions import (
     shown,
     text,
 )
+from tulle.sql.expressions.dates import check_interval
+from tulle.sql.expressions.entry import Entry
 from tulle.sql.expressions.kinds import (
     ANY,
     BOOLEAN,
@@ -54,7 +56,7 @@ from tulle.sql.expressions.kinds import (
     kind_of_column,
     kind_of_type,
 )
-from tulle.sql.expressions.total import Entry, apply, check_interval, entries_of
+from tulle.sql.expressions.total import apply, entries_of, expansion
 from tulle.sql.question.check import conjuncts, is_semi_join
 from tulle.sql.schema.schema import Schema
 
@@ -327,6 +329,12 @@ class Compiler:
         entries = entries_of(node)
         if not entries:
             raise refused(node, "it is not among the expressions that are known to be safe")
+        try:
+            meant = expansion(entries[0], node)
+        except Impossible as error:
+            raise_alone(refused(node, str(error)))
+        if meant is not None:
+            return self.value(meant, scope)
         parts = [name for name in entries[0].parts if node.args.get(name) is not None]
         given = [self.value(node.args[name], scope) for name in parts]
         given = [self._usable(one, place, entries) for place, one in enumerate(given)]

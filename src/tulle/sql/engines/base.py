@@ -126,6 +126,9 @@ class Engine(ABC):
         Whether it succeeds must not depend on rows, nor on statistics about them.
         """
 
+    def adopt(self, wanted: Collection[str]) -> None:  # noqa: B027 - most have nothing to do
+        """Make tables of these names readable that only the user's own session sees."""
+
     def check(self, statement: str) -> None:
         """Let the engine resolve names and types, without running the statement.
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.sql.engines.frames import is_path
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,28 @@ def csv_file(name: str, path: str, types: Mapping[str, str], dialect: str) -> Cs
         raise InputError(
             f"tables[{name!r}]: the first line of {path!r} must name the columns, each once."
         )
+    declared = declared_types(name, columns, types, dialect)
+    return CsvFile(path, delimiter, columns, declared)
+
+
+def declared_types(
+    name: str, columns: Sequence[str], types: Mapping[str, str], dialect: str
+) -> dict[str, str]:
+    """Return the types that are declared for columns of one table, in the engine's own words.
+
+    Raises:
+        InputError: when there is no such column, or a type is not one of the engine's.
+    """
     declared = {}
     for key, kind in types.items():
         table, _, column = key.partition(".")
         if table == name:
             if column not in columns:
                 raise InputError(
-                    f"types[{key!r}]: {path!r} has no such column. Columns: {', '.join(columns)}."
+                    f"types[{key!r}]: there is no such column. Columns: {', '.join(columns)}."
                 )
             declared[column] = _written(key, kind, dialect)
-    return CsvFile(path, delimiter, columns, declared)
+    return declared
 
 
 def check_types(types: Mapping[str, str], tables: Mapping[str, Any]) -> None:
@@ -77,10 +90,11 @@ def check_types(types: Mapping[str, str], tables: Mapping[str, Any]) -> None:
     """
     for key in types:
         table = key.partition(".")[0]
-        if table not in tables or is_parquet(str(tables[table])):
+        given = tables.get(table)
+        if given is None or (is_path(given) and is_parquet(str(given))):
             raise InputError(
-                f"types[{key!r}]: types are declared for columns of CSV files in tables=, written "
-                "as 'table.column'; anything else has types of its own."
+                f"types[{key!r}]: types are declared for columns of CSV files and frames in "
+                "tables=, written as 'table.column'; anything else has types of its own."
             )
 
 

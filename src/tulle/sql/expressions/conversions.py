@@ -122,7 +122,10 @@ _SQL = {
     kinds.ZONED: "TIMESTAMPTZ",
     kinds.UUID: "UUID",
 }
-_CALENDAR = {"postgres": ("0001-01-01", "200000-01-01"), "spark": ("0001-01-01", "9999-12-31")}
+_CALENDAR = {
+    "postgres": ("0001-12-31 BC", "200000-01-01"),
+    "spark": ("0000-12-31", "+10000-01-01"),
+}
 """Between these PostgreSQL can add or take away four thousand years, and both can convert."""
 
 POSTGRES_WIDTH = 1000
@@ -249,6 +252,9 @@ def _to_whole(given: Typed, kind: Kind, target: Any) -> Typed:
         return _plain(given, kind, target)
     bits = {3: 15, 5: 15, 10: 31}.get(kind.digits, 63)
     name = {15: "SMALLINT", 31: "INTEGER", 63: "BIGINT"}[bits]
+    if given.kind.name == kinds.DOUBLE:
+        # Rounded as a double first: halves go to the even number, as they do in DuckDB.
+        given = replace(given, node=call("ROUND", as_type(given.node, "DOUBLE", "duckdb")))
     whole = call("ROUND", as_numeric(given).node)
     fitting = within(whole, number(str(-(2**bits) - 1)), number(2**bits))
     return Typed(as_type(fitting, name, "postgres"), Kind(kinds.WHOLE, kind.digits, 0, name))

@@ -48,7 +48,6 @@ _JOINS = {
     "SEMI": ("SEMI JOIN", "write WHERE EXISTS (SELECT ...) instead"),
     "ANTI": ("ANTI JOIN", "write WHERE NOT EXISTS (SELECT ...) instead"),
     "ASOF": ("ASOF JOIN", "another row becomes the nearest when somebody leaves"),
-    "NATURAL": ("NATURAL JOIN", "name the columns: JOIN ... USING (...)"),
     "POSITIONAL": ("POSITIONAL JOIN", "rows move up when somebody leaves"),
 }
 
@@ -249,16 +248,11 @@ def _check_source(source: Any, functions: Collection[str]) -> None:
         refuse(f"{source.key.upper()} in FROM", "rows come from tables and sub-selects")
     if not isinstance(source.this, exp.Identifier):
         refuse(f"The table function {source.this.sql()}", "rows come from tables and sub-selects")
-    if source.args.get("db") or source.args.get("catalog"):
-        refuse(
-            f"The schema in {source.sql()}",
-            "tables are those of the connection's current schema; leave the schema out",
-        )
     if source.args.get("joins"):
         refuse("A join in brackets", "leave the brackets out, or write a sub-select")
     if source.args.get("alias") and source.args["alias"].columns:
         refuse(f"Renaming columns in {source.sql()}", "rename them in a sub-select")
-    _check_clauses(source, {"this", "alias"})
+    _check_clauses(source, {"this", "alias", "db", "catalog"})
 
 
 def _check_join(join: exp.Join, functions: Collection[str]) -> None:
@@ -266,7 +260,8 @@ def _check_join(join: exp.Join, functions: Collection[str]) -> None:
         word = str(join.args.get(name) or "").upper()
         if word in _JOINS:
             refuse(*_JOINS[word])
-        if word not in {"", "INNER", "CROSS", "OUTER", *(["LEFT"] if name == "side" else [])}:
+        left = ["LEFT"] if name == "side" else []
+        if word not in {"", "INNER", "CROSS", "OUTER", "NATURAL", *left}:
             refuse(f"{word} JOIN", "use an inner or a cross join")
     _check_clauses(join, {"this", "on", "using", "side", "kind", "method"})
     if join.args.get("on") is not None:

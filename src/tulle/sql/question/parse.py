@@ -66,4 +66,7 @@ def parse_statement(text: str, dialect: str) -> Any:
         raise_alone(QueryError(f"The query cannot be read as {dialect} SQL: {first}"))
     if len(statements) != 1:
         raise QueryError(f"One statement is asked at a time; got {len(statements)}.")
-    return statements[0]
+    from tulle.sql.question.spellings import plain_spelling
+
+    with not_too_deep():
+        return plain_spelling(statements[0], dialect)

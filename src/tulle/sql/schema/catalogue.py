@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tulle.core.errors import InputError
+from tulle.sql.schema.declarations import split_owners
 from tulle.sql.schema.owners import Columns, Owner, Step, parse_owner
 
 Catalogue = Mapping[str, Mapping[str, str]]
@@ -97,7 +98,11 @@ class Names:
         for table, given in owners.items():
             if isinstance(given, str) or not isinstance(given, Iterable):
                 given = [given]
-            read[table] = [self._spell(table, text) for text in given]
+            read[table] = [
+                self._spell(table, text)
+                for listed in given
+                for text in (split_owners(listed) if isinstance(listed, str) else [listed])
+            ]
         return read
 
     def _spell(self, table: str, text: Any) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from tulle.core.errors import InputError
+from tulle.sql.schema.declarations import split_owners
 
 ANYONE = "participant"
 """The kind of participant that all owners belong to when no kind is declared."""
@@ -151,12 +152,14 @@ class _Reader:
             "('(tenant, user)'), a path ('l_orderkey -> orders.o_custkey', or with the key "
             "'l_orderkey -> orders[o_orderkey].o_custkey'), a table whose owners to take over "
             "('l_orderkey -> orders'); 'customer: ...' in front names the kind of participant. "
-            "Several owners of one row are a list."
+            "Several owners of one row are a list, or joined by 'and'."
         )
 
 
 def parse_owners(owners: Mapping[str, Any]) -> dict[str, tuple[Owner, ...]]:
     """Read the owners of every table: a text, or a list of texts when a row has several owners.
+
+    ``"a and b"`` is the same as ``["a", "b"]``.
 
     Raises:
         InputError: when a text cannot be read, or only some owners say their kind.
@@ -171,7 +174,7 @@ def parse_owners(owners: Mapping[str, Any]) -> dict[str, tuple[Owner, ...]]:
             )
         if not all(isinstance(text, str) for text in texts):
             raise InputError(f"owners[{table!r}] must hold texts only; got {given!r}.")
-        read[table] = tuple(parse_owner(text) for text in texts)
+        read[table] = tuple(parse_owner(one) for text in texts for one in split_owners(text))
     return _with_entities(read)
 
 

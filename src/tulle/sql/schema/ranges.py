@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from tulle.core.errors import InputError
 from tulle.sql.schema.catalogue import Catalogue, spelled
+from tulle.sql.schema.declarations import flat, read_ends
 from tulle.sql.schema.owners import Owner
 
 Known = Mapping[tuple[str, str], "Range"]
@@ -84,7 +85,7 @@ def read_ranges(
         InputError: when a name is unknown or two ends are no range.
     """
     found: dict[str, dict[str, Range]] = {}
-    for name, ends in given.items():
+    for name, ends in flat(given).items():
         table_name, dot, column_name = str(name).rpartition(".")
         table = spelled(table_name, catalogue)
         column = None if table is None else spelled(column_name, catalogue[table])
@@ -144,19 +145,13 @@ def _is_numeric(written: str, dialect: str) -> bool:
 
 
 def _read_ends(name: str, ends: Any) -> Range:
-    try:
-        low, high = (
-            sign * math.inf if end is None else float(end)
-            for sign, end in zip((-1, 1), ends, strict=True)
-        )
-    except (TypeError, ValueError):
-        low, high = 1.0, 0.0
-    if not low <= high or low == math.inf or high == -math.inf:
+    found = read_ends(ends)
+    if found is None:
         raise InputError(
             f"ranges[{name!r}] must be two numbers, the least and the most, such as (0, 1) or "
-            f"(0, math.inf); got {ends!r}."
+            f"(0, math.inf), also as a text '0, 1'; got {ends!r}."
         )
-    return Range(low, high)
+    return Range(*found)
 
 
 def range_of(expression: Any, known: Known) -> Range:

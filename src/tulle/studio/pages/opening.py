@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from tulle.core.errors import InputError, LedgerError
+from tulle.sql.schema.declarations import read_pairs
 from tulle.studio import words
 from tulle.studio.data_worker import database_url
 from tulle.studio.responses import go, page, state_of
@@ -146,11 +147,12 @@ def _owners(form: Mapping[str, str]) -> dict[str, Any]:
         if value == "public":
             public.append(table)
         elif value == "owned":
-            listed = [o.strip() for o in form.get(f"owner:{table}", "").split(";") if o.strip()]
-            if not listed:
+            owner = form.get(f"owner:{table}", "").strip()
+            if not owner:
                 raise InputError(f"Say whose the rows of {table} are, or leave it out.")
-            owners[table] = listed[0] if len(listed) == 1 else listed
-    return {"owners": owners, "public": public}
+            owners[table] = owner
+    ranges = dict(read_pairs(form.get("ranges", ""), "ranges as TABLE.COLUMN = LOW, HIGH"))
+    return {"owners": owners, "public": public, "ranges": ranges}
 
 
 def _stem(study: Study) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, Size
-from tulle.sql.engines.files import csv_file, is_parquet
+from tulle.sql.engines.files import csv_file, declared_types, is_parquet
+from tulle.sql.engines.frames import arrow_table, is_path
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 from tulle.sql.schema.computed import COMPUTED, UNREADABLE, with_computed
 
@@ -46,6 +48,8 @@ class DuckDB(Engine):
                 "whether that works may depend on a row. Copy its tables into a DuckDB database: "
                 "CREATE TABLE ... AS SELECT * FROM ...; PostgreSQL has a URL of its own."
             )
+        self._adopted: dict[str, tuple[str, str]] = {}
+        self._beside = ""
 
     @classmethod
     def open(
@@ -77,8 +81,86 @@ class DuckDB(Engine):
         engine = cls(connection, owned=True)
         engine._limit(memory or MEMORY)
         for name, source in tables.items():
-            engine._attach(name, Path(source), types)
+            if is_path(source):
+                engine._attach(name, Path(source), types)
+            else:
+                engine._copy(name, arrow_table(name, source), types, f"{_name(name)}")
         return engine
+
+    def _copy(self, name: str, rows: Any, types: Mapping[str, str], target: str) -> None:
+        """Copy an Arrow table: a frame that changes later does not change answers."""
+        declared = declared_types(name, rows.column_names, types, self.dialect)
+        chosen = ", ".join(
+            f"TRY_CAST({_name(column)} AS {declared[column]}) AS {_name(column)}"
+            if column in declared
+            else _name(column)
+            for column in rows.column_names
+        )
+        source = f"{RESERVED}_frame"
+
+        def create() -> None:
+            with self._cursor() as cursor:
+                cursor.register(source, rows)
+                cursor.execute(f"CREATE TABLE {target} AS SELECT {chosen} FROM {source}")
+                cursor.unregister(source)
+
+        self.attempt(
+            create, InputError(f"tables[{name!r}]: DuckDB has no types for all of its columns.")
+        )
+
+    def adopt(self, wanted: Collection[str]) -> None:
+        """Copy temporary tables and registered Arrow frames of these names, once, as they are now.
+
+        Cursors do not see what is temporary. The copies are in a database of their own, in memory,
+        beside those of the connection, and go when it is closed.
+
+        Raises:
+            InputError: for a registered frame of pandas, whose types follow from its values.
+        """
+        if self._owned:
+            return
+        names = {name.lower() for name in wanted} - {name.lower() for name in self.catalogue()}
+        found: dict[str, str] = {}
+        for name, text in self._connection.execute(
+            "SELECT table_name, '' FROM duckdb_tables() WHERE temporary UNION ALL "
+            "SELECT view_name, sql FROM duckdb_views() WHERE temporary AND NOT internal"
+        ).fetchall():
+            if name.lower() in names:
+                found[name] = text
+        for name, text in found.items():
+            if "pandas_scan(" in text:
+                raise InputError(
+                    f"{name} is a registered frame of pandas, and DuckDB takes the types of its "
+                    "columns from its values. Give the frame itself: Database.from_tables."
+                )
+            if text and "arrow_scan(" not in text:
+                raise InputError(
+                    f"{name} is a temporary view. Make it a table: CREATE TEMP TABLE ... AS."
+                )
+            self._adopt(name)
+
+    def _adopt(self, name: str) -> None:
+        refusal = InputError(f"The temporary table {name} cannot be copied.")
+        if not self._beside:
+            self._beside = f"{RESERVED}_{uuid.uuid4().hex}"
+            attach = f"ATTACH ':memory:' AS {self._beside}"
+            self.attempt(partial(self._connection.execute, attach), refusal)
+        kinds = self._connection.execute(
+            "SELECT column_name, data_type, is_generated FROM information_schema.columns "
+            "WHERE table_catalog = 'temp' AND table_name = ? ORDER BY ordinal_position",
+            [name],
+        ).fetchall()
+        if any(generated == "ALWAYS" for *_, generated in kinds):
+            raise InputError(f"The temporary table {name}: {COMPUTED}")
+        types = {f"{name}.{column}": kind for column, kind, _ in kinds}
+        rows = self.attempt(
+            lambda: self._connection.sql(f"SELECT * FROM temp.main.{_name(name)}").to_arrow_table(),
+            refusal,
+        )
+        rows = arrow_table(name, rows)
+        plain = {key: kind for key, kind in types.items() if not kind.startswith("ENUM")}
+        self._copy(name, rows, plain, f"{self._beside}.main.{_name(name)}")
+        self._adopted[name] = (self._beside, "main")
 
     def _limit(self, memory: Size) -> None:
         refusal = InputError("DuckDB cannot be limited to this memory; choose another size.")
@@ -156,17 +238,28 @@ class DuckDB(Engine):
         """Return the columns of what is stored, and the rest of what there is."""
         kinds: dict[str, dict[str, str]] = {}
         computed: dict[str, set[str]] = {}
-        for table, column, kind, generated in self._rows(
-            "SELECT table_name, column_name, data_type, is_generated "
-            "FROM information_schema.columns "
-            "WHERE table_catalog = ? AND table_schema = ? ORDER BY table_name, ordinal_position"
-        ):
-            if only is None or table in only:
-                kinds.setdefault(table, {})[column] = kind
-                if generated == "ALWAYS":
-                    computed.setdefault(table, set()).add(column)
-        views = dict(self._rows(f"SELECT view_name, sql FROM duckdb_views() WHERE {_HERE}"))
-        made = dict(self._rows(f"SELECT table_name, sql FROM duckdb_tables() WHERE {_HERE}"))
+        for place in [self._place, *([(self._beside, "main")] if self._beside else [])]:
+            for table, column, kind, generated in self._rows(
+                "SELECT table_name, column_name, data_type, is_generated "
+                "FROM information_schema.columns "
+                "WHERE table_catalog = ? AND table_schema = ? "
+                "ORDER BY table_name, ordinal_position",
+                place,
+            ):
+                # A table made later by a name that was adopted is another one.
+                if (only is None or table in only) and self.place(table) == place:
+                    kinds.setdefault(table, {})[column] = kind
+                    if generated == "ALWAYS":
+                        computed.setdefault(table, set()).add(column)
+        views = dict(
+            self._rows(f"SELECT view_name, sql FROM duckdb_views() WHERE {_HERE}", self._place)
+        )
+        made = dict(
+            self._rows(f"SELECT table_name, sql FROM duckdb_tables() WHERE {_HERE}", self._place)
+        )
+        for name in self._adopted:  # copies: whatever they were made from, they are stored
+            views.pop(name, None)
+            made.pop(name, None)
         tables: dict[str, dict[str, str]] = {}
         definitions: dict[str, Definition] = {}
         for name, columns in kinds.items():
@@ -184,13 +277,14 @@ class DuckDB(Engine):
         return tables, definitions
 
     def place(self, table: str) -> tuple[str, ...]:
-        return self._place
+        return self._adopted.get(table, self._place)
 
     def keys(self) -> Keys:
         rows = self._rows(
             "SELECT table_name, constraint_type, constraint_column_names, referenced_table, "
             "referenced_column_names FROM duckdb_constraints() "
-            "WHERE database_name = ? AND schema_name = ?"
+            "WHERE database_name = ? AND schema_name = ?",
+            self._place,
         )
         primary, foreign = {}, {}
         for table, kind, columns, target, target_columns in rows:
@@ -200,9 +294,9 @@ class DuckDB(Engine):
                 foreign[table, tuple(columns)] = (target, tuple(target_columns))
         return Keys(primary, foreign)
 
-    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, place: tuple[str, str]) -> list[tuple[Any, ...]]:
         with self._cursor() as cursor:
-            rows: list[tuple[Any, ...]] = cursor.execute(statement, list(self._place)).fetchall()
+            rows: list[tuple[Any, ...]] = cursor.execute(statement, list(place)).fetchall()
         return rows
 
     def read(self, statement: str) -> pyarrow.Table:
@@ -236,6 +330,10 @@ class DuckDB(Engine):
     def close(self) -> None:
         if self._owned:
             self._connection.close()
+        elif self._beside:
+            detach = partial(self._connection.execute, f"DETACH {self._beside}")
+            self._beside, self._adopted = "", {}
+            self.attempt(detach, InputError("DuckDB does not let go of the copies it made."))
 
 
 @lru_cache(maxsize=4096)

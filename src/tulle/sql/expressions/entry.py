@@ -1,0 +1,190 @@
+"""One supported function or operator: what it takes, what it gives, and its form on each engine.
+
+Most entries are one line of a table (:mod:`numbers`, :mod:`texts`, :mod:`dates`). There are two
+ways to say what an entry does:
+
+- ``forms``: for each engine an expression that gives a value or NULL for all arguments, as a
+  function or, by :func:`said`, as SQL with ``{0}`` and ``{1}`` for the arguments;
+- ``expands``: an expression made of other entries, by :func:`means`. It is total because they are,
+  and has one value on all engines because they have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from tulle.sql.expressions import kinds
+from tulle.sql.expressions.conversions import Impossible, Typed, convert
+from tulle.sql.expressions.kinds import DECIMAL, DOUBLE, WHOLE, Kind
+
+ALL = ("duckdb", "postgres", "spark")
+
+LONGEST = 2000
+"""Parts that an expansion writes several times have at most so many nodes: nesting multiplies."""
+
+Form = Callable[[Any, list[Typed]], Any]
+"""Returns the expression to run, given the parsed one and its arguments, which are total."""
+
+Gives = Callable[[list[Kind], Any, str], Kind]
+"""Returns the kind of a value, given those of the arguments, the expression and the engine."""
+
+
+def always(name: str, digits: int | None = None, stored: str = "") -> Gives:
+    """Return one kind, whatever the arguments."""
+    return lambda given, node, dialect: Kind(name, digits, 0, stored)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One function or operator over arguments of given kinds; see the module's text."""
+
+    node: type[Any]
+    written: str
+    takes: tuple[frozenset[str], ...]
+    gives: Gives = lambda given, node, dialect: Kind(kinds.NULL)
+    forms: Mapping[str, Form | str] = field(default_factory=dict)
+    """By engine; a text instead of a form is why this engine cannot do it."""
+    parts: tuple[str, ...] = ("this", "expression")
+    """Which arguments of the parsed expression are values of the row."""
+    constants: Callable[[Any, list[Kind], str], None] | None = None
+    """Checks the other arguments, from the schema alone; raises Impossible."""
+    cannot_fail: bool = False
+    also: tuple[str, ...] = ()
+    """Which other arguments are understood; with any more of them it is refused."""
+    expands: Callable[[Any], Any] | None = None
+    """Returns what it stands for, made of other entries; None if it stands for itself."""
+
+    def check_arguments(self, node: Any) -> None:
+        """Refuse arguments that nobody looks at: leaving one out would change the meaning.
+
+        Raises:
+            Impossible: naming them.
+        """
+        known = {*self.parts, *self.also}
+        unknown = [name for name, value in node.args.items() if value and name not in known]
+        if unknown:
+            listed = ", ".join(name.replace("_", " ") for name in unknown)
+            raise Impossible(f"it is supported without the argument: {listed}")
+
+
+def names(*listed: str) -> frozenset[str]:
+    """Return kinds that an argument may have."""
+    return frozenset(listed)
+
+
+def doubles(given: list[Typed], dialect: str) -> list[Typed]:
+    """Return numbers as doubles."""
+    return [convert(one, Kind(DOUBLE), dialect) for one in given]
+
+
+def any_double(given: list[Typed]) -> bool:
+    """Say whether a number among these is neither whole nor decimal."""
+    return any(one.kind.name not in {WHOLE, DECIMAL} for one in given)
+
+
+_CALL = re.compile(r"\b(?!(?:CAST|EXTRACT|IN)\b)([A-Z_0-9]+)\(")
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str, dialect: str, verbatim: bool) -> Any:
+    named = text.format(*(f"__tulle_argument_{place}" for place in range(3)))
+    if verbatim:
+        named = _CALL.sub(r"__tulle_call_\1(", named)
+    found = sqlglot.parse_one(f"SELECT {named}", dialect=dialect).expressions[0]
+    for function in found.find_all(exp.Anonymous):
+        function.set("this", function.name.removeprefix("__tulle_call_"))
+    return found
+
+
+def filled(text: str, dialect: str, arguments: list[Any], *, verbatim: bool = True) -> Any:
+    """Return the expression that a text stands for, with arguments in place of ``{0}``, ``{1}``.
+
+    Calls are ``verbatim``: the engine's own functions, whatever the parser knows by that name.
+    """
+    whole = exp.Paren(this=_parsed(text, dialect, verbatim).copy())
+    for found in list(whole.find_all(exp.Column)):
+        if found.name.startswith("__tulle_argument_"):
+            given = arguments[int(found.name.rpartition("_")[2])].copy()
+            plain = isinstance(given, exp.Column | exp.Literal | exp.Func | exp.Paren)
+            found.replace(given if plain else exp.Paren(this=given))
+    inner = whole.this
+    return whole if isinstance(inner, exp.Binary) else inner
+
+
+def said(hold: Callable[[Any], Any] | None = None, /, **texts: str) -> dict[str, Form | str]:
+    """Return forms written in each engine's SQL; ``every`` is for those that are not named.
+
+    With ``hold``, arguments are made doubles and each is passed through it first.
+    """
+
+    def form_of(dialect: str) -> Form:
+        def form(node: Any, given: list[Typed]) -> Any:
+            arguments = [one.node for one in given]
+            if hold is not None:
+                arguments = [hold(one.node) for one in doubles(given, dialect)]
+            return filled(texts.get(dialect, texts.get("every", "")), dialect, arguments)
+
+        return form
+
+    return {dialect: form_of(dialect) for dialect in ALL}
+
+
+def means(*parts: str, text: str) -> Callable[[Any], Any]:
+    """Return an expansion, written in DuckDB's SQL over the arguments of these names."""
+
+    def expand(node: Any) -> Any:
+        return expanded(text, [node.args[name] for name in parts])
+
+    return expand
+
+
+def expanded(text: str, arguments: list[Any]) -> Any:
+    """Return an expansion of a text in DuckDB's SQL.
+
+    Raises:
+        Impossible: when arguments that are written more than once are long.
+    """
+    check_length(arguments)
+    return filled(text, "duckdb", arguments, verbatim=False)
+
+
+def check_length(arguments: list[Any]) -> None:
+    """Refuse long arguments, before they are written several times.
+
+    Raises:
+        Impossible: when there are more than :data:`LONGEST` nodes in them.
+    """
+    if sum(1 for one in arguments for _ in one.walk()) > LONGEST:
+        raise Impossible("its arguments are too long; work them out in a sub-select")
+
+
+def whole_constant(node: Any, low: int, high: int, what: str) -> int:
+    """Return a whole number that is written into a statement.
+
+    Raises:
+        Impossible: when it is not one, or out of bounds.
+    """
+    literal = node.this if isinstance(node, exp.Neg) else node
+    if isinstance(literal, exp.Literal) and literal.is_int:
+        value = -int(literal.name) if isinstance(node, exp.Neg) else int(literal.name)
+        if low <= value <= high:
+            return value
+    raise Impossible(f"{what} must be written as a number, from {low} to {high}")
+
+
+def text_constant(node: Any, what: str) -> str:
+    """Return a text that is written into a statement, which is not empty.
+
+    Raises:
+        Impossible: when it is not a constant.
+    """
+    if isinstance(node, exp.Literal) and node.is_string and node.name:
+        return str(node.name)
+    raise Impossible(f"{what} must be written as a text that is not empty, such as 'a'")

@@ -1,0 +1,232 @@
+"""Other ways to write what is supported, rewritten before anything else looks at a statement.
+
+Everything here follows from the text alone: what a statement means does not change, so whatever is
+decided about it afterwards holds for what the user wrote.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from tulle.core.errors import QueryError
+
+MOST_ROWS = 1000
+"""So many rows may be written into a statement with VALUES."""
+
+_FIELDS = {"date_part", "datepart"}
+_UNNAMED = {"duckdb": "col{}", "postgres": "column{}", "spark": "col{}"}
+"""How engines call the columns of VALUES; DuckDB counts from 0, the others from 1."""
+
+
+def plain_spelling(tree: Any, dialect: str) -> Any:
+    """Return a statement with other spellings replaced by the plain ones; the tree is changed."""
+    for node in list(tree.walk()):
+        rule = _RULES.get(type(node))
+        if rule is not None:
+            made = rule(node, dialect)
+            if made is not None and made is not node:
+                if node is tree:
+                    tree = made
+                node.replace(made)
+    for select in list(tree.find_all(exp.Select)):
+        _open_brackets(select)
+    return tree
+
+
+def _field(node: Any, dialect: str) -> Any:
+    """date_part('year', d) is EXTRACT(YEAR FROM d)."""
+    if node.name.lower() not in _FIELDS or len(node.expressions) != 2:
+        return None
+    unit, value = node.expressions
+    if not (isinstance(unit, exp.Literal) and unit.is_string):
+        return None
+    return exp.Extract(this=exp.Var(this=unit.name.upper()), expression=value)
+
+
+def _day_of_week(node: Any, dialect: str) -> Any:
+    """Spark's Sunday is number 1; here it is 0, as in DuckDB and PostgreSQL."""
+    if dialect != "spark":
+        return None
+    if isinstance(node, exp.Extract):
+        if node.name.upper() not in {"DOW", "DAYOFWEEK"}:
+            return None
+        inner = node.copy()
+    else:
+        inner = exp.Extract(this=exp.Var(this="DOW"), expression=node.this.copy())
+    return exp.Paren(this=exp.Add(this=inner, expression=exp.Literal.number(1)))
+
+
+def _symmetric(node: Any, dialect: str) -> Any:
+    if not node.args.get("symmetric"):
+        return None
+    value, low, high = node.this, node.args["low"], node.args["high"]
+    either = (
+        exp.Between(this=value.copy(), low=one.copy(), high=other.copy())
+        for one, other in ((low, high), (high, low))
+    )
+    return exp.Paren(this=exp.or_(*either, copy=False))
+
+
+def _values(node: Any, dialect: str) -> Any:
+    """VALUES is the union of its rows, each a SELECT of constants: a table that belongs to nobody.
+
+    Raises:
+        QueryError: when rows have different lengths, or hold anything but constants.
+    """
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    alias = node.args.get("alias")
+    listed = [name.name for name in alias.columns] if alias is not None else []
+    width = len(rows[0])
+    if len(rows) > MOST_ROWS or any(len(row) != width for row in rows):
+        raise QueryError(
+            f"VALUES is not supported here: give at most {MOST_ROWS} rows, all of one length."
+        )
+    if any(cell.find(exp.Column, exp.Query) for row in rows for cell in row):
+        raise QueryError("VALUES is not supported here: it holds constants only.")
+    first = 0 if dialect == "duckdb" else 1
+    names = [_UNNAMED[dialect].format(place + first) for place in range(width)]
+    names[: len(listed)] = listed
+    selects = [
+        exp.select(
+            *(
+                exp.alias_(cell.copy(), name, quoted=True)
+                for cell, name in zip(row, names, strict=True)
+            )
+        )
+        for row in rows
+    ]
+    union = _union(selects)
+    if isinstance(node.parent, exp.CTE | exp.SetOperation | exp.Subquery):
+        return union
+    named = None if alias is None or not alias.name else exp.TableAlias(this=alias.this.copy())
+    return exp.Subquery(this=union, alias=named)
+
+
+def _union(selects: list[Any]) -> Any:
+    """Return the union, halved again and again: a chain would be too deep."""
+    if len(selects) == 1:
+        return selects[0]
+    middle = len(selects) // 2
+    return exp.Union(
+        this=_union(selects[:middle]), expression=_union(selects[middle:]), distinct=False
+    )
+
+
+def _count(node: Any, dialect: str) -> Any:
+    """COUNT(t.*) is COUNT(*) where every row has its part of t, which only outer joins change."""
+    inner = node.this
+    if not (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
+        return None
+    select = node.find_ancestor(exp.Select)
+    joins = (select.args.get("joins") or []) if select is not None else []
+    sources = {join.this.alias_or_name.lower() for join in joins}
+    start = select.args.get("from_") if select is not None else None
+    if start is not None:
+        sources.add(start.this.alias_or_name.lower())
+    if any(join.side for join in joins) or inner.table.lower() not in sources:
+        return None
+    node.set("this", exp.Star())
+    return node
+
+
+def _pairs_in(node: Any, dialect: str) -> Any:
+    """(a, b) IN (SELECT x, y ...) is EXISTS: a condition that holds needs one row of it."""
+    inner = node.args.get("query")
+    if inner is None or not isinstance(node.this.unnest(), exp.Tuple):
+        return None
+    if isinstance(node.parent, exp.Not | exp.Or) or node.args.get("negate"):
+        return None
+    select = inner.unnest()
+    values = node.this.unnest().expressions
+    if not isinstance(select, exp.Select) or any(e.is_star for e in select.expressions):
+        return None
+    if len(values) != len(select.expressions):
+        raise QueryError(
+            f"(...) IN (SELECT ...) has {len(values)} values and {len(select.expressions)} columns."
+        )
+    named = select.copy()
+    names = [f"in_column_{place}" for place in range(len(values))]
+    named.set(
+        "expressions",
+        [exp.alias_(e.unalias(), name) for e, name in zip(named.expressions, names, strict=True)],
+    )
+    equal = [
+        exp.EQ(this=exp.column(name, "in_rows"), expression=value.copy())
+        for name, value in zip(names, values, strict=True)
+    ]
+    rows = exp.Subquery(this=named, alias=exp.TableAlias(this=exp.to_identifier("in_rows")))
+    whole = exp.select(exp.Literal.number(1)).from_(rows).where(*equal)
+    return exp.Exists(this=whole)
+
+
+_RULES: dict[type[Any], Any] = {
+    exp.Anonymous: _field,
+    exp.DayOfWeek: _day_of_week,
+    exp.Extract: _day_of_week,
+    exp.Between: _symmetric,
+    exp.Values: _values,
+    exp.Count: _count,
+    exp.In: _pairs_in,
+}
+
+
+def _open_brackets(select: Any) -> None:
+    """Leave out brackets around joins where they change nothing.
+
+    Those around the first joins never do; others do not when all joins are inner ones.
+    """
+    start = select.args.get("from_")
+    if start is None:
+        return
+    joins: list[Any] = []
+    first, inner = _opened(start.this)
+    if first is not start.this:
+        start.set("this", first)
+        joins += inner
+    for join in select.args.get("joins") or []:
+        table, inner = _opened(join.this)
+        if table is join.this:
+            joins.append(join)
+            continue
+        plain = not join.side and str(join.kind or "").upper() in {"", "INNER", "CROSS"}
+        if inner and (
+            not plain
+            or join.args.get("using")
+            or join.method
+            or any(one.side or one.method or one.args.get("using") for one in inner)
+        ):
+            joins.append(join)
+            continue
+        if not inner:
+            join.set("this", table)
+            joins.append(join)
+            continue
+        condition = join.args.get("on")
+        joins.append(exp.Join(this=table, kind="CROSS"))
+        joins += inner
+        if condition is not None:
+            last = joins[-1]
+            own = last.args.get("on")
+            last.set("on", condition if own is None else exp.and_(own, condition))
+            last.set("kind", None if str(last.kind).upper() == "CROSS" else last.args.get("kind"))
+    select.set("joins", joins or None)
+
+
+def _opened(source: Any) -> tuple[Any, list[Any]]:
+    """Return the table and joins that stand in brackets; the source itself if there are none."""
+    if not isinstance(source, exp.Subquery) or source.alias or source.args.get("joins"):
+        return source, []
+    inner = source.this
+    if isinstance(inner, exp.Subquery):
+        table, joins = _opened(inner)
+        return (source, []) if table is inner else (table, joins)
+    if not isinstance(inner, exp.Table):
+        return source, []
+    joins = inner.args.get("joins") or []
+    table = inner.copy()
+    table.set("joins", None)
+    nested = exp.Select(**{"from_": exp.From(this=table), "joins": [j.copy() for j in joins]})
+    _open_brackets(nested)
+    return nested.args["from_"].this, nested.args.get("joins") or []
