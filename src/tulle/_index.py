@@ -201,6 +201,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "laplace": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
     },
+    ("law", "database"): {"people_found": "tulle.sql.partition_selection"},
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
     ("law", "graph"): {
         "triples": "tulle.graphs.mechanisms.decomposed",
@@ -223,6 +224,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "recursive": "tulle.sql.mechanisms",
         "race": "tulle.sql.mechanisms",
         "laplace": "tulle.sql.one_row",
+        "partition_selection": "tulle.sql.partition_selection",
         "quantile": "tulle.sql.tables.quantile",
     },
     ("mechanism", "genotypes"): {
@@ -341,6 +343,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "recursive": ("SqlQuery",),
         "race": ("SqlQuery",),
         "laplace": ("SqlQuery",),
+        "partition_selection": ("DiscoveredTable",),
         "quantile": ("SqlQuantile",),
     },
     "genotypes": {

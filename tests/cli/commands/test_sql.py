@@ -190,7 +190,6 @@ def test_ask_once_without_a_ledger_from_files(run: Run, tmp_path: Path) -> None:
             "would appear",
             "id NOT IN (SELECT customer FROM orders)",
         ),
-        (CITIES, "--groups", "GROUP BY"),
         ("SELECT COUNT(* FROM customer", "cannot be read", "FROM"),
     ],
 )

@@ -40,7 +40,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM (SELECT a, COUNT(*) FROM edge GROUP BY a) t", "aggregate inside"),
     ("SELECT COUNT(*) FROM (SELECT MAX(w) FROM edge) t", "aggregate inside"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge GROUP BY a) t", "GROUP BY .* DISTINCT"),
-    ("SELECT COUNT(*) FROM edge GROUP BY a", "GROUP BY .* groups="),
+    ("SELECT a, COUNT(*) FROM edge GROUP BY ROLLUP (a)", "GROUP BY with ROLLUP"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge LIMIT 3) t", "LIMIT .* move up"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge OFFSET 3) t", "OFFSET .* move up"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge UNION SELECT 1 LIMIT 3) t", "LIMIT"),
