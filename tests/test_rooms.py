@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "lp": {"core"},
     "relations": {"core", "noise", "lp"},
     "graphs": {"core", "noise", "lp", "relations"},
-    "sql": {"core", "noise", "lp", "relations"},
+    "sql": {"core", "planning", "noise", "lp", "relations"},
     "matrices": {"core", "noise"},
     "surveys": {"core", "noise"},
     "models": {"core", "noise", "ledger"},

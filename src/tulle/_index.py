@@ -204,6 +204,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "knorm": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
     },
+    ("law", "database"): {"people_found": "tulle.sql.partition_selection"},
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
     ("law", "graph"): {
         "triples": "tulle.graphs.mechanisms.decomposed",
@@ -226,6 +227,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "recursive": "tulle.sql.mechanisms",
         "race": "tulle.sql.mechanisms",
         "laplace": "tulle.sql.one_row",
+        "partition_selection": "tulle.sql.partition_selection",
         "quantile": "tulle.sql.tables.quantile",
     },
     ("mechanism", "genotypes"): {
@@ -348,6 +350,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "recursive": ("SqlQuery",),
         "race": ("SqlQuery",),
         "laplace": ("SqlQuery",),
+        "partition_selection": ("DiscoveredTable",),
         "quantile": ("SqlQuantile",),
     },
     "genotypes": {

@@ -95,6 +95,8 @@ class Prediction:
     typical: ErrorLaw | None
     mean_error: float | None = None
     """For vectors: the typical mean absolute error of an entry, if it is less than the law says."""
+    notes: tuple[str, ...] = ()
+    """Sentences for people about what to expect besides."""
 
     def rank(self) -> float:
         """Return the figure by which mechanisms for one question are compared: less is better."""

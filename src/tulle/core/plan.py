@@ -152,6 +152,7 @@ class Plan:
             "stand_in": self.stand_in,
             "account": self.account,
             "not_in_the_error": self.left_out(),
+            "expected": list(self.chosen.prediction.notes) if self.offers else [],
             "parts": [part.to_json() for part in self.parts],
             "shares": [text(share) for share in self.shares],
             "columns": [
@@ -172,6 +173,7 @@ class Plan:
         if any(law is not None for _, law in self.columns):
             errors = ", ".join(f"{name} {_width(law)}" for name, law in self.columns)
             lines.append(f"Error to expect (95 %): {errors}.")
+        lines.extend(self.chosen.prediction.notes if self.offers else ())
         lines.extend(self.left_out())
         if self.stand_in:
             lines.append(f"Typical errors are those of {self.stand_in}.")

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tulle.sql.keys.question import DiscoveredTable
     from tulle.sql.queries import SqlQuery
     from tulle.sql.tables.question import SqlTable
 
@@ -22,7 +23,7 @@ class _Room(ModuleType):
     the question of the same name has to be the module.
     """
 
-    def __call__(self, text: str, **options: Any) -> SqlQuery | SqlTable:
+    def __call__(self, text: str, **options: Any) -> SqlQuery | SqlTable | DiscoveredTable:
         """Ask for aggregates in SQL; see :func:`tulle.sql.queries.sql`."""
         from tulle.sql.queries import sql
 

@@ -161,7 +161,8 @@ class Database(Dataset):
         public: Iterable[str] = (),
         ranges: Mapping[str, Any] | None = None,
         types: Mapping[str, str] | None = None,
-        memory: str = MEMORY,
+        times: Mapping[str, str] | None = None,
+        memory: str | None = None,
     ) -> Database:
         """Hold frames of pandas, polars and Arrow (and files) in a DuckDB of their own.
 
@@ -189,6 +190,7 @@ class Database(Dataset):
             ranges=ranges,
             tables=tables,
             types=types,
+            times=times,
             memory=memory,
         )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tulle.sql.compile.gather import Gathered
     from tulle.sql.compile.owned_rows import Gone
     from tulle.sql.compile.rewrite import Rewritten
+    from tulle.sql.keys.question import DiscoveredTable
     from tulle.sql.schema.schema import Schema
     from tulle.sql.tables.question import SqlTable
 
@@ -234,7 +235,11 @@ def sql(
     groups: Mapping[str, Sequence[Any]] | None = None,
     dialect: str = "duckdb",
     functions: Iterable[str] = (),
-) -> SqlQuery | SqlTable:
+    keys_per_person: int | None = None,
+    minimum: int | None = None,
+    other: bool | str | None = None,
+    top: int | None = None,
+) -> SqlQuery | SqlTable | DiscoveredTable:
     """Ask for aggregates in SQL.
 
     One COUNT or SUM is a number (with groups, a number for each). Anything else is a table, with a
@@ -257,10 +262,15 @@ def sql(
 
     ``groups`` lists, for each column of GROUP BY, the values that everyone may know: the answer
     has one number for each of them (for each combination, the last column running fastest), 0
-    where there are no rows. ``dialect`` is the SQL that the text is written in (``duckdb``,
-    ``postgres`` or ``spark``); it can be asked of any engine. ``functions`` allows functions by
-    name whose value follows from their arguments alone; on DuckDB only, which can be kept from
-    failing on them.
+    where there are no rows. Without ``groups`` the keys of GROUP BY are found privately (partition
+    selection), which needs a delta: everyone counts for ``keys_per_person`` keys at most (1 where a
+    primary key says that everyone has one row, else 4), a key of fewer than ``minimum`` people is
+    never shown, ``other`` adds a row of that name for all keys that are not shown, and ``top``
+    keeps the keys with the most people.
+
+    ``dialect`` is the SQL that the text is written in (``duckdb``, ``postgres`` or ``spark``); it
+    can be asked of any engine. ``functions`` allows functions by name whose value follows from
+    their arguments alone; on DuckDB only, which can be kept from failing on them.
 
     No value of a row makes a question fail: what would fail gives NULL, and what cannot be kept
     from failing is refused when the question meets the schema.
@@ -276,14 +286,28 @@ def sql(
         raise InputError(f"dialect must be one of {', '.join(DIALECTS)}; got {dialect!r}.")
     if isinstance(functions, str):
         raise InputError(f"functions must be a list of names, such as [{functions!r}].")
+    from sqlglot import exp
+
+    from tulle.sql.keys.question import DiscoveredTable, KeyOptions
+    from tulle.sql.question.aggregate import check_aggregate, find_aggregate
+    from tulle.sql.question.check import check_statement
+    from tulle.sql.tables.select_list import is_plain
+
     statement = Statement.read(text, dialect)
     tree = statement.tree
     allowed = tuple(sorted({name.lower() for name in functions}))
     public = _check_groups(groups)
-
-    from tulle.sql.question.aggregate import check_aggregate, find_aggregate
-    from tulle.sql.question.check import check_statement
-    from tulle.sql.tables.select_list import is_plain
+    options = KeyOptions.read(keys_per_person, minimum, other, top)
+    if groups is None and isinstance(tree, exp.Select) and tree.args.get("group") is not None:
+        found = DiscoveredTable(text.strip().rstrip("; \n\t"), dialect, allowed, options)
+        with not_too_deep():
+            found.check()
+        return found
+    if options.given():
+        raise InputError(
+            f"{', '.join(options.given())} is for GROUP BY without a public list of keys; "
+            + ("leave groups= out." if public else "the statement has no GROUP BY.")
+        )
 
     if not is_plain(tree):
         from tulle.sql.tables.question import SqlTable

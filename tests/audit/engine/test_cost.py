@@ -62,6 +62,9 @@ UNSPENT = {
     "joint_smooth": 0.5,
     # Both inequalities of its coins are equalities for one number of edges only.
     "synthetic_topm": 0.5,
+    # Where no key is found nothing is bought for it; that all is spent where keys are found is
+    # tested with the mechanism.
+    "partition_selection": 1.0,
 }
 """Mechanisms that leave more than a hundredth of epsilon, and how much at most."""
 

@@ -190,7 +190,6 @@ def test_ask_once_without_a_ledger_from_files(run: Run, tmp_path: Path) -> None:
             "would appear",
             "id NOT IN (SELECT customer FROM orders)",
         ),
-        (CITIES, "--groups", "GROUP BY"),
         ("SELECT COUNT(* FROM customer", "cannot be read", "FROM"),
     ],
 )
@@ -230,3 +229,21 @@ def test_places_that_cannot_be_found_are_left_out() -> None:
     assert find_place("SELECT 1", "One statement is asked at a time; got 2.") is None
     assert find_place("SELECT 1", "LEFT JOIN is not supported: why.") is None
     assert find_place("a\nSELECT  x+1", "x + 1 in WHERE is not supported: why.") == (1, 8, 11)
+
+
+def test_keys_that_nobody_listed(run: Run, shop: Path) -> None:
+    """With a delta keys are found; without one the error says what to do in flags."""
+    ran = run("sql", "plan", shop, CITIES, *TERMS)
+    assert ran.code == 2
+    assert "--delta" in ran.err
+    assert "--groups city=A,B" in ran.err
+    planned = run("sql", "plan", shop, CITIES, *TERMS, "--delta", "1e-6", "--minimum", "3")
+    assert planned.code == 0
+    assert "with fewer than 3 never" in " ".join(planned.out.split())
+    # No city of the shop has so many people: none of their names may be shown.
+    asked = (*TERMS, "--delta", "1e-6", "--no-ledger", "--minimum", "1000", "--other", "elsewhere")
+    answered = run("sql", "ask", shop, CITIES, *asked, "--keys-per-person", 1, "--top", 5, "--csv")
+    assert answered.code == 0, answered.err
+    _, rest = answered.out.splitlines()
+    assert rest.startswith("elsewhere,")
+    assert "ROW_NUMBER" in run("sql", "show", shop, CITIES).out

@@ -26,7 +26,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM person WHERE id <> ALL (SELECT a FROM edge)", "ALL"),
     ("SELECT COUNT(*) FROM edge JOIN person ON a IN (SELECT 1)", "in ON"),
     ("SELECT COUNT(*) FROM edge WHERE (a, b) IN (SELECT a, b FROM edge)", "EXISTS"),
-    ("SELECT COUNT(*) FROM edge GROUP BY a", "GROUP BY .* groups="),
+    ("SELECT a, COUNT(*) FROM edge GROUP BY ROLLUP (a)", "GROUP BY with ROLLUP"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge LIMIT 3) t", "LIMIT .* move up"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge OFFSET 3) t", "OFFSET .* move up"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge UNION SELECT 1 LIMIT 3) t", "LIMIT"),

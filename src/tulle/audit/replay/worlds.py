@@ -733,6 +733,17 @@ def questions() -> dict[tuple[str, str], list[Query]]:
                     "FROM person GROUP BY dept HAVING COUNT(*) > -1e9 ORDER BY dept",
                     groups={"dept": ["art", "law", "it"]},
                 ),
+                tulle.sql(
+                    "SELECT dept, COUNT(*) AS n, COUNT(DISTINCT id) AS people FROM person "
+                    "GROUP BY dept ORDER BY dept",
+                    minimum=2,
+                ),
+                tulle.sql(
+                    "SELECT name, salary, AVG(salary) AS mean FROM person GROUP BY name, salary",
+                    keys_per_person=1,
+                    other=True,
+                    top=2,
+                ),
                 tulle.sql("SELECT MIN(salary) AS least, MAX(salary) AS most FROM person"),
                 tulle.sql(
                     "SELECT COUNT(*) AS n, AVG(p.salary - q.salary) AS gap "

@@ -20,6 +20,7 @@ from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, seen_total
 from tulle.audit.sql.one_row import one_row_findings
+from tulle.audit.sql.partition_selection import selection_findings
 from tulle.audit.sql.quantiles import quantile_findings
 from tulle.audit.sql.single_owner import law_of_owned
 from tulle.core import registry
@@ -121,7 +122,7 @@ def bound(query: SqlQuery) -> SqlQuery:
 
 
 def priced_questions() -> list[Query]:
-    """Return questions on declared ranges: quantiles, and tables of one row a person."""
+    """Return questions on declared ranges: quantiles, tables of one row a person, unlisted keys."""
     plain, grouped = "SELECT SUM(cost) FROM visit", "SELECT SUM(cost) FROM visit GROUP BY place"
     places = (0, 1, 2)
     return [
@@ -130,6 +131,12 @@ def priced_questions() -> list[Query]:
         sql("SELECT COUNT(*) FROM person"),
         sql("SELECT SUM(cost) FROM person"),
         sql("SELECT place, SUM(cost) FROM person GROUP BY place", groups={"place": places}),
+        sql("SELECT place, COUNT(*) AS n, AVG(cost) AS mean FROM visit GROUP BY place"),
+        sql("SELECT place, COUNT(DISTINCT id) AS n FROM person GROUP BY place", minimum=2),
+        sql(
+            "SELECT place, cost, SUM(cost) FROM visit GROUP BY 1, 2", keys_per_person=40, other=True
+        ),
+        sql("SELECT v.place, COUNT(*) FROM visit v, visit w WHERE v.cost < w.cost GROUP BY 1"),
     ]
 
 
@@ -169,6 +176,7 @@ class AuditedDatabases(Kind):
     own_checks: ClassVar[Mapping[str, Callable[[], list[Finding]]]] = {
         "quantile": quantile_findings,
         "laplace": one_row_findings,
+        "partition_selection": selection_findings,
     }
 
     def priced(self, mechanism: Mechanism) -> Iterator[tuple[Query, Dataset]]:

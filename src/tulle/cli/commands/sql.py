@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tulle.sql.compile.outline import Outline
     from tulle.sql.data import Database
+    from tulle.sql.keys.question import DiscoveredTable
     from tulle.sql.queries import SqlQuery
     from tulle.sql.schema.schema import Schema
     from tulle.sql.tables.question import SqlTable
@@ -103,6 +104,31 @@ Groups = Annotated[
         help='The public values of a GROUP BY column, also as a list: \'city=["a, b", "c"]\'.',
     ),
 ]
+_FINDING = "Keys of GROUP BY that nobody listed"
+KeysPerPerson = Annotated[
+    int | None,
+    typer.Option(
+        "--keys-per-person",
+        help="For how many keys one person counts at most.",
+        rich_help_panel=_FINDING,
+    ),
+]
+Minimum = Annotated[
+    int | None,
+    typer.Option(
+        "--minimum", help="A key of fewer people is never shown.", rich_help_panel=_FINDING
+    ),
+]
+Other = Annotated[
+    str | None,
+    typer.Option(
+        "--other", metavar="NAME", help="Add a row for all other keys.", rich_help_panel=_FINDING
+    ),
+]
+Top = Annotated[
+    int | None,
+    typer.Option("--top", help="Show the keys with the most people.", rich_help_panel=_FINDING),
+]
 Dialect = Annotated[
     str, typer.Option("--dialect", help="The SQL of the question: duckdb, postgres or spark.")
 ]
@@ -123,8 +149,12 @@ class Reading:
     groups: Groups = None
     dialect: Dialect = "duckdb"
     functions: Functions = None
+    keys_per_person: KeysPerPerson = None
+    minimum: Minimum = None
+    other: Other = None
+    top: Top = None
 
-    def parse(self, text: str, as_json: bool) -> SqlQuery | SqlTable:
+    def parse(self, text: str, as_json: bool) -> SqlQuery | SqlTable | DiscoveredTable:
         """Return the question; an error points at its place, unless it goes into JSON."""
         from tulle.sql.queries import sql
         from tulle.sql.schema.declarations import read_groups
@@ -133,7 +163,16 @@ class Reading:
             text = Path(text[1:]).read_text(encoding="utf-8")
         public = read_groups(self.groups or [], "--groups COLUMN=A,B,...")
         try:
-            return sql(text, groups=public, dialect=self.dialect, functions=self.functions or ())
+            return sql(
+                text,
+                groups=public,
+                dialect=self.dialect,
+                functions=self.functions or (),
+                keys_per_person=self.keys_per_person,
+                minimum=self.minimum,
+                other=self.other,
+                top=self.top,
+            )
         except QueryError as error:
             raise_alone(QueryError(str(error) + _pointer(text, str(error), as_json)))
 
@@ -279,7 +318,7 @@ def ask(
 _PUBLIC = "Public: names and types of tables and columns, owners, ranges; no row, and not how many."
 
 
-def _outline(query: SqlQuery | SqlTable, database: Database) -> Outline:
+def _outline(query: SqlQuery | SqlTable | DiscoveredTable, database: Database) -> Outline:
     """Return whose the rows of a question are; those of a table are all the same."""
     from tulle.sql.compile.outline import outline_of
     from tulle.sql.queries import SqlQuery
@@ -289,13 +328,15 @@ def _outline(query: SqlQuery | SqlTable, database: Database) -> Outline:
     return outline_of(rows, database.schema)
 
 
-def _statements(query: SqlQuery | SqlTable, database: Database) -> str:
+def _statements(query: SqlQuery | SqlTable | DiscoveredTable, database: Database) -> str:
     """Return what the engine would run, for a table one statement for each thing that is bought."""
     listed: list[Any] = list(query.parts())
     return ";\n\n".join(database.rewritten(part) for part in listed)
 
 
-def _bind(query: SqlQuery | SqlTable, database: Database, as_json: bool) -> SqlQuery | SqlTable:
+def _bind(
+    query: SqlQuery | SqlTable | DiscoveredTable, database: Database, as_json: bool
+) -> SqlQuery | SqlTable | DiscoveredTable:
     """Bind a question to its database; an error shows the place that it is about."""
     try:
         return query.bind(database)

@@ -42,6 +42,9 @@ Array = npt.NDArray[Any]
 _UP = 1.0 + 2.0**-30
 """Covers the rounding of the sum of one participant's contributions."""
 
+MANY = 1024
+"""More groups than this get their noise in one array."""
+
 SUMMED = Fraction(1, 2**20)
 """Part of tau by which rounding, of all groups' sums together, may move them besides."""
 
@@ -174,8 +177,13 @@ def release_owned(
     tau = chosen.threshold(max(level, 0))
     noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
     scale = noise.scale / noise.lattice.step
-    values = np.empty(owned.groups)
     moved = Fraction(tau) * (1 + SUMMED) / noise.lattice.step + owned.groups
+    if owned.groups > MANY and scale <= 2**47:
+        snapped = noise.lattice.snap(owned.clipped(tau))
+        with charge(LaplaceCharge(moved)):
+            points = snapped + discrete_laplace(scale=scale, size=owned.groups, source=source)
+        return noise.lattice.value(points) + owned.fixed, tau, noise
+    values = np.empty(owned.groups)
     with charge(LaplaceCharge(moved, calls=owned.groups)):
         for group, value in enumerate(owned.clipped(tau).tolist()):
             point = noise.lattice.snap(value) + discrete_laplace(scale=scale, source=source)

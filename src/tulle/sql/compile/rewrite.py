@@ -28,6 +28,7 @@ from tulle.sql.compile.statements import total_statement
 from tulle.sql.question.aggregate import (
     Aggregate,
     Groups,
+    Number,
     find_aggregate,
     group_expressions,
     group_number,
@@ -102,8 +103,11 @@ def rewrite(
     schema: Schema,
     gone: Gone = None,
     functions: Collection[str] = (),
+    number: Number = group_number,
 ) -> Rewritten:
     """Rewrite a checked statement so that it returns tuples with their owners.
+
+    ``number`` gives, from the columns of GROUP BY, what tells groups apart: their numbers.
 
     Raises:
         QueryError: when the statement does not fit the schema.
@@ -112,7 +116,7 @@ def rewrite(
     tree = named.tree
     rewriter = Rewriter(schema, named, gone)
     aggregate = find_aggregate(tree)
-    numbered, conditions = group_number(group_expressions(tree, groups), groups)
+    numbered, conditions = number(group_expressions(tree, groups), groups)
     wanted = [(numbered, GROUP)] if groups else []
     if aggregate.kind == "sum":
         wanted.append((aggregate.arguments[0], WEIGHT))

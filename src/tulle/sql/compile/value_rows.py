@@ -20,6 +20,7 @@ from tulle.sql.compile.statements import Compiler, Scope
 from tulle.sql.expressions.kinds import WHOLE
 from tulle.sql.question.aggregate import (
     Groups,
+    Number,
     find_aggregate,
     group_expressions,
     group_number,
@@ -74,8 +75,11 @@ def value_rows(
     schema: Schema,
     gone: Gone = None,
     functions: Collection[str] = (),
+    number: Number = group_number,
 ) -> ValueRows:
     """Rewrite a checked statement that sums an expression so that it lists the expression's values.
+
+    ``number`` gives, from the columns of GROUP BY, what tells groups apart: their numbers.
 
     Raises:
         QueryError: when the statement does not fit the schema.
@@ -83,8 +87,8 @@ def value_rows(
     named = Named(tree, schema)
     rewriter = Rewriter(schema, named, gone)
     (argument,) = find_aggregate(named.tree).arguments
-    number, conditions = group_number(group_expressions(named.tree, groups), groups)
-    wanted = [*([(number, GROUP)] if groups else []), (argument, VALUE)]
+    numbered, conditions = number(group_expressions(named.tree, groups), groups)
+    wanted = [*([(numbered, GROUP)] if groups else []), (argument, VALUE)]
     there = exp.Not(this=exp.Is(this=exp.paren(argument.copy()), expression=exp.null()))
     block = rewriter.block(named.tree, rewriter.views(named.tree, {}))
     form = rewriter.project(block, wanted, distinct=False, conditions=[*conditions, there])

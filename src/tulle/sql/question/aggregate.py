@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,10 @@ from tulle.sql.question.scalars import check_scalar
 
 Groups = tuple[tuple[str, tuple[Any, ...]], ...]
 """For each column of GROUP BY the values that everyone may know, in order."""
+
+Number = Callable[[list[Any], Groups], tuple[Any, list[Any]]]
+"""From the columns of GROUP BY, and their values, to what tells a row's group, and conditions that
+it has one."""
 
 
 @dataclass(frozen=True)

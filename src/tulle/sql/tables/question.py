@@ -341,7 +341,7 @@ class SqlTable(Composite):
                 high = np.where(there & (made.high < highest), made.high, np.nan)
                 columns[f"{name}_low"] = _shown(low[rows])
                 columns[f"{name}_high"] = _shown(high[rows])
-        return Table(columns, keys=[name for name, _ in self.groups])
+        return Table(columns, keys=[name for name, _, _ in self._keys()])
 
 
 def _probes(chosen: SelectList) -> Iterable[Any]:

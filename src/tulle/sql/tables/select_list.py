@@ -159,6 +159,21 @@ def aggregates_in(expression: Any) -> Iterator[Any]:
         yield from aggregates_in(child)
 
 
+def key_names(tree: exp.Select) -> tuple[str, ...]:
+    """Return what the columns of GROUP BY are called in the answer.
+
+    Raises:
+        QueryError: when two of them are called alike.
+    """
+    named = {e.alias.lower(): e.this for e in tree.expressions if isinstance(e, exp.Alias)}
+    listed = [_by_place(tree, e, "GROUP BY") for e in tree.args["group"].expressions]
+    names = tuple(_key_name(tree, e, _meant(e, named)) for e in listed)
+    for name in names:
+        if names.count(name) > 1:
+            raise QueryError(f"Two columns of GROUP BY are called {name}: choose names with AS.")
+    return names
+
+
 def read_select_list(
     tree: exp.Select, groups: Groups, functions: Collection[str], dialect: str
 ) -> SelectList:

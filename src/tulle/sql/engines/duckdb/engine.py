@@ -151,7 +151,7 @@ class DuckDB(Engine):
             [name],
         ).fetchall()
         if any(generated == "ALWAYS" for *_, generated in kinds):
-            raise InputError(f"The temporary table {name}: {COMPUTED}")
+            raise InputError(f"The temporary table {name} {COMPUTED}")
         types = {f"{name}.{column}": kind for column, kind, _ in kinds}
         rows = self.attempt(
             lambda: self._connection.sql(f"SELECT * FROM temp.main.{_name(name)}").to_arrow_table(),

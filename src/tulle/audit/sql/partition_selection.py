@@ -1,0 +1,322 @@
+"""Partition selection: the exact law of what is shown, on all small tables and their neighbours.
+
+A table is who has which keys, everyone bounded already; what is shown is, for each key, nothing or
+a noisy number. Laws of neighbours are compared as a whole, keys together: the largest probability
+by which an event can exceed exp(epsilon) times its probability on the other side must be at most
+delta. That the statement which bounds people is a function of one person's rows is examined on a
+real engine: whoever leaves takes at most so many people along, one for each of their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, reduce
+from itertools import combinations, combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+
+from tulle.audit.engine.findings import Finding
+from tulle.noise.partition_selection import (
+    Rule,
+    ThresholdedGaussian,
+    TruncatedGeometric,
+)
+from tulle.sql.keys.question import DiscoveredTable, KeyOptions
+from tulle.sql.keys.statements import DIGEST, KEY, PEOPLE
+
+Kept = tuple[int, ...]
+"""The keys that one person counts for."""
+People = tuple[Kept, ...]
+Law = dict[Any, float]
+"""What is shown of a key (None for nothing), with its probability."""
+KeyLaw = Callable[[Rule, int], Law]
+"""From a rule and a number of people to what is shown."""
+Order = Callable[[People], Any]
+
+KEYS = 3
+CROWD = 8
+"""So many people that at the larger budgets their keys are shown: then order matters."""
+BUDGETS = (
+    (Fraction(2), Fraction(1, 20)),
+    (Fraction(1, 2), Fraction(1, 8)),
+    (Fraction(5), Fraction(1, 1000)),
+)
+CHECK = "exact, keys shown"
+_TINY = 1e-15
+
+
+@cache
+def noise_law(rule: Rule) -> dict[int, float]:
+    """Return the probability of each value of the noise, by the rule's own parameters."""
+    if isinstance(rule, TruncatedGeometric):
+        values = range(-rule.threshold, rule.threshold + 1)
+        weights = {x: float(np.exp(-abs(x) / float(rule.scale))) for x in values}
+    else:
+        assert isinstance(rule, ThresholdedGaussian)
+        spread = float(rule.variance)
+        end = int(12 * spread**0.5) + rule.threshold + 2
+        weights = {x: float(np.exp(-x * x / (2 * spread))) for x in range(-end, end + 1)}
+    whole = sum(weights.values())
+    return {x: weight / whole for x, weight in weights.items()}
+
+
+@cache
+def key_law(rule: Rule, people: int) -> Law:
+    """Return what is shown of a key of so many people, with probabilities."""
+    counted = max(people - (rule.minimum - 1), 0)
+    if counted == 0:
+        return {None: 1.0}
+    law: Law = {None: 0.0}
+    for x, chance in noise_law(rule).items():
+        if counted + x > rule.threshold:
+            law[counted + x + rule.minimum - 1] = chance
+        else:
+            law[None] += chance
+    return law
+
+
+@dataclass(frozen=True)
+class Way:
+    """How keys are shown; broken versions change one of these."""
+
+    law: KeyLaw = key_law
+    more: int = 0
+    """How many keys more than the rule allows one person counts for."""
+    order: Order = lambda people: None
+    """What the order of what is shown tells."""
+
+
+HONEST = Way()
+
+
+def rules(keys: int) -> Iterator[tuple[Rule, Fraction, Fraction]]:
+    """Yield the rules for several budgets, with the budgets."""
+    for (epsilon, delta), minimum in product(BUDGETS, (1, 2)):
+        yield TruncatedGeometric.at(epsilon, delta, keys, minimum), epsilon, delta
+        yield ThresholdedGaussian.at(epsilon, delta, keys, minimum), epsilon, delta
+
+
+def neighbours(keys: int) -> Iterator[tuple[People, People]]:
+    """Yield tables of up to three people, with and without one of them."""
+    sets = [kept for size in range(keys + 1) for kept in combinations(range(KEYS), size)]
+    for size in (1, 2, 3):
+        for people in combinations_with_replacement(sets, size):
+            for gone in range(size):
+                yield people, people[:gone] + people[gone + 1 :]
+    if keys > 1:
+        crowd = ((0, 1),) * CROWD
+        yield ((1,), *crowd), crowd
+
+
+def counts_of(people: People) -> tuple[int, ...]:
+    """Return how many people have each key."""
+    return tuple(sum(key in kept for kept in people) for key in range(KEYS))
+
+
+@cache
+def _tables(keys: int) -> list[tuple[People, People, tuple[Any, Any]]]:
+    return [(a, b, (counts_of(a), counts_of(b))) for a, b in neighbours(keys)]
+
+
+def excess(one: Sequence[Law], other: Sequence[Law], epsilon: Fraction) -> float:
+    """Return the most by which an event on one side exceeds exp(epsilon) times the other."""
+    first, second = [], []
+    for mine, theirs in zip(one, other, strict=True):
+        values = list(dict.fromkeys([*mine, *theirs]))
+        left = np.array([mine.get(value, 0.0) for value in values])
+        right = np.array([theirs.get(value, 0.0) for value in values])
+        if np.array_equal(left, right):
+            # What has the same law on both sides tells nothing.
+            continue
+        held = (left > _TINY) | (right > _TINY)
+        first.append(left[held])
+        second.append(right[held])
+    if not first:
+        return 0.0
+    left, right = (reduce(np.multiply.outer, laws) for laws in (first, second))
+    return float(np.maximum(left - np.exp(float(epsilon)) * right, 0).sum())
+
+
+def check_selection(way: Way = HONEST, most: Sequence[int] = (1, 2)) -> Finding:
+    """Compare the exact loss with delta on all small tables."""
+    cases, worst, witness = 0, 0.0, ""
+    for keys in most:
+        for rule, epsilon, delta in rules(keys):
+            known: dict[Any, float] = {}
+            for people, others, sides in _tables(keys + way.more):
+                reordered = way.order(people) != way.order(others)
+                if sides not in known or reordered:
+                    one, other = ([way.law(rule, count) for count in counts] for counts in sides)
+                    known[sides] = max(excess(one, other, epsilon), excess(other, one, epsilon))
+                found = known[sides]
+                if reordered:
+                    # Two keys that both sides show come in another order.
+                    found = max(found, _both_shown(one, other))
+                cases += 2
+                if found / float(delta) > worst:
+                    worst = found / float(delta)
+                    witness = f"{people} and {others}, {rule.name}"
+    return Finding(
+        "partition_selection",
+        "keys of three",
+        CHECK,
+        cases,
+        worst,
+        worst <= 1 + 1e-9,
+        f"{worst:.6g} of delta",
+        witness,
+    )
+
+
+def _both_shown(one: Sequence[Law], other: Sequence[Law]) -> float:
+    """Return the least probability, on either side, that two keys are shown."""
+    least = []
+    for laws in (one, other):
+        shown = sorted((1 - law.get(None, 0.0) for law in laws), reverse=True)
+        least.append(shown[0] * shown[1])
+    return min(least)
+
+
+@cache
+def without_threshold(rule: Rule, people: int) -> Law:
+    """Show every key whose noisy number is above zero: a broken twin."""
+    if people == 0:
+        return {None: 1.0}
+    shown = {people + x: p for x, p in noise_law(rule).items() if people + x > 0}
+    return {None: 1 - sum(shown.values()), **shown}
+
+
+@cache
+def read_off(rule: Rule, people: int) -> Law:
+    """Show every key that anybody has, with noise on its number: a broken twin."""
+    return {None: 1.0} if people == 0 else {people + x: p for x, p in noise_law(rule).items()}
+
+
+@cache
+def number_below(rule: Rule, people: int) -> Law:
+    """Show the number of a key that was not above the threshold: a broken twin."""
+    if people == 0:
+        return {None: 1.0}
+    law: Law = {}
+    for x, chance in noise_law(rule).items():
+        above = people + x > rule.threshold
+        law[people + x if above else ("below", people + x)] = chance
+    return law
+
+
+@cache
+def half_noise(rule: Rule, people: int) -> Law:
+    """Show by half the noise at the same threshold: a broken twin."""
+    if isinstance(rule, TruncatedGeometric):
+        return key_law(replace(rule, scale=rule.scale / 2), people)
+    assert isinstance(rule, ThresholdedGaussian)
+    return key_law(replace(rule, variance=rule.variance / 4), people)
+
+
+@cache
+def minimum_of_noise(rule: Rule, people: int) -> Law:
+    """Take the minimum off the threshold as well: a broken twin where one is given."""
+    return key_law(replace(rule, threshold=max(rule.threshold - rule.minimum, 0)), people)
+
+
+def first_come(people: People) -> Any:
+    """Return keys in the order in which the data has them."""
+    return tuple(dict.fromkeys(key for kept in people for key in kept))
+
+
+TWINS: dict[str, Way] = {
+    "a threshold without delta": Way(law=without_threshold),
+    "keys read off the data": Way(law=read_off),
+    "keys in the data's order": Way(order=first_come),
+    "one key too many per person": Way(more=1),
+    "a number shown although it was below": Way(law=number_below),
+    "half the noise": Way(law=half_noise),
+    "a lower threshold for a minimum": Way(law=minimum_of_noise),
+}
+
+
+# --- the statement that bounds people -----------------------------------------------------------
+
+ROWS = (("a", "b", "c"), ("b", "c"), ("c", None, "a", "b"), ("d",), ("a", "a"), (None,))
+"""The keys of made-up people, rows in this order."""
+
+
+def check_bounding(most: int = 2, choose: Callable[[str], str] = lambda text: text) -> Finding:
+    """Count people by key on a real engine with and without each person, at several salts.
+
+    ``choose`` changes the statement, for broken twins.
+    """
+    import duckdb
+
+    from tulle.sql.data import Database
+
+    query = DiscoveredTable(
+        "SELECT k, COUNT(*) FROM visit GROUP BY k", "duckdb", (), KeyOptions(most)
+    )
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("CREATE TABLE visit (person INTEGER, k VARCHAR)")
+    bound = query.bind(Database.connect(connection, owners={"visit": "person"})).bound
+    assert bound is not None
+    cases, worst, witness = 0, 0.0, ""
+
+    def counted(people: Sequence[tuple[int, Sequence[str | None]]], salt: str) -> dict[Any, int]:
+        rows = [(who, key) for who, keys in people for key in keys]
+        connection.execute("DELETE FROM visit")
+        connection.executemany("INSERT INTO visit VALUES (?, ?)", rows)
+        found = connection.sql(choose(bound.rows.counted(salt, most))).to_arrow_table().to_pydict()
+        assert len(set(found[DIGEST])) == len(found[DIGEST])
+        return dict(zip(found[f"{KEY}_0"], found[PEOPLE], strict=True))
+
+    everyone = list(enumerate(ROWS))
+    for salt in (f"{number:032x}" for number in range(4)):
+        whole = counted(everyone, salt)
+        if counted(everyone[::-1], salt) != whole:
+            worst, witness = float("inf"), "the order of rows"
+        for gone, _ in everyone:
+            less = counted([pair for pair in everyone if pair[0] != gone], salt)
+            moves = [whole.get(key, 0) - less.get(key, 0) for key in {*whole, *less}]
+            wrong = any(move not in (0, 1) for move in moves)
+            found = float("inf") if wrong else sum(moves) / most
+            cases += 1
+            if found > worst:
+                worst, witness = found, f"person {gone} of {ROWS}"
+    connection.close()
+    return Finding(
+        "partition_selection",
+        f"{most} keys per person",
+        "keys of one person",
+        cases,
+        worst,
+        worst <= 1,
+        f"{worst:.6g} of what one person moves",
+        witness,
+    )
+
+
+BOUNDING_TWINS: dict[str, Callable[[str], str]] = {
+    "one key more is kept": lambda text: text.replace("b.r <= 2", "b.r <= 3"),
+    "the choice is of all people together": lambda text: text.replace("PARTITION BY d.i ", ""),
+}
+
+
+def _as_twin(found: Finding, name: str) -> Finding:
+    return replace(
+        found,
+        query=f"broken: {name}",
+        passed=not found.passed,
+        worst=1 / max(found.worst, 1e-9),
+        figure=f"{found.figure}, as it should not be",
+    )
+
+
+def selection_findings() -> list[Finding]:
+    """Return what is found on small tables, and on broken twins that must be caught."""
+    found = [check_selection(), check_bounding()]
+    found += [_as_twin(check_selection(way), name) for name, way in TWINS.items()]
+    found += [
+        _as_twin(check_bounding(choose=choose), name) for name, choose in BOUNDING_TWINS.items()
+    ]
+    return found

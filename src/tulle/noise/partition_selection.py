@@ -1,0 +1,328 @@
+"""Partition selection: which keys of a table may be shown, by how many people have them.
+
+Everyone is bounded to L keys beforehand, by a choice that depends on their own rows alone. The
+number of people of every key that anybody has gets noise, and a key is shown, with that noisy
+number, when it is above a threshold. A key that nobody has is never shown: no list of keys is
+needed, and the probability that a key of one person alone is shown is what delta pays for.
+
+*Argument.* Somebody joins with at most L keys. A key that others have too gets one person more,
+and a key of theirs alone is new. What is shown of different keys is independent, so it is enough
+to price each key and compose: L times (epsilon/L, delta/L) for the truncated geometric rule; for
+Gaussian noise the keys that others have together, and new ones by the probability that they show.
+
+*Minimum.* With ``minimum`` m the rule sees the number of people less m - 1 (at least zero), which
+one person moves by at most one. So a key of fewer than m people is never shown, for certain.
+
+References: Desfontaines, Voss, Gipson & Mandayam, *Differentially private partition selection*,
+PETS 2022; Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Gopi et al., *Differentially private
+set union*, ICML 2020.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.core import validate
+from tulle.core.arrays import Array
+from tulle.core.events import Approximate, Composed, Event
+from tulle.core.exact import Number, rational, text
+from tulle.core.guarantee import epsilon_of_rho, largest_rho
+from tulle.core.source import Source
+from tulle.noise import opendp_backend
+from tulle.noise.charge import CostError, Draw, PricedCharge, charge, report
+from tulle.noise.gaussian import discrete_gaussian
+from tulle.noise.source import resolve
+from tulle.noise.tables import check_scale, laplace_table
+
+SEEN = 0.95
+"""The chance at which a plan says that a key of so many people will be seen."""
+
+_LARGEST_SIGMA = Fraction(2**40)
+"""Above this Gaussian noise is not considered."""
+
+
+def truncated_laplace(
+    *, scale: Number, bound: int, size: int, source: Source | None = None
+) -> Array:
+    """Draw integers x of -bound, ..., bound with probability proportional to exp(-abs(x)/scale).
+
+    Exactly: discrete Laplace noise is drawn again as long as it is beyond the bound, which says
+    nothing about what is kept.
+
+    Raises:
+        InputError: when the scale is not a positive number, or above 2**48.
+
+    Example:
+        >>> truncated_laplace(scale=100, bound=0, size=3)
+        array([0, 0, 0])
+    """
+    exact = validate.positive(scale=scale)
+    bound = validate.whole(bound=bound, at_least=0)
+    report("truncated laplace", scale=exact, bound=bound)
+    check_scale(exact)
+    source = resolve(source)
+
+    def draw(count: int) -> Array:
+        if opendp_backend.active():
+            return np.asarray(opendp_backend.laplace(exact, count, source))
+        table, mode = laplace_table(exact)
+        return table.draw(count, mode, source)
+
+    out = draw(size) if size else np.zeros(0, dtype=np.int64)
+    again = np.flatnonzero(np.abs(out) > bound)
+    while len(again):
+        out[again] = draw(len(again))
+        again = again[np.abs(out[again]) > bound]
+    return out
+
+
+def chance_of_end(scale: Fraction, bound: int) -> Fraction:
+    """Return the probability of x = bound under :func:`truncated_laplace`, rounded up.
+
+    (1 - q) q^bound / (1 + q - 2 q^(bound + 1)) with q = exp(-1/scale).
+    """
+    if bound == 0:
+        return Fraction(1)
+    with localcontext() as context:
+        context.prec = 60
+        q = (-1 / _decimal(scale)).exp()
+        end = (-_decimal(Fraction(bound) / scale)).exp()
+        found = (1 - q) * end / (1 + q - 2 * q * end)
+        # 1 - q loses the digits that the scale has; sixty are many more than that.
+        return Fraction(found) * (1 + Fraction(1, 10**25))
+
+
+def gaussian_tail(variance: Fraction, start: int) -> Fraction:
+    """Return at least the probability that discrete Gaussian noise is ``start`` (> 0) or more.
+
+    From one integer to the next the weight falls at least by exp(-(2 start + 1)/(2 variance)), and
+    all weights add up to at least max(1, sqrt(2 pi variance)), by Poisson's formula.
+    """
+    with localcontext() as context:
+        context.prec = 60
+        spread = _decimal(2 * variance)
+        first = (-(Decimal(start) ** 2) / spread).exp()
+        falls = (-Decimal(2 * start + 1) / spread).exp()
+        whole = max(Decimal(1), (Decimal("3.14159265358979") * spread).sqrt())
+        context.rounding = ROUND_CEILING
+        return Fraction(first / (1 - falls) / whole) * (1 + Fraction(1, 10**25))
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """A rule by which keys are shown: the noise on the number of people, and a threshold."""
+
+    keys: int
+    """How many keys one person has at most."""
+    minimum: int
+    """A key of fewer people is never shown."""
+    threshold: int
+    """A key is shown when its number of people less ``minimum - 1``, with noise, is above this."""
+    name: ClassVar[str]
+
+    @abstractmethod
+    def noise(self, size: int, source: Source | None) -> Array:
+        """Draw noise for so many keys."""
+
+    @abstractmethod
+    def price(self, draws: Sequence[Draw]) -> Event:
+        """Return what was spent, from the parameters that were drawn with."""
+
+    @property
+    @abstractmethod
+    def drawn(self) -> str:
+        """Which sampler the rule calls."""
+
+    @abstractmethod
+    def above(self, least: int) -> float:
+        """Return the probability that the noise is ``least`` or more, in floating point."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the rule as public settings."""
+
+    def show(self, people: Array, source: Source | None) -> tuple[Array, Array]:
+        """Return for each key whether it is shown, and its noisy number of people.
+
+        ``people`` is how many have each key, everyone bounded to ``keys`` of them. The numbers of
+        keys that are not shown are private all the same: they are zero.
+        """
+        counted = np.maximum(np.asarray(people, dtype=np.int64) - (self.minimum - 1), 0)
+        if not len(counted):
+            return np.zeros(0, dtype=np.bool_), counted
+        with charge(PricedCharge(self.price, (self.drawn,))):
+            noisy = counted + self.noise(len(counted), source)
+        shown = (counted > 0) & (noisy > self.threshold)
+        return shown, np.where(shown, noisy + (self.minimum - 1), 0)
+
+    def chance(self, people: int) -> float:
+        """Return the probability that a key of so many people is shown."""
+        counted = people - (self.minimum - 1)
+        return 0.0 if counted < 1 else self.above(self.threshold + 1 - counted)
+
+    def seen_from(self, level: float = SEEN) -> int:
+        """Return from how many people on a key is shown with at least this chance."""
+        low, high = self.minimum - 1, self.minimum
+        while self.chance(high) < level:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.chance(middle) >= level else (middle, high)
+        return high
+
+
+@dataclass(frozen=True)
+class TruncatedGeometric(Rule):
+    """Geometric noise within the threshold: for one key the rule that shows most.
+
+    *Argument.* With n and with n + 1 people (n >= 1) the noisy numbers have probabilities within
+    exp(1/scale) of each other where both can occur. Only n + 1 + threshold cannot be had from n;
+    its probability is that of the largest noise. Only n - threshold cannot be had from n + 1; its
+    probability is the same (and where it is not above the threshold, nothing is shown either way).
+    With no one a key is not shown, with one person it is when the noise is the largest. So each key
+    is (1/scale, P(noise = threshold))-private, and a person has at most ``keys`` of them.
+
+    *Optimality.* Where delta is exactly such a probability, no private rule shows a key of any size
+    with a larger chance (Desfontaines et al.); between two of them about one person is lost.
+    """
+
+    scale: Fraction
+    name: ClassVar[str] = "truncated geometric"
+    drawn: ClassVar[str] = "truncated laplace"
+
+    @classmethod
+    def at(
+        cls, epsilon: Fraction, delta: Fraction, keys: int, minimum: int = 1
+    ) -> TruncatedGeometric:
+        """Return the rule for a budget."""
+        scale, allowed = Fraction(keys) / epsilon, delta / keys
+        rate = 1 / float(scale)
+        guess = math.log((math.expm1(rate) / float(allowed) + 2) / (math.exp(rate) + 1)) / rate
+        bound = max(int(guess) - 2, 0)
+        while chance_of_end(scale, bound) > allowed:
+            bound += 1
+        return cls(keys, minimum, bound, scale)
+
+    def noise(self, size: int, source: Source | None) -> Array:
+        return truncated_laplace(scale=self.scale, bound=self.threshold, size=size, source=source)
+
+    def price(self, draws: Sequence[Draw]) -> Event:
+        (draw,) = draws
+        scale, bound = draw.exact("scale"), int(draw.parameters["bound"])
+        if bound > self.threshold:
+            raise CostError("Noise goes beyond the threshold.")
+        return Approximate(self.keys / scale, self.keys * chance_of_end(scale, bound))
+
+    def above(self, least: int) -> float:
+        if least > self.threshold:
+            return 0.0
+        if least <= 0:
+            return 1.0 - self.above(1 - least)
+        rate, end = 1 / float(self.scale), self.threshold + 1
+        last = math.exp(-rate * end)
+        return (math.exp(-rate * least) - last) / (1 + math.exp(-rate) - 2 * last)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rule": self.name, "scale": text(self.scale), "threshold": self.threshold}
+
+
+@dataclass(frozen=True)
+class ThresholdedGaussian(Rule):
+    """Gaussian noise and a threshold that one person alone hardly ever gets above.
+
+    *Argument.* The numbers of people of the keys that others have move by at most 1 each, in at
+    most ``keys`` places: by sqrt(keys) in L2, so they are (epsilon, delta_noise)-private, and what
+    is shown of them follows from them. A key of one person alone is shown with the probability that
+    noise is at least the threshold; at most ``keys`` times that is by how much probabilities of
+    what is shown of new keys differ with and without the person: (0, that)-private. The two are
+    independent, so they compose to the sum.
+    """
+
+    variance: Fraction
+    delta_noise: Fraction
+    name: ClassVar[str] = "gaussian"
+    drawn: ClassVar[str] = "gaussian"
+
+    @classmethod
+    def at(
+        cls, epsilon: Fraction, delta: Fraction, keys: int, minimum: int = 1
+    ) -> ThresholdedGaussian:
+        """Return the rule for a budget: half of delta for the noise, half for new keys."""
+        rho = largest_rho(epsilon, delta / 2)
+        exact = Fraction(keys) / (2 * rho)
+        # Whole variances are short to write; rounding up only adds noise.
+        variance = Fraction(math.ceil(exact)) if exact > 16 else exact
+        allowed = delta / (2 * keys)
+        low, high = 0, 1
+        while gaussian_tail(variance, high) > allowed:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (
+                (low, middle) if gaussian_tail(variance, middle) <= allowed else (middle, high)
+            )
+        return cls(keys, minimum, high, variance, delta / 2)
+
+    def noise(self, size: int, source: Source | None) -> Array:
+        return discrete_gaussian(variance=self.variance, size=size, source=source)
+
+    def price(self, draws: Sequence[Draw]) -> Event:
+        (draw,) = draws
+        variance = draw.exact("variance")
+        epsilon = epsilon_of_rho(self.keys / (2 * variance), self.delta_noise)
+        missed = self.keys * gaussian_tail(variance, self.threshold)
+        return Composed((Approximate(epsilon, self.delta_noise), Approximate(Fraction(0), missed)))
+
+    def above(self, least: int) -> float:
+        spread = float(self.variance)
+        if spread > 25:
+            return math.erfc((least - 0.5) / math.sqrt(2 * spread)) / 2
+        weights = np.exp(-(np.arange(-200, 201) ** 2) / (2 * spread))
+        return float(weights[min(max(least + 200, 0), 401) :].sum() / weights.sum())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rule": self.name,
+            "variance": text(self.variance),
+            "threshold": self.threshold,
+            "delta_noise": text(self.delta_noise),
+        }
+
+
+def best_rule(epsilon: Fraction, delta: Fraction, keys: int, minimum: int = 1) -> Rule:
+    """Return the rule of this price that shows keys of the fewest people.
+
+    Example:
+        >>> few = best_rule(Fraction(1), Fraction(1, 10**6), keys=1)
+        >>> many = best_rule(Fraction(1), Fraction(1, 10**6), keys=100)
+        >>> few.name, few.seen_from(), many.name
+        ('truncated geometric', 17, 'gaussian')
+    """
+    found: list[Rule] = [TruncatedGeometric.at(epsilon, delta, keys, minimum)]
+    if keys > 1 and epsilon >= Fraction(1, 10**6):
+        gaussian = ThresholdedGaussian.at(epsilon, delta, keys, minimum)
+        if gaussian.variance <= _LARGEST_SIGMA:
+            found.append(gaussian)
+    return min(found, key=lambda rule: rule.seen_from())
+
+
+def rule_from_json(data: Mapping[str, Any], keys: int, minimum: int) -> Rule:
+    """Read what :meth:`Rule.to_json` wrote."""
+    threshold = int(data["threshold"])
+    if data["rule"] == TruncatedGeometric.name:
+        return TruncatedGeometric(keys, minimum, threshold, rational(data["scale"]))
+    return ThresholdedGaussian(
+        keys, minimum, threshold, rational(data["variance"]), rational(data["delta_noise"])
+    )
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)

@@ -1,0 +1,359 @@
+"""Partition selection: tables by keys that nobody listed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import ErrorLaw, check_level
+from tulle.core.errors import QueryError
+from tulle.core.events import Pure
+from tulle.core.exact import rational, text
+from tulle.core.guarantee import Guarantee
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.plan import Plan
+from tulle.core.query import Query
+from tulle.core.release import Release
+from tulle.core.source import Source
+from tulle.core.table import Table
+from tulle.noise import uniform_below
+from tulle.noise.charge import PricedCharge, charge
+from tulle.noise.partition_selection import Rule, best_rule, rule_from_json
+from tulle.planning.planner import make_plan
+from tulle.sql.data import Database
+from tulle.sql.found_keys import FoundKeys, FoundTable, table_of
+from tulle.sql.keys.question import OF_TABLE, PUBLIC, DiscoveredTable, Discovery
+from tulle.sql.keys.statements import DIGEST, KEY, LONGEST, PEOPLE
+from tulle.sql.schema.schema import Schema
+from tulle.sql.tables.question import LEVEL, SqlTable
+
+SHARE = Fraction(1, 2)
+"""Which part of epsilon and of delta finds the keys; the rest is for their answers."""
+
+
+@registry.register("law", "database", "people_found")
+@dataclass(frozen=True)
+class PeopleLaw(ErrorLaw):
+    """Noise on numbers of people that is within the threshold, for all keys at once.
+
+    Noise beyond it is what delta pays for. Keys of people who have more than they count for have
+    more people than the number says, so without ``whole`` an interval has a lower end only.
+    """
+
+    threshold: int
+    spread: float
+    """The noise's standard deviation."""
+    whole: bool
+    name: ClassVar[str] = "people_found"
+
+    @property
+    def leaves_out(self) -> str:
+        """Who is not counted."""
+        if self.whole:
+            return ""
+        return (
+            "Everyone counts for a limited number of keys, so that more people may have a key than "
+            "its number says."
+        )
+
+    def half_width(self, level: float) -> float:
+        """Return the threshold, at every level."""
+        check_level(level)
+        return float(self.threshold)
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the number less and plus the threshold; the upper end only if all are counted."""
+        low = np.maximum(value - self.half_width(level), 1.0)
+        return low, value + self.half_width(level) if self.whole else np.inf
+
+    def variance(self) -> float:
+        """Return the noise's variance."""
+        return self.spread**2
+
+
+@registry.mechanism(
+    "database", "partition_selection", answers=(DiscoveredTable,), units=("participant",)
+)
+class PartitionSelection(Mechanism):
+    """Keys are found by how many people have them; then their answers are bought.
+
+    Everyone is bounded to ``keys_per_person`` keys, chosen evenly by a salted digest of their own
+    keys. A key is shown when its number of people, with noise, is above a threshold; the rule is
+    the truncated geometric one or Gaussian noise, whichever shows keys of fewer people. For the
+    keys that are shown the statement's aggregates are bought as if the list were public. A COUNT
+    (DISTINCT ...) of the owners is the noisy number itself and is not bought again.
+
+    Guarantee:
+        (epsilon, delta) per participant: finding keys is (epsilon_keys, delta_keys)-private, as
+        :mod:`tulle.noise.partition_selection` argues for any choice of at most ``keys_per_person``
+        keys that depends on one person's rows and on the salt alone; given the keys, their answers
+        cost (epsilon_answers, delta_answers) by mechanisms of their own; the two compose. Where
+        rows need several people, keys are found in one table whose rows have one owner each, which
+        is a question of its own about the same participants; keys of a public table are public.
+
+    Error:
+        Which keys are missing is said by the plan: from how many people on a key is seen. Numbers
+        of keys that are shown have the errors of the mechanisms that answer them.
+
+    Reference:
+        Desfontaines, Voss, Gipson & Mandayam, Differentially private partition selection, PETS
+        2022.
+
+    Example:
+        >>> import duckdb, tulle
+        >>> connection = duckdb.connect()
+        >>> _ = connection.execute("CREATE TABLE visit AS SELECT range AS person, CASE WHEN range "
+        ...     "< 300 THEN 'Oslo' WHEN range < 500 THEN 'Bergen' ELSE 'Å' END AS town "
+        ...     "FROM range(501)")
+        >>> clinic = tulle.Database.connect(connection, owners={"visit": "person"})
+        >>> towns = tulle.sql("SELECT town, COUNT(*) AS n FROM visit GROUP BY town",
+        ...     keys_per_person=1)
+        >>> r = tulle.release(clinic, towns, unit="participant", epsilon=2.0, delta=1e-6)
+        >>> r.value["town"]
+        ('Bergen', 'Oslo')
+    """
+
+    title: ClassVar[str] = "partition selection"
+    reference: ClassVar[str] = "Desfontaines et al., PETS 2022"
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        query, found = _bound(terms)
+        given = query.options
+        about: dict[str, Any] = {
+            "keys_in": found.table or "rows",
+            "longest_key": LONGEST,
+            "top": given.top,
+            "other": given.other,
+        }
+        if found.where == PUBLIC:
+            about |= {
+                "epsilon_keys": "0",
+                "delta_keys": "0",
+                "epsilon_answers": text(terms.epsilon),
+                "delta_answers": text(terms.delta),
+                "rule": "public",
+            }
+            self._check_answers(found, terms, about)
+            return about
+        if not terms.delta:
+            first = query.names[0]
+            raise QueryError(
+                f"GROUP BY {', '.join(query.names)} without a list of keys needs a delta above "
+                "zero: with none, a key that one person has could not be kept back. Give delta= "
+                "(--delta), such as 1e-6, well below one over the number of people; or list the "
+                f"keys that everyone may know with groups={{'{first}': [...]}} "
+                f"(--groups {first}=A,B)"
+            )
+        whole = not _bought(found)
+        epsilon = terms.epsilon if whole else terms.epsilon * SHARE
+        delta = terms.delta if whole else terms.delta * SHARE
+        rule = best_rule(epsilon, delta, found.keys_per_person, given.minimum)
+        made = {
+            **about,
+            "epsilon_keys": text(epsilon),
+            "delta_keys": text(delta),
+            "epsilon_answers": text(terms.epsilon - epsilon),
+            "delta_answers": text(terms.delta - delta),
+            "keys_per_person": found.keys_per_person,
+            "minimum": given.minimum,
+            **rule.to_json(),
+            "seen_from": rule.seen_from(),
+        }
+        if not whole:
+            self._check_answers(found, terms, made)
+        return made
+
+    def _check_answers(self, found: Discovery, terms: Terms, settings: Parameters) -> None:
+        """Refuse before anything is paid what would be refused once the keys are known."""
+        _plan_answers(found.blank, _Public(found.schema), terms, settings)
+
+    def guarantee(self, terms: Terms, settings: Parameters) -> Guarantee:
+        """Return all of epsilon and delta: answers may use what finding the keys leaves."""
+        return Guarantee(terms.unit, terms.epsilon, terms.delta)
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        query, found = _bound(terms)
+        if found.where == PUBLIC:
+            keys = ", ".join(query.names)
+            return Prediction(
+                None,
+                None,
+                notes=(f"The keys of {keys} are all those of the public {found.table}.",),
+            )
+        rule = _rule(settings)
+        several = "" if rule.keys == 1 else f", everyone counted for {rule.keys} keys at most"
+        notes = [
+            f"A key is seen with 95 % chance from {rule.seen_from():,} people on"
+            f"{several}; a key of one person with at most {float(settings['delta_keys']):.1g}."
+            if rule.minimum == 1
+            else f"A key is seen with 95 % chance from {rule.seen_from():,} people on{several}; "
+            f"with fewer than {rule.minimum:,} never."
+        ]
+        if found.where == OF_TABLE:
+            notes.append(
+                f"The rows need several people, so keys are found in {found.table} first, whose "
+                "rows belong to one person each, and used as the list."
+            )
+        return Prediction(None, None, notes=tuple(notes))
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        query, found = _bound(terms)
+        assert isinstance(dataset, Database)
+        with charge(PricedCharge(lambda draws: Pure(Fraction(0)), ("uniform",))):
+            salt = f"{uniform_below(2**128, source=source):032x}"
+        keys, people, law = self.select(query, found, settings, dataset, salt, source)
+        table = table_of(query, found, keys)
+        details = {"level": LEVEL, "after_noise": list(query.chosen.after(query.dialect))}
+        if not keys.size:
+            return Outcome(table.empty(), None, details)
+        parts = self._answers(table, terms, settings, dataset, source)
+        for name in found.shared:
+            parts[name] = _part(name, people, law, terms)
+        return Outcome(table.assemble(parts)[0], None, details)
+
+    def select(
+        self,
+        query: DiscoveredTable,
+        found: Discovery,
+        settings: Parameters,
+        dataset: Database,
+        salt: str,
+        source: Source | None,
+    ) -> tuple[FoundKeys, Any, ErrorLaw | None]:
+        """Return the keys that are shown, in canonical order, and their noisy numbers."""
+        rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
+        public = found.where == PUBLIC
+        statement = rows.listed(salt) if public else rows.counted(salt, found.keys_per_person)
+        # Again: tables may have changed since the question was bound.
+        dataset.check(statement)
+        # In the order of digests: which noise a key gets has nothing to do with the order of rows.
+        fetched = dataset._engine.fetch(statement).sort_by(DIGEST)
+        law: ErrorLaw | None = None
+        if public:
+            people = np.zeros(fetched.num_rows, dtype=np.int64)
+        else:
+            rule = _rule(settings)
+            shown, noisy = rule.show(fetched.column(PEOPLE).to_numpy(), source)
+            fetched, people = fetched.filter(shown), noisy[shown]
+            spread = _spread(rule)
+            law = PeopleLaw(rule.threshold, spread, rows.once)
+        keys, order = FoundKeys.of(
+            query.names,
+            rows.kinds,
+            salt,
+            fetched.column(DIGEST).to_pylist(),
+            [fetched.column(f"{KEY}_{place}").to_pylist() for place in range(len(rows.kinds))],
+            query.options.other,
+        )
+        people = people[np.array(order, dtype=np.int64)]
+        top = query.options.top
+        if top is not None and top < len(keys.digests):
+            # The most people first; of equal numbers, the first in the order of keys.
+            kept = np.sort(np.argsort(-people, kind="stable")[:top])
+            keys = replace(
+                keys,
+                digests=tuple(keys.digests[place] for place in kept),
+                columns=tuple(tuple(column[place] for place in kept) for column in keys.columns),
+            )
+            people = people[kept]
+        return keys, people, law
+
+    def _answers(
+        self,
+        table: FoundTable,
+        terms: Terms,
+        settings: Parameters,
+        dataset: Database,
+        source: Source | None,
+    ) -> dict[str, Any]:
+        """Buy what is not known from finding the keys, as if the list were public."""
+        if not table.parts():
+            return {}
+        plan = _plan_answers(table, dataset, terms, settings)
+        parts = {}
+        for part in plan.parts:
+            offer = part.chosen
+            mechanism = registry.make_mechanism(self.kind, offer.mechanism)
+            outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
+            parts[str(part.query)] = replace(
+                _part(str(part.query), outcome.value, outcome.error, terms),
+                mechanism=offer.mechanism,
+            )
+        return parts
+
+    def true_table(self, query: DiscoveredTable, dataset: Database) -> Table:
+        """Return the exact table of all keys. Custodian side."""
+        bound = query.bind(dataset)
+        found = bound.bound
+        assert found is not None
+        rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
+        salt = "0" * 32
+        fetched = dataset._engine.fetch(rows.listed(salt)).sort_by(DIGEST)
+        keys, _ = FoundKeys.of(
+            query.names,
+            rows.kinds,
+            salt,
+            fetched.column(DIGEST).to_pylist(),
+            [fetched.column(f"{KEY}_{place}").to_pylist() for place in range(len(rows.kinds))],
+            query.options.other,
+        )
+        table = table_of(bound, found, keys)
+        return table.truth(dataset) if keys.size else table.empty()
+
+
+@dataclass(frozen=True)
+class _Public:
+    """The public side of a database that a question is bound to already."""
+
+    schema: Schema
+    kind: ClassVar[str] = "database"
+
+
+def _bound(terms: Terms) -> tuple[DiscoveredTable, Discovery]:
+    query = terms.query
+    assert isinstance(query, DiscoveredTable)
+    bound = query if query.bound is not None else query.bound_to(terms.facts)
+    assert bound.bound is not None
+    return bound, bound.bound
+
+
+def _plan_answers(table: SqlTable, public: Any, terms: Terms, settings: Parameters) -> Plan:
+    """Return how the answers of some keys are bought for what finding the keys leaves."""
+    return make_plan(
+        table,
+        kind="database",
+        facts=terms.facts,
+        public=public,
+        unit=terms.unit,
+        epsilon=rational(settings["epsilon_answers"]),
+        delta=rational(settings["delta_answers"]),
+    )
+
+
+def _bought(found: Discovery) -> list[Query]:
+    assert found.blank.bought is not None
+    return [leaf.query for leaf in found.blank.bought.leaves if leaf.name not in found.shared]
+
+
+def _rule(settings: Parameters) -> Rule:
+    return rule_from_json(settings, int(settings["keys_per_person"]), int(settings["minimum"]))
+
+
+def _spread(rule: Rule) -> float:
+    found: Mapping[str, Any] = rule.to_json()
+    if "variance" in found:
+        return math.sqrt(rational(found["variance"]))
+    return math.sqrt(2) * float(rational(found["scale"]))
+
+
+def _part(name: str, value: Any, error: ErrorLaw | None, terms: Terms) -> Release:
+    return Release(value, name, "partition_selection", Guarantee(terms.unit, terms.epsilon), error)

@@ -1,0 +1,349 @@
+"""GROUP BY without a public list: what is found, what is refused, what it costs."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import tulle
+from tulle.audit.engine.cost import Case, watch_runs
+from tulle.core import registry
+from tulle.core.errors import InputError, QueryError
+from tulle.core.mechanism import Terms
+from tulle.core.table import Table
+from tulle.ledger.session import plan_for
+from tulle.noise import SeededSource
+from tulle.sql.keys.statements import LONGEST
+
+MAKE = (
+    "CREATE TABLE visit (person INTEGER, town VARCHAR(2000), x DOUBLE PRECISION, day DATE, "
+    "cost DOUBLE PRECISION, many BIGINT, good BOOLEAN, price DECIMAL(9, 2), moment TIMESTAMP)",
+    "CREATE TABLE knows (a INTEGER, b INTEGER, kind VARCHAR(10))",
+    "CREATE TABLE kinds (kind VARCHAR(10), label VARCHAR(10))",
+)
+OWNERS = {"visit": "person", "knows": ["a", "b"]}
+RANGES = {"visit.cost": (0, 10)}
+ASKED = {"unit": "participant", "epsilon": 6.0, "delta": 1e-6}
+
+
+def rows(people: int = 200) -> Iterator[str]:
+    """Yield statements that fill the tables, the same for every engine; keys of every kind."""
+    for who in range(people):
+        town = ("'Oslo'", "'oslo'", "NULL", "'It''s \"Å\" '")[who % 4]
+        x = ("-0.0", "0.0", "'NaN'", "'Infinity'", "1.5")[who % 5]
+        day = ("'2024-02-29'", "'0001-01-01'", "NULL")[who % 3]
+        many = ("9223372036854775807", "-1", "0")[who % 3]
+        good = ("TRUE", "FALSE")[who % 2]
+        price = ("1.50", "-0.05")[who % 2]
+        at = ("'2024-01-01 10:00:00'", "'1999-12-31 23:59:59.5'")[who % 2]
+        yield (
+            f"INSERT INTO visit VALUES ({who}, {town}, CAST({x} AS DOUBLE PRECISION), "
+            f"CAST({day} AS DATE), {who % 7}, {many}, {good}, {price}, CAST({at} AS TIMESTAMP))"
+        )
+    # One person alone, with a key of each kind that nobody else has.
+    yield (
+        f"INSERT INTO visit VALUES ({people}, '{'long' * 400}', 99.25, CAST('1950-05-05' AS DATE), "
+        "1, 77, NULL, 77.77, CAST('2001-01-01 00:00:00' AS TIMESTAMP))"
+    )
+    for who in range(40):
+        yield f"INSERT INTO knows VALUES ({who}, {who + 1}, 'k{who % 2}')"
+    yield "INSERT INTO kinds VALUES ('k0', 'none'), ('k1', 'one'), ('k2', 'two')"
+
+
+def in_duckdb(statements: Any) -> tulle.Database:
+    connection = duckdb.connect()
+    for statement in (*MAKE, *statements):
+        connection.execute(statement)
+    return tulle.Database.connect(connection, owners=OWNERS, public=["kinds"], ranges=RANGES)
+
+
+@pytest.fixture(scope="module")
+def clinic() -> Any:
+    return in_duckdb(rows())
+
+
+@pytest.fixture(params=["duckdb", "postgres", "spark"])
+def engine(request: Any) -> Any:
+    """The same rows in each engine."""
+    if request.param == "duckdb":
+        return in_duckdb(rows())
+    if request.param == "postgres":
+        import adbc_driver_postgresql.dbapi as driver
+
+        url = request.getfixturevalue("postgres_url")
+        with driver.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.executescript(";".join((*MAKE, *rows())))
+        return tulle.Database.connect(url, owners=OWNERS, public=["kinds"], ranges=RANGES)
+    session = request.getfixturevalue("spark_session")
+    connection = duckdb.connect()
+    for statement in (*MAKE, *rows()):
+        connection.execute(statement)
+    for name in ("visit", "knows", "kinds"):
+        frame = connection.sql(f"SELECT * FROM {name}").to_arrow_table()
+        session.createDataFrame(frame).createOrReplaceTempView(name)
+    return tulle.Database.connect(session, owners=OWNERS, public=["kinds"], ranges=RANGES)
+
+
+def release(database: Any, text: str, seed: int = 1, **options: Any) -> tulle.Release:
+    return tulle.release(database, tulle.sql(text, **options), source=SeededSource(seed), **ASKED)
+
+
+KINDS = {
+    "town": {"Oslo", "oslo", None, 'It\'s "Å" '},
+    "x": {0.0, math.inf, 1.5, "nan"},
+    "day": {datetime.date(2024, 2, 29), datetime.date(1, 1, 1), None},
+    "many": {2**63 - 1, -1, 0},
+    "good": {True, False},
+    "moment": {
+        datetime.datetime(2024, 1, 1, 10),
+        datetime.datetime(1999, 12, 31, 23, 59, 59, 500000),
+    },
+}
+
+
+@pytest.mark.parametrize("key", [*KINDS, "price"])
+def test_keys_of_every_kind_are_found_and_told_alike_by_every_engine(engine: Any, key: str) -> None:
+    answer = release(
+        engine, f"SELECT {key}, COUNT(*) AS n FROM visit GROUP BY {key}", keys_per_person=1
+    ).value
+    found = ["nan" if value != value else value for value in answer[key]]
+    if key == "price":
+        assert [str(value) for value in found] == ["-0.05", "1.50"]
+    else:
+        assert set(found) == KINDS[key]
+        assert len(found) == len(KINDS[key])
+    if key == "x":
+        assert [math.copysign(1, value) for value in answer[key] if value == 0] == [1.0]
+    # The one person's own keys are not among them; the order is that of the values, NULL last.
+    ordered = [value for value in found if value not in (None, "nan")]
+    assert ordered == sorted(ordered)
+    assert found[: len(ordered)] == ordered
+
+
+def test_what_is_bought_is_near_the_truth(engine: Any) -> None:
+    text = "SELECT good, COUNT(*) AS n, SUM(cost) AS s, AVG(cost) AS m, MEDIAN(cost) AS h, "
+    text += "COUNT(DISTINCT person) AS people FROM visit GROUP BY good"
+    question = tulle.sql(text, keys_per_person=1)
+    answer = tulle.release(engine, question, source=SeededSource(2), **{**ASKED, "epsilon": 200.0})
+    truth = question.truth(engine)
+    assert truth.to_dict()["good"] == [False, True, None]
+    for name, slack in (("n", 3), ("s", 20), ("m", 0.3), ("h", 1), ("people", 3)):
+        for got, real in zip(answer.value[name], truth[name], strict=False):
+            assert abs(got - real) <= slack, name
+
+
+def test_keys_of_several_columns_and_the_rest(clinic: Any) -> None:
+    text = "SELECT good, day, COUNT(*) AS n FROM visit GROUP BY good, day"
+    answer = release(clinic, text, keys_per_person=1, other="rest").value
+    assert len(answer) == 7
+    assert answer.keys == ("good", "day")
+    assert answer["good"][-1] == "rest"
+    assert answer["day"][-1] is None
+    assert abs(sum(answer["n"]) - 201) < 60
+
+
+def test_top_and_minimum(clinic: Any) -> None:
+    text = "SELECT day, COUNT(DISTINCT person) AS n FROM visit GROUP BY day"
+    whole = release(clinic, text, keys_per_person=1).value
+    one = release(clinic, text, keys_per_person=1, top=1).value
+    assert len(whole) == 3
+    assert len(one) == 1
+    assert one["n"][0] == max(whole["n"])
+    assert len(release(clinic, text, keys_per_person=1, minimum=68).value) == 0
+    assert len(release(clinic, text, keys_per_person=1, minimum=40).value) == 3
+
+
+def test_nothing_is_found_where_nobody_is() -> None:
+    empty = in_duckdb(())
+    text = "SELECT day, COUNT(*) AS n FROM visit GROUP BY day HAVING n > 0 ORDER BY day"
+    answer = release(empty, text)
+    assert answer.value.to_dict() == {"day": [], "n": [], "n_low": [], "n_high": []}
+    assert tulle.Release.from_json(answer.to_json()).value == answer.value
+    rest = release(empty, "SELECT day, COUNT(*) AS n FROM visit GROUP BY day", other=True).value
+    assert list(rest["day"]) == ["other"]
+
+
+def test_long_texts_are_no_keys() -> None:
+    statements = [
+        f"INSERT INTO visit (person, town, cost) VALUES ({who}, '{'y' * size}', 1)"
+        for size in (LONGEST, LONGEST + 1)
+        for who in range(60)
+    ]
+    answer = release(in_duckdb(statements), "SELECT town, COUNT(*) AS n FROM visit GROUP BY town")
+    assert list(answer.value["town"]) == ["y" * LONGEST]
+
+
+def test_a_key_is_shown_by_itself_and_not_by_how_a_row_spells_it() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE visit (person INTEGER, town VARCHAR COLLATE NOCASE)")
+    connection.execute("INSERT INTO visit SELECT range, 'Oslo' FROM range(100)")
+    connection.execute("INSERT INTO visit VALUES (1000, 'OSLO')")
+    town = tulle.Database.connect(connection, owners={"visit": "person"})
+    answer = release(town, "SELECT town, COUNT(*) AS n FROM visit GROUP BY town")
+    assert list(answer.value["town"]) == ["Oslo"]
+
+
+def test_the_order_of_rows_plays_no_part() -> None:
+    text = "SELECT town, day, SUM(cost) AS s, COUNT(DISTINCT person) AS n FROM visit GROUP BY 1, 2"
+    listed = list(rows())
+    one = release(in_duckdb(listed), text, keys_per_person=2)
+    other = release(in_duckdb(reversed(listed)), text, keys_per_person=2)
+    assert one.value == other.value
+
+
+def test_neighbours_show_the_same_but_for_numbers(clinic: Any) -> None:
+    """The same noise on a neighbour: keys that many have are the same, in the same order."""
+    text = "SELECT town, COUNT(*) AS n FROM visit GROUP BY town"
+    whole = release(clinic, text)
+    for who in (0, 5, 200):
+        less = release(clinic.without(clinic.participants()[0][0], who), text)
+        assert less.value["town"] == whole.value["town"]
+        assert less.value.names == whole.value.names
+        assert less.parameters == whole.parameters
+        assert len(less.value) == len(whole.value)
+
+
+def test_the_choice_of_keys_is_even_and_keeps_to_the_bound() -> None:
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE visit AS SELECT p.range AS person, k.range AS k "
+        "FROM range(3000) p, range(10) k"
+    )
+    many = tulle.Database.connect(connection, owners={"visit": "person"})
+    question = tulle.sql("SELECT k, COUNT(DISTINCT person) AS n FROM visit GROUP BY k")
+    bound = question.bind(many).bound  # type: ignore[union-attr]
+    counts = many._engine.fetch(bound.rows.counted("ab" * 16, 4)).to_pydict()["__tulle_people"]
+    assert sum(counts) == 12_000
+    # Each key is kept by two in five, with a deviation of 27.
+    assert all(abs(count - 1200) < 160 for count in counts)
+    other = many._engine.fetch(bound.rows.counted("cd" * 16, 4)).to_pydict()["__tulle_people"]
+    assert sorted(other) != sorted(counts)
+
+
+def test_rows_of_several_people_take_keys_of_one_table(clinic: Any) -> None:
+    text = (
+        "SELECT v.good, COUNT(*) AS n FROM visit v JOIN knows k ON k.a = v.person "
+        "WHERE v.cost < 9 GROUP BY v.good"
+    )
+    plan = plan_for(clinic, tulle.sql(text), **ASKED)
+    assert "keys are found in visit first" in str(plan)
+    answer = release(clinic, text, keys_per_person=1).value
+    assert list(answer["good"]) == [False, True]
+
+
+def test_rows_of_several_people_take_keys_of_a_public_table_for_nothing(clinic: Any) -> None:
+    text = "SELECT l.label, COUNT(*) AS n FROM knows k JOIN kinds l ON l.kind = k.kind GROUP BY 1"
+    answer = tulle.release(clinic, tulle.sql(text), unit="participant", epsilon=1.0)
+    assert list(answer.value["label"]) == ["none", "one", "two"]
+    assert answer.guarantee.delta == 0
+    assert answer.parameters["epsilon_answers"] == "1"
+
+
+def test_the_plan_says_from_which_size_on_a_key_is_seen(clinic: Any) -> None:
+    question = tulle.sql("SELECT town, COUNT(*) FROM visit GROUP BY town", keys_per_person=1)
+    plan = plan_for(clinic, question, unit="participant", epsilon=1.0, delta=1e-6)
+    seen = plan.chosen.settings["seen_from"]
+    assert f"seen with 95 % chance from {seen} people on" in str(plan)
+    assert plan.to_json()["expected"][0] in str(plan)
+    assert 20 < seen < 45
+
+
+REFUSED = [
+    ("SELECT kind, COUNT(*) FROM knows GROUP BY kind", {}, "groups="),
+    ("SELECT DISTINCT kind, COUNT(*) FROM knows GROUP BY kind", {}, "DISTINCT"),
+    ("SELECT town, COUNT(*) FROM visit GROUP BY ROLLUP (town)", {}, "ROLLUP"),
+    ("SELECT town, COUNT(*) FROM visit GROUP BY town ORDER BY town", {"other": True}, "other="),
+    ("SELECT town, COUNT(DISTINCT cost) FROM visit GROUP BY town", {"other": True}, "other="),
+    ("SELECT COUNT(*) FROM visit", {"top": 3}, "no GROUP BY"),
+    ("SELECT town, COUNT(*) FROM visit GROUP BY town", {"minimum": 0}, "minimum"),
+    ("SELECT town, COUNT(*) FROM visit GROUP BY town", {"keys_per_person": 0}, "keys_per_person"),
+    ("SELECT town, COUNT(*) FROM visit GROUP BY town", {"top": 0}, "top"),
+    ("SELECT town, COUNT(*) FROM visit GROUP BY town", {"other": 3}, "other"),
+    (
+        "SELECT v.town, COUNT(*) FROM visit v WHERE EXISTS (SELECT 1 FROM knows WHERE a = 1) "
+        "AND v.town IN (SELECT kind FROM knows) GROUP BY v.town || 'x'",
+        {},
+        "GROUP BY",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "words"), REFUSED)
+def test_what_is_refused_costs_nothing_and_says_what_to_do(
+    clinic: Any, text: str, options: Any, words: str
+) -> None:
+    with pytest.raises((QueryError, InputError), match=words):
+        plan_for(clinic, tulle.sql(text, **options), **ASKED)
+
+
+def test_without_delta_the_error_says_what_to_do(clinic: Any) -> None:
+    question = tulle.sql("SELECT town, COUNT(*) FROM visit GROUP BY town")
+    with pytest.raises(QueryError, match=r"delta=.*groups=\{'town'"):
+        plan_for(clinic, question, unit="participant", epsilon=1.0)
+
+
+def test_groups_and_options_exclude_each_other() -> None:
+    with pytest.raises(InputError, match="leave groups= out"):
+        tulle.sql("SELECT a, COUNT(*) FROM t GROUP BY a", groups={"a": [1]}, minimum=3)
+
+
+def test_the_whole_price_is_spent_where_keys_are_found(clinic: Any) -> None:
+    selection = registry.make_mechanism("database", "partition_selection")
+    unit = clinic.check_unit("participant")
+    for text, options in (
+        ("SELECT good, COUNT(*) AS n, AVG(cost) AS m FROM visit GROUP BY good", {}),
+        ("SELECT day, COUNT(DISTINCT person) AS n FROM visit GROUP BY day", {"minimum": 3}),
+        ("SELECT v.good, COUNT(*) FROM visit v, knows k WHERE k.a = v.person GROUP BY 1", {}),
+    ):
+        query = tulle.sql(text, **options).bind(clinic)
+        terms = Terms(query, unit, Fraction(6), Fraction(1, 10**6), clinic.facts(unit))
+        (run,) = watch_runs(selection, [Case(terms, {}, clinic)])
+        assert run.good, run.fault
+        assert run.cost is not None
+        assert run.cost.share > 0.99
+
+
+def test_an_interval_of_people_covers_all_keys_at_once(clinic: Any) -> None:
+    question = tulle.sql(
+        "SELECT many, COUNT(DISTINCT person) AS n FROM visit GROUP BY many", keys_per_person=1
+    )
+    truth = dict(zip(question.truth(clinic)["many"], question.truth(clinic)["n"], strict=True))
+    for seed in range(10):
+        answer = tulle.release(clinic, question, source=SeededSource(seed), **ASKED).value
+        for key, low, high in zip(answer["many"], answer["n_low"], answer["n_high"], strict=True):
+            assert low <= truth[key]
+            assert high is None
+
+
+def test_one_row_each_counts_everyone(tmp_path: Any) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE person (id INTEGER PRIMARY KEY, town VARCHAR)")
+    connection.execute("INSERT INTO person SELECT range, 't' || (range % 3) FROM range(300)")
+    town = tulle.Database.connect(connection, owners={"person": "id"})
+    question = tulle.sql("SELECT town, COUNT(DISTINCT id) AS n FROM person GROUP BY town")
+    answer = tulle.release(town, question, **ASKED)
+    assert answer.parameters["keys_per_person"] == 1
+    assert answer.parameters["epsilon_answers"] == "0"
+    table = answer.value
+    assert list(table["town"]) == ["t0", "t1", "t2"]
+    assert np.all(table["n_low"] <= 100)
+    assert np.all(table["n_high"] >= 100)
+
+
+def test_the_ledger_keeps_the_answer_and_gives_it_again(clinic: Any, tmp_path: Any) -> None:
+    question = tulle.sql("SELECT good, COUNT(*) AS n FROM visit GROUP BY good", minimum=2)
+    with_ledger = tulle.Ledger(tmp_path / "study.ledger")
+    study = with_ledger.open("clinic", clinic, unit="participant", epsilon=10, delta=1e-5)
+    first = study.ask(question, epsilon=6, delta=1e-6)
+    again = study.ask(question, epsilon=6, delta=1e-6)
+    assert again.kept
+    assert isinstance(first.value, Table)
+    assert again.value == first.value
+    assert study.remaining.epsilon == 4
