@@ -165,7 +165,7 @@ def _plan_leaf(
             raise QueryError(reasons[0])
         why = "; ".join(f"{name}: {reason}" for name, reason in refused)
         raise QueryError(f"No mechanism answers {terms.query} at this guarantee ({why}).")
-    offers.sort(key=lambda offer: offer.prediction.rank())
+    offers.sort(key=lambda offer: (offer.prediction.rank(), offer.prediction.relative))
     needed = any(o.prediction.typical != o.prediction.bound for o in offers)
     return Plan(
         terms.query,

@@ -19,6 +19,7 @@ from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, seen_total
+from tulle.audit.sql.grouped import grouped_findings
 from tulle.audit.sql.one_row import one_row_findings
 from tulle.audit.sql.quantiles import quantile_findings
 from tulle.audit.sql.single_owner import law_of_owned
@@ -130,6 +131,11 @@ def priced_questions() -> list[Query]:
         sql("SELECT COUNT(*) FROM person"),
         sql("SELECT SUM(cost) FROM person"),
         sql("SELECT place, SUM(cost) FROM person GROUP BY place", groups={"place": places}),
+        sql(f"SELECT a.place, COUNT(*) FROM {_PAIRS} GROUP BY a.place", groups={"place": places}),
+        sql(
+            f"SELECT a.place, SUM(a.cost - b.cost) FROM {_PAIRS} GROUP BY a.place",
+            groups={"place": places},
+        ),
     ]
 
 
@@ -167,6 +173,7 @@ class AuditedDatabases(Kind):
     }
     alike_sizes: ClassVar[tuple[int, ...]] = (2,)
     own_checks: ClassVar[Mapping[str, Callable[[], list[Finding]]]] = {
+        "gaussian": grouped_findings,
         "quantile": quantile_findings,
         "laplace": one_row_findings,
     }
