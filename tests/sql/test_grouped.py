@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -109,17 +110,38 @@ def test_the_price_is_one_rho_however_many_groups(calls: tulle.Database) -> None
         assert settings["spread"] == count
 
 
-def test_tables_of_several_aggregates_use_it(calls: tulle.Database) -> None:
-    question = tulle.sql(
-        "SELECT day, COUNT(*) AS n, SUM(cost) AS paid FROM call GROUP BY day", groups={"day": DAYS}
-    )
+def test_tables_of_several_aggregates_share_one_rho(calls: tulle.Database) -> None:
+    text = "SELECT day, COUNT(*) AS n, SUM(cost) AS paid, AVG(cost) AS mean FROM call GROUP BY day"
+    question = tulle.sql(text, groups={"day": DAYS})
+    plan = plan_for(calls, question, **WITH_DELTA)
+    assert plan.mechanism == "gaussian"
+    rho = largest_rho(Fraction(4), Fraction(1, 10**6))
+    drawn = [part.event for part in plan.parts]
+    assert len(drawn) > 1
+    assert all(isinstance(event, Gaussian) for event in drawn)
+    total = sum(event.rho for event in drawn if isinstance(event, Gaussian))
+    assert rho * Fraction(999, 1000) <= total <= rho
+    # The price of the whole is that of all noise together, and what was allowed.
+    assert plan.guarantee.epsilon is not None
+    assert epsilon_of_rho(total, Fraction(1, 10**6)) <= plan.guarantee.epsilon <= 4
+    assert plan.guarantee.delta == Fraction(1, 10**6)
+    # Each by itself would have had the rho of its share of epsilon and delta.
+    alone = [largest_rho(4 * share, share / 10**6) / (rho * share) for share in plan.shares]
+    assert max(alone) < 0.75
     release = tulle.release(calls, question, **WITH_DELTA)
-    assert release.mechanism == "gaussian"
-    assert release.guarantee.epsilon is not None
-    assert release.guarantee.epsilon <= 4
-    assert release.guarantee.delta <= Fraction(1, 10**6)
-    truth = question.truth(calls)
-    assert abs(sum(release.value["n"]) / sum(truth["n"]) - 1) < 0.5
+    assert release.guarantee == plan.guarantee
+    assert len(release.value["n"]) == len(DAYS)
+
+
+def test_a_batch_on_an_account_that_adds_up_tightly_has_gaussian_noise(
+    calls: tulle.Database, tmp_path: Path
+) -> None:
+    ledger = tulle.Ledger(tmp_path / "calls.ledger")
+    study = ledger.open("calls", calls, **UNIT, epsilon=4, delta=1e-6)
+    sums = tulle.sql("SELECT day, SUM(cost) FROM call GROUP BY day", groups={"day": DAYS})
+    answers = study.ask_all([tulle.sql(BY_DAY, groups={"day": DAYS}), sums], share=1)
+    assert [answer.mechanism for answer in answers] == ["gaussian", "gaussian"]
+    assert study.remaining < 0.2
 
 
 def test_groups_may_be_dates_and_times() -> None:

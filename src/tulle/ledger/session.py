@@ -241,7 +241,7 @@ class Session:
             (['edges()', 'triangles()'], 1)
             >>> folder.cleanup()
         """
-        from tulle.ledger.batch import divide, predicted_error
+        from tulle.ledger.batch import divide, order
 
         listed = list(questions)
         if not listed:
@@ -262,7 +262,7 @@ class Session:
                 terms = {"epsilon": epsilon_of_rho(rho, NOMINAL), "delta": NOMINAL}
                 with suppress(TulleError):
                     found.append(self._plan(query, **terms, mechanism=name, like=like))
-            return min(found, key=predicted_error)
+            return min(found, key=order)
 
         plans = divide(listed, plan, account.filter, account.empty, wanted)
         keys = [{**item.canonical(), "source": _kind_of_source(None)} for item in plans]

@@ -118,8 +118,8 @@ def _level_logs(level: int, chosen: GroupedSettings) -> Array:
     noise = np.arange(-reach, reach + 1)
     masses = np.exp(-(noise**2) * float(chosen.rho_select))
     places = np.clip(level + noise, 0, len(LEVELS) - 1)
-    found: Array = np.bincount(places, masses / masses.sum(), len(LEVELS))
-    return np.log(np.maximum(found, 1e-300))
+    found = np.bincount(places, masses / masses.sum(), len(LEVELS))
+    return np.asarray(np.log(np.maximum(found, 1e-300)), dtype=np.float64)
 
 
 # --- rows of several participants ---------------------------------------------------------------
