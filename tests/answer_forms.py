@@ -152,6 +152,8 @@ def cases() -> Iterator[Case]:
     yield "database sql groups", shop(), tulle.sql(BY_CITY, groups=GROUPS), person
     both = tulle.sql(BY_BOTH, groups={**GROUPS, "paid": [True, False]})
     yield "database sql two groups", shop(), both, person
+    gaussian = {**person, "delta": 1e-6, "mechanism": "gaussian"}
+    yield "database sql gaussian", shop(), tulle.sql(BY_CITY, groups=GROUPS), gaussian
     yield "contributions weights", trips(), tulle.weights(bound=1, total=1), person
     yield "contributions block_bounds", trips(), tulle.block_bounds(0.9, [1, 2, 4]), person
     row = {"unit": "row"}

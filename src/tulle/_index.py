@@ -215,7 +215,10 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "smooth_pure": "tulle.graphs.mechanisms.smooth",
         "direct": "tulle.graphs.mechanisms.statistic_ladder",
     },
-    ("law", "relation"): {"truncation": "tulle.relations.error_laws"},
+    ("law", "relation"): {
+        "truncation": "tulle.relations.error_laws",
+        "gaussian truncation": "tulle.relations.error_laws",
+    },
     ("law", "survey"): {"normal entries": "tulle.surveys.error_law"},
     ("law", "table"): {"coefficients": "tulle.models.moments"},
     ("mechanism", "contributions"): {
@@ -224,6 +227,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "block_quantiles": "tulle.matrices.contributions.private_bounds",
     },
     ("mechanism", "database"): {
+        "gaussian": "tulle.sql.grouped",
         "recursive": "tulle.sql.mechanisms",
         "race": "tulle.sql.mechanisms",
         "laplace": "tulle.sql.one_row",
@@ -347,6 +351,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "block_quantiles": ("BlockBounds",),
     },
     "database": {
+        "gaussian": ("GroupedSqlCount", "GroupedSqlSum"),
         "recursive": ("SqlQuery",),
         "race": ("SqlQuery",),
         "laplace": ("SqlQuery",),

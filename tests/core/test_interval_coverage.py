@@ -49,7 +49,8 @@ def planned() -> dict[str, tuple[Any, Any, Any]]:
 
 
 NAMES = [
-    *("database sql", "database sql groups", "database sql two groups", "contributions weights"),
+    *("database sql", "database sql groups", "database sql two groups", "database sql gaussian"),
+    "contributions weights",
     *("genotypes allele_counts", "genotypes chi_squares", "genotypes p_values", "relation total"),
     *(f"graph {name}" for name in ("edges", "triangles", "stars", "k_triangles", "cliques")),
     *(f"graph {name}" for name in ("degrees", "degree_distribution", "triangles_per_node")),

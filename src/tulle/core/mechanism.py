@@ -97,6 +97,9 @@ class Prediction:
     """For vectors: the typical mean absolute error of an entry, if it is less than the law says."""
     notes: tuple[str, ...] = ()
     """Sentences for people about what to expect besides."""
+    relative: float = float("inf")
+    """Where no error is known beforehand, since noise follows what the data will show: the noise in
+    parts of that. It compares mechanisms for one question, and is shown to nobody."""
 
     def rank(self) -> float:
         """Return the figure by which mechanisms for one question are compared: less is better."""

@@ -108,6 +108,15 @@ def predicted_error(plan: Plan) -> float:
     return math.inf if law is None else math.sqrt(law.variance())
 
 
+def order(plan: Plan) -> tuple[float, float]:
+    """Return what plans for one question are compared by, where nothing is known of the error too.
+
+    Then the noise is compared, in parts of what the data will show.
+    """
+    relative = plan.chosen.prediction.relative if plan.offers else math.inf
+    return predicted_error(plan), relative
+
+
 def _epsilon(plan: Plan) -> Fraction:
     assert plan.guarantee.epsilon is not None
     return plan.guarantee.epsilon

@@ -262,7 +262,7 @@ class Session:
             (['edges()', 'triangles()'], 1)
             >>> folder.cleanup()
         """
-        from tulle.ledger.batch import divide, predicted_error
+        from tulle.ledger.batch import divide, order
 
         listed = list(questions)
         if not listed:
@@ -283,7 +283,7 @@ class Session:
                 terms = {"epsilon": epsilon_of_rho(rho, NOMINAL), "delta": NOMINAL}
                 with suppress(TulleError):
                     found.append(self._plan(query, **terms, mechanism=name, like=like))
-            return min(found, key=predicted_error)
+            return min(found, key=order)
 
         return self._pay_and_draw(divide(listed, plan, account.filter, account.empty, wanted))
 

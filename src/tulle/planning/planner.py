@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError
+from tulle.core.events import Gaussian
 from tulle.core.exact import Number
-from tulle.core.guarantee import Guarantee, display, floor_to
+from tulle.core.guarantee import Guarantee, display, epsilon_of_rho, floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Prediction, Terms
 from tulle.core.plan import Offer, Plan
 from tulle.core.query import Composite, Expression, Query, Tree, kind_of
@@ -165,7 +167,7 @@ def _plan_leaf(
             raise QueryError(reasons[0])
         why = "; ".join(f"{name}: {reason}" for name, reason in refused)
         raise QueryError(f"No mechanism answers {terms.query} at this guarantee ({why}).")
-    offers.sort(key=lambda offer: offer.prediction.rank())
+    offers.sort(key=lambda offer: (offer.prediction.rank(), offer.prediction.relative))
     needed = any(o.prediction.typical != o.prediction.bound for o in offers)
     return Plan(
         terms.query,
@@ -352,12 +354,19 @@ def _plan_composite(
         even = 1 / len(leaves)
         shares = rounded([(1 - mixed) * one + mixed * even for one in best])
     parts = plan_parts(shares)
+    price = Guarantee.compose(part.guarantee for part in parts)
+    concentrated = None
+    if terms.delta and len(leaves) > 1 and not options:
+        named_by_user = [named(leaf) or mechanism for leaf in leaves]
+        concentrated = _plan_concentrated(terms, parts, shares, named_by_user, like, described)
+    if concentrated is not None:
+        parts, price = concentrated
     known = {str(part.query): part.chosen.prediction for part in parts}
     expected = {name: found.typical or found.bound for name, found in known.items()}
     return Plan(
         query,
         terms.unit,
-        Guarantee.compose(part.guarantee for part in parts),
+        price,
         (),
         (),
         parts,
@@ -366,6 +375,62 @@ def _plan_composite(
         shares,
         query.predict(values, expected),
     )
+
+
+def _plan_concentrated(
+    terms: Terms,
+    parts: Sequence[Plan],
+    shares: Sequence[Fraction],
+    named: Sequence[str | None],
+    like: Dataset | None,
+    described: str | None,
+) -> tuple[tuple[Plan, ...], Guarantee] | None:
+    """Plan all parts with Gaussian noise, which adds up by rho; None if that is worse for one.
+
+    Each part gets its share of the rho that implies (epsilon, delta), where by itself it would get
+    the rho of its share of epsilon: a share of k parts is about k times as much. The price of all
+    parts is worked out from what they state to be added.
+    """
+    rho = largest_rho(terms.epsilon, terms.delta)
+    found = []
+    for part, share, name in zip(parts, shares, named, strict=True):
+        # A little less, since a part finds its own rho again from epsilon and delta.
+        epsilon = floor_to(epsilon_of_rho(rho * share * (1 - _MARGIN), terms.delta), 12)
+        if epsilon < validate.LEAST_EPSILON:
+            return None
+        kind = kind_of(part.query)
+        known = registry.mechanisms(kind, part.query, terms.unit.name)
+        offered = [
+            one
+            for one, item in known.items()
+            if item.concentrated and name in (None, one) and item.supports(part.query, terms.unit)
+        ]
+        own = replace(terms, query=part.query, epsilon=epsilon)
+        plans = []
+        for one in offered:
+            with suppress(QueryError):
+                plans.append(_plan_leaf(own, kind, one, like, described, {}))
+        best = min(plans, key=_order, default=None)
+        if best is None or _order(best) > _order(part):
+            return None
+        found.append(best)
+    spent = []
+    for plan in found:
+        if not isinstance(plan.event, Gaussian):
+            return None
+        stated = Guarantee(terms.unit, None, rho=plan.event.rho)
+        spent.append(stated.assuming(plan.guarantee.assumptions))
+    price = Guarantee.compose(spent).to_approximate(terms.delta)
+    assert price.epsilon is not None
+    return (tuple(found), price) if price.epsilon <= terms.epsilon else None
+
+
+_MARGIN = Fraction(1, 10**6)
+
+
+def _order(plan: Plan) -> tuple[float, float]:
+    """Return what plans for one question are compared by: less is better."""
+    return plan.chosen.prediction.rank(), plan.chosen.prediction.relative
 
 
 def _laws(parts: Sequence[Plan]) -> dict[str, ErrorLaw] | None:

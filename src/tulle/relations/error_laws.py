@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ class TruncationLaw(ErrorLaw):
 
     def half_width(self, level: float) -> float:
         """Return the noise's half-width, plus the shortfall where that is known."""
-        alpha = 1 - check_level(level)
+        alpha = (1 - check_level(level)) / self.lanes
         noise = float(self.scale) * -math.log(alpha)
         return widen_up(noise + self.slack + (self.shortfall or 0.0))
 
@@ -56,4 +57,41 @@ class TruncationLaw(ErrorLaw):
             return super().interval(value, level)
         alpha = 1 - check_level(level)
         below = float(self.scale) * math.log(max(self.lanes / (2 * alpha), 1.0)) - self.penalty
+        return np.maximum(value - widen_up(below + self.slack), 0.0), math.inf
+
+
+@registry.register("law", "relation", "gaussian truncation")
+@dataclass(frozen=True)
+class GaussianTruncationLaw(ErrorLaw):
+    """Gaussian noise on truncated values of ``count`` groups, none of them above the truth.
+
+    As :class:`TruncationLaw`: what was cut is known for a public stand-in alone, and without that
+    an interval has a lower end only. Intervals hold for all groups at once.
+    """
+
+    sigma: Fraction
+    slack: float
+    """What snapping to a lattice and the certified gap add to the noise."""
+    count: int = 1
+    shortfall: float | None = None
+    """The most that was cut in any group, where that is known."""
+    name: ClassVar[str] = "gaussian truncation"
+
+    @property
+    def leaves_out(self) -> str:
+        """What truncation cut: it is known for a stand-in alone."""
+        return TruncationLaw(self.sigma, self.slack, self.shortfall).leaves_out
+
+    def half_width(self, level: float) -> float:
+        """Return the noise's half-width, plus the shortfall where that is known."""
+        alpha = (1 - check_level(level)) / self.count
+        noise = float(self.sigma) * -NormalDist().inv_cdf(alpha / 2)
+        return widen_up(noise + self.slack + (self.shortfall or 0.0))
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the lower end and infinity; all the failure probability is on one side."""
+        if self.shortfall is not None:
+            return super().interval(value, level)
+        alpha = (1 - check_level(level)) / self.count
+        below = max(float(self.sigma) * -NormalDist().inv_cdf(alpha), 0.0)
         return np.maximum(value - widen_up(below + self.slack), 0.0), math.inf

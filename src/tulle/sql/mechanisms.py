@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -17,9 +18,14 @@ from tulle.core.source import Source
 from tulle.relations.data import Relation
 from tulle.relations.error_laws import TruncationLaw
 from tulle.relations.mechanisms.race import Race, RaceSettings
-from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings, TruncationMechanism
+from tulle.relations.mechanisms.recursive import (
+    Recursive,
+    RecursiveSettings,
+    TruncationMechanism,
+    predicted_value,
+)
 from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned, release_owned
-from tulle.relations.truncation.totals import least_level
+from tulle.relations.truncation.totals import least_level, predicted_level
 from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, SqlSum, owned_rows_of, relations_of
 
@@ -69,7 +75,7 @@ class OnDatabase(TruncationMechanism):
 
     def shares(self, query: SqlQuery) -> int:
         """Return among how many groups epsilon is divided."""
-        return _group_count(query)
+        return group_count(query)
 
     def shared_settings(self, terms: Terms, query: SqlQuery, options: Parameters) -> dict[str, Any]:
         """Return the settings of one group's run, of which epsilon is divided among the groups."""
@@ -82,19 +88,19 @@ class OnDatabase(TruncationMechanism):
         """Predict on a public database given as ``like``, if the answer is one number."""
         if like is None or terms.query.shape != "scalar":
             return Prediction(None, None)
-        return super().predict(replace(terms, query=_bound_query(terms)), settings, like)  # type: ignore[safe-super]
+        return super().predict(replace(terms, query=bound_query(terms)), settings, like)  # type: ignore[safe-super]
 
     def relation(self, terms: Terms, dataset: Dataset) -> Relation:
-        (only,) = _relations(terms, dataset)
+        (only,) = relations_in(bound_query(terms), dataset)
         return only
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
-        query = _bound_query(terms)
+        query = bound_query(terms)
         drawn = [
             self.run_parts(query, settings, self.truncations(query, relation), source)
-            for relation in _relations(terms, dataset)
+            for relation in relations_in(bound_query(terms), dataset)
         ]
         if terms.query.shape == "scalar":
             return drawn[0]
@@ -119,7 +125,7 @@ def _law_of_all(drawn: list[Outcome]) -> TruncationLaw | None:
     )
 
 
-def _bound_query(terms: Terms) -> SqlQuery:
+def bound_query(terms: Terms) -> SqlQuery:
     """Return the question as the public schema lets it be answered; plans have bound it already."""
     assert isinstance(terms.query, SqlQuery)
     return terms.query if terms.query.bound is not None else terms.query.bound_to(terms.facts)
@@ -129,19 +135,32 @@ def _is_alone(query: Query) -> bool:
     return isinstance(query, SqlQuery) and query.alone
 
 
-def _group_count(query: SqlQuery) -> int:
+def group_count(query: SqlQuery) -> int:
+    """Return how many groups a question has; one without GROUP BY."""
     return prod(len(values) for _, values in query.groups)
 
 
-def _owned(query: SqlQuery, dataset: Dataset, *, signed: bool) -> Owned:
+def usual_groups(query: SqlQuery) -> float:
+    """Return in how many groups a participant is thought to be, where nothing says so.
+
+    Half of the way, in logarithm, from one to all of them; one, where a key says that nobody has
+    more than one row.
+    """
+    once = query.bound is not None and query.bound.once
+    return 1.0 if once else math.sqrt(group_count(query))
+
+
+def owned_rows(query: SqlQuery, dataset: Dataset) -> Owned:
+    """Return what each participant adds to each group. Custodian side."""
     assert isinstance(dataset, Database)
+    signed = isinstance(query, SqlSum) and not query.positive
     return owned_rows_of(dataset, query, signed=signed)
 
 
-def _relations(terms: Terms, dataset: Dataset) -> tuple[Relation, ...]:
+def relations_in(query: SqlQuery, dataset: Dataset) -> tuple[Relation, ...]:
+    """Return the tuples of each group. Custodian side."""
     assert isinstance(dataset, Database)
-    assert isinstance(terms.query, SqlQuery)
-    return relations_of(dataset, terms.query)
+    return relations_of(dataset, query)
 
 
 @registry.mechanism("database", "recursive", answers=(SqlQuery,), units=("participant",))
@@ -174,9 +193,9 @@ class DatabaseRecursive(OnDatabase, Recursive):
     """
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        query = _bound_query(terms)
+        query = bound_query(terms)
         shared = self.shared_settings(terms, query, options)
-        return DatabaseRecursiveSettings(**shared, groups=_group_count(query), alone=query.alone)
+        return DatabaseRecursiveSettings(**shared, groups=group_count(query), alone=query.alone)
 
     def defaults(self, query: SqlQuery) -> Parameters:
         """Start at the most that one row adds, but for rows of several links in a network.
@@ -211,24 +230,51 @@ class DatabaseRecursive(OnDatabase, Recursive):
         return 1 if query.alone else super().shares(query)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        query = _bound_query(terms)
-        if like is None or terms.query.shape != "scalar" or not query.alone:
+        query, chosen = bound_query(terms), RecursiveSettings.read(settings)
+        scalar = terms.query.shape == "scalar"
+        if like is None:
+            # A standard deviation in parts of the threshold; over rows of one participant that is
+            # for all groups together.
+            groups = usual_groups(query) if query.alone else math.sqrt(self.sides(query))
+            return Prediction(
+                None, None, relative=math.sqrt(2) * groups / float(chosen.epsilon_answer)
+            )
+        if scalar and not query.alone:
             return super().predict(terms, settings, like)
-        chosen = RecursiveSettings.read(settings)
-        owned = _owned(query, like, signed=self.signed(query))
-        tau = chosen.threshold(least_level(owned, chosen.thresholds))
-        cut = float(owned.clipped(tau)[0] + owned.fixed[0])
-        shortfall = abs(float(terms.query.truth(like)) - cut)
-        noise = NoiseOnGroups.at(tau, 1, chosen.epsilon_answer)
-        return Prediction(None, TruncationLaw(noise.scale, float(noise.lattice.step), shortfall))
+        if query.alone:
+            owned = owned_rows(query, like)
+            tau = chosen.threshold(least_level(owned, chosen.thresholds))
+            noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
+            cut, scales = owned.clipped(tau) + owned.fixed, [noise.scale]
+            slack = float(noise.lattice.step)
+        else:
+            found = [self._predicted(query, chosen, one) for one in relations_in(query, like)]
+            cut, scales = np.array([one for one, _, _ in found]), [one for _, one, _ in found]
+            slack = max(one for _, _, one in found)
+        short = np.abs(np.ravel(terms.query.truth(like)).astype(np.float64) - cut)
+        law = TruncationLaw(max(scales), slack, float(short.max()), lanes=len(short))
+        mean = float(short.mean()) + float(sum(scales) / len(scales))
+        return Prediction(None, law, None if scalar else mean)
+
+    def _predicted(
+        self, query: SqlQuery, chosen: RecursiveSettings, relation: Relation
+    ) -> tuple[float, Fraction, float]:
+        """Return a group's truncated total, the scale of its noise, and what rounding adds."""
+        cut, scale, slack = 0.0, Fraction(0), 0.0
+        for sign, truncation in self.truncations(query, relation):
+            tau = chosen.threshold(predicted_level(truncation, chosen.thresholds))
+            noise = chosen.noise(tau)
+            cut += sign * predicted_value(truncation, tau, float(noise.scale))
+            scale, slack = scale + noise.scale, slack + noise.slack
+        return cut, scale, slack
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
-        query = _bound_query(terms)
+        query = bound_query(terms)
         if not query.alone:
             return super().run(terms, settings, dataset, source)
-        owned = _owned(query, dataset, signed=self.signed(query))
+        owned = owned_rows(query, dataset)
         return self.run_owned(query, settings, owned, source)
 
     def run_owned(
@@ -262,6 +308,6 @@ class DatabaseRace(OnDatabase, Race):
     """
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        query = _bound_query(terms)
+        query = bound_query(terms)
         shared = self.shared_settings(terms, query, options)
-        return DatabaseRaceSettings(**shared, groups=_group_count(query))
+        return DatabaseRaceSettings(**shared, groups=group_count(query))

@@ -753,6 +753,12 @@ def questions() -> dict[tuple[str, str], list[Query]]:
                     "SELECT COUNT(*) FROM friend f, person p, person q "
                     "WHERE f.a = p.id AND f.b = q.id AND p.dept = q.dept"
                 ),
+                # So many groups that Gaussian noise is chosen.
+                tulle.sql(
+                    "SELECT p.dept, COUNT(*) FROM friend f, person p, person q "
+                    "WHERE f.a = p.id AND f.b = q.id GROUP BY p.dept",
+                    groups={"dept": ["art", "law", "it", *"abcdefghijkl"]},
+                ),
             ]
         },
         "relation": {"total": [total(), total(signed=True)]},

@@ -19,6 +19,7 @@ from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, seen_total
+from tulle.audit.sql.grouped import grouped_findings
 from tulle.audit.sql.one_row import one_row_findings
 from tulle.audit.sql.partition_selection import selection_findings
 from tulle.audit.sql.quantiles import quantile_findings
@@ -137,6 +138,11 @@ def priced_questions() -> list[Query]:
             "SELECT place, cost, SUM(cost) FROM visit GROUP BY 1, 2", keys_per_person=40, other=True
         ),
         sql("SELECT v.place, COUNT(*) FROM visit v, visit w WHERE v.cost < w.cost GROUP BY 1"),
+        sql(f"SELECT a.place, COUNT(*) FROM {_PAIRS} GROUP BY a.place", groups={"place": places}),
+        sql(
+            f"SELECT a.place, SUM(a.cost - b.cost) FROM {_PAIRS} GROUP BY a.place",
+            groups={"place": places},
+        ),
     ]
 
 
@@ -174,6 +180,7 @@ class AuditedDatabases(Kind):
     }
     alike_sizes: ClassVar[tuple[int, ...]] = (2,)
     own_checks: ClassVar[Mapping[str, Callable[[], list[Finding]]]] = {
+        "gaussian": grouped_findings,
         "quantile": quantile_findings,
         "laplace": one_row_findings,
         "partition_selection": selection_findings,

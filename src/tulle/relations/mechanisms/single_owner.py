@@ -126,7 +126,10 @@ class Owned:
 
     def clipped(self, tau: float) -> Array:
         """Return the sum for each group when nobody contributes more than tau in all."""
-        factors = np.minimum(1.0, tau / np.maximum(self.loads, tau))
+        return self.scaled(np.minimum(1.0, tau / np.maximum(self.loads, tau)))
+
+    def scaled(self, factors: Array) -> Array:
+        """Return the sum for each group when everyone's contributions are scaled by a factor."""
         return _sums(self.places, self.amounts * factors[self.people], self.groups)
 
 

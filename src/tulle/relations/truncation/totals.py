@@ -164,7 +164,9 @@ def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
     from tulle.lp import AlternativesOracle, DeletionOracle, PackingProblem
 
     if relation.is_conjunctive:
-        problem = PackingProblem(relation.offsets, relation.participants, weights, relation.count)
+        # Only those who have tuples here: of many groups, each may have a few of all participants.
+        present, members = np.unique(relation.participants, return_inverse=True)
+        problem = PackingProblem(relation.offsets, members, weights, len(present))
         return _Packing(problem, DeletionOracle(problem, eta=eta))
     alternatives = _alternatives(relation, weights)
     return _Packing(alternatives, AlternativesOracle(alternatives, eta=eta))

@@ -39,18 +39,22 @@ def gather(rewritten: Rewritten, table: pyarrow.Table) -> Gathered:
     owners, names = _number_participants(table, rewritten.slots)
     sets = _as_sets(owners)
     groups = _numbers(table, GROUP, 0.0).astype(np.int64)
+    # The rows of each group, found once: there may be many groups.
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(rewritten.groups + 1))
+    largest = np.finfo(np.float64).max
+    above = np.minimum(_numbers(table, ABOVE, 0.0), largest)
+    below = np.maximum(_numbers(table, BELOW, 0.0), -largest)
     relations = []
     for group in range(rewritten.groups):
-        here = groups == group
+        here = order[ends[group] : ends[group + 1]]
         if rewritten.keyed:
-            relation = _from_ways(table, sets, here, len(names))
+            relation = _from_ways(table.take(here), sets[here], len(names))
         else:
-            above = np.minimum(_numbers(table, ABOVE, 0.0)[here], np.finfo(np.float64).max)
-            below = np.maximum(_numbers(table, BELOW, 0.0)[here], -np.finfo(np.float64).max)
-            lower = np.flatnonzero(here)[below < 0]
+            lower = here[below[here] < 0]
             relation = _conjunctive(
                 np.concatenate([sets[here], sets[lower]]),
-                np.concatenate([above, below[below < 0]]),
+                np.concatenate([above[here], below[lower]]),
                 len(names),
             )
         relations.append(relation)
@@ -172,13 +176,10 @@ def _conjunctive(
     return Relation(found.offsets, found.participants, found.weights, count, general)
 
 
-def _from_ways(
-    table: pyarrow.Table, sets: Integers, here: npt.NDArray[np.bool_], count: int
-) -> Relation:
+def _from_ways(table: pyarrow.Table, sets: Integers, count: int) -> Relation:
     """Build tuples that come about in several ways; one way is a plain conjunction."""
-    sets = sets[here]
-    tuples = _numbers(table, TUPLE, 0.0)[here].astype(np.int64)
-    weights = (_numbers(table, WEIGHT, 1.0) * _numbers(table, TIMES, 1.0))[here]
+    tuples = _numbers(table, TUPLE, 0.0).astype(np.int64)
+    weights = _numbers(table, WEIGHT, 1.0) * _numbers(table, TIMES, 1.0)
     weights = np.where(np.isfinite(weights), weights, 0.0)
     _, sample, ways = np.unique(_row_keys(sets, count), return_index=True, return_inverse=True)
     clauses = sets[sample]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any, Literal
 
 from sqlglot import exp
@@ -183,10 +184,19 @@ def _any_of(conditions: list[Any]) -> Any:
 def _equals(expression: Any, value: Any, name: str) -> Any:
     if value is None:
         return exp.Is(this=expression.copy(), expression=exp.null())
-    equal = exp.EQ(this=expression.copy(), expression=exp.convert(value))
+    equal = exp.EQ(this=expression.copy(), expression=_literal(value))
     # What is compared must be of one kind: this says whose value it is if it is not.
     equal.meta["groups"] = name
     return equal
+
+
+def _literal(value: Any) -> Any:
+    """Return a public value as SQL; a date as the cast that DATE '...' stands for."""
+    if isinstance(value, datetime):
+        return exp.cast(exp.Literal.string(value.isoformat(" ")), "TIMESTAMP")
+    if isinstance(value, date):
+        return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
+    return exp.convert(value)
 
 
 def _short(node: Any) -> str:
