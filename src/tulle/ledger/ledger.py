@@ -350,6 +350,12 @@ class Ledger:
                 )
         return wanted
 
+    def version(self, name: str, version: str) -> Version | None:
+        """Return a version of an account's data, or None when it was not declared."""
+        _, entry = self._look(name, lambda view: view.version(version))
+        with self._reading():
+            return None if entry is None else Version.from_json(entry.body["version"])
+
     def calendar(self, name: str) -> list[Elapsed]:
         """Return the periods of an account with their versions and what each cost.
 
