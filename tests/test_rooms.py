@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "tulle"
 
 _SPINE = {"core", "planning", "ledger", "reports"}
 _DATA = {*_SPINE, "noise", "lp", "relations"}
-_KINDS = {"graphs", "sql", "matrices", "surveys", "models", "genomes"}
+_KINDS = {"graphs", "sql", "matrices", "surveys", "models", "genomes", "streams"}
 ALLOWED: dict[str, set[str]] = {
     "core": set(),
     "planning": {"core"},
@@ -29,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "surveys": {"core", "noise"},
     "models": {"core", "noise", "ledger"},
     "genomes": {"core", "noise"},
+    "streams": {"core", "noise", "ledger"},
     "attacks": _DATA | _KINDS,
     "audit": _DATA | _KINDS,
     "metrics": _DATA | _KINDS,

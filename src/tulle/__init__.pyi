@@ -59,6 +59,8 @@ from tulle.matrices.contributions.queries import weights as weights
 from tulle.metrics.comparison import compare as compare
 from tulle.metrics.error_curve import error_curve as error_curve
 from tulle.sql.data import Database as Database
+from tulle.streams.data import Series as Series
+from tulle.streams.stream import Stream as Stream
 from tulle.surveys.data import Survey as Survey
 from tulle.sql.queries import sql as sql
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 MAP = """\
-Hold data: BinaryMatrix Contributions Database Genotypes Graph Survey
-Plan, pay, release: Deployment Guarantee Ledger Plan Release Session Unit release watching
+Hold data: BinaryMatrix Contributions Database Genotypes Graph Series Survey
+Plan, pay, release: Deployment Guarantee Ledger Plan Release Session Stream Unit release
+    watching
 Count in a graph: chains cliques cycles degree_of degree_squares edges edges_within k_triangles
     mixing paths stars subgraphs triangles triangles_at triangles_per_node triples_per_node
 Describe a graph: assortativity average_clustering clustering degree_distribution degrees
@@ -80,6 +81,8 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "compare": "tulle.metrics.comparison",
         "error_curve": "tulle.metrics.error_curve",
         "Database": "tulle.sql.data",
+        "Series": "tulle.streams.data",
+        "Stream": "tulle.streams.stream",
         "Survey": "tulle.surveys.data",
     },
     "tulle.attacks": {

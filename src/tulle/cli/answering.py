@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tulle.cli.asking import Asking, LedgerAccount
+from tulle.cli.asking import Asking, DataVersion, LedgerAccount
 from tulle.cli.common import BAD_INPUT, print_json, printer, showing_progress, warn
 from tulle.core.errors import InputError
 
@@ -46,6 +46,28 @@ CompositionDelta = Annotated[
         "half of it unless said, 0 to add epsilons up.",
     ),
 ]
+VersionName = Annotated[
+    str | None,
+    typer.Option(
+        "--version",
+        help="Which version of the data this is, such as 2026-W46; of an earlier one, answers "
+        "that were kept are shown.",
+    ),
+]
+VersionDate = Annotated[
+    str | None,
+    typer.Option("--date", help="The day of a version that is new, such as 2026-11-09."),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        "--every", help="The budget of a new account is for each day, week, month or year."
+    ),
+]
+Carry = Annotated[
+    bool, typer.Option("--carry", help="With --every: what is left is added to the next period.")
+]
+Zone = Annotated[str, typer.Option("--zone", help="With --every: in which zone a day begins.")]
 Again = Annotated[
     bool, typer.Option("--again", help="Pay for a fresh answer to a question asked before.")
 ]
@@ -67,6 +89,11 @@ class Booking:
     budget: TotalBudget = None
     budget_delta: TotalDelta = None
     composition_delta: CompositionDelta = None
+    every: Every = None
+    carry: Carry = False
+    zone: Zone = "UTC"
+    version: VersionName = None
+    date: VersionDate = None
     again: Again = False
 
     def ledger_account(self, named: str) -> LedgerAccount | None:
@@ -83,6 +110,7 @@ class Booking:
                 self.budget,
                 self.budget_delta,
                 self.composition_delta,
+                DataVersion.of(self.version, self.date, self.every, self.zone, carry=self.carry),
             )
         if self.ledger is not None:
             raise InputError("--ledger and --no-ledger exclude each other; choose one.")
@@ -92,8 +120,12 @@ class Booking:
                 "answer that is recorded nowhere."
             )
         said = (self.account, self.budget, self.budget_delta, self.composition_delta)
-        if self.again or any(item is not None for item in said):
-            raise InputError("--account, --budget, --budget-delta and --again belong to --ledger.")
+        timed = (self.version, self.date, self.every)
+        if self.again or any(item is not None for item in said + timed):
+            raise InputError(
+                "--account, --budget, --budget-delta, --every, --version, --date and --again "
+                "belong to --ledger."
+            )
         return None
 
 
@@ -119,7 +151,7 @@ def answer(
         with showing_progress("asking"):
             book, session = ledger_account.open(dataset, asking)
             before = book.head()
-            release = asking.ask(session, again=again)
+            release = asking.ask(session, again=again, version=ledger_account.earlier(book))
             booked = {entry.digest for entry in book.since(before)}
         left, kept = session.remaining, release.debit not in booked
     if after is not None:

@@ -44,9 +44,11 @@ class Asking:
 
         return release(dataset, self.query, unit=self.price.unit, **self._terms(), **self.settings)
 
-    def ask(self, session: Session, *, again: bool) -> Release:
+    def ask(self, session: Session, *, again: bool, version: str | None = None) -> Release:
         """Book it and answer it, or find the answer that is already paid for."""
-        return session.ask(self.query, again=again, **self._terms(), **self.settings)
+        return session.ask(
+            self.query, again=again, version=version, **self._terms(), **self.settings
+        )
 
     def _terms(self) -> dict[str, Any]:
         return {
@@ -58,6 +60,35 @@ class Asking:
 
 
 @dataclass(frozen=True)
+class DataVersion:
+    """Which version of the data it is, and how the budget of a new account renews."""
+
+    name: str | None = None
+    date: str | None = None
+    every: str | None = None
+    zone: str = "UTC"
+    carry: bool = False
+
+    @classmethod
+    def of(
+        cls, name: str | None, date: str | None, every: str | None, zone: str, *, carry: bool
+    ) -> DataVersion:
+        """Check that the options go together."""
+        if date is not None and name is None:
+            raise InputError("--date goes with --version, the name of the data's version.")
+        if every is None and (carry or zone != "UTC"):
+            raise InputError("--carry and --zone go with --every, the period of the budget.")
+        return cls(name, date, every, zone, carry)
+
+    @property
+    def renewal(self) -> dict[str, Any]:
+        """What to open an account with, so far as it was said."""
+        if self.every is None:
+            return {}
+        return {"every": self.every, "zone": self.zone, "carry": self.carry}
+
+
+@dataclass(frozen=True)
 class LedgerAccount:
     """Where answers are booked: a ledger's file, an account and, the first time, its total."""
 
@@ -66,6 +97,7 @@ class LedgerAccount:
     budget: str | None
     budget_delta: str | None
     composition_delta: str | None = None
+    version: DataVersion = DataVersion()
 
     @classmethod
     def of(
@@ -76,6 +108,7 @@ class LedgerAccount:
         budget: str | None,
         delta: str | None,
         composition_delta: str | None = None,
+        version: DataVersion | None = None,
     ) -> LedgerAccount:
         """Check the options; the account's name defaults to the file's, without its endings."""
         from tulle.core import validate
@@ -88,7 +121,10 @@ class LedgerAccount:
         if composition_delta is not None and delta is None:
             raise InputError("--composition-delta is a part of --budget-delta: give both.")
         name = account if account is not None else named.split(".")[0] or named
-        return cls(file, name, budget, delta, composition_delta)
+        timed = version or DataVersion()
+        if timed.every is not None and budget is None:
+            raise InputError("--every goes with --budget, what may be spent in each period.")
+        return cls(file, name, budget, delta, composition_delta, timed)
 
     def open(self, dataset: Dataset, asking: Asking) -> tuple[Ledger, Session]:
         """Open the account. A new one is made only if the question can be planned and paid."""
@@ -99,6 +135,15 @@ class LedgerAccount:
         if self.account not in known:
             self._check_new(sorted(known), dataset, asking.plan(dataset))
         ledger = ledger or Ledger(self.file)
+        named = self.version.name
+        if self.account in known and named is not None:
+            if self.earlier(ledger) is not None:
+                named = None
+            elif self.version.date is None and ledger.version(self.account, named) is None:
+                raise InputError(
+                    f"Version {named!r} of account {self.account!r} is new: give its day with "
+                    "--date, such as --date 2026-11-09. Nothing was spent."
+                )
         session = ledger.open(
             self.account,
             dataset,
@@ -106,8 +151,21 @@ class LedgerAccount:
             epsilon=self.budget,
             delta=self.budget_delta or "0",
             composition_delta=self.composition_delta,
+            version=named,
+            date=None if named is None else self.version.date,
+            **self.version.renewal,
         )
         return ledger, session
+
+    def earlier(self, ledger: Ledger) -> str | None:
+        """Return the version that was asked for if it is one before the present."""
+        named = self.version.name
+        if named is None or self.account not in [item.name for item in ledger.accounts()]:
+            return None
+        present = ledger.account(self.account).version
+        if present is None or present.name == named:
+            return None
+        return named if ledger.version(self.account, named) is not None else None
 
     def _check_new(self, known: list[str], dataset: Dataset, plan: Plan) -> None:
         from tulle.core.guarantee import display
@@ -119,6 +177,13 @@ class LedgerAccount:
                 f"There is no account {self.account!r} in {self.file} yet.{others} To open it, "
                 "say what may be spent in all: --budget EPSILON (and --budget-delta DELTA)."
             )
+        if self.version.every is not None and self.version.date is None:
+            raise InputError(
+                "The day of the data decides which period's budget is spent: give --version and "
+                "--date, such as --version 2026-W46 --date 2026-11-09."
+            )
+        if self.version.name is not None and self.version.date is None:
+            raise InputError("A version that is new has a day: give --date.")
         asked = plan.guarantee
         account = new_account(
             self.account,

@@ -153,6 +153,15 @@ def version_name(account: str, version: str) -> str:
     return hashlib.sha256(_JSON.encode(parts).encode("ascii")).hexdigest()
 
 
+def stream_name(account: str, stream: str, step: int | None = None) -> str:
+    """Return the name under which the debit of a stream is looked up by its key, or a step of it.
+
+    A step is looked up by the digest of the stream's debit.
+    """
+    parts = [account, "stream", stream, step]
+    return hashlib.sha256(_JSON.encode(parts).encode("ascii")).hexdigest()
+
+
 def answer_name(account: str, key: str) -> str:
     """Return the name under which the answer to a question, by its key, is looked up."""
     return hashlib.sha256(_JSON.encode([account, key]).encode("ascii")).hexdigest()

@@ -350,6 +350,12 @@ class Ledger:
                 )
         return wanted
 
+    def version(self, name: str, version: str) -> Version | None:
+        """Return a version of an account's data, or None when it was not declared."""
+        _, entry = self._look(name, lambda view: view.version(version))
+        with self._reading():
+            return None if entry is None else Version.from_json(entry.body["version"])
+
     def calendar(self, name: str) -> list[Elapsed]:
         """Return the periods of an account with their versions and what each cost.
 
@@ -484,6 +490,66 @@ class Ledger:
             return entry.digest, None
         with self._reading():
             return str(entry.body["debit"]), Release.from_json(entry.body["release"])
+
+    def book_stream(
+        self,
+        name: str,
+        question: str,
+        key: Mapping[str, Any],
+        price: Guarantee,
+        event: Event,
+        version: str | None = None,
+    ) -> str:
+        """Book the price of a stream of answers once, or find where it was booked; its digest.
+
+        Raises:
+            BudgetError: when the price exceeds what is left.
+        """
+        identity = canonical(key)
+        body = debit_body(question, identity, price, event) | {"stream": True}
+
+        def known(view: View) -> Entry | None:
+            return view.stream(identity)
+
+        account, entry = self._look(name, known)
+
+        def afford(view: View) -> None:
+            _afford(account, view.totals, body, version, price)
+
+        entry = entry or self._store.append("debit", name, body, guard=afford, reuse=known)
+        return str(entry.digest)
+
+    def enter_step(self, name: str, stream: str, step: int, values: Sequence[int]) -> Entry:
+        """Enter a step of a stream, once: whoever comes second gets what was entered first.
+
+        Only what is entered may be shown. ``values`` have their noise already.
+
+        Raises:
+            LedgerError: when the step before it was not entered.
+        """
+
+        def known(view: View) -> Entry | None:
+            return view.step(stream, step)
+
+        def in_order(view: View) -> None:
+            if step and view.step(stream, step - 1) is None:
+                raise LedgerError(
+                    f"Step {step + 1} cannot be released before step {step}. Nothing was released."
+                )
+
+        body = {"stream": stream, "step": step, "values": list(values)}
+        return self._store.append("step", name, body, guard=in_order, reuse=known)
+
+    def steps(self, name: str, stream: str) -> list[Entry]:
+        """Return the steps of a stream that were released, in order."""
+
+        def listed(view: View) -> list[Entry]:
+            found: list[Entry] = []
+            while (entry := view.step(stream, len(found))) is not None:
+                found.append(entry)
+            return found
+
+        return list(self._look(name, listed)[1])
 
     def book_all(
         self,

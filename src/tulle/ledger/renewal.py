@@ -94,6 +94,16 @@ class Elapsed:
     spent: Totals
     """What the debits of this period cost together."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able form."""
+        return {
+            "label": self.label,
+            "first_day": self.first_day,
+            "last_day": self.last_day,
+            "versions": [version.to_json() for version in self.versions],
+            "spent": self.spent.to_json(),
+        }
+
     @property
     def debits(self) -> int:
         """How many debits were booked in it."""

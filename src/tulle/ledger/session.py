@@ -134,6 +134,16 @@ class Session:
         return self._account.name
 
     @property
+    def ledger(self) -> Ledger:
+        """The ledger that holds the account."""
+        return self._ledger
+
+    @property
+    def dataset(self) -> Dataset:
+        """The sealed data, as it is protected under the account's unit."""
+        return self._dataset
+
+    @property
     def unit(self) -> Unit:
         """Who is protected."""
         return self._account.unit

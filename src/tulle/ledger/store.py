@@ -41,6 +41,7 @@ from tulle.ledger.chain import (
     compute_digest,
     entry_of,
     printable,
+    stream_name,
     version_name,
 )
 from tulle.ledger.store_file import View
@@ -98,7 +99,7 @@ class Store:
         guard: Callable[[View], None] | None = None,
         reuse: Callable[[View], Entry | None] | None = None,
     ) -> Entry:
-        """Append one entry and return it when it is on the disk; a debit also when confirmed.
+        """Append one entry and return it when it is on the disk; a debit or step when confirmed.
 
         Both callables see the account, and no other writer can come in between. First ``reuse``
         may return an existing entry, which is returned and nothing is written: an answer that is
@@ -131,7 +132,7 @@ class Store:
                 view = View(self.path, connection, account)
             row = _write(connection, kind, account, body, view.totals)
             self._commit(connection, Head(row[0], row[6]))
-        if kind == "debit":
+        if kind in ("debit", "step"):
             self._confirm(Head(row[0], row[6]))
         return entry_of(row)
 
@@ -373,6 +374,10 @@ def _answer(kind: str, account: str, body: Mapping[str, Any]) -> str | None:
     """Return the name by which an entry is looked up: a kept answer, a version of the data."""
     if kind in ("open", "version") and "version" in body:
         return version_name(account, body["version"]["name"])
+    if kind == "step":
+        return stream_name(account, body["stream"], body["step"])
+    if kind == "debit" and "stream" in body:
+        return stream_name(account, body["key"])
     return answer_name(account, body["key"]) if kind == "release" and "key" in body else None
 
 
@@ -450,6 +455,13 @@ class _Audit:
             )
             if found.fetchone() is None:
                 return "is a kept answer that is not noted as one"
+            if kind != "release":
+                # An answer may be paid for again; a version, stream or step is there once.
+                (times,) = self._connection.execute(
+                    "SELECT count(*) FROM answers WHERE key = ?", (name,)
+                ).fetchone()
+                if times > 1:
+                    return f"is a {kind} that was entered more than once"
         return None
 
     def problems(self) -> Iterator[Problem]:

@@ -23,6 +23,7 @@ from tulle.ledger.chain import (
     compute_digest,
     entry_of,
     printable,
+    stream_name,
     version_name,
 )
 from tulle.ledger.store_place import DRAFT_SUFFIX, cannot, draft_prefix, obstacle
@@ -351,6 +352,24 @@ class View:
             raise unsound(self._path, Problem(None, "its present version is not noted"))
         if entry is not None and entry.body["version"]["name"] != wanted:
             raise unsound(self._path, Problem(entry.number, "declares another version"))
+        return entry
+
+    def stream(self, key: str) -> Entry | None:
+        """Return the debit of the stream of this key, if there is one."""
+        if self._whole is not None:
+            return None
+        entry = self._noted(stream_name(self._account, key), ("debit",))
+        if entry is not None and entry.body["key"] != key:
+            raise unsound(self._path, Problem(entry.number, "is the debit of another stream"))
+        return entry
+
+    def step(self, stream: str, number: int) -> Entry | None:
+        """Return the entry of a stream's step, if it was released; the stream by its debit."""
+        if self._whole is not None:
+            return None
+        entry = self._noted(stream_name(self._account, stream, number), ("step",))
+        if entry is not None and (entry.body["stream"], entry.body["step"]) != (stream, number):
+            raise unsound(self._path, Problem(entry.number, "is another step"))
         return entry
 
     def _noted(self, name: str, kinds: tuple[str, ...]) -> Entry | None:

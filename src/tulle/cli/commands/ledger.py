@@ -63,8 +63,80 @@ def accounts(file: File, as_json: options.Json = False) -> None:
     for title in ("account", "data", "total", "left"):
         drawn.add_column(title, overflow="fold")
     for item in known:
-        drawn.add_row(item.name, item.kind, str(item.terms), str(ledger.remaining(item.name)))
+        drawn.add_row(item.name, item.kind, item.words, str(ledger.remaining(item.name)))
     printer().print(drawn if known else "This ledger has no accounts yet.")
+
+
+@app.command()
+@command
+def calendar(file: File, account: AccountName = None, as_json: options.Json = False) -> None:
+    """Show the periods of the accounts: their versions of the data, and what each cost."""
+    from tulle.core.guarantee import display
+
+    ledger = _open(file)
+    chosen = _accounts(ledger, account)
+    periods = {item.name: ledger.calendar(item.name) for item in chosen}
+    if as_json:
+        listed = [
+            {
+                "account": item.name,
+                "budget": item.words,
+                "periods": [period.to_json() for period in periods[item.name]],
+            }
+            for item in chosen
+        ]
+        print_json({"accounts": listed})
+        return
+    from tulle.cli.output import simple
+
+    out = printer()
+    for item in chosen:
+        out.print(item.name, style="bold")
+        drawn = simple()
+        for title in ("period", "days", "versions of the data", "debits", "spent"):
+            drawn.add_column(title, overflow="fold")
+        for period in periods[item.name]:
+            versions = ", ".join(f"{found.name} ({found.date})" for found in period.versions)
+            spent = period.spent
+            price = (
+                f"rho = {display(spent.rho)}"
+                if spent.rho is not None
+                else f"epsilon = {display(spent.epsilon)} by addition"
+            )
+            days = f"{period.first_day} to {period.last_day}" if period.first_day else ""
+            drawn.add_row(period.label, days, versions or "none", str(period.debits), price)
+        out.print(drawn)
+        out.print(item.words, style="dim")
+        out.print(f"Left now: {ledger.remaining(item.name)}")
+        out.print()
+
+
+@app.command()
+@command
+def version(
+    file: File,
+    name: Annotated[
+        str, typer.Argument(metavar="VERSION", help="What the new data is called, as 2026-W46.")
+    ],
+    date: Annotated[str, typer.Option("--date", help="The day of the data, such as 2026-11-09.")],
+    account: AccountName = None,
+    as_json: options.Json = False,
+) -> None:
+    """Declare that an account's data is new. Its public facts stay as they are."""
+    ledger = _open(file)
+    known = _accounts(ledger, account)
+    if len(known) != 1:
+        listed = ", ".join(repr(item.name) for item in known) or "none"
+        raise InputError(f"Say which account: --account NAME. Accounts: {listed}.")
+    declared = ledger.declare(known[0].name, name, date=date)
+    left = ledger.remaining(known[0].name)
+    if as_json:
+        print_json({"account": known[0].name, "version": declared.to_json(), "left": str(left)})
+    else:
+        printer().print(
+            f"The data of {known[0].name!r} is now version {declared.name} of {declared.date}. "
+            f"Left: {left}."
+        )
 
 
 @app.command()
@@ -267,7 +339,9 @@ def _show_account(ledger: Ledger, account: Account) -> None:
         out.print(drawn)
     spent = ledger.spent(account.name)
     summary = tables.facing()
-    summary.add_row("total", str(account.terms))
+    summary.add_row("total", account.words)
+    if account.version is not None:
+        summary.add_row("data", f"version {account.version.name} of {account.version.date}")
     summary.add_row("spent", "nothing" if spent is None else str(spent))
     summary.add_row("left", str(ledger.remaining(account.name)), style="bold")
     out.print(summary)

@@ -49,7 +49,13 @@ Statement = Annotated[
     ),
 ]
 UnitName = Annotated[
-    str, typer.Option("--unit", help="Who is protected: participant.", show_default=False)
+    str,
+    typer.Option(
+        "--unit",
+        help="Who is protected: participant; with --times also participant-day, -week, -month, "
+        "-year.",
+        show_default=False,
+    ),
 ]
 Owners = Annotated[
     list[str] | None,
@@ -93,6 +99,15 @@ Types = Annotated[
         "--types",
         metavar="TABLE.COLUMN=TYPE",
         help="The type of a CSV column, such as line.price=DOUBLE; others are text; repeatable.",
+        rich_help_panel=_CONNECTING,
+    ),
+]
+Times = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--times",
+        metavar="TABLE=COLUMN",
+        help="Which column is the time of a table's rows, for units with a period; repeatable.",
         rich_help_panel=_CONNECTING,
     ),
 ]
@@ -187,6 +202,7 @@ class Connection:
     ranges: Ranges = None
     tables: Tables = None
     types: Types = None
+    times: Times = None
 
     def open(self) -> Database:
         """Connect.
@@ -198,10 +214,11 @@ class Connection:
         from tulle.sql.schema.declarations import read_owners, read_pairs
 
         if self.database.endswith(".toml"):
-            if any((self.owners, self.public, self.ranges, self.tables, self.types)):
+            said = (self.owners, self.public, self.ranges, self.tables, self.types, self.times)
+            if any(said):
                 raise InputError(
-                    "--owners, --public, --ranges, --tables and --types go with a URL; a TOML file "
-                    "says them itself."
+                    "--owners, --public, --ranges, --tables, --types and --times go with a URL; a "
+                    "TOML file says them itself."
                 )
             return Database.from_toml(self.database)
         if not self.owners:
@@ -216,6 +233,7 @@ class Connection:
             ranges=dict(read_pairs(self.ranges or [], "--ranges TABLE.COLUMN=LOW,HIGH")),
             tables=dict(read_pairs(self.tables or [], "--tables NAME=FILE")),
             types=dict(read_pairs(self.types or [], "--types TABLE.COLUMN=TYPE")),
+            times=dict(read_pairs(self.times or [], "--times TABLE=COLUMN")),
         )
 
     def name(self) -> str:
@@ -265,7 +283,7 @@ def plan_question(
     as_json: options.Json = False,
 ) -> None:
     """Show mechanisms, price, predicted error, and who is needed for a row. Spends nothing."""
-    price = answer_options.price(unit, epsilon, ("participant",))
+    price = answer_options.price(unit, epsilon, _UNITS)
     asked = reading.parse(question, as_json)
     opened = connection.open()
     bound = _bind(asked, opened, as_json)
@@ -296,7 +314,7 @@ def ask(
     """Answer a question and record its price. The identical question again is free."""
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other; choose one.")
-    price = answer_options.price(unit, epsilon, ("participant",))
+    price = answer_options.price(unit, epsilon, _UNITS)
     asked = reading.parse(question, as_json)
     ledger_account = booking.ledger_account(connection.name())
     answering.check_out(out)
@@ -315,6 +333,7 @@ def ask(
     )
 
 
+_UNITS = ("participant", *(f"participant-{name}" for name in ("day", "week", "month", "year")))
 _PUBLIC = "Public: names and types of tables and columns, owners, ranges; no row, and not how many."
 
 

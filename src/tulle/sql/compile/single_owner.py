@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from tulle.sql.compile.names import Named
 from tulle.sql.question.check import conjuncts
-from tulle.sql.schema.schema import HERE, Columns, Link, Ownership, Schema, Tie
+from tulle.sql.schema.owners import Columns
+from tulle.sql.schema.schema import HERE, Link, Ownership, Schema, Tie
 
 Place = tuple[str, str]
 """A source in FROM, and a column of it."""

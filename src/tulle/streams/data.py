@@ -1,0 +1,180 @@
+"""Records of people with a time: what is summed up step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tulle.core import validate
+from tulle.core.dataset import Dataset, Facts
+from tulle.core.errors import InputError, UnitError
+from tulle.core.period import Calendar, Day
+from tulle.core.public import public
+from tulle.core.unit import Unit
+
+LARGEST_BOUND = 2**20
+_LARGEST_SUM = 2**40
+
+
+@public("Hold data")
+class Series(Dataset):
+    """Records of people, each with a day, a whole number and possibly a group. Sealed.
+
+    The calendar (``every``, the ``first`` day, how many ``steps``), the ``groups`` and ``bound``,
+    the most that one person adds in one step over all groups, are declared and public. A person
+    with more in a step is scaled down to the bound, whoever else is there. Records of other days
+    and groups are left out.
+
+    Example:
+        >>> trips = Series(["ann", "ann", "bob"], ["2026-01-05", "2026-01-06", "2026-01-12"],
+        ...                every="week", first="2026-01-05", steps=4, bound=1)
+        >>> trips
+        <Series: sealed>
+    """
+
+    kind: ClassVar[str] = "series"
+    units: ClassVar[tuple[str, ...]] = ("participant",)
+
+    def __init__(
+        self,
+        people: Sequence[Any],
+        days: Sequence[Any],
+        values: Sequence[Any] | None = None,
+        *,
+        every: str,
+        first: Day,
+        steps: int,
+        bound: int,
+        groups: Sequence[Any] | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
+        self._calendar = Calendar.of(every)
+        self._first = self._calendar.number(self._calendar.day(first))
+        self._steps = validate.whole(at_least=1, steps=steps)
+        self._bound = validate.whole(at_least=1, bound=bound)
+        if self._bound > LARGEST_BOUND:
+            raise InputError(f"bound must be at most {LARGEST_BOUND:,}; got {self._bound:,}.")
+        self._names = tuple(str(name) for name in names)
+        if (groups is None) != (not self._names) or len(set(self._names)) < len(self._names):
+            raise InputError(
+                "groups= has the group of each record and names= all groups, each once."
+            )
+        lengths = {len(part) for part in (people, days, values, groups) if part is not None}
+        if len(lengths) > 1:
+            raise InputError("people, days, values and groups must have one entry per record.")
+        self._codes, self._numbers, self._places = self._read(people, days, groups)
+        given = np.ones(len(people)) if values is None else np.asarray(values, dtype=np.float64)
+        whole = np.rint(np.nan_to_num(given, nan=0.0))
+        self._values = np.clip(whole, -_LARGEST_SUM, _LARGEST_SUM).astype(np.int64)
+
+    def _read(
+        self, people: Sequence[Any], days: Sequence[Any], groups: Sequence[Any] | None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return people, steps and groups as numbers; a step or group that is none is -1."""
+        codes = _codes(people)
+        try:
+            dates = np.asarray(days, dtype="datetime64[D]")
+        except (ValueError, TypeError):
+            dates = None
+        if dates is None:
+            raise InputError("days must hold a date per record, such as '2026-11-09'.")
+        distinct, where = np.unique(dates, return_inverse=True)
+        steps = [self._step(day) for day in distinct.tolist()]
+        numbers = np.array(steps or [0], dtype=np.int64)[where if len(distinct) else slice(0, 0)]
+        if groups is None:
+            return codes, numbers, np.zeros(len(codes), dtype=np.int64)
+        texts, which = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
+        known = {name: place for place, name in enumerate(self._names)}
+        places = np.array([known.get(text, -1) for text in texts.tolist()] or [0], dtype=np.int64)
+        return codes, numbers, places[which if len(texts) else slice(0, 0)]
+
+    def _step(self, day: Any) -> int:
+        try:
+            step = self._calendar.number(day) - self._first
+        except (AttributeError, TypeError):  # no date, or one that Python has none for
+            return -1
+        return step if 0 <= step < self._steps else -1
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are in all; public."""
+        return self._steps
+
+    @property
+    def bound(self) -> int:
+        """The most that one person adds in a step; public."""
+        return self._bound
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The groups; public. None when there is one total."""
+        return self._names
+
+    def label(self, step: int) -> str:
+        """Return the name of a step: its day, week, month or year."""
+        return self._calendar.label(self._first + step)
+
+    def check_unit(self, unit: str | Unit) -> Unit:
+        """Return the unit: participants, or their records of one step.
+
+        Raises:
+            UnitError: when it is another one.
+        """
+        known = Unit.of(unit)
+        if known.base != "participant" or known.period not in (None, self._calendar.every):
+            raise UnitError(
+                f"This series has a step for each {self._calendar.every}: its units are "
+                f"participant-{self._calendar.every} and participant; got {known.name}."
+            )
+        return known
+
+    def facts(self, unit: Unit) -> Facts:
+        """Return what is declared: the calendar, the groups and the bound."""
+        return {
+            "every": self._calendar.every,
+            "first": self._calendar.first_day(self._first).isoformat(),
+            "steps": self._steps,
+            "bound": self._bound,
+            "groups": list(self._names),
+        }
+
+    def totals(self) -> npt.NDArray[np.int64]:
+        """Return the sum of every step and group, of people cut to the bound. Custodian side."""
+        size = max(len(self._names), 1)
+        kept = (self._numbers >= 0) & (self._places >= 0)
+        person, step, place = self._codes[kept], self._numbers[kept], self._places[kept]
+        # One row for each person and step: what the bound is for.
+        unit, row = np.unique(person * self._steps + step, return_inverse=True)
+        pair, column = np.unique(row * size + place, return_inverse=True)
+        sums = np.zeros(len(pair))
+        np.add.at(sums, column, self._values[kept])
+        parts = np.clip(sums, -_LARGEST_SUM, _LARGEST_SUM).astype(np.int64)
+        weight = np.zeros(len(unit), dtype=np.int64)
+        np.add.at(weight, pair // size, np.abs(parts))
+        whole = np.maximum(weight[pair // size], self._bound)
+        cut = np.sign(parts) * (np.abs(parts) * self._bound // whole)
+        totals = np.zeros((self._steps, size), dtype=np.int64)
+        np.add.at(totals, (unit[pair // size] % self._steps, pair % size), cut)
+        return totals
+
+    def neighbours(self, unit: str | Unit) -> Iterator[Series]:
+        """Yield the series without each participant, or without their records of each step."""
+        whole = self.check_unit(unit).period is None
+        units = self._codes if whole else self._codes * (self._steps + 1) + self._numbers
+        for one in np.unique(units):
+            yield self._only(units != one)
+
+    def _only(self, kept: npt.NDArray[np.bool_]) -> Series:
+        made = Series.__new__(Series)
+        made.__dict__.update(self.__dict__)
+        for name in ("_codes", "_numbers", "_places", "_values"):
+            made.__dict__[name] = self.__dict__[name][kept]
+        return made
+
+
+def _codes(people: Sequence[Any]) -> npt.NDArray[np.int64]:
+    texts = np.asarray([str(person) for person in people])
+    return np.unique(texts, return_inverse=True)[1].astype(np.int64)

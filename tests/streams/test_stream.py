@@ -1,0 +1,354 @@
+"""Counts over time: paid once, each step entered once, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+import traceback
+from collections.abc import Callable
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tulle
+from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError
+from tulle.core.guarantee import epsilon_of_rho
+from tulle.ledger.ledger import Ledger
+from tulle.streams import factor
+from tulle.streams import stream as stream_module
+from tulle.streams.data import Series
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+
+FIRST = date(2026, 1, 5)
+TERMS = {"epsilon": Fraction(1, 2), "delta": Fraction(1, 10**7)}
+
+
+def series(rows: list[tuple[Any, ...]], **more: Any) -> Series:
+    terms = {"every": "week", "first": FIRST, "steps": 6, "bound": 2} | more
+    people, days, values = [list(part) for part in zip(*rows, strict=True)] if rows else ([],) * 3
+    return Series(people, days, values, **terms)
+
+
+def weeks(count: int) -> list[tuple[Any, ...]]:
+    return [(f"p{n % 7}", FIRST + timedelta(days=3 * n), 1) for n in range(count)]
+
+
+def opened(path: Path, data: Series | None = None, **terms: Any) -> tulle.Stream:
+    account = {"unit": "participant-week", "epsilon": 1, "delta": Fraction(1, 10**6)}
+    study = Ledger(path).open("trips", data or series(weeks(14)), **account)  # type: ignore[arg-type]
+    return tulle.Stream(study, **(TERMS | terms))
+
+
+# --- the data -----------------------------------------------------------------------------------
+
+
+def slow_totals(rows: list[tuple[Any, ...]], steps: int, bound: int, names: list[str]) -> Any:
+    """Return what a series sums up, the slow and obvious way."""
+    found = np.zeros((steps, max(len(names), 1)), dtype=int)
+    for person in {row[0] for row in rows}:
+        for step in range(steps):
+            own = [0] * max(len(names), 1)
+            for who, day, value, *group in rows:
+                here = who == person and (day - FIRST).days // 7 == step
+                if here and (not names or group[0] in names):
+                    own[names.index(group[0]) if names else 0] += value
+            whole = sum(map(abs, own))
+            if whole > bound:
+                own = [(1 if v > 0 else -1) * (abs(v) * bound // whole) for v in own]
+            found[step] += own
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("names", [[], ["a", "b", "c"]])
+def test_sums_are_those_of_a_slow_count(seed: int, names: list[str]) -> None:
+    chance = random.Random(seed)
+    rows = [
+        (chance.choice("xyz"), FIRST + timedelta(days=chance.randrange(-9, 50)),
+         chance.randrange(-3, 4), chance.choice(["a", "b", "c", "d"]))
+        for _ in range(30)
+    ]  # fmt: skip
+    people, days, values, groups = map(list, zip(*rows, strict=True))
+    made = Series(
+        people, days, values, every="week", first=FIRST, steps=6, bound=2,
+        groups=groups if names else None, names=names,
+    )  # fmt: skip
+    assert np.array_equal(made.totals(), slow_totals(rows, 6, 2, names))
+    # Nobody moves a step by more than the bound: all neighbours, per step and per person.
+    whole = made.totals()
+    for unit, most in (("participant-week", 1), ("participant", 6)):
+        for other in made.neighbours(unit):
+            moved = np.abs(whole - other.totals())
+            assert moved.sum(axis=1).max(initial=0) <= 2
+            assert (moved.sum(axis=1) > 0).sum() <= most
+
+
+def test_odd_records_are_left_out() -> None:
+    days = ["NaT", "1500-01-01", "9999-12-31", "2026-01-05"]
+    made = Series(["a"] * 4, days, [1, 1, 1, float("nan")], every="week", first=FIRST, steps=6,
+                  bound=2)  # fmt: skip
+    assert made.totals().sum() == 0
+    assert series([]).totals().shape == (6, 1)
+    for bad in ({"steps": 0}, {"bound": 0}, {"bound": 2**21}, {"every": "hour"}, {"names": ["a"]}):
+        with pytest.raises(InputError):
+            series(weeks(3), **bad)
+    with pytest.raises(InputError, match="days must hold a date"):
+        Series(["a"], ["soon"], every="week", first=FIRST, steps=6, bound=2)
+    for unit in ("participant-day", "edge", "node"):
+        with pytest.raises(UnitError, match="participant-week"):
+            made.check_unit(unit)
+
+
+# --- the stream ---------------------------------------------------------------------------------
+
+
+def test_a_stream_is_paid_for_once_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "study.ledger"
+    first = opened(path)
+    left = Ledger(path).remaining("trips").epsilon
+    shown = [first.advance() for _ in range(3)]
+    again = opened(path)
+    assert again.released == 3
+    assert [r.value for r in again.releases()] == [r.value for r in shown]
+    shown += [again.advance() for _ in range(3)]
+    assert len({r.debit for r in shown}) == 6
+    with pytest.raises(InputError, match="All 6 steps"):
+        again.advance()
+    ledger = Ledger(path)
+    assert len(ledger.debits("trips")) == 1
+    assert ledger.remaining("trips").epsilon == left
+    assert ledger.verify(releases=shown) == []
+    truth = np.cumsum(series(weeks(14)).totals())
+    for release, total in zip(shown, truth, strict=True):
+        low, high = release.interval(0.9999999)
+        assert low <= total <= high
+        assert release.guarantee.unit.name == "participant-week"
+
+
+def test_the_price_is_that_of_the_noise(tmp_path: Path) -> None:
+    made = opened(tmp_path / "study.ledger").terms
+    squared = factor.squared_sensitivity(6, 1, 2)
+    assert made.rho == Fraction(squared, 2 * made.variance)
+    assert epsilon_of_rho(made.rho, TERMS["delta"]) <= TERMS["epsilon"]
+    assert epsilon_of_rho(made.rho * Fraction(101, 100), TERMS["delta"]) > made.guarantee.epsilon
+    booked = Ledger(tmp_path / "study.ledger").debits("trips")[0].body["event"]
+    assert Fraction(booked["rho"]) == made.rho
+
+
+def test_noise_is_drawn_as_it_is_charged(tmp_path: Path) -> None:
+    """What is drawn over all steps costs together what was booked."""
+    from tulle.core.events import Gaussian
+    from tulle.noise.charge import watch
+
+    found = opened(tmp_path / "study.ledger")
+    with watch() as events:
+        for _ in range(6):
+            found.advance()
+    assert all(isinstance(event, Gaussian) for event in events)
+    assert sum(event.rho for event in events) == found.terms.rho  # type: ignore[attr-defined]
+
+
+def test_per_participant_the_number_of_steps_is_an_assumption(tmp_path: Path) -> None:
+    data = series(weeks(14))
+    ledger = Ledger(tmp_path / "study.ledger")
+    study = ledger.open("trips", data, unit="participant", epsilon=1, delta=Fraction(1, 10**6))
+    with pytest.raises(InputError, match="give periods="):
+        tulle.Stream(study, **TERMS)  # type: ignore[arg-type]
+    made = tulle.Stream(study, periods=3, **TERMS)  # type: ignore[arg-type]
+    assert "nobody has records in more than 3 of 6 steps" in str(made.terms.guarantee)
+    assert made.terms.rho == Fraction(factor.squared_sensitivity(6, 3, 2), 2 * made.terms.variance)
+    with pytest.raises(InputError, match="leave periods= out"):
+        opened(tmp_path / "other.ledger", periods=2)
+    with pytest.raises(BudgetError):
+        tulle.Stream(study, epsilon=4, delta=Fraction(1, 10**7), periods=3)
+
+
+def test_another_calendar_is_another_stream(tmp_path: Path) -> None:
+    """Else a person's week could count in two steps for the price of one."""
+    path = tmp_path / "study.ledger"
+    ledger = Ledger(path)
+    terms = {"unit": "participant-week", "epsilon": 3, "delta": Fraction(1, 10**6)}
+    study = ledger.open("trips", series(weeks(9)), version="a", date="2026-01-05", **terms)  # type: ignore[arg-type]
+    tulle.Stream(study, **TERMS).advance()  # type: ignore[arg-type]
+    moved = series(weeks(9), first=FIRST + timedelta(days=7))
+    later = study.next_version("b", moved, date="2026-01-12")
+    other = tulle.Stream(later, **TERMS)  # type: ignore[arg-type]
+    assert other.released == 0
+    assert len(ledger.debits("trips")) == 2
+
+
+def test_a_stream_in_a_restored_copy_is_found_by_what_was_shown(tmp_path: Path) -> None:
+    path = tmp_path / "study.ledger"
+    found = opened(path)
+    content = path.read_bytes()
+    shown = found.advance()
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="older copy"):
+        found.advance()
+    assert Ledger(path).verify() == []
+    assert Ledger(path).verify(releases=[shown])
+
+
+def test_noise_of_steps_and_streams_is_never_the_same(tmp_path: Path) -> None:
+    def noise(name: str) -> list[int]:
+        path = tmp_path / name
+        for _ in range(6):
+            opened(path).advance()  # a new process each time, as far as the stream knows
+        found = opened(path)
+        exact = [factor.encode(series(weeks(14)).totals(), step)[0] for step in range(6)]
+        steps = found._session.ledger.steps("trips", found._debit)
+        return [e.body["values"][0] - x for e, x in zip(steps, exact, strict=True)]
+
+    drawn = noise("one") + noise("two")
+    assert len(set(drawn)) == 12
+
+
+HONEST_NOISE = stream_module.discrete_gaussian
+
+
+def test_noise_that_is_reused_after_a_restart_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken twin begins anew with a seed whenever the program does."""
+    from tulle.noise.source import SeededSource
+
+    def again(**options: Any) -> Any:
+        return HONEST_NOISE(**options | {"source": SeededSource(7)})
+
+    monkeypatch.setattr(stream_module, "discrete_gaussian", again)
+    with pytest.raises(AssertionError):
+        test_noise_of_steps_and_streams_is_never_the_same(tmp_path)
+
+
+# --- kills and races ----------------------------------------------------------------------------
+
+
+def fork(work: Callable[[int], None], delay: float | None = None) -> tuple[bool, str]:
+    """Run ``work`` in a child; return whether it lived to the end, and what it told the pipe."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(reading)
+            work(writing)
+        except Exception:  # noqa: BLE001 - the parent shows it
+            os.write(writing, traceback.format_exc().encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    if delay is not None:
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+    with os.fdopen(reading) as told:
+        text = told.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, text
+
+
+def tell(path: Path, pipe: int) -> None:
+    found = opened(path)
+    for _ in range(6 - found.released):
+        release = found.advance()
+        os.write(pipe, f"{release.parameters['step']} {release.value!r}\n".encode())
+
+
+def shown_again(path: Path, told: str) -> list[str]:
+    """Return every way in which the ledger shows another value than a child has told."""
+    if not told.strip():
+        return []
+    found = opened(path)
+    kept = {r.parameters["step"]: repr(r.value) for r in found.releases()}
+    wrongs = [
+        f"step {step} was {value}"
+        for step, value in (line.split() for line in told.splitlines())
+        if kept.get(int(step)) != value
+    ]
+    if len(Ledger(path).debits("trips")) != 1:
+        wrongs.append("paid twice")
+    return wrongs + [str(problem) for problem in Ledger(path).verify()]
+
+
+def test_kills_never_give_a_step_a_second_value(tmp_path: Path) -> None:
+    start = time.perf_counter()
+    assert fork(lambda pipe: tell(tmp_path / "whole", pipe))[0]
+    length, chance = time.perf_counter() - start, random.Random(3)
+    for attempt in range(12):
+        path, told = tmp_path / f"{attempt}", ""
+        for _ in range(3):
+            told += fork(lambda pipe, path=path: tell(path, pipe), chance.uniform(0, length))[1]  # type: ignore[misc]
+            assert "Traceback" not in told, told
+            assert shown_again(path, told) == []
+        told += fork(lambda pipe, path=path: tell(path, pipe))[1]  # type: ignore[misc]
+        assert shown_again(path, told) == []
+        assert opened(path).released == 6
+
+
+def race(path: Path) -> list[str]:
+    children = []
+    for _ in range(6):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.write(writing, b"".join(
+                    f"{r.parameters['step']} {r.value!r}\n".encode()
+                    for r in [opened(path).advance() for _ in range(1)]
+                ))  # fmt: skip
+            except Exception:  # noqa: BLE001 - the parent shows it
+                os.write(writing, traceback.format_exc().encode())
+            finally:
+                os._exit(0)
+        os.close(writing)
+        children.append((child, reading))
+    texts = []
+    for child, reading in children:
+        with os.fdopen(reading) as pipe:
+            texts.append(pipe.read())
+        os.waitpid(child, 0)
+    return texts
+
+
+def test_processes_that_race_for_a_step_show_one_value(tmp_path: Path) -> None:
+    path = tmp_path / "study.ledger"
+    opened(path)
+    told = "".join(race(path))
+    assert "Traceback" not in told, told
+    assert shown_again(path, told) == []
+
+
+def test_a_step_with_fresh_noise_at_no_cost_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken twin enters a step whether it was released or not."""
+
+    def enter(self: Ledger, name: str, stream: str, step: int, values: Any) -> Any:
+        body = {"stream": stream, "step": step, "values": list(values)}
+        return self._store.append("step", name, body)
+
+    path = tmp_path / "study.ledger"
+    found = opened(path)
+    one = found.advance().value
+    monkeypatch.setattr(Ledger, "enter_step", enter)
+    exact = factor.encode(series(weeks(14)).totals(), 0)
+    found._session.ledger.enter_step("trips", found._debit, 0, [exact[0] + 12345])
+    wrongs = shown_again(path, f"1 {one!r}\n")
+    assert any("step 1 was" in wrong for wrong in wrongs)
+    assert any("entered more than once" in wrong for wrong in wrongs)
+
+
+def test_the_error_is_as_predicted(tmp_path: Path) -> None:
+    """The total's deviation, from many streams: both too small and too large would show."""
+    found = opened(tmp_path / "study.ledger")
+    exact = series(weeks(14)).totals()
+    rows = np.array([factor.encode(exact, step) for step in range(6)], dtype=float)
+    count = 4000
+    noise = HONEST_NOISE(variance=found.terms.variance, size=(count, 6))
+    last = np.array([factor.decode((rows[:, 0] + one)[:, None])[-1, 0] for one in noise])
+    ratio = np.std(last - exact.sum()) / found.deviation(6)
+    assert 0.93 < ratio < 1.07
