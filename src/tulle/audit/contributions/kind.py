@@ -25,7 +25,6 @@ from tulle.matrices.contributions.clipping import clip
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.partition import GAUSSIAN, LAPLACE
 from tulle.matrices.contributions.private_bounds import (
-    STEEPNESS,
     BlockBounds,
     block_bounds,
     loss_scale,
@@ -45,6 +44,7 @@ QUESTIONS: dict[str, tuple[Query, ...]] = {
         block_bounds("0.5", [1, 2, 4]),
         block_bounds("0.5", [1, 2], labels=[[0, 1]]),
         block_bounds("0.3", [1, 2, 3], lengths=True),
+        block_bounds(None, [1, 2, 3], error_at=2),
     ),
 }
 """The questions on which each mechanism is examined."""
@@ -96,9 +96,10 @@ def describe_choice(terms: Terms, settings: Parameters, dataset: Any) -> Descrip
     """Return one choice for each block."""
     assert isinstance(terms.query, BlockBounds)
     scale, moved = loss_scale(settings), rational(settings["sensitivity"])
+    steepness = terms.query.steepness()
     return Description(
         tuple(
-            (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved, STEEPNESS))
+            (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved, steepness))
             for place, row in enumerate(terms.query.scores(dataset))
         )
     )

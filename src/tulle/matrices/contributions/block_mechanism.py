@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +25,11 @@ from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import pack_labels, unpack_labels
 from tulle.matrices.contributions.partition import price, scales
 from tulle.matrices.contributions.queries import Weights
+from tulle.matrices.contributions.reference import QUANTILES
 from tulle.noise.charge import WeightedCharge, charge
+
+_CHOSEN: dict[Any, float] = {}
+"""Quantiles of references that were chosen for a question and a budget; slow to find."""
 
 
 class BlockMechanism(Mechanism):
@@ -45,6 +50,28 @@ class BlockMechanism(Mechanism):
         """Draw the noise of one block, one number for each of its cells."""
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        reference = weights_query(terms).reference
+        if reference is None or not reference.choices:
+            return self._settings(terms)
+        query = weights_query(terms)
+        key = (
+            *(self.name, terms.epsilon, terms.delta, terms.facts["support"]),
+            json.dumps(query.canonical(), sort_keys=True),
+        )
+        if key not in _CHOSEN:
+            if len(_CHOSEN) >= 64:
+                _CHOSEN.clear()
+            errors = {}
+            for quantile in QUANTILES:
+                chosen = at_quantile(terms, {"quantile": quantile})
+                errors[quantile] = self.predict(
+                    chosen, self._settings(chosen), reference.people
+                ).rank()
+            _CHOSEN[key] = min(QUANTILES, key=errors.__getitem__)
+        taken = {"quantile": _CHOSEN[key]}
+        return {**self._settings(at_quantile(terms, taken)), **taken}
+
+    def _settings(self, terms: Terms) -> Parameters:
         query = weights_query(terms)
         frame = frame_of(query, terms.facts, self.power)
         budget = self.budget(terms)
@@ -123,6 +150,9 @@ class BlockMechanism(Mechanism):
         if like.shape != limits.labels.shape:
             raise InputError("like= must be public contributions on a grid of the same shape.")
         lost = np.ldexp(clip(like, limits).astype(np.float64), limits.exponent) - like.totals()
+        about = weights_query(terms).about
+        if about is not None:
+            lost = lost * (about / max(like.individuals(), 1))
         return Prediction(law, law, _mean_with(law, limits, np.abs(lost)))
 
     def run(
@@ -133,7 +163,8 @@ class BlockMechanism(Mechanism):
         noisy = self.clipped(dataset, limits)
 
         def worst(rates: Sequence[Fraction]) -> Fraction:
-            frame = frame_of(weights_query(terms), terms.facts, self.power)
+            chosen = at_quantile(terms, settings)
+            frame = frame_of(weights_query(chosen), terms.facts, self.power)
             return price(*masses(frame, limits, self.squared), rates)
 
         with charge(WeightedCharge(worst)):
@@ -152,6 +183,15 @@ def weights_query(terms: Terms) -> Weights:
     """Return the question as one for totals."""
     assert isinstance(terms.query, Weights)
     return terms.query
+
+
+def at_quantile(terms: Terms, settings: Parameters) -> Terms:
+    """Return the terms with what the reference says at the quantile that was chosen."""
+    query = weights_query(terms)
+    if "quantile" not in settings or query.reference is None:
+        return terms
+    chosen = query.reference.choices[QUANTILES.index(settings["quantile"])]
+    return replace(terms, query=replace(query, reference=chosen))
 
 
 def declared_lengths(query: Weights) -> bool:

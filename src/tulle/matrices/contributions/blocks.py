@@ -91,7 +91,7 @@ def frame_of(query: Weights, facts: Mapping[str, Any], power: Fraction) -> Frame
         squares = np.minimum(squares, query.block_length.values**2)
     if query.reference is not None:
         runs = _runs(query, labels, count)
-        reach = np.array([[p.values[i, j] for i, j in runs] for p in query.reference[1:]])
+        reach = np.array([[p.values[i, j] for i, j in runs] for p in query.reference[1:3]])
         totals, squares = np.minimum(totals, reach[0]), np.minimum(squares, reach[1])
         total = min(total, float(query.reference.totals.values[0, -1]))
         square = min(square, float(query.reference.squares.values[0, -1]))
@@ -206,7 +206,7 @@ class BlockLaw(ErrorLaw):
     def deviations(self) -> Floats:
         """Return the standard deviation of each cell's noise; 0 outside the blocks."""
         deviations = self.spreads() * (math.sqrt(2) if self.noise == "laplace" else 1.0)
-        return self._spread_out(deviations)
+        return self.spread_out(deviations)
 
     def mean_error(self) -> float:
         """Return the expected absolute error of a cell, averaged over all cells with noise."""
@@ -240,9 +240,10 @@ class BlockLaw(ErrorLaw):
 
     def cell_widths(self, level: float) -> Floats:
         """Return the width of each cell's block, 0 outside the blocks."""
-        return self._spread_out(self.widths(level))
+        return self.spread_out(self.widths(level))
 
-    def _spread_out(self, figures: Floats) -> Floats:
+    def spread_out(self, figures: Floats) -> Floats:
+        """Return each cell's figure from one for each block; 0 outside the blocks."""
         labels = unpack_labels(self.labels, (self.rows, self.columns))
         return np.where(labels >= 0, figures[labels], 0.0)
 

@@ -79,6 +79,49 @@ def then_positive(release: Release) -> Release:
     return _after(release, np.maximum(value, 0.0), "positive")
 
 
+def then_sparse(release: Release) -> Release:
+    """Set totals to zero that noise alone could have made. For data without negative weights.
+
+    Error:
+        In a block of n cells whose noise has the mean size s, the threshold is the one above which
+        noise is s in all cells together, about s·ln(n) for Laplace noise. So where everything is
+        zero the result is off by s in the whole block, not by n·s; and whatever the totals are, it
+        is expected to be off by at most s more than all zeros would be, but for totals near half
+        the threshold, each of which may add s/sqrt(n). No result but all zeros is better than all
+        zeros everywhere.
+
+    Raises:
+        InputError: when it is not a release of ``weights``.
+
+    Example:
+        >>> import tulle
+        >>> visits = tulle.Contributions([1], [0], [0], rows=30, columns=40)
+        >>> r = tulle.release(visits, tulle.weights(total=1), unit="participant", epsilon=1.0)
+        >>> bool((then_sparse(r).value == 0).mean() > 0.95)
+        True
+    """
+    value, law = _totals(release)
+    limits = law.spread_out(np.array(_thresholds(law)))
+    told = replace(release, error=None, parameters={**release.parameters, NOISE_LAW: law.to_json()})
+    return _after(told, np.where(value > limits, value, 0.0), "sparse")
+
+
+def _thresholds(law: BlockLaw) -> list[float]:
+    """Return, for each block, above which noise is expected to be its mean size in all cells."""
+    found = []
+    for spread, count in zip(law.spreads().tolist(), law.sizes, strict=True):
+        if law.noise == "laplace":
+            # n·E[x; x > t] = n·(t + s)·exp(-t/s)/2 = s: t/s = ln(n/2) + ln(1 + t/s).
+            reach = 1.0
+            for _ in range(60):
+                reach = max(math.log(count / 2) + math.log1p(reach), 0.0)
+        else:
+            # n·sigma·phi(t/sigma) = sigma·sqrt(2/pi): exp(-t²/2sigma²) = 2/n.
+            reach = math.sqrt(2 * math.log(max(count / 2, 1.0)))
+        found.append(spread * reach)
+    return found
+
+
 def then_whole(release: Release) -> Release:
     """Round every total to a whole number; intervals grow by one half on each side."""
     value, law = _totals(release)

@@ -31,12 +31,14 @@ STEEPNESS = 2
 
 @dataclass(frozen=True)
 class BlockBounds(Query):
-    """For each block, a sum that this share of those who are in the block do not exceed."""
+    """For each block, a sum that a share or a number of those in the block do not exceed."""
 
-    quantile: str
+    quantile: str | None
     candidates: Plate
     labels: Plate | None = None
     squares: bool = False
+    error_at: str | None = None
+    """Instead of a quantile: the epsilon of the noise for which the error is to be least."""
     name: ClassVar[str] = "block_bounds"
     words: ClassVar[str] = (
         "How much does one person contribute to each block, so that a share {quantile} "
@@ -54,12 +56,14 @@ class BlockBounds(Query):
             "candidates": self.candidates.values.tolist(),
             "labels": None if self.labels is None else self.labels.digest,
             "squares": self.squares,
+            **({} if self.error_at is None else {"error_at": self.error_at}),
         }
 
     def __str__(self) -> str:
         kind = "lengths" if self.squares else "totals"
         blocks = "" if self.labels is None else f", labels={self.labels}"
-        return f"block_bounds({self.quantile}, {kind}, candidates={self.candidates}{blocks})"
+        at = self.quantile if self.error_at is None else f"error_at={self.error_at}"
+        return f"block_bounds({at}, {kind}, candidates={self.candidates}{blocks})"
 
     def truth(self, dataset: Contributions) -> Floats:
         """Return the candidate with the best score in each block."""
@@ -72,6 +76,34 @@ class BlockBounds(Query):
     def blocks(self) -> int:
         """Return how many bounds are asked for."""
         return 1 if self.labels is None else int(self.labels.values.max()) + 1
+
+    def share(self) -> Fraction:
+        """Return the quantile as an exact number."""
+        assert self.quantile is not None
+        return rational(self.quantile)
+
+    def sensitivity(self) -> Fraction:
+        """Return the most that one person moves a score."""
+        return Fraction(1) if self.quantile is None else max(self.share(), 1 - self.share())
+
+    def steepness(self) -> int:
+        """Return how much likelier a candidate is than the next, before any data; as exponent."""
+        return STEEPNESS if self.error_at is None else 0
+
+    def above(self, shape: tuple[int, int]) -> list[Fraction]:
+        """Return how many people of each block should have more than its bound.
+
+        Noise of scale c/e in each of n cells is n·c/e in all, and whoever has more than c loses
+        the rest. Where c is a little larger there is n/e more noise, and each person above loses
+        so much less: the sum is least where n/e people are above. The blocks share epsilon evenly.
+        """
+        assert self.error_at is not None
+        if self.labels is None:
+            sizes = [shape[0] * shape[1]]
+        else:
+            inside = self.labels.values[self.labels.values >= 0].astype(np.int64)
+            sizes = np.bincount(inside, minlength=self.blocks()).tolist()
+        return [size * self.blocks() / rational(self.error_at) for size in sizes]
 
     def counts(self, dataset: Contributions) -> Wholes:
         """Return, for each block and candidate, how many people of the block are within it.
@@ -97,11 +129,15 @@ class BlockBounds(Query):
         return found
 
     def scores(self, dataset: Contributions) -> npt.NDArray[np.object_]:
-        """Return the exact score of each candidate: minus its distance from the quantile."""
-        share = rational(self.quantile)
+        """Return the exact score of each candidate: minus its distance from what is asked for."""
         counts = self.counts(dataset)
         exact = counts.astype(object)
         within, above = exact[:, :-1], exact[:, -1:] - exact[:, :-1]
+        if self.error_at is not None:
+            wanted = np.array(self.above(dataset.shape), dtype=object)[:, None]
+            distances: npt.NDArray[np.object_] = -abs(above - wanted)
+            return distances
+        share = self.share()
         found: npt.NDArray[np.object_] = -abs((1 - share) * within - share * above)
         return found
 
@@ -109,9 +145,19 @@ class BlockBounds(Query):
 @public("Publish a matrix")
 @registry.register("query", "contributions", "block_bounds")
 def block_bounds(
-    quantile: Number, candidates: Any, *, labels: Any = None, lengths: bool = False
+    quantile: Number | None,
+    candidates: Any,
+    *,
+    labels: Any = None,
+    lengths: bool = False,
+    error_at: Number | None = None,
 ) -> BlockBounds:
-    """Ask how much one person contributes to each block, at a quantile: bounds for ``weights``.
+    """Ask how much one person contributes to each block: bounds for ``weights``.
+
+    ``quantile`` is the share of people whose sum is within the bound. Which share is best depends
+    on the grid and on epsilon: give None instead, and with ``error_at`` the epsilon at which
+    ``weights`` will be asked. The bound is then chosen so that noise and clipping together are
+    least.
 
     ``candidates`` are the public answers to choose from, such as 1, 2, 4, ..., 1024. ``labels``
     numbers the block of each cell (-1: outside); without it all cells are one block. With
@@ -119,12 +165,18 @@ def block_bounds(
 
     Raises:
         InputError: when the quantile is not between 0 and 1, or candidates are not increasing.
+        QueryError: when neither a quantile nor ``error_at`` is given, or both are.
 
     Example:
         >>> block_bounds(0.95, [1, 2, 4]).blocks()
         1
     """
-    share = validate.probability(quantile=quantile)
+    if (quantile is None) == (error_at is None):
+        raise QueryError("Give either a quantile, or None and error_at=; not both.")
+    if error_at is not None and lengths:
+        raise QueryError("error_at= is about sums: it does not go with lengths=True.")
+    share = None if quantile is None else text(validate.probability(quantile=quantile))
+    target = None if error_at is None else text(validate.positive(error_at=error_at))
     try:
         plate = Plate(candidates)
     except (TypeError, ValueError):
@@ -134,7 +186,7 @@ def block_bounds(
     if not good or values[0] <= 0 or bool((np.diff(values) <= 0).any()) or values[-1] > 2.0**200:
         raise InputError("candidates must be a list of increasing numbers above zero.")
     known = None if labels is None else Plate(read_labels(labels))
-    return BlockBounds(text(share), plate, known, bool(lengths))
+    return BlockBounds(share, plate, known, bool(lengths), target)
 
 
 @registry.mechanism(
@@ -147,8 +199,10 @@ class BlockQuantiles(Mechanism):
         Pure epsilon per participant, epsilon / K for each of K blocks. A candidate c has the
         score -|(1 - q)·within - q·above|, counting the people of the block whose sum is within c
         or above. One participant more or less changes one of the counts by one, hence the score
-        by at most max(q, 1 - q). Each candidate starts out exp(2) times as likely as the next
-        larger one, whatever the data: where none of them cuts anybody, the smallest is wanted.
+        by at most max(q, 1 - q). With ``error_at`` it is -|above - wanted|, where what is wanted is
+        public, and changes by at most one. With a quantile each candidate starts out exp(2) times
+        as likely as the next larger one, whatever the data: where none of them cuts anybody, the
+        smallest is wanted.
 
     Error:
         With probability 1 - beta the chosen bound is off the quantile by at most
@@ -179,11 +233,10 @@ class BlockQuantiles(Mechanism):
                 f"labels have shape {query.labels.values.shape}; the grid is "
                 f"{shape[0]} x {shape[1]}."
             )
-        share = rational(query.quantile)
         return {
             "blocks": query.blocks(),
             "epsilon": text(terms.epsilon / query.blocks()),
-            "sensitivity": text(max(share, 1 - share)),
+            "sensitivity": text(query.sensitivity()),
         }
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
@@ -197,7 +250,7 @@ class BlockQuantiles(Mechanism):
         assert isinstance(dataset, Contributions)
         epsilon, moved = rational(settings["epsilon"]), rational(settings["sensitivity"])
         places = np.arange(len(terms.query.candidates.values)).astype(object)
-        later = places * STEEPNESS * loss_scale(settings)
+        later = places * terms.query.steepness() * loss_scale(settings)
         chosen = []
         for row in terms.query.scores(dataset):
             scores = (row - later).tolist()

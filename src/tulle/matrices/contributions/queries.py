@@ -36,6 +36,8 @@ class Weights(Query):
     blocks: int | str = "auto"
     reference: Reference | None = None
     step: float | None = None
+    about: int | None = None
+    """About how many people the data has, if that is public: for predictions of clipping."""
     name: ClassVar[str] = "weights"
     words: ClassVar[str] = (
         "How much did everybody contribute to each cell, no one more than the stated bounds?"
@@ -81,8 +83,9 @@ def weights(
     block_length: Any = None,
     blocks: int | str = "auto",
     reference: Contributions | None = None,
-    quantile: float = 1.0,
+    quantile: float | None = None,
     step: float | None = None,
+    about: int | None = None,
 ) -> Weights:
     """Ask for the total weight of every cell, each individual cut down to public bounds.
 
@@ -96,13 +99,17 @@ def weights(
       same limits for each block, for example those that :func:`tulle.block_bounds` released;
     * ``reference``: contributions on the same grid that are public (or of people who are not in
       the data and agreed). Half of its people give the bounds of cells, the other half what one
-      person has in a block and in all, at this ``quantile``.
+      person has in a block and in all, at this ``quantile``. When that is left out, the plan takes
+      the one at which noise and clipping together are least on the reference: bounds that nobody
+      exceeds have far more noise than most people need.
 
     Without ``labels``, cells are cut into blocks by thresholds on their bounds, so that the
     predicted error is least: into ``blocks`` of them, or as many as are worth it ("auto").
 
     ``step`` is the power of two of which all released numbers are multiples; it is chosen from
-    the bounds when left out. A coarse step rounds down whoever has to be scaled.
+    the bounds when left out. A coarse step rounds down whoever has to be scaled. ``about`` is a
+    public guess of how many people the data has. What clipping takes away grows with their
+    number, and noise does not: without it, the data are taken to have as many as the reference.
 
     Raises:
         InputError: when a bound is not a number above zero, or shapes do not match.
@@ -136,6 +143,7 @@ def weights(
         blocks=count or blocks,
         reference=None if reference is None else look_up(reference, quantile),
         step=None if step is None else float(Lattice(step).step),
+        about=None if about is None else validate.whole(about=about, at_least=1),
     )
 
 

@@ -16,6 +16,10 @@ MOST_LEVELS = 64
 """So many different bounds of cells are kept; others are raised to the next one."""
 
 
+QUANTILES = (0.2, 0.5, 0.7, 0.85, 0.95, 0.99, 1.0)
+"""Quantiles of what one person has, of which the best is taken where none is asked for."""
+
+
 class Reference(NamedTuple):
     """What a public reference says about one person."""
 
@@ -25,18 +29,23 @@ class Reference(NamedTuple):
     """totals[i, j]: the sum over the cells whose bound is level i to j - 1."""
     squares: Plate
     """The same for sums of squares."""
+    people: Contributions | None = None
+    """The reference itself, where the quantile is to be chosen on it."""
+    choices: tuple[Reference, ...] = ()
+    """What it says at each of :data:`QUANTILES`; else empty."""
 
     @property
     def digest(self) -> str:
         """Tells references apart."""
-        return Plate([int(plate.digest[:13], 16) for plate in self]).digest
+        parts = [plate.digest for plate in self[:3]] + [one.digest for one in self.choices]
+        return Plate([int(part[:13], 16) for part in parts]).digest
 
     def __str__(self) -> str:
         return f"reference:{self.digest[:12]}"
 
 
-def look_up(public: Contributions, quantile: float = 1.0) -> Reference:
-    """Read bounds off contributions that are public.
+def look_up(public: Contributions, quantile: float | None = 1.0) -> Reference:
+    """Read bounds off contributions that are public; without a quantile, for all of a list.
 
     Every second person gives the bounds of cells, the largest weight seen there; the others give
     the sums in blocks, so that cells which nobody of the first half visited count as they will.
@@ -47,6 +56,9 @@ def look_up(public: Contributions, quantile: float = 1.0) -> Reference:
     """
     if not isinstance(public, Contributions):
         raise InputError("reference must be public Contributions on the same grid.")
+    if quantile is None:
+        found = tuple(look_up(public, share) for share in QUANTILES)
+        return found[-1]._replace(people=public, choices=found)
     share = float(validate.positive(quantile=quantile))
     if share > 1:
         raise InputError(f"quantile must be above 0 and at most 1; got {quantile!r}.")
