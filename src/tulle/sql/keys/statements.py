@@ -228,8 +228,8 @@ def numbered(text: str, dialect: str, salt: str, digests: Sequence[str], *, othe
     sums = ", ".join(f"SUM(q.{name}) AS {name}" for name in kept if name in _ADDED)
     group = ", ".join([place, *(f"q.{name}" for name in by)])
     return (
-        f"SELECT {place} AS {GROUP}, {plain}, {sums} FROM ({text}) q LEFT JOIN {values} AS n ON {on} "
-        f"GROUP BY {group}"
+        f"SELECT {place} AS {GROUP}, {plain}, {sums} FROM ({text}) q "
+        f"LEFT JOIN {values} AS n ON {on} GROUP BY {group}"
     )
 
 
