@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from tulle.core.errors import QueryError
 from tulle.sql.compile.derivations import (
     Form,
     Namer,
@@ -126,12 +125,6 @@ def rewrite(
     conditions += [_is_there(argument) for argument in aggregate.arguments]
     block = rewriter.block(tree, rewriter.views(tree, {}))
     form = rewriter.project(block, wanted, distinct=aggregate.distinct, conditions=conditions)
-    if rewriter.per_person and schema.period is not None:
-        raise QueryError(
-            "Groups, windows, LEFT JOIN, NOT EXISTS and the like inside one person's rows see all "
-            f"of that person's records, of whichever {schema.period}: this is not supported where "
-            f"one {schema.period} is protected. Ask with unit='participant'."
-        )
     weights = form.range(WEIGHT) if aggregate.kind == "sum" else Range(0.0, 1.0)
     if form.keys is not None:
         query, slots = _merge_ways(form, aggregate, bool(groups), rewriter.namer)

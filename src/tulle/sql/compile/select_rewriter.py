@@ -106,6 +106,17 @@ class Rewriter:
         self.per_person = False
         """Whether some part was kept to the rows of one person, whatever the statement compares."""
 
+    def _keep_to_person(self) -> None:
+        """Note that a part sees all rows of a person, which nothing may where periods count."""
+        period = self.schema.period
+        if period is not None:
+            raise QueryError(
+                "Groups, windows, LEFT JOIN, NOT EXISTS and the like inside one person's rows see "
+                f"all of that person's records, of whichever {period}: this is not supported where "
+                f"one {period} is protected. Ask with unit='participant'."
+            )
+        self.per_person = True
+
     def rows(self, tree: Any, views: Views, *, one: bool = False) -> Form:
         """Return the form of anything that gives rows; with ``one``, with one slot if possible."""
         views = self.views(tree, views)
@@ -131,7 +142,7 @@ class Rewriter:
                 f"{tree.key.upper()} is not supported: rows come from SELECT and UNION."
             )
         if is_inside(tree):
-            self.per_person = True
+            self._keep_to_person()
             return Inside(self, tree, self.block(tree, views, strict=True)).form()
         block = self.block(tree, views)
         # What is selected must follow from the tuple, in whichever way it came about.
@@ -142,7 +153,7 @@ class Rewriter:
         distinct = tree.args.get("distinct") is not None
         form = self.project(block, wanted, distinct=distinct)
         if one and form.alone and len(form.slots) > 1:
-            self.per_person = True
+            self._keep_to_person()
             return self.project(block, wanted, distinct=False, alone=True)
         return self._exactly_whose(form, block, wanted) if distinct else form
 
@@ -249,7 +260,7 @@ class Rewriter:
         self, block: Block, name: str, form: Form, on: list[Any]
     ) -> tuple[str, Form, list[Any]]:
         """Return what a LEFT JOIN adds, joined with rows of the same person only."""
-        self.per_person = True
+        self._keep_to_person()
         for condition in on:
             if condition.find(exp.Query):
                 refuse("A sub-select in ON of a LEFT JOIN", "join a sub-select instead")
@@ -340,7 +351,7 @@ class Rewriter:
 
     def _nested(self, whole: Any, body: Any, views: Views, block: Block) -> Any:
         """Return the SELECT of a sub-select in a condition, kept to the rows of one person."""
-        self.per_person = True
+        self._keep_to_person()
         body = body.unnest() if isinstance(body, exp.Subquery) else body
         views = self.views(body, views)
         scalar = not isinstance(whole, exp.Exists | exp.In)
@@ -378,7 +389,7 @@ class Rewriter:
 
     def _per_person(self, tree: Any, left: Form, right: Form) -> Form:
         """Return EXCEPT, EXCEPT ALL or INTERSECT ALL of rows that say whose they are."""
-        self.per_person = True
+        self._keep_to_person()
         word = tree.key.upper() + ("" if tree.args.get("distinct") else " ALL")
         forms = [self.named_alike(left), self.named_alike(right)]
         slots = [form.slots for form in forms]
