@@ -12,6 +12,7 @@ what they are.
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,6 +66,19 @@ EXACT = 20
 LONGEST_TEXT = 65536
 """Texts that were put together are cut to this before they are put together again."""
 
+BOUND = "bound"
+"""Under this, what the library knows about a sum: its terms are numbers, none beyond it."""
+
+_STEPS = 60
+"""A number up to a public bound is a multiple of the bound over two to this power. No number of
+rows has so many steps that their count does not fit in 38 digits."""
+
+_SPARE = 12
+"""So many times a decimal's last place is halved before its double is rounded to a step."""
+
+_LARGEST_EXPONENT = 500
+"""Bounds from two to minus this power up to two to it can be divided so."""
+
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 
 
@@ -92,6 +106,16 @@ def total_statement(
     made = tree.copy()
     compiler.query(made, Scope({}))
     return made
+
+
+def ordered_sum(value: str, dialect: str) -> str:
+    """Return a sum of doubles in which the least is added first, whatever the order of the rows."""
+    if dialect == "duckdb":
+        return f"LIST_SUM(LIST_SORT(LIST({value})))"
+    if dialect == "postgres":
+        return f"SUM({value} ORDER BY {value})"
+    listed = f"ARRAY_SORT(COLLECT_LIST({value}))"
+    return f"AGGREGATE({listed}, CAST(0 AS DOUBLE), (one, other) -> one + other)"
 
 
 class Compiler:
@@ -717,10 +741,55 @@ class Compiler:
         distinct = isinstance(node.this, exp.Distinct)
         inner = node.this.expressions[0] if distinct else node.this
         given = self._summable(self.value(inner, scope), inner)
-        made = self._addable(given, inner).node
+        added = self._addable(given, inner)
+        made = added.node
+        if BOUND in node.meta and added.kind.name == DOUBLE:
+            return Typed(
+                self._sum_of_doubles(made, node.meta[BOUND], given.kind), Kind(DECIMAL), True
+            )
         if distinct:
             made = exp.Distinct(expressions=[made])
         return Typed(exp.Sum(this=made), Kind(DECIMAL), aggregate=True)
+
+    def _sum_of_doubles(self, value: Any, bound: float, kind: Kind) -> Any:
+        """Return a sum that does not depend on the order of the rows, to the last digit.
+
+        Engines add doubles in an order that follows from how all rows lie, so other people's rows
+        would show in the last digits of a sum. Where the numbers have a public bound, or come
+        from decimals, they are whole multiples of public steps, whose sums are exact. Otherwise
+        they are added in order. No value is beyond the bound, nor NaN.
+        """
+        if self.dialect == "postgres":
+            exact = call("ROUND", exp.cast(value, "DECIMAL"), number(300))
+            return exp.Sum(this=exact)
+        exponent = math.frexp(bound)[1]
+        fine = exponent - _STEPS
+        if kind.name in {WHOLE, DECIMAL} and kind.digits is not None:
+            exponent = min(exponent, (10**kind.digits).bit_length())
+            fine = -(10**kind.scale).bit_length() - _SPARE
+        if abs(exponent) > _LARGEST_EXPONENT:
+            import sqlglot
+
+            listed = ordered_sum(value.sql(dialect=self.dialect), self.dialect)
+            return sqlglot.parse_one(listed, dialect=self.dialect)
+        if exponent - fine <= _STEPS:
+            return self._in_steps(value, fine)
+        # Decimals of many digits: multiples of a coarse step, and of a fine one what is left. Both
+        # are exact: they share out the bits of one double.
+        coarse = exponent - _STEPS
+        many = call("ROUND", exp.Mul(this=exp.paren(value.copy()), expression=_power(-coarse)))
+        left = exp.Sub(
+            this=exp.paren(value), expression=exp.Mul(this=many, expression=_power(coarse))
+        )
+        parts = self._in_steps(value.copy(), coarse), self._in_steps(left, fine)
+        return exp.paren(exp.Add(this=parts[0], expression=parts[1]))
+
+    def _in_steps(self, value: Any, fine: int) -> Any:
+        """Return the sum of numbers that are rounded to multiples of two to this power."""
+        whole = call("ROUND", exp.Mul(this=exp.paren(value), expression=_power(-fine)))
+        kind = exp.DataType.build("INT128" if self.dialect == "duckdb" else "DECIMAL(38, 0)")
+        added = exp.Sum(this=exp.TryCast(this=whole, to=kind, safe=True))
+        return exp.Mul(this=exp.cast(added, "DOUBLE"), expression=_power(fine))
 
     def _addable(self, given: Typed, node: Any) -> Typed:
         """Return numbers of which no number of rows has a sum that does not fit."""
@@ -744,6 +813,11 @@ class Compiler:
         for part in made.args["order"].expressions:
             part.set("this", self.value(part.this, scope).node)
         return Typed(made, Kind(WHOLE, 19, stored="bigint"), aggregate=True)
+
+
+def _power(exponent: int) -> Any:
+    """Return two to a power as a double."""
+    return exp.cast(exp.Literal.number(repr(2.0**exponent)), "DOUBLE")
 
 
 def _takes(allowed: Collection[str], kind: Kind, dialect: str) -> bool:
