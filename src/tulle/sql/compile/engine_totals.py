@@ -20,7 +20,7 @@ from tulle.sql.compile.inside import is_inside
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.compile.statements import Compiler, Scope
+from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
 from tulle.sql.expressions.conversions import Typed, convert, shown
 from tulle.sql.expressions.kinds import DOUBLE, NUMBERS, WHOLE, Kind
 from tulle.sql.question.check import check_rows
@@ -36,6 +36,8 @@ _TYPES = {"duckdb": "DOUBLE", "postgres": "DOUBLE PRECISION", "spark": "DOUBLE"}
 _LARGEST = 2.0**200
 """Single records are cut to this, so that no sum of them overflows."""
 _COUNTED = 2.0**52
+_WHOLE_DIGITS = 15
+"""Whole numbers of so many digits are the same as doubles."""
 _MARGIN = 1 - 2.0**-26
 """As for clipping in memory: covers the rounding of a factor and of a long sum."""
 
@@ -47,7 +49,11 @@ class Contributed:
         self._engine = engine
         self._double = _TYPES[schema.dialect]
         self._text = "STRING" if schema.dialect == "spark" else "TEXT"
-        self._owned = _owned_statement(schema, tree, gone)
+        self._owned, kind = _owned_statement(schema, tree, gone)
+        # Whatever the order of the rows: that must not show in the last digits of a sum.
+        self._summed = ordered_sum("w", schema.dialect)
+        if kind.name == WHOLE and kind.digits is not None and kind.digits <= _WHOLE_DIGITS:
+            self._summed = f"CAST(SUM(CAST(w AS DECIMAL(38, 0))) AS {self._double})"
         engine.check(self._owned)
 
     def place(self, rows: Sequence[Any], columns: Sequence[Any]) -> None:
@@ -73,7 +79,7 @@ class Contributed:
             f" FROM ({self._owned}) o {' '.join(f'CROSS JOIN {s}' for s in sources)}"
             f" WHERE {' AND '.join([*conditions, finite])}"
         )
-        self._entries = f"SELECT i, k, SUM(w) AS w FROM ({self._inside}) f GROUP BY i, k"
+        self._entries = f"SELECT i, k, {self._summed} AS w FROM ({self._inside}) f GROUP BY i, k"
 
     def entries(self) -> tuple[Any, Wholes, Floats]:
         """Return owner, cell and sum of weights for each pair of owner and cell."""
@@ -175,8 +181,8 @@ def _floats(column: Any) -> Floats:
     return np.asarray(column, dtype=np.float64)
 
 
-def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
-    """Return a SELECT of owner (i), row (r), column (c) and weight (w).
+def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
+    """Return a SELECT of owner (i), row (r), column (c) and weight (w), and the weights' kind.
 
     Raises:
         QueryError: when rows do not have exactly one owner, or other columns are selected.
@@ -233,7 +239,8 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> str:
         if target is not None and name != "i":
             value = convert(value, target, schema.dialect)
         chosen.append(alias(value.node, name))
-    return str(select(chosen, [source_of(rows, "q")]).sql(dialect=schema.dialect))
+    text = str(select(chosen, [source_of(rows, "q")]).sql(dialect=schema.dialect))
+    return text, kinds["w"]
 
 
 def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list[str], str]:

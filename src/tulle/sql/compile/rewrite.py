@@ -23,7 +23,7 @@ from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.single_owner import has_one_row, needs_one
-from tulle.sql.compile.statements import total_statement
+from tulle.sql.compile.statements import BOUND, total_statement
 from tulle.sql.question.aggregate import (
     Aggregate,
     Groups,
@@ -130,7 +130,10 @@ def rewrite(
         query, slots = _merge_ways(form, aggregate, bool(groups), rewriter.namer)
     else:
         signed = weights.low < 0
-        query, slots = _merge_tuples(form, aggregate, bool(groups), rewriter.namer, signed=signed)
+        bound = max(abs(weights.low), abs(weights.high))
+        query, slots = _merge_tuples(
+            form, aggregate, bool(groups), rewriter.namer, signed=signed, bound=bound
+        )
     size = 1
     for _, values in groups:
         size *= len(values)
@@ -174,7 +177,7 @@ def _is_there(argument: Any) -> Any:
 
 
 def _merge_tuples(
-    form: Form, aggregate: Aggregate, grouped: bool, namer: Namer, *, signed: bool
+    form: Form, aggregate: Aggregate, grouped: bool, namer: Namer, *, signed: bool, bound: float
 ) -> tuple[Any, list[Slot]]:
     """Add up all tuples that need the same owners; those below zero only if there may be any."""
     rows, slots = _sorted_owners(form, namer)
@@ -187,10 +190,10 @@ def _merge_tuples(
         weight = column(WEIGHT, name)
         # Infinities and NaN, which engines order after all numbers, weigh nothing.
         above = exp.and_(exp.GT(this=weight, expression=_zero()), _at_most(weight))
-        sums = [alias(_double(_sum_where(above, weight)), ABOVE)]
+        sums = [alias(_double(_sum_where(above, weight, bound)), ABOVE)]
         if signed:
             below = exp.and_(exp.LT(this=weight, expression=_zero()), _at_least(weight))
-            sums.append(alias(_double(_sum_where(below, weight)), BELOW))
+            sums.append(alias(_double(_sum_where(below, weight, bound)), BELOW))
     named = [*([column(GROUP, name)] if grouped else []), *_numbered(slots, name)]
     return select([*named, *sums], [source_of(rows, name)], group=by), _final_slots(slots)
 
@@ -258,9 +261,12 @@ def _final_slots(slots: Sequence[Slot]) -> list[Slot]:
     return [Slot(slot.entity, f"{OWNER}_{i}") for i, slot in enumerate(slots)]
 
 
-def _sum_where(condition: Any, weight: Any) -> Any:
+def _sum_where(condition: Any, weight: Any, bound: float) -> Any:
+    """Return the sum of the weights for which a condition holds; none is beyond the bound."""
     case = exp.Case(ifs=[exp.If(this=condition, true=weight.copy())], default=_zero())
-    return exp.Sum(this=case)
+    made = exp.Sum(this=case)
+    made.meta[BOUND] = min(bound, float(_LARGEST))
+    return made
 
 
 def _at_most(weight: Any) -> Any:

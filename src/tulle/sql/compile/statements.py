@@ -12,6 +12,7 @@ what they are.
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -71,6 +72,19 @@ LONGEST_TEXT = 65536
 _TELLS_APART = {"duckdb": "C", "postgres": "default"}
 """Collations in which texts are equal only if all their characters are."""
 
+BOUND = "bound"
+"""Under this, what the library knows about a sum: its terms are numbers, none beyond it."""
+
+_STEPS = 60
+"""A number up to a public bound is a multiple of the bound over two to this power. No number of
+rows has so many steps that their count does not fit in 38 digits."""
+
+_SPARE = 12
+"""So many times a decimal's last place is halved before its double is rounded to a step."""
+
+_LARGEST_EXPONENT = 500
+"""Bounds from two to minus this power up to two to it can be divided so."""
+
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 
 
@@ -98,6 +112,16 @@ def total_statement(
     made = tree.copy()
     compiler.query(made, Scope({}))
     return made
+
+
+def ordered_sum(value: str, dialect: str) -> str:
+    """Return a sum of doubles in which the least is added first, whatever the order of the rows."""
+    if dialect == "duckdb":
+        return f"LIST_SUM(LIST_SORT(LIST({value})))"
+    if dialect == "postgres":
+        return f"SUM({value} ORDER BY {value})"
+    listed = f"ARRAY_SORT(COLLECT_LIST({value}))"
+    return f"AGGREGATE({listed}, CAST(0 AS DOUBLE), (one, other) -> one + other)"
 
 
 class Compiler:
@@ -749,6 +773,9 @@ class Compiler:
         given = self._summable(self.value(inner, scope), inner)
         exactly = node.meta.get(EXACTLY)
         added = self._exactly(given, inner) if exactly else self._addable(given, inner)
+        if not exactly and BOUND in node.meta and added.kind.name == DOUBLE:
+            ordered = self._sum_of_doubles(added.node, node.meta[BOUND], given.kind)
+            return Typed(ordered, Kind(DECIMAL), aggregate=True)
         made = exp.Distinct(expressions=[added.node]) if distinct else added.node
         total = exp.Sum(this=made)
         if not exactly:
@@ -809,6 +836,46 @@ class Compiler:
             return replace(given, node=made, kind=Kind(TEXT, joined=given.kind.joined))
         return given
 
+    def _sum_of_doubles(self, value: Any, bound: float, kind: Kind) -> Any:
+        """Return a sum that does not depend on the order of the rows, to the last digit.
+
+        Engines add doubles in an order that follows from how all rows lie, so other people's rows
+        would show in the last digits of a sum. Where the numbers have a public bound, or come
+        from decimals, they are whole multiples of public steps, whose sums are exact. Otherwise
+        they are added in order. No value is beyond the bound, nor NaN.
+        """
+        if self.dialect == "postgres":
+            exact = call("ROUND", exp.cast(value, "DECIMAL"), number(300))
+            return exp.Sum(this=exact)
+        exponent = math.frexp(bound)[1]
+        fine = exponent - _STEPS
+        if kind.name in {WHOLE, DECIMAL} and kind.digits is not None:
+            exponent = min(exponent, (10**kind.digits).bit_length())
+            fine = -(10**kind.scale).bit_length() - _SPARE
+        if abs(exponent) > _LARGEST_EXPONENT:
+            import sqlglot
+
+            listed = ordered_sum(value.sql(dialect=self.dialect), self.dialect)
+            return sqlglot.parse_one(listed, dialect=self.dialect)
+        if exponent - fine <= _STEPS:
+            return self._in_steps(value, fine)
+        # Decimals of many digits: multiples of a coarse step, and of a fine one what is left. Both
+        # are exact: they share out the bits of one double.
+        coarse = exponent - _STEPS
+        many = call("ROUND", exp.Mul(this=exp.paren(value.copy()), expression=_power(-coarse)))
+        left = exp.Sub(
+            this=exp.paren(value), expression=exp.Mul(this=many, expression=_power(coarse))
+        )
+        parts = self._in_steps(value.copy(), coarse), self._in_steps(left, fine)
+        return exp.paren(exp.Add(this=parts[0], expression=parts[1]))
+
+    def _in_steps(self, value: Any, fine: int) -> Any:
+        """Return the sum of numbers that are rounded to multiples of two to this power."""
+        whole = call("ROUND", exp.Mul(this=exp.paren(value), expression=_power(-fine)))
+        kind = exp.DataType.build("INT128" if self.dialect == "duckdb" else "DECIMAL(38, 0)")
+        added = exp.Sum(this=exp.TryCast(this=whole, to=kind, safe=True))
+        return exp.Mul(this=exp.cast(added, "DOUBLE"), expression=_power(fine))
+
     def _addable(self, given: Typed, node: Any) -> Typed:
         """Return numbers of which no number of rows has a sum that does not fit."""
         kind = given.kind
@@ -848,6 +915,11 @@ class Compiler:
 def _is_exact_sum(node: Any) -> bool:
     inner = node.this if isinstance(node, exp.Window) else node
     return isinstance(inner, exp.Sum) and bool(inner.meta.get(EXACTLY))
+
+
+def _power(exponent: int) -> Any:
+    """Return two to a power as a double."""
+    return exp.cast(exp.Literal.number(repr(2.0**exponent)), "DOUBLE")
 
 
 def _takes(allowed: Collection[str], kind: Kind, dialect: str) -> bool:

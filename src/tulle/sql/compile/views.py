@@ -14,7 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+from sqlglot.optimizer.qualify import qualify
 
 from tulle.core.errors import QueryError, raise_alone
 from tulle.sql.question.check import check_rows
@@ -110,6 +112,15 @@ class _Reader:
                 )
         return self._columns(tree, definition.columns)
 
+    def _written_out(self, tree: Any) -> list[str]:
+        """Return the names of the columns of a SELECT with stars."""
+        schema = self._schema
+        try:
+            found = qualify(tree.copy(), dialect=schema.dialect, schema=schema.types)
+            return list(found.named_selects)
+        except SqlglotError:
+            raise_alone(QueryError(f"is a view that does not fit its tables any more. {INSTEAD}"))
+
     def _place(self, source: Any) -> None:
         """Take away the schema that the tables are in anyway.
 
@@ -127,8 +138,6 @@ class _Reader:
 
     def _columns(self, tree: Any, columns: tuple[str, ...]) -> Any:
         """Give the columns the names that the engine's catalogue has for them."""
-        from tulle.sql.compile.names import resolve
-
         first = tree
         while not isinstance(first, exp.Select):
             first = first.this
@@ -137,7 +146,7 @@ class _Reader:
             names = list(columns)
         else:
             # Only to write the stars out; the statement itself is resolved with the question.
-            names = list(resolve(tree, replace(self._schema, views={})).named_selects)
+            names = self._written_out(tree)
             found = len(names)
         if found != len(columns) or len(set(names)) != len(names):
             raise QueryError(

@@ -2,21 +2,29 @@ SELECT
   "__tulle_12"."__tulle_8" AS "__tulle_owner_0",
   "__tulle_12"."__tulle_9" AS "__tulle_owner_1",
   "__tulle_12"."__tulle_10" AS "__tulle_owner_2",
-  CAST(SUM(
-    CAST(CASE
-      WHEN "__tulle_12"."__tulle_weight" > CAST(0 AS DOUBLE)
-      AND "__tulle_12"."__tulle_weight" <= CAST(CAST(1E240 AS DOUBLE) AS DOUBLE)
-      THEN "__tulle_12"."__tulle_weight"
-      ELSE CAST(0 AS DOUBLE)
-    END AS DOUBLE)
+  CAST(LIST_SUM(
+    LIST_SORT(
+      ARRAY_AGG(
+        CAST(CASE
+          WHEN "__tulle_12"."__tulle_weight" > CAST(0 AS DOUBLE)
+          AND "__tulle_12"."__tulle_weight" <= CAST(CAST(1E240 AS DOUBLE) AS DOUBLE)
+          THEN "__tulle_12"."__tulle_weight"
+          ELSE CAST(0 AS DOUBLE)
+        END AS DOUBLE)
+      )
+    )
   ) AS DOUBLE) AS "__tulle_above",
-  CAST(SUM(
-    CAST(CASE
-      WHEN "__tulle_12"."__tulle_weight" < CAST(0 AS DOUBLE)
-      AND "__tulle_12"."__tulle_weight" >= CAST(TRY(-CAST(1E+240 AS DOUBLE)) AS DOUBLE)
-      THEN "__tulle_12"."__tulle_weight"
-      ELSE CAST(0 AS DOUBLE)
-    END AS DOUBLE)
+  CAST(LIST_SUM(
+    LIST_SORT(
+      ARRAY_AGG(
+        CAST(CASE
+          WHEN "__tulle_12"."__tulle_weight" < CAST(0 AS DOUBLE)
+          AND "__tulle_12"."__tulle_weight" >= CAST(TRY(-CAST(1E+240 AS DOUBLE)) AS DOUBLE)
+          THEN "__tulle_12"."__tulle_weight"
+          ELSE CAST(0 AS DOUBLE)
+        END AS DOUBLE)
+      )
+    )
   ) AS DOUBLE) AS "__tulle_below"
 FROM (
   SELECT

@@ -3,22 +3,28 @@ SELECT
   "__tulle_12"."__tulle_9" AS "__tulle_owner_1",
   "__tulle_12"."__tulle_10" AS "__tulle_owner_2",
   CAST(SUM(
-    CASE
-      WHEN "__tulle_12"."__tulle_weight" > CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
-      AND "__tulle_12"."__tulle_weight" <= CAST(1E240 AS DOUBLE PRECISION)
-      THEN "__tulle_12"."__tulle_weight"
-      ELSE CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
-    END
+    ROUND(
+      CAST(CASE
+        WHEN "__tulle_12"."__tulle_weight" > CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
+        AND "__tulle_12"."__tulle_weight" <= CAST(1E240 AS DOUBLE PRECISION)
+        THEN "__tulle_12"."__tulle_weight"
+        ELSE CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
+      END AS DECIMAL),
+      300
+    )
   ) AS DOUBLE PRECISION) AS "__tulle_above",
   CAST(SUM(
-    CASE
-      WHEN "__tulle_12"."__tulle_weight" < CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
-      AND "__tulle_12"."__tulle_weight" >= (
-        -CAST(1E+240 AS DOUBLE PRECISION)
-      )
-      THEN "__tulle_12"."__tulle_weight"
-      ELSE CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
-    END
+    ROUND(
+      CAST(CASE
+        WHEN "__tulle_12"."__tulle_weight" < CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
+        AND "__tulle_12"."__tulle_weight" >= (
+          -CAST(1E+240 AS DOUBLE PRECISION)
+        )
+        THEN "__tulle_12"."__tulle_weight"
+        ELSE CAST(CAST(0 AS DECIMAL) AS DOUBLE PRECISION)
+      END AS DECIMAL),
+      300
+    )
   ) AS DOUBLE PRECISION) AS "__tulle_below"
 FROM (
   SELECT

@@ -2,23 +2,35 @@ SELECT
   `__tulle_12`.`__tulle_8` AS `__tulle_owner_0`,
   `__tulle_12`.`__tulle_9` AS `__tulle_owner_1`,
   `__tulle_12`.`__tulle_10` AS `__tulle_owner_2`,
-  CAST(SUM(
-    CAST(CASE
-      WHEN `__tulle_12`.`__tulle_weight` > CAST(0 AS DOUBLE)
-      AND `__tulle_12`.`__tulle_weight` <= CAST(CAST(1E240 AS DOUBLE) AS DOUBLE)
-      THEN `__tulle_12`.`__tulle_weight`
-      ELSE CAST(0 AS DOUBLE)
-    END AS DOUBLE)
+  CAST(AGGREGATE(
+    ARRAY_SORT(
+      COLLECT_LIST(
+        CAST(CASE
+          WHEN `__tulle_12`.`__tulle_weight` > CAST(0 AS DOUBLE)
+          AND `__tulle_12`.`__tulle_weight` <= CAST(CAST(1E240 AS DOUBLE) AS DOUBLE)
+          THEN `__tulle_12`.`__tulle_weight`
+          ELSE CAST(0 AS DOUBLE)
+        END AS DOUBLE)
+      )
+    ),
+    CAST(0 AS DOUBLE),
+    (one, other) -> one + other
   ) AS DOUBLE) AS `__tulle_above`,
-  CAST(SUM(
-    CAST(CASE
-      WHEN `__tulle_12`.`__tulle_weight` < CAST(0 AS DOUBLE)
-      AND `__tulle_12`.`__tulle_weight` >= CAST((
-        -CAST(1E+240 AS DOUBLE)
-      ) AS DOUBLE)
-      THEN `__tulle_12`.`__tulle_weight`
-      ELSE CAST(0 AS DOUBLE)
-    END AS DOUBLE)
+  CAST(AGGREGATE(
+    ARRAY_SORT(
+      COLLECT_LIST(
+        CAST(CASE
+          WHEN `__tulle_12`.`__tulle_weight` < CAST(0 AS DOUBLE)
+          AND `__tulle_12`.`__tulle_weight` >= CAST((
+            -CAST(1E+240 AS DOUBLE)
+          ) AS DOUBLE)
+          THEN `__tulle_12`.`__tulle_weight`
+          ELSE CAST(0 AS DOUBLE)
+        END AS DOUBLE)
+      )
+    ),
+    CAST(0 AS DOUBLE),
+    (one, other) -> one + other
   ) AS DOUBLE) AS `__tulle_below`
 FROM (
   SELECT
