@@ -348,7 +348,9 @@ def _check_groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups:
             raise InputError(f"groups[{name!r}] must be a list of public values.")
         listed = tuple(read_values(values, f"groups[{name!r}]"))
         plain = all(v is None or isinstance(v, str | int | float | date | Decimal) for v in listed)
-        if not listed or not plain or len(set(listed)) != len(listed):
+        # NaN differs from itself in Python, and is one group.
+        different = {"NaN" if isinstance(v, float) and math.isnan(v) else v for v in listed}
+        if not listed or not plain or len(different) != len(listed):
             raise InputError(
                 f"groups[{name!r}] must be distinct numbers, texts, dates or None, at least one."
             )
