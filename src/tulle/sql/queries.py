@@ -243,11 +243,17 @@ def sql(
 
     Inner joins of any kind (self-joins, conditions other than equality), WHERE with any condition
     on the joined row, EXISTS and IN (SELECT ...), DISTINCT, UNION, UNION ALL, INTERSECT,
-    sub-selects and WITH are supported. What could make a row appear when somebody leaves is
-    refused.
+    sub-selects, VALUES and WITH are supported, NATURAL joins, joins in brackets and names with the
+    schema in front of them as well. What could make a row appear when somebody leaves is refused.
 
-    ``groups`` lists, for each column of GROUP BY, the values that everyone may know: the answer
-    has one number for each of them (for each combination, the last column running fastest), 0
+    Of functions there are arithmetic, SQRT, LN, LOG10, LOG2, EXP, POWER with a constant exponent,
+    operators on bits; EXTRACT, DATE_PART, DATE_TRUNC, DATE_DIFF, STRFTIME and the functions of the
+    fields; LEFT, RIGHT, SUBSTRING, REPLACE, LPAD, SPLIT_PART, STRPOS, CONTAINS, LIKE, and regular
+    expressions with a constant pattern. They have one value on all engines. Outside of its domain,
+    or where a result is not a finite number, a function is NULL.
+
+    ``groups`` lists, for each column of GROUP BY, the values that everyone may know, also as a text
+    (``{"region": "north, south"}``): the answer has one number for each of them (for each combination, the last column running fastest), 0
     where there are no rows. ``dialect`` is the SQL that the text is written in (``duckdb``,
     ``postgres`` or ``spark``); it can be asked of any engine. ``functions`` allows functions by
     name whose value follows from their arguments alone; on DuckDB only, which can be kept from
