@@ -75,9 +75,9 @@ class Database(Dataset):
         are copied now, if they are among the owned or public ones.
 
         ``owners`` says for each table whose its rows are: ``"o_custkey"`` (a column),
-        ``["a", "b"]`` (a row belongs to both), ``"l_orderkey -> orders.o_custkey"`` (over a
-        foreign key; with ``orders[o_orderkey].o_custkey`` where the catalogue declares no key),
-        ``"l_orderkey -> orders"`` (the owners of that row), ``"(tenant, user)"`` (a composite
+        ``["a", "b"]`` or ``"a and b"`` (a row belongs to both), ``"l_orderkey -> orders.o_custkey"``
+        (over a foreign key; with ``orders[o_orderkey].o_custkey`` where the catalogue declares no
+        key), ``"l_orderkey -> orders"`` (the owners of that row), ``"(tenant, user)"`` (a composite
         identifier). ``"customer: o_custkey"`` names a kind of participant: customer 5 and
         supplier 5 are then two. Without kinds equal identifiers are one participant everywhere,
         which protects at least as much.
@@ -92,7 +92,8 @@ class Database(Dataset):
         ``public`` lists the tables that belong to nobody. Any other table is refused when asked
         about. A row whose owner is NULL, or whose path leads nowhere, is left out of all answers.
 
-        ``ranges`` says between which numbers values of a column lie: ``{"line.price": (0, inf)}``.
+        ``ranges`` says between which numbers values of a column lie: ``{"line.price": (0, inf)}``,
+        or ``{"line.price": "0, inf"}``.
         Values beyond are clipped to the nearer end, by the engine and whatever the question, so
         nothing fails or shows when the declaration is wrong. Columns that say whose a row is, keys
         on the way to an owner included, have no range. A SUM of what cannot be negative then

@@ -251,8 +251,14 @@ def sql(
 
     Inner joins of any kind (self-joins, conditions other than equality), WHERE with any condition
     on the joined row, EXISTS and IN (SELECT ...), DISTINCT, UNION, UNION ALL, INTERSECT,
-    sub-selects and WITH are supported. What could make a row appear when somebody leaves is
-    refused.
+    sub-selects, VALUES and WITH are supported, NATURAL joins, joins in brackets and names with the
+    schema in front of them as well. What could make a row appear when somebody leaves is refused.
+
+    Of functions there are arithmetic, SQRT, LN, LOG10, LOG2, EXP, POWER with a constant exponent,
+    operators on bits; EXTRACT, DATE_PART, DATE_TRUNC, DATE_DIFF, STRFTIME and the functions of the
+    fields; LEFT, RIGHT, SUBSTRING, REPLACE, LPAD, SPLIT_PART, STRPOS, CONTAINS, LIKE, and regular
+    expressions with a constant pattern. They have one value on all engines. Outside of its domain,
+    or where a result is not a finite number, a function is NULL.
 
     Inside one person's rows anything goes, because it leaves with that person: sub-selects with
     GROUP BY and HAVING, windows, QUALIFY and DISTINCT ON whose columns say whose a row is (the
@@ -260,9 +266,9 @@ def sql(
     stand for one value, where the owners are compared; and all of these with public tables. Where
     a key is not unique, rows of two people do not meet there.
 
-    ``groups`` lists, for each column of GROUP BY, the values that everyone may know: the answer
-    has one number for each of them (for each combination, the last column running fastest), 0
-    where there are no rows. Without ``groups`` the keys of GROUP BY are found privately (partition
+    ``groups`` lists, for each column of GROUP BY, the values that everyone may know, also as a text
+    (``{"region": "north, south"}``): the answer has one number for each of them (for each
+    combination, the last column running fastest), 0 where there are no rows. Without ``groups`` the keys of GROUP BY are found privately (partition
     selection), which needs a delta: everyone counts for ``keys_per_person`` keys at most (1 where a
     primary key says that everyone has one row, else 4), a key of fewer than ``minimum`` people is
     never shown, ``other`` adds a row of that name for all keys that are not shown, and ``top``
@@ -381,7 +387,9 @@ def _check_groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups:
             raise InputError(f"groups[{name!r}] must be a list of public values.")
         listed = tuple(read_values(values, f"groups[{name!r}]"))
         plain = all(v is None or isinstance(v, str | int | float | date | Decimal) for v in listed)
-        if not listed or not plain or len(set(listed)) != len(listed):
+        # NaN differs from itself in Python, and is one group.
+        different = {"NaN" if isinstance(v, float) and math.isnan(v) else v for v in listed}
+        if not listed or not plain or len(different) != len(listed):
             raise InputError(
                 f"groups[{name!r}] must be distinct numbers, texts, dates or None, at least one."
             )

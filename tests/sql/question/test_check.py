@@ -15,17 +15,14 @@ from tulle.sql.queries import relation_of, sql
 REFUSED = [
     ("SELECT COUNT(*) FROM edge RIGHT JOIN person ON a = id", "RIGHT JOIN"),
     ("SELECT COUNT(*) FROM edge FULL OUTER JOIN person ON a = id", "FULL JOIN"),
-    ("SELECT COUNT(*) FROM edge NATURAL JOIN person", "NATURAL JOIN .* USING"),
     ("SELECT COUNT(*) FROM edge SEMI JOIN person ON a = id", "SEMI JOIN .* EXISTS"),
     ("SELECT COUNT(*) FROM edge ANTI JOIN person ON a = id", "ANTI JOIN"),
     ("SELECT COUNT(*) FROM edge ASOF JOIN person ON a >= id", "ASOF JOIN"),
     ("SELECT COUNT(*) FROM edge POSITIONAL JOIN person", "POSITIONAL JOIN"),
-    ("SELECT COUNT(*) FROM (edge JOIN person ON a = id)", "join in brackets"),
     ("SELECT COUNT(*) FROM edge, LATERAL (SELECT a) t", "LATERAL"),
     ("SELECT COUNT(*) FROM edge e(x, y)", "Renaming columns"),
     ("SELECT COUNT(*) FROM person WHERE id <> ALL (SELECT a FROM edge)", "ALL"),
     ("SELECT COUNT(*) FROM edge JOIN person ON a IN (SELECT 1)", "in ON"),
-    ("SELECT COUNT(*) FROM edge WHERE (a, b) IN (SELECT a, b FROM edge)", "EXISTS"),
     ("SELECT a, COUNT(*) FROM edge GROUP BY ROLLUP (a)", "GROUP BY with ROLLUP"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge LIMIT 3) t", "LIMIT .* move up"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge OFFSET 3) t", "OFFSET .* move up"),
@@ -38,15 +35,13 @@ REFUSED = [
     ("SELECT COUNT(*) FROM edge WHERE NEXTVAL('s') > 1", "volatile"),
     ("SELECT COUNT(*) FROM (SELECT UUID() AS u FROM edge) t", "volatile"),
     ("SELECT COUNT(*) FROM edge WHERE my_function(a)", r"functions=\['my_function'\]"),
-    ("SELECT COUNT(*) FROM edge WHERE SQRT(w) > 1", "known to be safe"),
+    ("SELECT COUNT(*) FROM edge WHERE SIN(w) > 1", "known to be safe"),
     ("SELECT COUNT(*) FROM edge WHERE SUBSTRING('abc', a) = 'a'", "written as numbers"),
     ("SELECT COUNT(*) FROM edge TABLESAMPLE 10%", "TABLESAMPLE"),
     ("SELECT COUNT(*) FROM edge WHERE a = $1", "write the value"),
     ("SELECT COUNT(*) FROM edge FOR UPDATE", "FOR UPDATE"),
     ("SELECT COUNT(*) FROM READ_CSV('x.csv')", "table function"),
     ("SELECT COUNT(*) FROM UNNEST([1, 2])", "UNNEST"),
-    ("SELECT COUNT(*) FROM (VALUES (1)) t(a)", "VALUES"),
-    ("SELECT COUNT(*) FROM main.edge", "leave the schema out"),
     ("WITH RECURSIVE r AS (SELECT 1) SELECT COUNT(*) FROM r", "RECURSIVE"),
     ("SELECT COUNT(DISTINCT (a, b)) FROM edge", "name the columns"),
     ("SELECT COUNT(DISTINCT *) FROM edge", "name the columns"),
@@ -84,6 +79,8 @@ UNFIT = [
         "LATERAL",
     ),
     ("SELECT COUNT(*) FROM person WHERE id IN (SELECT a, b FROM edge)", "one column"),
+    ("SELECT COUNT(*) FROM edge NATURAL JOIN person", "NATURAL JOIN .* USING"),
+    ("SELECT COUNT(*) FROM nowhere.edge", "tables are those of the schema main"),
     ("SELECT COUNT(*) FROM (SELECT a FROM edge UNION SELECT a, b FROM edge) t", "1 and 2 columns"),
 ]
 
@@ -170,7 +167,7 @@ def test_groups_must_fit_group_by() -> None:
         sql("SELECT COUNT(*) FROM edge GROUP BY a + 1", groups={"x": [1]})
     with pytest.raises(QueryError, match="ROLLUP"):
         sql("SELECT a, COUNT(*) FROM edge GROUP BY ROLLUP (a)", groups={"a": [1]})
-    for bad in ({"a": [1, 1.0]}, {"a": []}, {"a": "xyz"}, {}):
+    for bad in ({"a": [1, 1.0]}, {"a": []}, {"a": 3}, {"a": "1, 1"}, {}):
         with pytest.raises(InputError, match="groups"):
             sql("SELECT a, COUNT(*) FROM edge GROUP BY a", groups=bad)
     grouped = sql("SELECT a, COUNT(*) FROM edge GROUP BY a", groups={"a": [1]})

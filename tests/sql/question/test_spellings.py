@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.sql.sql_extremes import schema as extreme_schema
 
-from tulle.core.errors import QueryError
+from tulle.core.errors import InputError, QueryError
 from tulle.sql.data import Database
 from tulle.sql.queries import relations_of, sql
 
@@ -162,3 +162,18 @@ def test_days_of_the_week_are_numbered_by_the_dialect() -> None:
     other = sql(text).rewrite(extreme_schema("spark")).text
     assert own != other
     assert "- 1" in other
+
+
+def test_groups_of_values_that_are_no_numbers() -> None:
+    """NaN is one group, and infinities are groups of their own."""
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (1, 'nan'::DOUBLE), (2, 'inf'), (3, 'nan'),"
+        " (4, 2.5), (5, NULL), (6, '-inf'), (7, 2.5)) v(who, x)"
+    )
+    database = Database.connect(connection, owners={"t": "who"})
+    values = [float("nan"), float("inf"), float("-inf"), 2.5, None]
+    question = sql("SELECT x, COUNT(*) FROM t GROUP BY x", groups={"x": values})
+    assert [one.total for one in relations_of(database, question)] == [2, 1, 1, 2, 1]
+    with pytest.raises(InputError, match="distinct"):
+        sql("SELECT x, COUNT(*) FROM t GROUP BY x", groups={"x": [float("nan"), float("nan")]})

@@ -76,7 +76,7 @@ def declared_types(
         if table == name:
             if column not in columns:
                 raise InputError(
-                    f"types[{key!r}]: there is no such column. Columns: {', '.join(columns)}."
+                    f"types[{key!r}]: the table has no such column. Columns: {', '.join(columns)}."
                 )
             declared[column] = _written(key, kind, dialect)
     return declared

@@ -199,8 +199,10 @@ def _quotient(dialect: str) -> Form:
             above, below = (as_numeric(one).node for one in given)
         else:
             sides = doubles(given, dialect)
-            hold = _steady if dialect == "postgres" else lambda side: _finite(side.node)
-            above, below = (hold(side) for side in sides)
+            above, below = (_steady(s) if dialect == "postgres" else s.node for s in sides)
+            if dialect != "postgres" and any_double(given[1:]):
+                # Divided by an infinity everything would be zero, and in PostgreSQL NULL.
+                below = _finite(below)
         if dialect == "spark":
             return _finite(call("TRY_DIVIDE", above, below))
         typed = dialect == "postgres"

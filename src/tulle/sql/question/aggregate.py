@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -184,6 +185,12 @@ def _any_of(conditions: list[Any]) -> Any:
 def _equals(expression: Any, value: Any, name: str) -> Any:
     if value is None:
         return exp.Is(this=expression.copy(), expression=exp.null())
+    if isinstance(value, float) and math.isnan(value):
+        return exp.IsNan(this=expression.copy())
+    if isinstance(value, float) and math.isinf(value):
+        side = exp.GT if value > 0 else exp.LT
+        sign = side(this=expression.copy(), expression=exp.Literal.number(0))
+        return exp.and_(exp.IsInf(this=expression.copy()), sign)
     equal = exp.EQ(this=expression.copy(), expression=_literal(value))
     # What is compared must be of one kind: this says whose value it is if it is not.
     equal.meta["groups"] = name

@@ -5,9 +5,9 @@ SELECT
 FROM (
   SELECT
     CASE
-      WHEN EXTRACT(YEAR FROM `_0`.`o_date`) = 1994
+      WHEN CAST(EXTRACT(YEAR FROM `_0`.`o_date`) AS BIGINT) = 1994
       THEN 0
-      WHEN EXTRACT(YEAR FROM `_0`.`o_date`) = 1995
+      WHEN CAST(EXTRACT(YEAR FROM `_0`.`o_date`) AS BIGINT) = 1995
       THEN 1
     END AS `__tulle_group`,
     `_0`.`__tulle_1` AS `__tulle_2`
@@ -21,8 +21,8 @@ FROM (
   ) AS `_0`
   WHERE
     (
-      EXTRACT(YEAR FROM `_0`.`o_date`) = 1994
-      OR EXTRACT(YEAR FROM `_0`.`o_date`) = 1995
+      CAST(EXTRACT(YEAR FROM `_0`.`o_date`) AS BIGINT) = 1994
+      OR CAST(EXTRACT(YEAR FROM `_0`.`o_date`) AS BIGINT) = 1995
     )
 ) AS `__tulle_4`
 GROUP BY
