@@ -244,6 +244,28 @@ def test_rows_of_several_people_take_keys_of_a_public_table_for_nothing(clinic: 
     assert list(answer.value["label"]) == ["none", "one", "two"]
     assert answer.guarantee.delta == 0
     assert answer.parameters["epsilon_answers"] == "1"
+    with pytest.raises(QueryError, match="public table kinds"):
+        plan_for(clinic, tulle.sql(text, top=1), unit="participant", epsilon=1.0)
+    rest = tulle.release(clinic, tulle.sql(text, other=True), unit="participant", epsilon=1.0)
+    assert list(rest.value["label"]) == ["none", "one", "two", "other"]
+
+
+def test_only_public_rows(clinic: Any) -> None:
+    for options in ({}, {"other": True}):
+        question = tulle.sql("SELECT kind, COUNT(*) AS n FROM kinds GROUP BY kind", **options)
+        answer = tulle.release(clinic, question, unit="participant", epsilon=1.0)
+        assert list(answer.value["kind"][:3]) == ["k0", "k1", "k2"]
+
+
+def test_a_digest_that_two_keys_share_counts_a_person_once(clinic: Any) -> None:
+    question = tulle.sql("SELECT town, COUNT(*) FROM visit GROUP BY town")
+    bound = question.bind(clinic).bound  # type: ignore[union-attr]
+    counted = bound.rows.counted("0" * 32, 4)
+    poor = counted.replace("md5('" + "0" * 32 + "' || q.", "left('same', 4 + 0 * length(q.")
+    poor = poor.replace("__tulle_group)", "__tulle_group))")
+    (found,) = clinic._engine.fetch(poor).to_pydict()["__tulle_people"]
+    # The one who has a text that is too long has no key.
+    assert found == 200
 
 
 def test_the_plan_says_from_which_size_on_a_key_is_seen(clinic: Any) -> None:
