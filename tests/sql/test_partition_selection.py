@@ -108,23 +108,23 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("key", [*KINDS, "price"])
-def test_keys_of_every_kind_are_found_and_told_alike_by_every_engine(engine: Any, key: str) -> None:
-    answer = release(
-        engine, f"SELECT {key}, COUNT(*) AS n FROM visit GROUP BY {key}", keys_per_person=1
-    ).value
-    found = ["nan" if value != value else value for value in answer[key]]
-    if key == "price":
-        assert [str(value) for value in found] == ["-0.05", "1.50"]
-    else:
-        assert set(found) == KINDS[key]
-        assert len(found) == len(KINDS[key])
-    if key == "x":
-        assert [math.copysign(1, value) for value in answer[key] if value == 0] == [1.0]
-    # The one person's own keys are not among them; the order is that of the values, NULL last.
-    ordered = [value for value in found if value not in (None, "nan")]
-    assert ordered == sorted(ordered)
-    assert found[: len(ordered)] == ordered
+def test_keys_of_every_kind_are_found_and_told_alike_by_every_engine(engine: Any) -> None:
+    for key in (*KINDS, "price"):
+        text = f"SELECT {key}, COUNT(DISTINCT person) AS n FROM visit GROUP BY {key}"
+        answer = release(engine, text, keys_per_person=1).value
+        found = ["nan" if value != value else value for value in answer[key]]
+        if key == "price":
+            assert [str(value) for value in found] == ["-0.05", "1.50"]
+        else:
+            # The one person's own keys are not among them.
+            assert set(found) == KINDS[key]
+            assert len(found) == len(KINDS[key])
+        if key == "x":
+            assert [math.copysign(1, value) for value in answer[key] if value == 0] == [1.0]
+        # The order is that of the values, NULL and NaN last.
+        ordered = [value for value in found if value not in (None, "nan")]
+        assert ordered == sorted(ordered)
+        assert found[: len(ordered)] == ordered
 
 
 def test_what_is_bought_is_near_the_truth(engine: Any) -> None:
