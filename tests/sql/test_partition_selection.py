@@ -108,23 +108,23 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("key", [*KINDS, "price"])
-def test_keys_of_every_kind_are_found_and_told_alike_by_every_engine(engine: Any, key: str) -> None:
-    answer = release(
-        engine, f"SELECT {key}, COUNT(*) AS n FROM visit GROUP BY {key}", keys_per_person=1
-    ).value
-    found = ["nan" if value != value else value for value in answer[key]]
-    if key == "price":
-        assert [str(value) for value in found] == ["-0.05", "1.50"]
-    else:
-        assert set(found) == KINDS[key]
-        assert len(found) == len(KINDS[key])
-    if key == "x":
-        assert [math.copysign(1, value) for value in answer[key] if value == 0] == [1.0]
-    # The one person's own keys are not among them; the order is that of the values, NULL last.
-    ordered = [value for value in found if value not in (None, "nan")]
-    assert ordered == sorted(ordered)
-    assert found[: len(ordered)] == ordered
+def test_keys_of_every_kind_are_found_and_told_alike_by_every_engine(engine: Any) -> None:
+    for key in (*KINDS, "price"):
+        text = f"SELECT {key}, COUNT(DISTINCT person) AS n FROM visit GROUP BY {key}"
+        answer = release(engine, text, keys_per_person=1).value
+        found = ["nan" if value != value else value for value in answer[key]]
+        if key == "price":
+            assert [str(value) for value in found] == ["-0.05", "1.50"]
+        else:
+            # The one person's own keys are not among them.
+            assert set(found) == KINDS[key]
+            assert len(found) == len(KINDS[key])
+        if key == "x":
+            assert [math.copysign(1, value) for value in answer[key] if value == 0] == [1.0]
+        # The order is that of the values, NULL and NaN last.
+        ordered = [value for value in found if value not in (None, "nan")]
+        assert ordered == sorted(ordered)
+        assert found[: len(ordered)] == ordered
 
 
 def test_what_is_bought_is_near_the_truth(engine: Any) -> None:
@@ -244,6 +244,28 @@ def test_rows_of_several_people_take_keys_of_a_public_table_for_nothing(clinic: 
     assert list(answer.value["label"]) == ["none", "one", "two"]
     assert answer.guarantee.delta == 0
     assert answer.parameters["epsilon_answers"] == "1"
+    with pytest.raises(QueryError, match="public table kinds"):
+        plan_for(clinic, tulle.sql(text, top=1), unit="participant", epsilon=1.0)
+    rest = tulle.release(clinic, tulle.sql(text, other=True), unit="participant", epsilon=1.0)
+    assert list(rest.value["label"]) == ["none", "one", "two", "other"]
+
+
+def test_only_public_rows(clinic: Any) -> None:
+    for options in ({}, {"other": True}):
+        question = tulle.sql("SELECT kind, COUNT(*) AS n FROM kinds GROUP BY kind", **options)
+        answer = tulle.release(clinic, question, unit="participant", epsilon=1.0)
+        assert list(answer.value["kind"][:3]) == ["k0", "k1", "k2"]
+
+
+def test_a_digest_that_two_keys_share_counts_a_person_once(clinic: Any) -> None:
+    question = tulle.sql("SELECT town, COUNT(*) FROM visit GROUP BY town")
+    bound = question.bind(clinic).bound  # type: ignore[union-attr]
+    counted = bound.rows.counted("0" * 32, 4)
+    poor = counted.replace("md5('" + "0" * 32 + "' || q.", "left('same', 4 + 0 * length(q.")
+    poor = poor.replace("__tulle_group)", "__tulle_group))")
+    (found,) = clinic._engine.fetch(poor).to_pydict()["__tulle_people"]
+    # The one who has a text that is too long has no key.
+    assert found == 200
 
 
 def test_the_plan_says_from_which_size_on_a_key_is_seen(clinic: Any) -> None:

@@ -10,10 +10,12 @@ import pytest
 from scipy.stats import binom
 
 from tulle.audit.sql.single_owner import CHOICE, contributions
+from tulle.core.events import Composed, price
 from tulle.noise import SeededSource
+from tulle.noise.charge import watch
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
-from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned, release_owned
+from tulle.relations.mechanisms.single_owner import MANY, NoiseOnGroups, Owned, release_owned
 from tulle.relations.truncation.totals import LARGEST
 
 
@@ -70,3 +72,15 @@ def test_the_draws_follow_the_scale_that_is_stated() -> None:
     assert low <= below <= high
     # The test has power: half the scale would be noticed.
     assert binom.cdf(high, drawn, 1 - 0.5**2) < 1e-9
+
+
+def test_many_groups_get_the_same_noise_in_one_array() -> None:
+    groups = MANY + 200
+    people = np.arange(groups)
+    found = Owned.of_rows(people, people, np.full(groups, 3.0), groups, signed=False)
+    with watch() as events:
+        values, tau, noise = release_owned(found, CHOICE, SeededSource(4))
+    assert price(Composed(tuple(events)))[0] == CHOICE.epsilon_select + CHOICE.epsilon_answer
+    # The mean absolute deviation of the noise is its scale; that of 1,224 draws is near it.
+    off = np.abs(values - found.clipped(tau)).mean()
+    assert abs(off / float(noise.scale) - 1) < 6 / math.sqrt(groups)

@@ -21,7 +21,7 @@ from tulle.sql.keys.statements import (
     keys_of_one_table,
 )
 from tulle.sql.question.aggregate import find_aggregate
-from tulle.sql.question.parse import parse_statement
+from tulle.sql.question.parse import not_too_deep, parse_statement
 from tulle.sql.schema.schema import HERE, Schema
 from tulle.sql.tables.question import SqlTable
 from tulle.sql.tables.select_list import SelectList, key_names
@@ -208,10 +208,17 @@ class DiscoveredTable(Query):
     def _bound(self, schema: Schema, blank: SqlTable) -> DiscoveredTable:
         text = self.chosen.statement(exp.Count(this=exp.Star(), big_int=True), self.dialect)
         dialect, where, table = self.dialect, COUNTED, ""
-        rows = key_rows(text, dialect, self.names, schema, None, self.functions)
-        if not rows.alone:
-            text, rows, where, table = self._route(rows, schema)
-            dialect = schema.dialect
+        with not_too_deep():
+            rows = key_rows(text, dialect, self.names, schema, None, self.functions)
+            if not rows.alone:
+                text, rows, where, table = self._route(rows, schema)
+                dialect = schema.dialect
+        counting = {*self.options.given()} - {"other"}
+        if where == PUBLIC and counting:
+            raise QueryError(
+                f"{', '.join(sorted(counting))} is about numbers of people; the keys of the public "
+                f"table {table} are shown without counting anybody. Leave it out, or write LIMIT."
+            )
         usual = 1 if rows.once else USUAL_KEYS
         found = Discovery(
             rows,

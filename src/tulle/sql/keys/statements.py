@@ -96,10 +96,12 @@ class KeyRows:
         owners = [f"{OWNER}_{place}" for place in range(len(self.slots))]
         one = [f"q.{owners[0]} IS NOT NULL", *(f"q.{o} = q.{owners[0]}" for o in owners[1:])]
         text = _TEXT[self.dialect]
+        digest = f"md5('{salt}' || q.{GROUP})"
+        # By digest and not by text: should two texts have one, a person counts once all the same.
         distinct = (
-            f"SELECT DISTINCT q.{owners[0]} AS i, md5('{salt}' || q.{GROUP}) AS h, "
-            f"{', '.join(f'q.{key}' for key in keys)} FROM ({self.text}) q "
-            f"WHERE {' AND '.join([*one, *self._short()])}"
+            f"SELECT q.{owners[0]} AS i, {digest} AS h, "
+            f"{', '.join(f'MAX(q.{key}) AS {key}' for key in keys)} FROM ({self.text}) q "
+            f"WHERE {' AND '.join([*one, *self._short()])} GROUP BY q.{owners[0]}, {digest}"
         )
         order = f"md5('{salt}' || CAST(d.i AS {text}) || ':' || d.h)"
         ranked = (
@@ -220,17 +222,19 @@ def numbered(text: str, dialect: str, salt: str, digests: Sequence[str], *, othe
     names = statement.named_selects
     kept = [name for name in names if name != GROUP]
     if not other:
-        chosen = ", ".join(f"q.{name} AS {name}" for name in kept)
-        return f"SELECT n.p AS {GROUP}, {chosen} FROM ({text}) q JOIN {values} AS n ON {on}"
+        chosen = ", ".join([f"n.p AS {GROUP}", *(f"q.{name} AS {name}" for name in kept)])
+        return f"SELECT {chosen} FROM ({text}) q JOIN {values} AS n ON {on}"
     place = f"COALESCE(n.p, {len(digests)})"
     by = [name for name in kept if name not in _ADDED]
-    plain = ", ".join(f"q.{name} AS {name}" for name in by)
-    sums = ", ".join(f"SUM(q.{name}) AS {name}" for name in kept if name in _ADDED)
-    group = ", ".join([place, *(f"q.{name}" for name in by)])
-    return (
-        f"SELECT {place} AS {GROUP}, {plain}, {sums} FROM ({text}) q "
-        f"LEFT JOIN {values} AS n ON {on} GROUP BY {group}"
+    chosen = ", ".join(
+        [
+            f"{place} AS {GROUP}",
+            *(f"q.{name} AS {name}" for name in by),
+            *(f"SUM(q.{name}) AS {name}" for name in kept if name in _ADDED),
+        ]
     )
+    group = ", ".join([place, *(f"q.{name}" for name in by)])
+    return f"SELECT {chosen} FROM ({text}) q LEFT JOIN {values} AS n ON {on} GROUP BY {group}"
 
 
 def keys_of_one_table(named: Named, names: Sequence[str]) -> tuple[str, str] | None:
