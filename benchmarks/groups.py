@@ -126,13 +126,13 @@ def measure(paths: dict[str, Path], name: str, runs: int) -> dict[str, Any]:
             value = np.asarray(release.value, dtype=float)
             errors.append(float(np.linalg.norm(value - truth) / np.linalg.norm(truth)))
         row |= {
-            f"{title}: error": float(np.median(errors)),
+            title: float(np.median(errors)),
             f"{title}, s": min(clocks),
-            f"{title}, processor s": min(processors),
+            f"{title}, CPU s": min(processors),
         }
     database.close()
     error, seconds = PMSJA[name]
-    return row | {"mechanism": release.mechanism, "PMSJA: error": error, "PMSJA, s": seconds}
+    return row | {"PMSJA": error, "PMSJA, s": seconds}
 
 
 def main() -> None:

@@ -98,6 +98,41 @@ def test_rows_of_one_person_choose_by_what_a_stand_in_shows() -> None:
     assert found == {"every day": "gaussian", "one day": "recursive"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [BY_DAY, "SELECT day, COUNT(DISTINCT cost) FROM call GROUP BY day"],
+    ids=["rows", "ways"],
+)
+def test_a_stand_in_tells_the_error_over_rows_of_several_people(
+    calls: tulle.Database, text: str
+) -> None:
+    question = tulle.sql(text, groups={"day": DAYS[:12]})
+    truth = np.asarray(question.truth(calls), float)
+    plan = plan_for(calls, question, **WITH_DELTA, like=calls)
+    assert {offer.mechanism for offer in plan.offers} == {"recursive", "gaussian"}
+    for offer in plan.offers:
+        drawn = [
+            tulle.release(calls, question, **WITH_DELTA, mechanism=offer.mechanism)
+            for _ in range(3)
+        ]
+        mean = np.mean([np.abs(np.asarray(one.value) - truth).mean() for one in drawn])
+        assert mean < 4 * offer.prediction.rank() + 1
+        # Counts that noise would take below zero are zero: then less is wrong than predicted.
+        assert offer.prediction.rank() < 4 * mean + truth.mean()
+
+
+def test_rows_of_nobody_are_public() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE place AS SELECT range % 20 AS kind FROM range(200)")
+    connection.execute("CREATE TABLE call AS SELECT 1 AS a, 2 AS b")
+    town = tulle.Database.connect(connection, owners={"call": ["a", "b"]}, public=["place"])
+    question = tulle.sql(
+        "SELECT kind, COUNT(*) FROM place GROUP BY kind", groups={"kind": list(range(20))}
+    )
+    release = tulle.release(town, question, **WITH_DELTA, mechanism="gaussian")
+    assert len(release.value) == 20
+
+
 def test_the_price_is_one_rho_however_many_groups(calls: tulle.Database) -> None:
     for count in (12, 60):
         question = tulle.sql(BY_DAY, groups={"day": DAYS[:count]})

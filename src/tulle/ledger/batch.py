@@ -83,8 +83,10 @@ def _fill(
             best = plans
             if taken >= share * Fraction(99, 100):
                 break
-        # Noise with a delta of its own takes less than a pure price; then more fits.
-        scale *= math.sqrt(float(share / taken)) * 0.999
+        # Noise with a delta of its own takes less than a pure price; then more fits. Small prices
+        # take about their squares, large ones no more than in proportion: down it goes by that.
+        part = float(share / taken)
+        scale *= (part if taken > share else math.sqrt(part)) * 0.999
     if best is None:
         raise BudgetError("The share is too small to divide among so many questions.")
     return best
