@@ -19,7 +19,7 @@ from tulle.audit.replay.engine import Case, replay_case
 from tulle.core.errors import InputError, QueryError, UnitError
 from tulle.core.guarantee import Guarantee
 from tulle.core.period import Calendar
-from tulle.core.unit import PERIODS, Unit
+from tulle.core.unit import PERIODS, UNITS, Unit
 from tulle.sql.compile import owned_rows
 from tulle.sql.schema import schema as schema_module
 
@@ -254,6 +254,21 @@ def test_a_path_through_a_table_without_times_is_refused() -> None:
         times={"trips": "day"},
     )  # fmt: skip
     assert tulle.release(database, question, unit="participant-week", epsilon=1).value is not None
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_unit_has_its_words(unit: str) -> None:
+    from tulle.core.wording import hidden
+    from tulle.ledger.deployments import Deployment, release_record
+
+    guarantee = Guarantee.of(unit, epsilon=1)
+    assert hidden(guarantee)
+    square = tulle.Graph.from_edges([(0, 1), (1, 2)], nodes=4)
+    released = tulle.release(square, tulle.edges(), unit="edge", epsilon=1)
+    about = Deployment("Trips", ["Town"], "Research", "Sweden")
+    other = replace(released, guarantee=guarantee)
+    assert release_record(other, about)
+    assert "What epsilon means here" in other.report()
 
 
 def test_a_guarantee_says_what_a_year_is() -> None:

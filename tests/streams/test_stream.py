@@ -132,6 +132,26 @@ def test_a_stream_is_paid_for_once_and_goes_on_after_a_restart(tmp_path: Path) -
         assert release.guarantee.unit.name == "participant-week"
 
 
+def test_a_page_shows_the_series_with_its_band(tmp_path: Path) -> None:
+    found = opened(tmp_path / "study.ledger")
+    assert "No step was released yet" in found.report()
+    found.advance()
+    found.advance()
+    page = found.report(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    assert 'class="band"' in page
+    assert "2026-W03" in page
+    assert "at most 54 weeks" in page
+    people, days, _ = map(list, zip(*weeks(9), strict=True))
+    grouped = Series(
+        people, days, every="week", first=FIRST, steps=6, bound=2, groups=["a", "b", "<c>"] * 3,
+        names=["a", "<c>"],
+    )  # fmt: skip
+    other = opened(tmp_path / "groups.ledger", grouped)
+    assert len(other.advance().value) == 2
+    assert "&lt;c&gt;" in other.report()
+
+
 def test_the_price_is_that_of_the_noise(tmp_path: Path) -> None:
     made = opened(tmp_path / "study.ledger").terms
     squared = factor.squared_sensitivity(6, 1, 2)
@@ -225,6 +245,55 @@ def test_noise_that_is_reused_after_a_restart_is_caught(
     monkeypatch.setattr(stream_module, "discrete_gaussian", again)
     with pytest.raises(AssertionError):
         test_noise_of_steps_and_streams_is_never_the_same(tmp_path)
+
+
+def losses(data: Series, unit: str, variance: int, order: float) -> float:
+    """Return the largest Rényi divergence between what neighbours' streams enter, summed exactly.
+
+    The laws are those of discrete Gaussian noise around each entry, written out.
+    """
+
+    def law(centre: int) -> Any:
+        weights = -((np.arange(-600, 601) - centre) ** 2) / (2 * variance)
+        return weights - np.logaddexp.reduce(weights)
+
+    def entries(one: Series) -> list[list[int]]:
+        return [factor.encode(one.totals(), step) for step in range(one.steps)]
+
+    whole, largest = entries(data), 0.0
+    for other in data.neighbours(unit):
+        moves = np.array(entries(other)) - np.array(whole)
+        for sign in (1, -1):
+            total = sum(
+                np.logaddexp.reduce(order * law(sign * int(m)) + (1 - order) * law(0)) / (order - 1)
+                for m in moves.ravel()
+            )
+            largest = max(largest, float(total))
+    return largest
+
+
+@pytest.mark.parametrize(("unit", "periods"), [("participant-week", 1), ("participant", 3)])
+def test_the_law_of_all_entries_on_neighbours(
+    monkeypatch: pytest.MonkeyPatch, unit: str, periods: int
+) -> None:
+    """On a coarse lattice every law is small enough to be written out; the price is reached."""
+    monkeypatch.setattr(factor, "RESOLUTION", 4)
+    factor.coefficients.cache_clear()
+    try:
+        rows = [("x", FIRST + timedelta(days=7 * n), 9) for n in range(3)]
+        data = series([*rows, ("y", FIRST, 1)], steps=3)
+        squared, variance = factor.squared_sensitivity(3, periods, 2), 500
+        rho = squared / (2 * variance)
+        for order in (1.5, 2.0, 6.0):
+            found = losses(data, unit, variance, order)
+            assert found <= order * rho * (1 + 1e-9)
+            assert found > order * rho * 0.99
+            # Half the variance, and a sensitivity without the entries after the first, are caught.
+            assert losses(data, unit, variance // 2, order) > order * rho * 1.5
+            assert found > order * (2 * 4) ** 2 / (2 * variance) * 1.05
+    finally:
+        monkeypatch.undo()
+        factor.coefficients.cache_clear()
 
 
 # --- kills and races ----------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.exact import Number, rational, round_up, text
-from tulle.core.period import MOST_IN_A_YEAR
 from tulle.core.public import public
 from tulle.core.unit import Unit
 
@@ -183,6 +182,8 @@ class Guarantee:
     @property
     def over_time(self) -> str | None:
         """For a unit with a period, what the guarantee means for a participant over time."""
+        from tulle.core.period import MOST_IN_A_YEAR
+
         period = self.unit.period
         if period is None:
             return None

@@ -140,7 +140,10 @@ def leaves_out(release: Release) -> str:
 
 def hidden(guarantee: Guarantee) -> str:
     """Say whom a guarantee hides, in a few plain words."""
-    return HIDDEN[guarantee.unit.name]
+    unit = guarantee.unit
+    return (
+        HIDDEN[unit.name] if unit.period is None else f"any one person's rows of one {unit.period}"
+    )
 
 
 def rounded(value: float, width: float | None) -> str:

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tulle.core.guarantee import Guarantee
+from tulle.core.guarantee import Guarantee, display
 from tulle.core.period import MOST_IN_A_YEAR, Calendar
 from tulle.ledger.filters import Filter
 from tulle.ledger.totals import Totals, Version
@@ -103,6 +103,13 @@ class Elapsed:
             "versions": [version.to_json() for version in self.versions],
             "spent": self.spent.to_json(),
         }
+
+    @property
+    def price(self) -> str:
+        """What the period cost, in words."""
+        if self.spent.rho is not None:
+            return f"rho = {display(self.spent.rho)}"
+        return f"epsilon = {display(self.spent.epsilon)} by addition"
 
     @property
     def debits(self) -> int:

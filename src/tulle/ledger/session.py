@@ -24,7 +24,6 @@ from tulle.core.errors import (
 from tulle.core.exact import Number
 from tulle.core.guarantee import Guarantee, epsilon_of_rho
 from tulle.core.mechanism import Outcome
-from tulle.core.period import Day
 from tulle.core.public import public
 from tulle.core.query import Composite, Expression, Query, parse
 from tulle.core.release import Release, noisy_values
@@ -33,6 +32,7 @@ from tulle.core.unit import Unit
 from tulle.planning.planner import Plan, make_plan
 
 if TYPE_CHECKING:
+    from tulle.core.period import Day
     from tulle.ledger.ledger import Account, Budget, Ledger
 
 

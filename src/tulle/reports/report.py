@@ -101,6 +101,50 @@ def outside_report(releases: Sequence[Release], *, title: str | None = None) -> 
     return _page(heading, "\n".join(body))
 
 
+def series_report(releases: Sequence[Release], *, title: str | None = None) -> str:
+    """Return one page about the steps of a stream: its totals with their band, step by step.
+
+    All steps were paid for together, so one guarantee holds for the page.
+    """
+    if not releases:
+        name = html.escape(title or "Nothing was released")
+        return _page(name, f"<h1>{name}</h1><p>No step was released yet.</p>")
+    last = releases[-1]
+    heading = html.escape(title or f"Totals over time: {last.dataset or 'a stream'}")
+    labels = [str(release.parameters["label"]) for release in releases]
+    groups = [str(name) for axis in last.labels.axes for name in axis.labels or ()]
+    ends = [release.interval(0.95) for release in releases]
+    body = [f"<h1>{heading}</h1>", _about(releases), _summary(releases, last.guarantee)]
+    for place, name in enumerate(groups or ["total"]):
+        values, lows, highs = (
+            [float(one if not groups else one[place]) for one in column]
+            for column in (
+                [release.value for release in releases],
+                [low for low, _ in ends],
+                [high for _, high in ends],
+            )
+        )
+        drawn = line_chart(
+            values, (lows, highs), across=f"step, {labels[0]} to {labels[-1]}", up=name, first=1
+        )
+        rows = "".join(
+            f"<tr><td>{html.escape(label)}<td>{_text(value)}<td>{_text(low)}<td>{_text(high)}</tr>"
+            for label, value, low, high in zip(labels, values, lows, highs, strict=True)
+        )
+        body.append(
+            f"<h2>{html.escape(name)}</h2>{drawn}<div class='wide'><table><tr><th>up to<th>total"
+            f"<th>at least<th>at most</tr>{rows}</table></div>"
+        )
+    over = last.guarantee.over_time
+    body.append(
+        "<p>At each step the truth is in the band 19 times of 20. Errors of neighbouring steps are "
+        "alike, so that the change from one step to the next is known better than two totals are."
+        f"</p>{'' if over is None else f'<p>{html.escape(over)}</p>'}"
+    )
+    body.append(_meaning(last.guarantee))
+    return _page(heading, "\n".join(body))
+
+
 def _title(releases: Sequence[Release]) -> str:
     if len(releases) == 1:
         return releases[0].labels.question or f"Released: {releases[0].query}"

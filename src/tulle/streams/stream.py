@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,15 @@ class Stream:
             self._release(step, totals[step], entry.digest, entry.time[:10])
             for step, entry in enumerate(entries)
         ]
+
+    def report(self, path: str | Path | None = None) -> str:
+        """Return a page about the steps released so far, to hand on: totals with their band."""
+        from tulle.reports.report import series_report
+
+        page = series_report(self.releases())
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
 
     def _release(self, step: int, totals: Any, digest: str, day: str) -> Release:
         series, terms = self._series, self.terms

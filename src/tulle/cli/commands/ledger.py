@@ -71,8 +71,6 @@ def accounts(file: File, as_json: options.Json = False) -> None:
 @command
 def calendar(file: File, account: AccountName = None, as_json: options.Json = False) -> None:
     """Show the periods of the accounts: their versions of the data, and what each cost."""
-    from tulle.core.guarantee import display
-
     ledger = _open(file)
     chosen = _accounts(ledger, account)
     periods = {item.name: ledger.calendar(item.name) for item in chosen}
@@ -97,14 +95,8 @@ def calendar(file: File, account: AccountName = None, as_json: options.Json = Fa
             drawn.add_column(title, overflow="fold")
         for period in periods[item.name]:
             versions = ", ".join(f"{found.name} ({found.date})" for found in period.versions)
-            spent = period.spent
-            price = (
-                f"rho = {display(spent.rho)}"
-                if spent.rho is not None
-                else f"epsilon = {display(spent.epsilon)} by addition"
-            )
             days = f"{period.first_day} to {period.last_day}" if period.first_day else ""
-            drawn.add_row(period.label, days, versions or "none", str(period.debits), price)
+            drawn.add_row(period.label, days, versions or "none", str(period.debits), period.price)
         out.print(drawn)
         out.print(item.words, style="dim")
         out.print(f"Left now: {ledger.remaining(item.name)}")
@@ -328,12 +320,15 @@ def _show_account(ledger: Ledger, account: Account) -> None:
     drawn.add_column("answer", justify="right")
     for entry in ledger.debits(account.name):
         kept = answers.get(entry.digest)
+        answer = "none kept" if kept is None else wording.answer(kept.value)
+        if "stream" in entry.body:
+            answer = f"{len(ledger.steps(account.name, entry.digest))} steps"
         drawn.add_row(
             str(entry.number),
             entry.time[:16].replace("T", " "),
             str(entry.body["question"]),
             str(Guarantee.from_json(entry.body["guarantee"])).rpartition(", ")[0],
-            "none kept" if kept is None else wording.answer(kept.value),
+            answer,
         )
     if drawn.row_count:
         out.print(drawn)

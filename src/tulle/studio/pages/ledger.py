@@ -20,7 +20,9 @@ def ledger(request: Request) -> Response:
     state = state_of(request)
     accounts = []
     for account in state.ledger.accounts():
-        kept = {e.body["debit"] for e in state.ledger.entries() if e.kind == "release"}
+        # A stream's answers are its steps; others are kept whole.
+        places = {"release": "debit", "step": "stream"}
+        kept = {e.body[places[e.kind]] for e in state.ledger.entries() if e.kind in places}
         debits = [
             {
                 "digest": entry.digest,
@@ -32,7 +34,9 @@ def ledger(request: Request) -> Response:
             for entry in state.ledger.debits(account.name)
         ]
         left = state.ledger.remaining(account.name)
-        accounts.append({"account": account, "debits": debits, "left": left})
+        dated = account.version is not None
+        periods = state.ledger.calendar(account.name) if dated else []
+        accounts.append({"account": account, "debits": debits, "left": left, "periods": periods})
     return page(request, "ledger.html", accounts=accounts, head=state.ledger.head())
 
 
