@@ -262,7 +262,9 @@ def _crowded() -> World:
 
     There the person's slope lessens the whole where their own curvature is not small.
     """
-    made, first, second = [], [], []
+    made: list[Dataset] = []
+    first: list[int] = []
+    second: list[int] = []
     for others in (0, 8, 48):
         alone = len(made)
         for person in ([], *([row] for row in _ROWS)):
