@@ -52,7 +52,8 @@ class Laplace(Mechanism):
     Example:
         >>> import tulle
         >>> study = tulle.Genotypes([[0], [2], [1]], cases=[0, 1, 1])
-        >>> r = tulle.release(study, tulle.genomes.allele_counts(), unit="row", epsilon=1.0)
+        >>> r = tulle.release(study, tulle.genomes.allele_counts(), unit="row", epsilon=1.0,
+        ...                   mechanism="laplace")
         >>> r.mechanism, r.value.shape
         ('laplace', (2, 1, 2))
     """

@@ -27,10 +27,11 @@ Gradient = Callable[[Floats], Floats]
 _NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
 
-_CAUTION = 1.2
+_CAUTION = 1.35
 """Where cells may be empty errors are skewed, and the standard error is raised by so much. It was
-chosen on the tables of ``tests/core/test_interval_coverage.py``; tables with a whole row or column
-nearly empty may need more."""
+chosen on the tables of ``tests/core/test_interval_coverage.py``: with 1.2, the interval of mutual
+information with one empty cell held 0.926 of the time. Tables with a row or column nearly empty,
+on which nothing was chosen, are tested beside them."""
 
 MOST_CURVED = 400
 """Tables with more cells get no second-order terms: these need matrices over all pairs of cells."""
@@ -117,28 +118,62 @@ def correlation(
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         raise InputError("Scores that are all equal have no correlation.")
 
-    def moments(p: Floats) -> tuple[float, float, float, float, float]:
-        mean_a, mean_b = float(np.sum(p * a)), float(np.sum(p * b))
-        return (
-            mean_a,
-            mean_b,
-            float(np.sum(p * (a - mean_a) ** 2)),
-            float(np.sum(p * (b - mean_b) ** 2)),
-            float(np.sum(p * (a - mean_a) * (b - mean_b))),
-        )
+    # Sums over the table are linear in the shares, so that those of the unbiased shares are
+    # unbiased, whatever cells are empty: nothing is pulled back from the edge of the simplex.
+    shares = table.unbiased()
+    powers = [np.broadcast_to(f, shares.shape) for f in (a, b, a * a, b * b, a * b)]
+    first = np.array([float(np.sum(shares * power)) for power in powers])
+    least = 0.25 / table.responses
+    if _spreads(first)[0] <= least * np.ptp(a) ** 2 or _spreads(first)[1] <= least * np.ptp(b) ** 2:
+        # Noise left no spread at all: the most likely shares always have some.
+        shares, _ = _inside(table)
+        first = np.array([float(np.sum(shares * power)) for power in powers])
+    check_target(target)
+    covariance = np.array([[_joint(table, shares, f, g, target) for g in powers] for f in powers])
+    slope, curve = _derivatives(first)
+    curved = curve @ covariance
+    bias = float(np.trace(curved)) / 2
+    variance = float(slope @ covariance @ slope) + max(float(np.sum(curved * curved.T)) / 2, 0.0)
+    found = min(max(_correlation(first) - bias, -1.0), 1.0)
+    details = {"target": target, "range": [-1.0, 1.0], "bias_removed": bias}
+    return Estimate("correlation", found, sqrt(max(variance, 0.0)), details)
 
-    def value(p: Floats) -> float:
-        _, _, spread_a, spread_b, joint = moments(p)
-        return joint / sqrt(spread_a * spread_b)
 
-    def gradient(p: Floats) -> Floats:
-        mean_a, mean_b, spread_a, spread_b, joint = moments(p)
-        root = sqrt(spread_a * spread_b)
-        at_a, at_b = a - mean_a, b - mean_b
-        pull = joint / root / 2 * (at_a**2 / spread_a + at_b**2 / spread_b)
-        return np.asarray(at_a * at_b / root - pull)
+def _spreads(moments: Floats) -> tuple[float, float]:
+    """Return the variances of two scores, from their means, mean squares and mean product."""
+    a, b, aa, bb, _ = moments.tolist()
+    return aa - a * a, bb - b * b
 
-    return _delta("correlation", table, target, value, gradient, (-1.0, 1.0))
+
+def _correlation(moments: Floats) -> float:
+    a, b, _, _, ab = moments.tolist()
+    spread_a, spread_b = _spreads(moments)
+    return float((ab - a * b) / sqrt(max(spread_a * spread_b, 1e-300)))
+
+
+def _derivatives(moments: Floats) -> tuple[Floats, Floats]:
+    """Return first and second derivatives of the correlation by the moments, numerically."""
+    steps = 1e-4 * np.sqrt(np.maximum(np.abs(_spreads(moments)), 1e-12))
+    each = np.array([*steps, *(steps**2 * 1e4), steps[0] * steps[1] * 1e4])
+
+    def at(*moves: Floats) -> float:
+        return _correlation(moments + sum(moves, np.zeros(5)))
+
+    units = np.diag(each)
+    slope = np.array([(at(u) - at(-u)) / (2 * h) for u, h in zip(units, each, strict=True)])
+    curve = np.empty((5, 5))
+    for i, u in enumerate(units):
+        for j, v in enumerate(units):
+            change = at(u, v) - at(u, -v) - at(-u, v) + at(-u, -v)
+            curve[i, j] = change / (4 * each[i] * each[j])
+    return slope, curve
+
+
+def _joint(table: Frequencies, shares: Floats, f: Floats, g: Floats, target: Target) -> float:
+    """Return the covariance of two sums over the unbiased shares, by polarisation."""
+    plus = table.functional_variance(shares, f + g, target)
+    minus = table.functional_variance(shares, f - g, target)
+    return (plus - minus) / 4
 
 
 def independence_p_value(counts: npt.NDArray[np.int64]) -> float:

@@ -262,7 +262,7 @@ def _crowded() -> World:
 
     There the person's slope lessens the whole where their own curvature is not small.
     """
-    made: list[Any] = []
+    made: list[Dataset] = []
     first: list[int] = []
     second: list[int] = []
     for others in (0, 8, 48):

@@ -83,12 +83,12 @@ def then_sparse(release: Release) -> Release:
     """Set totals to zero that noise alone could have made. For data without negative weights.
 
     Error:
-        In a block of n cells whose noise has the mean size s, the threshold is the one above which
-        noise is s in all cells together, about s·ln(n) for Laplace noise. So where everything is
-        zero the result is off by s in the whole block, not by n·s; and whatever the totals are, it
-        is expected to be off by at most s more than all zeros would be, but for totals near half
-        the threshold, each of which may add s/sqrt(n). No result but all zeros is better than all
-        zeros everywhere.
+        With n cells in all, and noise of mean size s in a block, the threshold is the one above
+        which noise would be s in n cells together, about s·ln(n) for Laplace noise. So where
+        everything is zero the result is off by the mean noise of one cell in the whole matrix, not
+        of n; and whatever the totals are, it is expected to be off by no more than that beyond
+        what all zeros would be, but for totals near half the threshold, each of which may add
+        s/sqrt(n). No result but all zeros is better than all zeros everywhere.
 
     Raises:
         InputError: when it is not a release of ``weights``.
@@ -107,9 +107,9 @@ def then_sparse(release: Release) -> Release:
 
 
 def _thresholds(law: BlockLaw) -> list[float]:
-    """Return, for each block, above which noise is expected to be its mean size in all cells."""
-    found = []
-    for spread, count in zip(law.spreads().tolist(), law.sizes, strict=True):
+    """Return, for each block, above which noise in as many cells as all would be its mean size."""
+    found, count = [], sum(law.sizes)
+    for spread in law.spreads().tolist():
         if law.noise == "laplace":
             # n·E[x; x > t] = n·(t + s)·exp(-t/s)/2 = s: t/s = ln(n/2) + ln(1 + t/s).
             reach = 1.0
