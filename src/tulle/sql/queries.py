@@ -268,11 +268,11 @@ def sql(
 
     ``groups`` lists, for each column of GROUP BY, the values that everyone may know, also as a text
     (``{"region": "north, south"}``): the answer has one number for each of them (for each
-    combination, the last column running fastest), 0 where there are no rows. Without ``groups`` the keys of GROUP BY are found privately (partition
-    selection), which needs a delta: everyone counts for ``keys_per_person`` keys at most (1 where a
-    primary key says that everyone has one row, else 4), a key of fewer than ``minimum`` people is
-    never shown, ``other`` adds a row of that name for all keys that are not shown, and ``top``
-    keeps the keys with the most people.
+    combination, the last column running fastest), 0 where there are no rows. Without ``groups``
+    the keys of GROUP BY are found privately (partition selection), which needs a delta: everyone
+    counts for ``keys_per_person`` keys at most (1 where a primary key says that everyone has one
+    row, else 4), a key of fewer than ``minimum`` people is never shown, ``other`` adds a row of
+    that name for all keys that are not shown, and ``top`` keeps the keys with the most people.
 
     ``dialect`` is the SQL that the text is written in (``duckdb``, ``postgres`` or ``spark``); it
     can be asked of any engine. ``functions`` allows functions by name whose value follows from
