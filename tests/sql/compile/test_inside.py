@@ -148,6 +148,12 @@ QUESTIONS = [
     "SELECT COUNT(*) FROM (SELECT note FROM orders o WHERE NOT EXISTS (SELECT 1 FROM item i"
     " WHERE i.okey = o.okey) UNION SELECT city FROM person WHERE id NOT IN (SELECT cust FROM"
     " orders)) t",
+    "SELECT COUNT(*) FROM (SELECT cust, price, AVG(price) OVER (PARTITION BY cust) AS a,"
+    " COUNT_IF(price > 2) OVER (PARTITION BY cust) AS c FROM orders) t WHERE price > a OR c > 1",
+    "SELECT COUNT(*) FROM person p WHERE (SELECT COUNT(*) FROM city c WHERE EXISTS (SELECT 1 FROM"
+    " orders o WHERE o.cust = p.id AND o.price > 0 AND c.name = p.city)) > 0",
+    "SELECT COUNT(*) FROM person p, visit v WHERE p.id = v.pid AND v.minutes >= (SELECT"
+    " MIN(w.minutes) FROM visit w WHERE w.pid = v.pid AND w.sid = v.sid)",
     "SELECT SUM(a.n * b.n) FROM (SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust) a,"
     " (SELECT id, COUNT(*) AS n FROM person GROUP BY id) b WHERE a.n >= b.n",
 ]

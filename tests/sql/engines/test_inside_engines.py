@@ -53,7 +53,7 @@ def in_spark(session: Any) -> tuple[Database, Database]:
 
 def test_postgresql_gives_the_same_relations(postgres_url: str) -> None:
     database, embedded = in_postgresql(postgres_url)
-    check(database, embedded, [*QUESTIONS, *written("postgres", range(20))], 31)
+    check(database, embedded, [*QUESTIONS, *written("postgres", range(20))], 33)
     database.close()
 
 

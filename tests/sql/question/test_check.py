@@ -122,6 +122,11 @@ ABOUT_SEVERAL = [
         "BY city .* whose",
     ),
     (
+        "SELECT COUNT(*) FROM person p WHERE EXISTS (SELECT cust FROM orders WHERE cust = p.id"
+        " GROUP BY cust HAVING COUNT(*) > 1)",
+        "of one person",
+    ),
+    (
         "SELECT COUNT(*) FROM (SELECT o.cust, COUNT(*) AS n FROM person p LEFT JOIN orders o"
         " ON p.id = o.cust GROUP BY o.cust) t",
         "GROUP BY cust .* whose",

@@ -232,6 +232,8 @@ class Rewriter:
             try:
                 block.conditions.append(self.looked_up(condition, views, block))
             except QueryError:
+                if _looks_outside(inner):
+                    raise
                 self._witness(condition, inner, views, block)
         else:
             self._witness(condition, inner, views, block)
@@ -573,6 +575,11 @@ def _body(condition: Any) -> Any:
     while isinstance(inner, exp.Subquery):
         inner = inner.this
     return inner
+
+
+def _looks_outside(tree: Any) -> bool:
+    inside = {source.alias_or_name for source in tree.find_all(exp.Table, exp.Subquery)}
+    return any(found.table and found.table not in inside for found in tree.find_all(exp.Column))
 
 
 def _has_left_join(tree: Any) -> bool:
