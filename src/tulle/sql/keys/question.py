@@ -21,6 +21,7 @@ from tulle.sql.keys.statements import (
     keys_of_one_table,
 )
 from tulle.sql.question.aggregate import find_aggregate
+from tulle.sql.question.check import refuse
 from tulle.sql.question.parse import not_too_deep, parse_statement
 from tulle.sql.schema.schema import HERE, Schema
 from tulle.sql.tables.question import SqlTable
@@ -156,6 +157,9 @@ class DiscoveredTable(Query):
         Raises:
             QueryError: naming the part that is not supported.
         """
+        group = self.tree.args["group"]
+        if not group.expressions or any(v for n, v in group.args.items() if n != "expressions"):
+            refuse("GROUP BY with ROLLUP, CUBE, SETS or ALL", "list the columns")
         self.blank.check()
         if self.options.other is None:
             return
