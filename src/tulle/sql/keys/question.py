@@ -27,6 +27,8 @@ from tulle.sql.schema.schema import HERE, Schema
 from tulle.sql.tables.question import SqlTable
 from tulle.sql.tables.select_list import SelectList, key_names
 
+_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+
 USUAL_KEYS = 4
 """How many keys one person counts for, where neither the user nor the schema says so."""
 
@@ -158,7 +160,9 @@ class DiscoveredTable(Query):
             QueryError: naming the part that is not supported.
         """
         group = self.tree.args["group"]
-        if not group.expressions or any(v for n, v in group.args.items() if n != "expressions"):
+        listed = any(v for n, v in group.args.items() if n != "expressions")
+        several = any(isinstance(one, _SETS) for one in group.expressions)
+        if not group.expressions or listed or several:
             refuse("GROUP BY with ROLLUP, CUBE, SETS or ALL", "list the columns")
         self.blank.check()
         if self.options.other is None:
