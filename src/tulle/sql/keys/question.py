@@ -21,10 +21,13 @@ from tulle.sql.keys.statements import (
     keys_of_one_table,
 )
 from tulle.sql.question.aggregate import find_aggregate
+from tulle.sql.question.check import refuse
 from tulle.sql.question.parse import not_too_deep, parse_statement
 from tulle.sql.schema.schema import HERE, Schema
 from tulle.sql.tables.question import SqlTable
 from tulle.sql.tables.select_list import SelectList, key_names
+
+_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 USUAL_KEYS = 4
 """How many keys one person counts for, where neither the user nor the schema says so."""
@@ -156,6 +159,11 @@ class DiscoveredTable(Query):
         Raises:
             QueryError: naming the part that is not supported.
         """
+        group = self.tree.args["group"]
+        listed = any(v for n, v in group.args.items() if n != "expressions")
+        several = any(isinstance(one, _SETS) for one in group.expressions)
+        if not group.expressions or listed or several:
+            refuse("GROUP BY with ROLLUP, CUBE, SETS or ALL", "list the columns")
         self.blank.check()
         if self.options.other is None:
             return

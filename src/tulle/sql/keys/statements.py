@@ -31,7 +31,7 @@ from tulle.sql.compile.value_rows import COPIES
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.kinds import Kind
 from tulle.sql.question.aggregate import Groups, Number, group_expressions
-from tulle.sql.question.check import conjuncts, is_semi_join
+from tulle.sql.question.check import conjuncts
 from tulle.sql.question.parse import parse_statement
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.schema import Schema
@@ -243,17 +243,19 @@ def keys_of_one_table(named: Named, names: Sequence[str]) -> tuple[str, str] | N
     Conditions that are about that table alone are kept. The keys of a join are among its keys.
     """
     tree = named.resolved
-    if tree.find(exp.CTE, exp.Subquery, exp.SetOperation):
-        return None
+    views = {cte.alias for cte in tree.find_all(exp.CTE)}
+    beside = [join.this for join in tree.args.get("joins") or []]
+    tables = {
+        source.alias_or_name: source
+        for source in (tree.args["from_"].this, *beside)
+        if isinstance(source, exp.Table) and source.name not in views
+    }
     expressions = group_expressions(tree, blank_groups(names))
     sources = {found.table for e in expressions for found in e.find_all(exp.Column)}
-    tables = {source.alias_or_name: source for source in tree.find_all(exp.Table)}
     if len(sources) != 1 or not sources <= set(tables):
         return None
     (name,) = sources
     source = tables[name]
-    if source.find_ancestor(exp.Exists, exp.In) is not None:
-        return None
     pairs = zip(expressions, names, strict=True)
     chosen = [exp.alias_(e.copy(), key, quoted=True) for e, key in pairs]
     query = exp.select(*chosen).from_(source.copy())
@@ -262,7 +264,7 @@ def keys_of_one_table(named: Named, names: Sequence[str]) -> tuple[str, str] | N
     conditions += [join.args["on"] for join in tree.args.get("joins") or [] if join.args.get("on")]
     for condition in (part for whole in conditions for part in conjuncts(whole)):
         about = {found.table for found in condition.find_all(exp.Column)}
-        if about == {name} and not is_semi_join(condition):
+        if about == {name} and condition.find(exp.Query, exp.Exists) is None:
             query = query.where(exp.paren(condition.copy()))
     query = query.group_by(*(e.copy() for e in expressions))
     # Names that resolving has given are reserved.
