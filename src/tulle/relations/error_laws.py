@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -46,10 +46,16 @@ class TruncationLaw(ErrorLaw):
         )
 
     def half_width(self, level: float) -> float:
-        """Return the noise's half-width, plus the shortfall where that is known."""
-        alpha = (1 - check_level(level)) / self.lanes
+        """Return the noise's half-width, plus the shortfall where that is known, of all draws."""
+        alpha = 1 - check_level(level)
+        if self.shortfall is not None:
+            alpha /= self.lanes
         noise = float(self.scale) * -math.log(alpha)
         return widen_up(noise + self.slack + (self.shortfall or 0.0))
+
+    def variance(self) -> float:
+        """Return about the mean squared error of one draw."""
+        return super().variance() if self.lanes == 1 else replace(self, lanes=1).variance()
 
     def interval(self, value: Any, level: float) -> tuple[Any, Any]:
         """Return the lower end and infinity; all the failure probability is on one side."""
@@ -87,6 +93,10 @@ class GaussianTruncationLaw(ErrorLaw):
         alpha = (1 - check_level(level)) / self.count
         noise = float(self.sigma) * -NormalDist().inv_cdf(alpha / 2)
         return widen_up(noise + self.slack + (self.shortfall or 0.0))
+
+    def variance(self) -> float:
+        """Return the variance of the noise on one group, and the square of what it falls short."""
+        return float(self.sigma) ** 2 + (self.shortfall or 0.0) ** 2
 
     def interval(self, value: Any, level: float) -> tuple[Any, Any]:
         """Return the lower end and infinity; all the failure probability is on one side."""

@@ -18,7 +18,7 @@ from tulle.ledger.divergence import concentration
 from tulle.noise import SeededSource
 from tulle.noise.charge import watch
 from tulle.relations.data import Relation
-from tulle.relations.error_laws import GaussianTruncationLaw
+from tulle.relations.error_laws import GaussianTruncationLaw, TruncationLaw
 from tulle.relations.mechanisms.grouped import (
     GaussianNoise,
     InBall,
@@ -168,3 +168,14 @@ def test_lower_ends_hold_for_all_groups_at_once() -> None:
     assert shrunk < binom.ppf(1e-6, runs, 0.9)
     known = GaussianTruncationLaw(Fraction(2), 0.25, 1, shortfall=3.0)
     assert known.half_width(0.95) == pytest.approx(2 * NormalDist().inv_cdf(0.975) + 3.25)
+
+
+def test_variances_are_those_of_one_group_whatever_their_number() -> None:
+    """Quotients of noisy numbers are corrected by them."""
+    one, many = (TruncationLaw(Fraction(5), 0.5, lanes=lanes) for lanes in (1, 60))
+    assert one.variance() == many.variance() == pytest.approx(2 * 5**2, rel=0.5)
+    known = TruncationLaw(Fraction(5), 0.5, 0.0, lanes=60)
+    assert known.variance() == one.variance()
+    assert known.half_width(0.95) > one.half_width(0.95) + 5 * math.log(50)
+    for count in (1, 60):
+        assert GaussianTruncationLaw(Fraction(3), 0.5, count).variance() == pytest.approx(9)
