@@ -9,8 +9,8 @@ from tulle.sql.schema.owners import parse_owners
 
 pytest.importorskip("fastapi", reason="the extra tulle[studio] is not installed")
 
-from tulle.studio.pages.opening import _owners  # noqa: E402
-from tulle.studio.study import parse_groups  # noqa: E402
+from tulle.studio.pages.opening import _owners
+from tulle.studio.study import parse_groups
 
 
 def test_owners_and_ranges_of_the_form() -> None:
