@@ -74,10 +74,11 @@ class Database(Dataset):
         ``spark://host:7077``. Temporary tables and registered Arrow frames of a DuckDB connection
         are copied now, if they are among the owned or public ones.
 
-        ``owners`` says for each table whose its rows are: ``"o_custkey"`` (a column), ``["a",
-        "b"]`` or ``"a and b"`` (a row belongs to both), ``"l_orderkey -> orders.o_custkey"`` (over
-        a foreign key; with ``orders[o_orderkey].o_custkey`` where the catalogue declares no
-        key), ``"l_orderkey -> orders"`` (the owners of that row), ``"(tenant, user)"`` (a composite
+        ``owners`` says for each table whose its rows are: ``"o_custkey"`` (a column),
+        ``["a", "b"]`` or ``"a and b"`` (a row belongs to both),
+        ``"l_orderkey -> orders.o_custkey"`` (over a foreign key; with
+        ``orders[o_orderkey].o_custkey`` where the catalogue declares no key),
+        ``"l_orderkey -> orders"`` (the owners of that row), ``"(tenant, user)"`` (a composite
         identifier). ``"customer: o_custkey"`` names a kind of participant: customer 5 and
         supplier 5 are then two. Without kinds equal identifiers are one participant everywhere,
         which protects at least as much.
