@@ -254,10 +254,11 @@ def sql(
 
     ``groups`` lists, for each column of GROUP BY, the values that everyone may know, also as a text
     (``{"region": "north, south"}``): the answer has one number for each of them (for each
-    combination, the last column running fastest), 0 where there are no rows. ``dialect``
-    is the SQL that the text is written in (``duckdb``, ``postgres`` or ``spark``); it can be asked of any engine. ``functions`` allows functions by
-    name whose value follows from their arguments alone; on DuckDB only, which can be kept from
-    failing on them.
+    combination, the last column running fastest), 0 where there are no rows.
+
+    ``dialect`` is the SQL that the text is written in (``duckdb``, ``postgres`` or ``spark``); it
+    can be asked of any engine. ``functions`` allows functions by name whose value follows from
+    their arguments alone; on DuckDB only, which can be kept from failing on them.
 
     No value of a row makes a question fail: what would fail gives NULL, and what cannot be kept
     from failing is refused when the question meets the schema.
