@@ -273,9 +273,9 @@ class Database(Dataset):
         """Return the database as its schema is under the unit."""
         return self.under(unit)
 
-    def under(self, unit: Unit) -> Database:
+    def under(self, unit: str | Unit) -> Database:
         """Return the database in which whose a row is, is as the unit says."""
-        period = unit.period
+        period = Unit.of(unit).period
         if period is None or period == self._schema.period:
             return self
         if period not in self._divided:
