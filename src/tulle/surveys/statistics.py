@@ -27,11 +27,10 @@ Gradient = Callable[[Floats], Floats]
 _NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
 
-_CAUTION = 1.35
+_CAUTION = 1.2
 """Where cells may be empty errors are skewed, and the standard error is raised by so much. It was
-chosen on the tables of ``tests/core/test_interval_coverage.py``: with 1.2, the interval of mutual
-information with one empty cell held 0.926 of the time. Tables with a row or column nearly empty,
-on which nothing was chosen, are tested beside them."""
+chosen on the tables of ``tests/core/test_interval_coverage.py``; those with a row or column nearly
+empty, on which nothing was chosen, are tested beside them."""
 
 MOST_CURVED = 400
 """Tables with more cells get no second-order terms: these need matrices over all pairs of cells."""
@@ -239,17 +238,17 @@ def _possible(table: Frequencies, target: Target, shares: Floats) -> list[Floats
     """Return other tables that the reports leave possible, where a cell may well be empty.
 
     Noise can only raise an empty cell, never lower it, so that tables with empty cells look less
-    dependent than they are, by more than any expansion around the estimate tells. Where a share
-    is below its standard error, all cells below two of them may be empty; and in a row or column
-    of such cells alone, any one of them may hold what there is.
+    dependent than they are, by more than any expansion around the estimate tells. All cells whose
+    share is below two of its standard errors may be empty; and in a row or column of such cells
+    alone, any one of them may hold what there is.
     """
     if table.counts.size > MOST_CURVED:
         return []
     spread = np.sqrt(np.maximum(np.diag(table.covariance_at(shares, target)), 0.0))
     spread = spread.reshape(shares.shape)
-    if not (shares < spread).any():
-        return []
     doubtful = shares < 2 * spread
+    if not doubtful.any():
+        return []
     emptied = np.where(doubtful, 0.25 / table.responses, shares)
     lone = np.zeros_like(doubtful)
     for axis in range(doubtful.ndim):
