@@ -249,9 +249,9 @@ class Database(Dataset):
         """The public schema: tables, columns, owners."""
         return self._schema
 
-    def facts(self, unit: Unit) -> Facts:
+    def facts(self, unit: str | Unit) -> Facts:
         """Return the schema: names, types and owners are public, and nothing else is."""
-        return self.under(unit)._schema.to_json()
+        return self.under(Unit.of(unit))._schema.to_json()
 
     def check_unit(self, unit: str | Unit) -> Unit:
         """Return the unit if this database knows it: participants, or their records of a period.
@@ -269,9 +269,9 @@ class Database(Dataset):
             )
         return known
 
-    def public_side(self, unit: Unit) -> Database:
+    def public_side(self, unit: str | Unit) -> Database:
         """Return the database as its schema is under the unit."""
-        return self.under(unit)
+        return self.under(Unit.of(unit))
 
     def under(self, unit: str | Unit) -> Database:
         """Return the database in which whose a row is, is as the unit says."""

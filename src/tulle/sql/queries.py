@@ -242,55 +242,51 @@ def sql(
 ) -> SqlQuery | SqlTable | DiscoveredTable:
     """Ask for aggregates in SQL.
 
-        One COUNT or SUM is a number (with groups, a number for each). Anything else is a table, with a
-        row for each group: any number of COUNT, COUNT_IF, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP,
-        STDDEV_SAMP, and over rows of one person each MIN, MAX, MEDIAN and QUANTILE_CONT (of columns
-        with declared ranges), each with FILTER (WHERE ...) if need be, and whatever is computed with
-        them. What they share is paid for once. HAVING, ORDER BY and LIMIT are worked out after the
-        noise.
+    One COUNT or SUM is a number (with groups, a number for each). Anything else is a table, with a
+    row for each group: any number of COUNT, COUNT_IF, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP,
+    STDDEV_SAMP, and over rows of one person each MIN, MAX, MEDIAN and QUANTILE_CONT (of columns
+    with declared ranges), each with FILTER (WHERE ...) if need be, and whatever is computed with
+    them. What they share is paid for once. HAVING, ORDER BY and LIMIT are worked out after the
+    noise.
 
-        Inner joins of any kind (self-joins, conditions other than equality), WHERE with any condition
-        on the joined row, EXISTS and IN (SELECT ...), DISTINCT, UNION, UNION ALL, INTERSECT,
-        sub-selects, VALUES and WITH are supported, NATURAL joins, joins in brackets and names with the
-        schema in front of them as well. What could make a row appear when somebody leaves is refused.
+    Inner joins of any kind (self-joins, conditions other than equality), WHERE with any condition
+    on the joined row, EXISTS and IN (SELECT ...), DISTINCT, UNION, UNION ALL, INTERSECT,
+    sub-selects, VALUES and WITH are supported, NATURAL joins, joins in brackets and names with the
+    schema in front of them as well. What could make a row appear when somebody leaves is refused.
 
-        Of functions there are arithmetic, SQRT, LN, LOG10, LOG2, EXP, POWER with a constant exponent,
-        operators on bits; EXTRACT, DATE_PART, DATE_TRUNC, DATE_DIFF, STRFTIME and the functions of the
-        fields; LEFT, RIGHT, SUBSTRING, REPLACE, LPAD, SPLIT_PART, STRPOS, CONTAINS, LIKE, and regular
-        expressions with a constant pattern. They have one value on all engines. Outside of its domain,
-        or where a result is not a finite number, a function is NULL.
+    Of functions there are arithmetic, SQRT, LN, LOG10, LOG2, EXP, POWER with a constant exponent,
+    operators on bits; EXTRACT, DATE_PART, DATE_TRUNC, DATE_DIFF, STRFTIME and the functions of the
+    fields; LEFT, RIGHT, SUBSTRING, REPLACE, LPAD, SPLIT_PART, STRPOS, CONTAINS, LIKE, and regular
+    expressions with a constant pattern. They have one value on all engines. Outside of its domain,
+    or where a result is not a finite number, a function is NULL.
 
-        Inside one person's rows anything goes, because it leaves with that person: sub-selects with
-        GROUP BY and HAVING, windows, QUALIFY and DISTINCT ON whose columns say whose a row is (the
-        owner, or a key that leads to it); LEFT JOIN, NOT EXISTS, NOT IN, EXCEPT and sub-selects that
-        stand for one value, where the owners are compared; and all of these with public tables. Where
-        a key is not unique, rows of two people do not meet there.
+    Inside one person's rows anything goes, because it leaves with that person: sub-selects with
+    GROUP BY and HAVING, windows, QUALIFY and DISTINCT ON whose columns say whose a row is (the
+    owner, or a key that leads to it); LEFT JOIN, NOT EXISTS, NOT IN, EXCEPT and sub-selects that
+    stand for one value, where the owners are compared; and all of these with public tables. Where
+    a key is not unique, rows of two people do not meet there.
 
-        ``groups`` lists, for each column of GROUP BY, the values that everyone may know, also as a text
-        (``{"region": "north, south"}``): the answer has one number for each of them (for each
-    <<<<<<< HEAD
-        combination, the last column running fastest), 0 where there are no rows. Without ``groups``
-        the keys of GROUP BY are found privately (partition selection), which needs a delta: everyone
-        counts for ``keys_per_person`` keys at most (1 where a primary key says that everyone has one
-        row, else 4), a key of fewer than ``minimum`` people is never shown, ``other`` adds a row of
-        that name for all keys that are not shown, and ``top`` keeps the keys with the most people.
-    =======
-        combination, the last column running fastest), 0 where there are no rows.
-    >>>>>>> language
+    ``groups`` lists, for each column of GROUP BY, the values that everyone may know, also as a text
+    (``{"region": "north, south"}``): the answer has one number for each of them (for each
+    combination, the last column running fastest), 0 where there are no rows. Without ``groups``
+    the keys of GROUP BY are found privately (partition selection), which needs a delta: everyone
+    counts for ``keys_per_person`` keys at most (1 where a primary key says that everyone has one
+    row, else 4), a key of fewer than ``minimum`` people is never shown, ``other`` adds a row of
+    that name for all keys that are not shown, and ``top`` keeps the keys with the most people.
 
-        ``dialect`` is the SQL that the text is written in (``duckdb``, ``postgres`` or ``spark``); it
-        can be asked of any engine. ``functions`` allows functions by name whose value follows from
-        their arguments alone; on DuckDB only, which can be kept from failing on them.
+    ``dialect`` is the SQL that the text is written in (``duckdb``, ``postgres`` or ``spark``); it
+    can be asked of any engine. ``functions`` allows functions by name whose value follows from
+    their arguments alone; on DuckDB only, which can be kept from failing on them.
 
-        No value of a row makes a question fail: what would fail gives NULL, and what cannot be kept
-        from failing is refused when the question meets the schema.
+    No value of a row makes a question fail: what would fail gives NULL, and what cannot be kept
+    from failing is refused when the question meets the schema.
 
-        Raises:
-            QueryError: naming the clause that is not supported, and why.
+    Raises:
+        QueryError: naming the clause that is not supported, and why.
 
-        Example:
-            >>> print(sql("select count(*) from edge x join edge y on x.b = y.a"))
-            sql('SELECT COUNT(*) FROM edge AS x JOIN edge AS y ON x.b = y.a')
+    Example:
+        >>> print(sql("select count(*) from edge x join edge y on x.b = y.a"))
+        sql('SELECT COUNT(*) FROM edge AS x JOIN edge AS y ON x.b = y.a')
     """
     if dialect not in DIALECTS:
         raise InputError(f"dialect must be one of {', '.join(DIALECTS)}; got {dialect!r}.")

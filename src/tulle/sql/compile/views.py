@@ -9,7 +9,6 @@ they say, is settled when the database is connected; no row is looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -41,7 +40,7 @@ def with_views(schema: Schema, definitions: Mapping[str, Definition]) -> Schema:
     lost = [name for name in refused if name in schema.tables]
     # What is stored can be asked about all the same; computed columns are then not there.
     refused = {name: reason for name, reason in refused.items() if name not in lost}
-    return replace(schema, views=views, refused=refused)
+    return schema.with_views(views, refused)
 
 
 def expand(tree: Any, schema: Schema) -> Any:

@@ -173,6 +173,13 @@ class Schema:
             facts["period"] = self.period
         return facts
 
+    def with_views(self, views: Mapping[str, str], refused: Mapping[str, str]) -> Schema:
+        """Return the schema with views; whose the rows of its tables are is known already."""
+        made = replace(self, views=views, refused=refused)
+        made._ownerships.update(self._ownerships)
+        made._classes.update(self._classes)
+        return made
+
     def within(self, period: str) -> Schema:
         """Return the schema in which a participant's records of each period are a unit each.
 
