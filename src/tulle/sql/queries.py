@@ -257,8 +257,8 @@ def sql(
     Of functions there are arithmetic, SQRT, LN, LOG10, LOG2, EXP, POWER with a constant exponent,
     operators on bits; EXTRACT, DATE_PART, DATE_TRUNC, DATE_DIFF, STRFTIME and the functions of the
     fields; LEFT, RIGHT, SUBSTRING, REPLACE, LPAD, SPLIT_PART, STRPOS, CONTAINS, LIKE, and regular
-    expressions with a constant pattern. They have one value on all engines. Outside of its domain,
-    or where a result is not a finite number, a function is NULL.
+    expressions with a constant pattern. They have one value on all engines, and NULL outside of
+    their domain.
 
     Inside one person's rows anything goes, because it leaves with that person: sub-selects with
     GROUP BY and HAVING, windows, QUALIFY and DISTINCT ON whose columns say whose a row is (the

@@ -2,8 +2,8 @@
 
 In PostgreSQL numbers are added and multiplied as numeric, whose length is bounded by counting
 digits; doubles are kept between bounds within which no result overflows, and what would underflow
-is made zero first (an underflow is an error there). A result that is not a finite number is NULL on
-all engines, and so is the value of a function outside its domain.
+is made zero first (an underflow is an error there). So arithmetic with infinities and NaN is NULL
+there, and as usual elsewhere; functions are NULL outside their domain on all engines.
 """
 
 from __future__ import annotations
@@ -112,8 +112,7 @@ def _spark_function(name: str) -> Form:
         in_doubles = _in_doubles(node, [one.kind for one in given], "spark")
         if in_doubles:
             given = doubles(given, "spark")
-        made = call(name, *(one.node for one in given))
-        return _finite(made) if in_doubles else made
+        return call(name, *(one.node for one in given))
 
     return form
 
@@ -122,8 +121,7 @@ def _duckdb_arithmetic(node: Any, given: list[Typed]) -> Any:
     in_doubles = _in_doubles(node, [one.kind for one in given], "duckdb")
     if in_doubles:
         given = doubles(given, "duckdb")
-    made = exp.Paren(this=type(node)(this=given[0].node, expression=given[1].node))
-    return _finite(made) if in_doubles else made
+    return exp.Paren(this=type(node)(this=given[0].node, expression=given[1].node))
 
 
 def _in_doubles(node: Any, given: list[Kind], dialect: str) -> bool:
@@ -200,16 +198,12 @@ def _quotient(dialect: str) -> Form:
         else:
             sides = doubles(given, dialect)
             above, below = (_steady(s) if dialect == "postgres" else s.node for s in sides)
-            if dialect != "postgres" and any_double(given[1:]):
-                # Divided by an infinity everything would be zero, and in PostgreSQL NULL.
-                below = _finite(below)
         if dialect == "spark":
-            return _finite(call("TRY_DIVIDE", above, below))
+            return call("TRY_DIVIDE", above, below)
         typed = dialect == "postgres"
-        made = exp.Paren(
+        return exp.Paren(
             this=exp.Div(this=above, expression=_none_if_zero(below), typed=typed, safe=False)
         )
-        return made if typed else _finite(made)
 
     return form
 
@@ -243,8 +237,7 @@ def _remainder(dialect: str) -> Form:
         if in_doubles:
             given = doubles(given, dialect)
         above, below = (one.node for one in given)
-        made = exp.Paren(this=exp.Mod(this=above, expression=_none_if_zero(below)))
-        return _finite(made) if in_doubles else made
+        return exp.Paren(this=exp.Mod(this=above, expression=_none_if_zero(below)))
 
     return form
 

@@ -34,23 +34,9 @@ FROM (
     "__tulle_7"."__tulle_6" AS "__tulle_10"
   FROM (
     SELECT
-      TRY(
-        NULLIF(
-          NULLIF(
-            LEAST(
-              GREATEST(
-                (
-                  CAST("_1"."l_price" AS DOUBLE) / NULLIF(CAST("_1"."l_tax" AS DOUBLE), 0)
-                ),
-                CAST('-Infinity' AS DOUBLE)
-              ),
-              CAST('Infinity' AS DOUBLE)
-            ),
-            CAST('-Infinity' AS DOUBLE)
-          ),
-          CAST('Infinity' AS DOUBLE)
-        )
-      ) AS "__tulle_weight",
+      TRY((
+        CAST("_1"."l_price" AS DOUBLE) / NULLIF(CAST("_1"."l_tax" AS DOUBLE), 0)
+      )) AS "__tulle_weight",
       "_0"."__tulle_1" AS "__tulle_4",
       "_1"."__tulle_2" AS "__tulle_5",
       "_1"."__tulle_3" AS "__tulle_6"
@@ -79,23 +65,9 @@ FROM (
     WHERE
       "_1"."l_orderkey" = "_0"."o_orderkey"
       AND NOT (
-        TRY(
-          NULLIF(
-            NULLIF(
-              LEAST(
-                GREATEST(
-                  (
-                    CAST("_1"."l_price" AS DOUBLE) / NULLIF(CAST("_1"."l_tax" AS DOUBLE), 0)
-                  ),
-                  CAST('-Infinity' AS DOUBLE)
-                ),
-                CAST('Infinity' AS DOUBLE)
-              ),
-              CAST('-Infinity' AS DOUBLE)
-            ),
-            CAST('Infinity' AS DOUBLE)
-          )
-        )
+        TRY((
+          CAST("_1"."l_price" AS DOUBLE) / NULLIF(CAST("_1"."l_tax" AS DOUBLE), 0)
+        ))
       ) IS NULL
   ) AS "__tulle_7"
 ) AS "__tulle_12"

@@ -40,19 +40,7 @@ FROM (
     `__tulle_7`.`__tulle_6` AS `__tulle_10`
   FROM (
     SELECT
-      NULLIF(
-        NULLIF(
-          LEAST(
-            GREATEST(
-              TRY_DIVIDE(CAST(`_1`.`l_price` AS DOUBLE), CAST(`_1`.`l_tax` AS DOUBLE)),
-              CAST('-Infinity' AS DOUBLE)
-            ),
-            CAST('Infinity' AS DOUBLE)
-          ),
-          CAST('-Infinity' AS DOUBLE)
-        ),
-        CAST('Infinity' AS DOUBLE)
-      ) AS `__tulle_weight`,
+      TRY_DIVIDE(CAST(`_1`.`l_price` AS DOUBLE), CAST(`_1`.`l_tax` AS DOUBLE)) AS `__tulle_weight`,
       `_0`.`__tulle_1` AS `__tulle_4`,
       `_1`.`__tulle_2` AS `__tulle_5`,
       `_1`.`__tulle_3` AS `__tulle_6`
@@ -81,19 +69,7 @@ FROM (
     WHERE
       `_1`.`l_orderkey` = `_0`.`o_orderkey`
       AND NOT (
-        NULLIF(
-          NULLIF(
-            LEAST(
-              GREATEST(
-                TRY_DIVIDE(CAST(`_1`.`l_price` AS DOUBLE), CAST(`_1`.`l_tax` AS DOUBLE)),
-                CAST('-Infinity' AS DOUBLE)
-              ),
-              CAST('Infinity' AS DOUBLE)
-            ),
-            CAST('-Infinity' AS DOUBLE)
-          ),
-          CAST('Infinity' AS DOUBLE)
-        )
+        TRY_DIVIDE(CAST(`_1`.`l_price` AS DOUBLE), CAST(`_1`.`l_tax` AS DOUBLE))
       ) IS NULL
   ) AS `__tulle_7`
 ) AS `__tulle_12`
