@@ -158,7 +158,11 @@ class PostgreSQL(Engine):
             reason = str(error).replace(url, "...").strip().splitlines()[0]
             raise_alone(InputError(f"PostgreSQL cannot be reached: {reason}"))
         if memory is not None:
-            engine._limit(memory)
+            try:
+                engine._limit(memory)
+            except InputError:
+                connection.close()
+                raise
         return engine
 
     def _limit(self, memory: Size) -> None:
