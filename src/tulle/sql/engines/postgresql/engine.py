@@ -14,11 +14,17 @@ from tulle.sql.schema.computed import with_computed
 if TYPE_CHECKING:
     import pyarrow
 
+# PostgreSQL fails on functions of texts whose collation takes different texts for equal, and there
+# one owner can be written in several ways: the type of such a column is none that is known.
 _COLUMNS = """
-SELECT c.relname AS t, a.attname AS c, format_type(a.atttypid, a.atttypmod) AS k,
+SELECT c.relname AS t, a.attname AS c,
+       format_type(a.atttypid, a.atttypmod)
+         || CASE WHEN o.collisdeterministic IS FALSE THEN ' COLLATE ' || quote_ident(o.collname)
+            ELSE '' END AS k,
        CASE WHEN a.attgenerated = 'v' THEN pg_get_expr(d.adbin, d.adrelid) END AS computed
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
 LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation
 WHERE c.relnamespace = {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
   AND a.attnum > 0 AND NOT a.attisdropped AND {only}
 ORDER BY c.relname, a.attnum
