@@ -292,6 +292,9 @@ def sql(
         raise InputError(f"dialect must be one of {', '.join(DIALECTS)}; got {dialect!r}.")
     if isinstance(functions, str):
         raise InputError(f"functions must be a list of names, such as [{functions!r}].")
+    statement = Statement.read(text, dialect)
+    tree = statement.tree
+
     from sqlglot import exp
 
     from tulle.sql.keys.question import DiscoveredTable, KeyOptions
@@ -299,8 +302,6 @@ def sql(
     from tulle.sql.question.check import check_statement
     from tulle.sql.tables.select_list import is_plain
 
-    statement = Statement.read(text, dialect)
-    tree = statement.tree
     allowed = tuple(sorted({name.lower() for name in functions}))
     public = _check_groups(groups)
     options = KeyOptions.read(keys_per_person, minimum, other, top)

@@ -162,7 +162,7 @@ def test_a_ledger_shows_the_same_for_neighbours(tmp_path: Path) -> None:
             for number, rows in enumerate(WORLDS[:2])
         }
         assert len(found) == 1
-        assert found.pop()[1] == ("epsilon = 2" if view == "v10_0" else "epsilon = 1.5")
+        assert found.pop()[1] == "epsilon = 1.5"
 
 
 def test_a_view_is_the_question_about_its_select() -> None:
@@ -312,8 +312,9 @@ def test_frames_and_variables_do_not_come_in_through_views() -> None:
     for name in ("registered", "frame", "through", "passing"):
         with pytest.raises(QueryError):
             sql(f"SELECT COUNT(*) FROM {name}").bind(database)
-        with pytest.raises(InputError):
-            Database.connect(connection, owners={name: "id"})
+        if name != "registered":  # which is copied when it is declared
+            with pytest.raises(InputError):
+                Database.connect(connection, owners={name: "id"})
 
 
 def test_files_of_different_types_are_refused(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ class DuckDB(Engine):
             if is_path(source):
                 engine._attach(name, Path(source), types)
             else:
-                engine._copy(name, arrow_table(name, source), types, f"{_name(name)}")
+                target = ".".join(map(_name, (*engine._place, name)))
+                engine._copy(name, arrow_table(name, source), types, target)
         return engine
 
     def _copy(self, name: str, rows: Any, types: Mapping[str, str], target: str) -> None:
@@ -101,7 +102,7 @@ class DuckDB(Engine):
         def create() -> None:
             with self._cursor() as cursor:
                 cursor.register(source, rows)
-                cursor.execute(f"CREATE TABLE {target} AS SELECT {chosen} FROM {source}")
+                cursor.execute(f"CREATE TABLE {target} AS SELECT {chosen} FROM temp.main.{source}")
                 cursor.unregister(source)
 
         self.attempt(
