@@ -54,13 +54,14 @@ from tulle.graphs.queries.local_counts import (
     degree_of,
     degree_squares,
     edges_within,
+    mixing,
     triangles_at,
 )
 from tulle.graphs.sensitivity.counts import LocalSensitivity
 from tulle.graphs.topology.response import topology
 
 _COUNTS: tuple[Query, ...] = (triangles(), stars(2), stars(3), k_triangles(2))
-_PARTS: tuple[Query, ...] = (degree_of(0), edges_within([0, 1]))
+_PARTS: tuple[Query, ...] = (degree_of(0), edges_within([0, 1]), mixing([0, 1]))
 _VECTORS: tuple[Query, ...] = (degrees(), degree_distribution())
 _DELETIONS: tuple[Query, ...] = (
     triangles(),
