@@ -153,9 +153,12 @@ class Walk:
         self._bound = self._planned = False
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        """Listen to calls and returns; what runs while a module is imported is not counted."""
+        """Listen to calls and returns.
+
+        What runs while a module is imported is not counted, nor what tells of compiling.
+        """
         code = frame.f_code
-        if code.co_name == "<module>":
+        if code.co_name == "<module>" or code.co_qualname.startswith("_Teller."):
             self._importing += {"call": 1, "return": -1}.get(event, 0)
         elif self._importing or not code.co_filename.startswith(str(SOURCE)):
             return

@@ -1,16 +1,20 @@
-"""How kernels are compiled. Imported by kernels alone: numba is slow to import."""
+"""How kernels are compiled and spread over threads. Imported by kernels alone: numba is slow."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event
+from numba.core import event, types
+from numba.extending import intrinsic
 
 from tulle.core.progress import report
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
 
 COMPILING = "compiling kernels, once after an install"
 """What a watcher is told meanwhile. Kernels depend on the question alone, never on records."""
@@ -35,3 +39,58 @@ class _Teller(event.Listener):  # type: ignore[misc]
 
 
 event.register("numba:compile", _Teller())
+
+
+# Kernels release the lock and run in ordinary threads. numba's own parallel loops are not used:
+# their portable threading layer aborts the process when two threads start a kernel at once.
+_CHUNKS_PER_THREAD = 4
+_SMALL_WORK = 200_000
+
+
+def thread_count() -> int:
+    """Return how many threads a kernel may use; the variable TULLE_THREADS overrides it."""
+    asked = os.environ.get("TULLE_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def in_chunks(
+    work: int, kernel: Callable[[int, int], _Result], *, chunks: int | None = None
+) -> list[_Result]:
+    """Call ``kernel(chunk, chunks)`` for every chunk, in threads if the work is worth it.
+
+    A chunk takes every ``chunks``-th node, which balances the load because nodes come in order of
+    degree. ``work`` is a rough count of elementary steps. ``chunks`` repeats an earlier split.
+    """
+    threads = thread_count()
+    if chunks is None:
+        chunks = 1 if threads == 1 or work < _SMALL_WORK else threads * _CHUNKS_PER_THREAD
+    if chunks == 1:
+        return [kernel(0, 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda chunk: kernel(chunk, chunks), range(chunks)))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def population_count(typing_context: Any, word: Any) -> Any:
+    """Return the number of bits set in a uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def lowest_bit(typing_context: Any, word: Any) -> Any:
+    """Return the position of the lowest bit set in a uint64 that is not zero."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        never_zero = context.get_constant(types.boolean, True)
+        return builder.cttz(arguments[0], never_zero)
+
+    return types.uint64(types.uint64), generate

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Floats
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
-from tulle.graphs.threads import in_chunks
 from tulle.metrics.distances import pick_sources
 
 LARGEST_WORK = 500_000_000

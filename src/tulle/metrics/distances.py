@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
-from tulle.graphs.threads import in_chunks
 from tulle.noise import SeededSource, post_processing
 
 LARGEST_WORK = 3_000_000_000

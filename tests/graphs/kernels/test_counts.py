@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from tests.graphs.slow_reference import SlowGraph, graphs
 
-import tulle.graphs.threads as compiled_module
+import tulle.core.compiled as compiled_module
 from tulle.core.errors import InputError
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.generators import barabasi_albert, erdos_renyi, watts_strogatz

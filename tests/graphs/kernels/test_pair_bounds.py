@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from tests.graphs.slow_reference import SlowGraph, graphs
 
+import tulle.core.compiled as compiled_module
 import tulle.graphs.kernels.cliques as cliques_module
 import tulle.graphs.kernels.pair_bounds as bounds_module
-import tulle.graphs.threads as compiled_module
 from tulle.core.errors import InputError
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.generators import erdos_renyi, social_network

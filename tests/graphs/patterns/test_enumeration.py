@@ -12,7 +12,7 @@ from tests.graphs.slow_reference import graphs
 from tests.graphs.subgraph_reference import connected_patterns, copies, one_of_each
 
 import tulle
-import tulle.graphs.threads as compiled_module
+import tulle.core.compiled as compiled_module
 from tulle.core.errors import InputError, QueryError, UnitError
 from tulle.core.query import parse
 from tulle.core.registry import find

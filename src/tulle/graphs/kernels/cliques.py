@@ -13,12 +13,11 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.arrays import Array
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, in_chunks, lowest_bit, population_count
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import arc_supports, count_triangles, triangles_from_supports
 from tulle.graphs.kernels.ordering import degeneracy_rank, degree_rank, orient, renumber
 from tulle.graphs.kernels.pair_bounds import count_common, pair_front, wedge_work
-from tulle.graphs.threads import in_chunks, lowest_bit, population_count
 
 _SATURATED = 2**62
 _PAIRS_AT_ONCE = 4_000_000

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.arrays import Array
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.ordering import degree_rank, orient, renumber, spans_before
-from tulle.graphs.threads import in_chunks
 
 _BLOCK = 16
 

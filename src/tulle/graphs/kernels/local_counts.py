@@ -8,10 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from tulle.core.arrays import Array, Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.ordering import degree_rank, renumber
-from tulle.graphs.threads import in_chunks
 
 FINE = 2**32
 """Clustering coefficients are summed in whole multiples of one over this."""

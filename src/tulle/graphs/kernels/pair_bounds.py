@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.arrays import Array
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import arc_supports
 from tulle.graphs.kernels.ordering import degree_rank, renumber
-from tulle.graphs.threads import in_chunks
 
 # Numbers up to this fit one machine integer; larger ones are cut into limbs of so many bits.
 _ONE_LIMB = 2**62

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.compiled import in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.ordering import degree_rank
 from tulle.graphs.patterns import pattern as patterns
@@ -26,7 +27,6 @@ from tulle.graphs.patterns.kernels import (
 )
 from tulle.graphs.patterns.pattern import Pattern
 from tulle.graphs.patterns.search import Checks, Search, prepare_checks, search_for
-from tulle.graphs.threads import in_chunks
 
 Array = npt.NDArray[Any]
 Kernel = Callable[[int, int, int, Array, Array], int]

@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.arrays import Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, population_count
 from tulle.core.errors import InputError
 from tulle.core.release import Release
-from tulle.graphs.threads import population_count
 from tulle.graphs.topology.response import Topology
 from tulle.noise.xor.limits import Estimate, Limit
 
