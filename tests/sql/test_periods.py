@@ -413,3 +413,32 @@ def test_what_sees_all_records_of_a_person_is_refused_per_period(text: str) -> N
     assert tulle.release(database, tulle.sql(text), unit="participant", **budget)
     with pytest.raises(QueryError, match="inside one person's rows"):
         tulle.release(database, tulle.sql(text), unit="participant-week", **budget)
+
+
+def key_moves(most: int) -> list[list[int]]:
+    """Return by how much each key's number of people falls when somebody's week is gone."""
+    from tulle.sql.keys.statements import DIGEST, PEOPLE
+
+    asked = tulle.sql("SELECT number, COUNT(*) FROM orders GROUP BY number", keys_per_person=2)
+    week = Unit.of("participant-week")
+    found = []
+    for seed in range(12):
+        database = opened(some_rows(seed)).under(week)
+        bound = asked.bind(database).bound
+        counted = []
+        for one in (database, *database.neighbours(week)):
+            rows = bound.rewritten(one._schema, one._gone, asked.names, ())
+            table = one._engine.fetch(rows.counted("0" * 32, most)).to_pydict()
+            counted.append(dict(zip(table[DIGEST], table[PEOPLE], strict=True)))
+        whole, *others = counted
+        assert all(set(other) <= set(whole) for other in others)
+        found += [[whole[key] - other.get(key, 0) for key in whole] for other in others]
+    return found
+
+
+def test_one_week_of_a_person_counts_for_as_many_keys_as_it_may() -> None:
+    moves = key_moves(2)
+    assert {move for one in moves for move in one} == {0, 1}
+    assert max(map(sum, moves)) == 2
+    # One key too many is caught.
+    assert max(map(sum, key_moves(3))) == 3
