@@ -11,7 +11,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -65,14 +64,6 @@ def shake() -> Iterator[None]:
     registry.register("mechanism", Jar.kind, Shake.name)(Shake)
     yield
     del registry._items["mechanism", Jar.kind]
-
-
-@pytest.fixture
-def quick() -> Iterator[Path]:
-    """A folder in memory if there is one: a kill needs no disk, and syncing is what takes time."""
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
-        yield Path(folder)
 
 
 class Watched(Source):
@@ -150,6 +141,9 @@ def total_lines(tmp_path: Path) -> int:
         sys.settrace(None)
         os.write(pipe, f"lines {lines.seen} 0\n".encode())
 
+    # A look as after a kill fills the caches that children inherit: fewer lines run from then on.
+    path = tmp_path / "first.ledger"
+    assert inspect(path, fork(lambda pipe: live(path, pipe))[1]) == []
     _, told = fork(work)
     return int(told.splitlines()[-1].split()[1])
 
@@ -229,19 +223,19 @@ def test_a_run_that_is_not_killed_keeps_the_promise(tmp_path: Path) -> None:
     assert inspect(path, told) == []
 
 
-def test_a_kill_at_any_line_loses_no_privacy(quick: Path) -> None:
-    total = total_lines(quick)
-    points = spread(total, 300)
+def test_a_kill_at_any_line_loses_no_privacy(tmp_path: Path) -> None:
+    total = total_lines(tmp_path)
+    points = spread(total, 200)
     start = time.perf_counter()
-    assert kill_at_lines(quick, points) == {}
+    assert kill_at_lines(tmp_path, points) == {}
     print(f"{len(points)} of {total} lines, {time.perf_counter() - start:.1f} s")
-    assert len(points) >= 200
+    assert len(points) == 200
 
 
 @pytest.mark.slow
-def test_a_kill_at_every_line_loses_no_privacy(quick: Path) -> None:
-    total = total_lines(quick)
-    assert kill_at_lines(quick, list(range(1, total + 1))) == {}
+def test_a_kill_at_every_line_loses_no_privacy(tmp_path: Path) -> None:
+    total = total_lines(tmp_path)
+    assert kill_at_lines(tmp_path, list(range(1, total + 1))) == {}
 
 
 def test_a_kill_at_any_moment_loses_no_privacy(tmp_path: Path) -> None:
@@ -283,10 +277,10 @@ def debit_after_drawing(
 
 
 def test_a_ledger_that_debits_after_drawing_is_caught(
-    quick: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Session, "ask", debit_after_drawing)
-    wrongs = kill_at_lines(quick, spread(total_lines(quick), 60))
+    wrongs = kill_at_lines(tmp_path, spread(total_lines(tmp_path), 60))
     assert any("not booked" in wrong for found in wrongs.values() for wrong in found)
 
 
@@ -380,8 +374,8 @@ def kill_in_weeks(
     raise AssertionError("too few were killed")
 
 
-def test_a_kill_at_any_moment_gives_no_week_a_second_budget(quick: Path) -> None:
-    kill_in_weeks(quick, 50, 11)
+def test_a_kill_at_any_moment_gives_no_week_a_second_budget(tmp_path: Path) -> None:
+    kill_in_weeks(tmp_path, 50, 11)
 
 
 @pytest.mark.slow
@@ -389,7 +383,7 @@ def test_many_kills_give_no_week_a_second_budget(tmp_path: Path) -> None:
     assert kill_in_weeks(tmp_path, 600, 12) > 0
 
 
-def test_weeks_whose_debits_follow_the_drawing_are_caught(quick: Path) -> None:
+def test_weeks_whose_debits_follow_the_drawing_are_caught(tmp_path: Path) -> None:
     def book_late(self: Session, query: Query, **asked: Any) -> Release:
         plan = self.plan(query, epsilon=asked["epsilon"])
         answer = session_module._draw(plan, self._dataset, asked["source"], debit=None)
@@ -406,4 +400,4 @@ def test_weeks_whose_debits_follow_the_drawing_are_caught(quick: Path) -> None:
         live_weeks(path, pipe)
 
     with pytest.raises(AssertionError, match="not booked"):
-        kill_in_weeks(quick, 100, 13, live)
+        kill_in_weeks(tmp_path, 100, 13, live)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -65,7 +65,10 @@ def world(seed: int, unique: bool) -> tuple[Database, Any, dict[Any, tuple[Datab
     rows = unique_keys(rows) if unique else rows
 
     def plain(some: Rows) -> Any:
-        return load(duckdb.connect(), taking_part(some))
+        # As written, without rewriting: DuckDB 2.0 pushes what a join looks for into DISTINCT ON.
+        connection = duckdb.connect()
+        connection.execute("PRAGMA disable_optimizer")
+        return load(connection, taking_part(some))
 
     smaller = {who: take_away(rows, who) for who in sorted(everyone(rows))}
     return connect(rows), plain(rows), {w: (connect(r), plain(r)) for w, r in smaller.items()}
@@ -103,11 +106,19 @@ def _agrees(plain: Any, question: SqlQuery, total: float) -> bool:
     return bool(np.isclose(total, _answer(plain, question), rtol=1e-6))
 
 
-def check(seeds: Iterable[int], depth: int) -> None:
+def check(seeds: Sequence[int], depth: int) -> None:
+    """Judge random statements; a few ask for rows of two people at one place and are refused."""
+    refused = []
     for seed in seeds:
         text = Inside(seed).question(depth)
-        found = list(differences(sql(text), SEEDS[seed % 4], unique=bool(seed % 4)))
+        try:
+            question = sql(text).bind(world(SEEDS[seed % 4], bool(seed % 4))[0])
+        except QueryError:
+            refused.append(text)
+            continue
+        found = list(differences(question, SEEDS[seed % 4], unique=bool(seed % 4)))
         assert found == [], text
+    assert len(refused) <= len(seeds) // 25, refused
 
 
 @pytest.mark.parametrize("start", range(0, 100, 10))

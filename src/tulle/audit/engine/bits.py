@@ -106,6 +106,7 @@ class Coins(Law):
         return list(range(len(masses))), masses
 
 
+@lru_cache(maxsize=1024, typed=True)
 def _log_ratio(p: Any, q: Any) -> float:
     if p == 0:
         return -math.inf

@@ -112,5 +112,6 @@ def _integral(low: Floats, high: Floats, *, inverted: bool) -> Floats:
     """Integrate 1/(1 + x⁴), or u²/(1 + u⁴) for x = 1/u, between points of [0, 1]."""
     half = (high - low)[:, None] / 2
     x = (high + low)[:, None] / 2 + half * _PLACES
-    density = (x * x if inverted else 1.0) / (1 + x**4)
+    square = x * x
+    density = (square if inverted else 1.0) / (1 + square * square)
     return np.asarray((density * half) @ _WEIGHTS, dtype=np.float64)
