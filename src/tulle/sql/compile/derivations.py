@@ -92,18 +92,22 @@ def select(
 ) -> Any:
     """Return a SELECT over the cross product of sources; engines turn conditions into joins."""
     # A SELECT needs at least one column, also when nothing of a row is wanted.
-    query = exp.select(*(expressions or [alias(exp.Literal.number(1), f"{RESERVED}_one")]))
+    wanted = expressions or [alias(exp.Literal.number(1), f"{RESERVED}_one")]
+    # Parts may be used again, so each is copied, once: the builder would copy all that it has.
+    query = exp.select(*(part.copy() for part in wanted), copy=False)
     for place, source in enumerate(sources):
-        query = query.from_(source) if place == 0 else query.join(source, join_type="cross")
-    for condition in conditions:
-        query = query.where(_bracketed(condition))
+        if place == 0:
+            query = query.from_(source.copy(), copy=False)
+        else:
+            query = query.join(source.copy(), join_type="cross", copy=False)
+    query = query.where(*(_bracketed(part.copy()) for part in conditions), copy=False)
     if group:
-        query = query.group_by(*group)
-    return query.distinct() if distinct else query
+        query = query.group_by(*(part.copy() for part in group), copy=False)
+    return query.distinct(copy=False) if distinct else query
 
 
 def _bracketed(condition: Any) -> Any:
-    return exp.paren(condition) if isinstance(condition, exp.Or) else condition
+    return exp.paren(condition, copy=False) if isinstance(condition, exp.Or) else condition
 
 
 def owner_type(schema: Schema, entity: str) -> Any:
