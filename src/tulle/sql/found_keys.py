@@ -114,9 +114,7 @@ class _Keyed(SqlQuery):
         """Return the exact answer for each key. Custodian side."""
         rewritten = self.rewrite(dataset._schema, dataset._gone)
         found = gather(rewritten, dataset._engine.fetch(rewritten.text)).relations
-        totals = [
-            float(one.weights.sum()) + sum(weight for _, weight in one.general) for one in found
-        ]
+        totals = [one.total for one in found]
         return np.rint(totals).astype(np.int64) if self.integral else np.array(totals)
 
     def __str__(self) -> str:
