@@ -26,7 +26,6 @@ import numpy.typing as npt
 
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, Rewritten
 from tulle.sql.compile.statements import ordered_sum
-from tulle.sql.schema.schema import TEXT
 
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine
@@ -103,7 +102,7 @@ class PersonTotals:
         top = self._number(self._most if grouped or self.groups == 1 else self._most * self.groups)
         low = f"-{top}" if self._signed else zero
         owner = first
-        if rewritten.schema.entity_class(rewritten.slots[0].entity) == TEXT:
+        if rewritten.text_owners:
             # As in the statement itself: a connection may take "Ann" for "ann" by default.
             owner += {"duckdb": ' COLLATE "C"', "postgres": ' COLLATE "C"'}.get(self._dialect, "")
         cut = f"GREATEST(LEAST({amount}, {top}), {low})"

@@ -35,7 +35,7 @@ from tulle.sql.question.aggregate import (
 )
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.ranges import Range
-from tulle.sql.schema.schema import HERE, Schema
+from tulle.sql.schema.schema import HERE, TEXT, Schema
 
 GROUP = f"{RESERVED}_group"
 TUPLE = f"{RESERVED}_tuple"
@@ -63,6 +63,8 @@ class Rewritten:
     """The same rows merged over all groups, where nothing is below zero and rows are about one
     participant: what each adds in all. Empty elsewhere."""
     slots: tuple[Slot, ...]
+    text_owners: bool
+    """Whether the first owner's identifier is a text."""
     keyed: bool
     groups: int
     grouped: bool
@@ -159,6 +161,7 @@ def rewrite(
         text,
         in_all,
         tuple(slots),
+        bool(slots) and schema.entity_class(slots[0].entity) == TEXT,
         form.keys is not None,
         size,
         bool(groups),
