@@ -14,7 +14,7 @@ from tulle.ledger.session import _draw, plan_for
 from tulle.noise import SeededSource
 from tulle.sql import one_row
 from tulle.sql.data import Database
-from tulle.sql.queries import owned_rows_of
+from tulle.sql.queries import person_totals_of
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 
@@ -74,14 +74,14 @@ def test_ends_hold_on_both_sides(town: Any) -> None:
     missed = dict.fromkeys(names, 0)
     owned: dict[str, Any] = {}
 
-    def once(database: Any, query: Any, *, signed: bool) -> Any:
+    def once(database: Any, query: Any) -> Any:
         name = str(query)
         if name not in owned:
-            owned[name] = owned_rows_of(database, query, signed=signed)
+            owned[name] = person_totals_of(database, query)
         return owned[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one_row, "owned_rows_of", once)
+        patch.setattr(one_row, "person_totals_of", once)
         for seed in range(300):
             table = _draw(plan, town, SeededSource(seed), debit=None).value.to_dict()
             for name in names:
@@ -124,10 +124,10 @@ def test_it_is_private_where_the_key_does_not_hold() -> None:
     assert mechanism_of(claimed, "SELECT SUM(x) FROM person") == "laplace"
     question = tulle.sql("SELECT SUM(x) FROM person").bind(claimed, {})
     assert not isinstance(question, tulle.sql.tables.question.SqlTable)
-    whole = owned_rows_of(claimed, question, signed=True).clipped(20.0)
+    whole = person_totals_of(claimed, question).clipped(20.0)
     for who in claimed.participants():
         left = Database._of(plain._engine, claimed.schema, who)
-        less = owned_rows_of(left, question, signed=True).clipped(20.0)
+        less = person_totals_of(left, question).clipped(20.0)
         assert abs(float(whole[0] - less[0])) <= 20.0 * (1 + 1e-9)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from tulle.relations.annotations import (
     together,
 )
 from tulle.relations.trees import Trees
+from tulle.relations.ways import Ways
 
 Array = npt.NDArray[Any]
 
@@ -53,12 +55,15 @@ class Relation(Dataset):
         weights: Array,
         count: int,
         general: tuple[tuple[Annotation, float], ...] = (),
+        ways: Ways | None = None,
     ) -> None:
         self.offsets = offsets
         self.participants = participants
         self.weights = weights
         self.count = count
-        self.general = general
+        self.notes = general
+        self.ways = ways if ways is not None and len(ways.weights) else None
+        """Tuples of several ways as arrays, beside or instead of expressions."""
 
     @classmethod
     def conjunctive(
@@ -145,15 +150,26 @@ class Relation(Dataset):
             tuple(general),
         )
 
+    @cached_property
+    def general(self) -> tuple[tuple[Annotation, float], ...]:
+        """The tuples that are no plain conjunctions, as expressions with their weights."""
+        return self.notes + (() if self.ways is None else self.ways.annotations())
+
+    @property
+    def heights(self) -> Array:
+        """The weights of the tuples that are no plain conjunctions."""
+        listed = np.array([height for _, height in self.notes], dtype=np.float64)
+        return listed if self.ways is None else np.concatenate([listed, self.ways.weights])
+
     @property
     def total(self) -> float:
         """The exact sum of all weights. Custodian side."""
-        return float(self.weights.sum() + sum(height for _, height in self.general))
+        return float(self.weights.sum() + self.heights.sum())
 
     @property
     def is_conjunctive(self) -> bool:
         """Whether every tuple simply needs all of some participants."""
-        return not self.general
+        return not self.notes and self.ways is None
 
     def parts(self) -> tuple[Relation, Relation]:
         """Return the tuples of positive and of negative weight, both with positive weights."""
@@ -167,7 +183,8 @@ class Relation(Dataset):
             self.participants[np.repeat(kept, sizes)],
             sign * self.weights[kept],
             self.count,
-            tuple((note, sign * height) for note, height in self.general if sign * height > 0),
+            tuple((note, sign * height) for note, height in self.notes if sign * height > 0),
+            None if self.ways is None else self.ways.signed(sign),
         )
 
     def annotations(self) -> Iterator[tuple[Annotation, float]]:
@@ -182,6 +199,13 @@ class Relation(Dataset):
 
         :class:`tulle.lp.AlternativesProblem` says what they mean.
         """
+        if self.ways is not None and not self.notes:
+            ways, alternatives = self.ways, len(self.offsets) - 1
+            return (
+                np.concatenate([np.arange(alternatives), alternatives + ways.starts]),
+                np.concatenate([self.offsets[:-1], len(self.participants) + ways.offsets]),
+                np.concatenate([self.participants, ways.members]),
+            )
         trees = Trees(self.count)
         trees.add(note for note, _ in self.general)
         return trees.arrays(self.offsets, self.participants)

@@ -105,7 +105,7 @@ class _Keyed(SqlQuery):
                 key_number(self.keys.kinds, schema.dialect),
             )
         text = self.keys.written(found.text, schema.dialect)
-        return replace(found, text=text, groups=self.keys.size, others=[])
+        return replace(found, text=text, in_all="", groups=self.keys.size, others=[])
 
     def _bound(self, schema: Schema) -> Any:
         return replace(self, bound=self._rewrite(schema), resolved=self.label)
@@ -114,9 +114,7 @@ class _Keyed(SqlQuery):
         """Return the exact answer for each key. Custodian side."""
         rewritten = self.rewrite(dataset._schema, dataset._gone)
         found = gather(rewritten, dataset._engine.fetch(rewritten.text)).relations
-        totals = [
-            float(one.weights.sum()) + sum(weight for _, weight in one.general) for one in found
-        ]
+        totals = [one.total for one in found]
         return np.rint(totals).astype(np.int64) if self.integral else np.array(totals)
 
     def __str__(self) -> str:

@@ -21,7 +21,6 @@ from tulle.relations.error_laws import GaussianTruncationLaw
 from tulle.relations.mechanisms.grouped import (
     GaussianNoise,
     GroupedSettings,
-    InBall,
     largest_level,
     release_groups,
     release_in_ball,
@@ -32,7 +31,7 @@ from tulle.sql.mechanisms import (
     DatabaseRecursive,
     bound_query,
     group_count,
-    owned_rows,
+    person_totals,
     relations_in,
     usual_groups,
 )
@@ -132,11 +131,10 @@ class DatabaseGaussian(Mechanism):
             return Prediction(None, None, relative=noise)
         cut, variance, slack = np.zeros(chosen.groups), 0.0, 0.0
         if chosen.alone:
-            owned = owned_rows(query, like)
-            ball = InBall(owned)
+            ball = person_totals(query, like, power=2)
             tau = chosen.threshold(least_level(ball, chosen.thresholds))
             noise_on = GaussianNoise.at(tau, chosen)
-            cut += ball.clipped(tau) + owned.fixed
+            cut += ball.clipped(tau) + ball.fixed
             variance, slack = float(noise_on.sigma) ** 2, noise_on.slack
         else:
             for sign, groups in _parts(query, like):
@@ -159,7 +157,9 @@ class DatabaseGaussian(Mechanism):
         query, chosen = bound_query(terms), GroupedSettings.read(settings)
         signed = _TUNED.signed(query)
         if chosen.alone:
-            values, tau, noise = release_in_ball(owned_rows(query, dataset), chosen, source)
+            values, tau, noise = release_in_ball(
+                person_totals(query, dataset, power=2), chosen, source
+            )
             thresholds = [tau]
         else:
             values, thresholds = np.zeros(chosen.groups), []

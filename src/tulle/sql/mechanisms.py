@@ -24,10 +24,10 @@ from tulle.relations.mechanisms.recursive import (
     TruncationMechanism,
     predicted_value,
 )
-from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned, release_owned
+from tulle.relations.mechanisms.single_owner import Clipped, NoiseOnGroups, release_owned
 from tulle.relations.truncation.totals import least_level, predicted_level
 from tulle.sql.data import Database
-from tulle.sql.queries import SqlQuery, SqlSum, owned_rows_of, relations_of
+from tulle.sql.queries import SqlQuery, SqlSum, person_totals_of, relations_of
 
 REACH = 2.0
 """How far above the threshold found to truncate, where rows link no participants of one kind."""
@@ -150,11 +150,10 @@ def usual_groups(query: SqlQuery) -> float:
     return 1.0 if once else math.sqrt(group_count(query))
 
 
-def owned_rows(query: SqlQuery, dataset: Dataset) -> Owned:
-    """Return what each participant adds to each group. Custodian side."""
+def person_totals(query: SqlQuery, dataset: Dataset, *, power: int = 1) -> Clipped:
+    """Return what people add to each group, left in the engine. Custodian side."""
     assert isinstance(dataset, Database)
-    signed = isinstance(query, SqlSum) and not query.positive
-    return owned_rows_of(dataset, query, signed=signed)
+    return person_totals_of(dataset, query, power=power)
 
 
 def relations_in(query: SqlQuery, dataset: Dataset) -> tuple[Relation, ...]:
@@ -242,7 +241,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
         if scalar and not query.alone:
             return super().predict(terms, settings, like)
         if query.alone:
-            owned = owned_rows(query, like)
+            owned = person_totals(query, like)
             tau = chosen.threshold(least_level(owned, chosen.thresholds))
             noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
             cut, scales = owned.clipped(tau) + owned.fixed, [noise.scale]
@@ -274,11 +273,11 @@ class DatabaseRecursive(OnDatabase, Recursive):
         query = bound_query(terms)
         if not query.alone:
             return super().run(terms, settings, dataset, source)
-        owned = owned_rows(query, dataset)
+        owned = person_totals(query, dataset)
         return self.run_owned(query, settings, owned, source)
 
     def run_owned(
-        self, query: SqlQuery, settings: Parameters, owned: Owned, source: Source | None
+        self, query: SqlQuery, settings: Parameters, owned: Clipped, source: Source | None
     ) -> Outcome:
         """Draw the total of each group, where each row is about one participant."""
         values, tau, noise = release_owned(owned, RecursiveSettings.read(settings), source)

@@ -20,7 +20,7 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.single_owner import SUMMED, NoiseOnGroups
 from tulle.sql.data import Database
-from tulle.sql.queries import SqlQuery, SqlSum, owned_rows_of
+from tulle.sql.queries import SqlQuery, SqlSum, person_totals_of
 
 
 @registry.mechanism("database", "laplace", answers=(SqlQuery,), units=("participant",))
@@ -83,7 +83,7 @@ class OneRow(Mechanism):
         query, most = _bound(terms), float(settings["most"])
         assert isinstance(dataset, Database)
         signed = isinstance(query, SqlSum) and not query.positive
-        owned = owned_rows_of(dataset, query, signed=signed)
+        owned = person_totals_of(dataset, query)
         noise = _noise(terms, settings)
         step = noise.lattice.step
         values = np.empty(owned.groups)

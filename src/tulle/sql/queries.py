@@ -20,9 +20,9 @@ from tulle.sql.question.parse import Statement, not_too_deep
 if TYPE_CHECKING:
     import pyarrow
 
-    from tulle.relations.mechanisms.single_owner import Owned
     from tulle.sql.compile.gather import Gathered
     from tulle.sql.compile.owned_rows import Gone
+    from tulle.sql.compile.person_totals import PersonTotals
     from tulle.sql.compile.rewrite import Rewritten
     from tulle.sql.keys.question import DiscoveredTable
     from tulle.sql.schema.schema import Schema
@@ -359,13 +359,19 @@ def gather_tuples(database: Database, query: SqlQuery) -> Gathered:
     return gather(*_fetch(database, query))
 
 
-def owned_rows_of(database: Database, query: SqlQuery, *, signed: bool) -> Owned:
-    """Return what each participant adds to each group, where the question is bound to a schema
-    by which each row is about one participant. Custodian side.
-    """
-    from tulle.sql.compile.gather import gather_owned
+def person_totals_of(database: Database, query: SqlQuery, *, power: int = 1) -> PersonTotals:
+    """Return what people add to each group, where the question is bound to a schema by which each
+    row is about one participant: counted, clipped and added up in the engine. Custodian side.
 
-    return gather_owned(*_fetch(database, query), signed=signed)
+    ``power`` is 1 to clip sums of absolute amounts, 2 to clip L2 norms.
+    """
+    from tulle.sql.compile.person_totals import PersonTotals
+
+    rewritten = query.rewrite(database._schema, database._gone)
+    # Again: tables may have changed since the question was bound.
+    database.check(rewritten.text)
+    signed = isinstance(query, SqlSum) and not query.positive
+    return PersonTotals(database._engine, rewritten, signed=signed, power=power)
 
 
 def _fetch(database: Database, query: SqlQuery) -> tuple[Rewritten, pyarrow.Table]:

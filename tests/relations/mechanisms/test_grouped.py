@@ -72,7 +72,7 @@ def test_no_data_make_a_release_fail(weight: float, count: int) -> None:
         owned = Owned([relation, relation], signed=False)
         for values, tau, _ in (
             release_groups([truncate(relation)] * 2, several, SeededSource(1)),
-            release_in_ball(owned, alone, SeededSource(1)),
+            release_in_ball(InBall(owned), alone, SeededSource(1)),
         ):
             assert np.isfinite(values).all()
             assert tau <= LARGEST
@@ -103,7 +103,7 @@ def test_every_draw_says_what_it_costs_and_all_together_cost_rho() -> None:
     assert all(isinstance(event, Gaussian) for event in events)
     assert concentration(Composed(tuple(events))) == SEVERAL.rho_select + SEVERAL.rho_answer
     with watch() as events:
-        release_in_ball(Owned(relations, signed=False), replace(chosen, alone=True), None)
+        release_in_ball(InBall(Owned(relations, signed=False)), replace(chosen, alone=True), None)
     assert concentration(Composed(tuple(events))) == SEVERAL.rho_select + SEVERAL.rho_answer
 
 
@@ -116,7 +116,7 @@ def test_the_draws_follow_the_deviation_that_is_stated(alone: bool) -> None:
     for _ in range(300):
         if alone:
             owned = contributions(people)
-            values, tau, noise = release_in_ball(owned, ALONE, source)
+            values, tau, noise = release_in_ball(InBall(owned), ALONE, source)
             centre = InBall(owned).clipped(tau)
         else:
             solved = [truncate(relation) for relation in relations]

@@ -48,7 +48,7 @@ from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
 from tulle.relations.mechanisms.recursive import value_moves
-from tulle.relations.mechanisms.single_owner import SUMMED, Owned
+from tulle.relations.mechanisms.single_owner import SUMMED, Clipped, Owned
 from tulle.relations.truncation.totals import (
     GAP,
     LARGEST,
@@ -210,6 +210,7 @@ class InBall:
         self.norms = largest * np.sqrt(squares) * (1.0 + 2.0**-30)
         """Of each participant the L2 norm of all contributions, rounded up."""
         self.sorted = np.sort(self.norms)
+        self.groups, self.fixed = owned.groups, owned.fixed
 
     def above(self, tau: float) -> int:
         """Return N(tau), how many have a norm above tau."""
@@ -229,7 +230,7 @@ class InBall:
 
 
 def release_in_ball(
-    owned: Owned, chosen: GroupedSettings, source: Source | None
+    ball: Clipped, chosen: GroupedSettings, source: Source | None
 ) -> tuple[Array, float, GaussianNoise]:
     """Return a noisy sum for each group, the threshold found, and the noise.
 
@@ -237,8 +238,7 @@ def release_in_ball(
         rho_select + rho_answer, zero-concentrated, per participant, add-remove: see the module's
         text.
     """
-    ball = InBall(owned)
     level = noisy_level(least_level(ball, chosen.thresholds), chosen, source)
     tau = chosen.threshold(level)
     noise = GaussianNoise.at(tau, chosen)
-    return np.array(noise.on(ball.clipped(tau).tolist(), source)) + owned.fixed, tau, noise
+    return np.array(noise.on(ball.clipped(tau).tolist(), source)) + ball.fixed, tau, noise

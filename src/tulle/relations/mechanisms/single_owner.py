@@ -25,7 +25,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
-from tulle.relations.truncation.totals import least_level, within_reach
+from tulle.relations.truncation.totals import Decider, least_level, within_reach
 
 Array = npt.NDArray[Any]
 
@@ -47,6 +47,22 @@ MANY = 1024
 
 SUMMED = Fraction(1, 2**20)
 """Part of tau by which rounding, of all groups' sums together, may move them besides."""
+
+
+class Clipped(Decider, Protocol):
+    """Contributions of one participant each, which can be cut to a threshold and added up.
+
+    D(tau) is N(tau), the number of participants above it, by the norm that is cut.
+    """
+
+    groups: int
+
+    @property
+    def fixed(self) -> Array:
+        """What needs nobody, for each group: public."""
+
+    def clipped(self, tau: float) -> Array:
+        """Return the sum for each group when nobody's contributions are above tau."""
 
 
 class Owned:
@@ -163,7 +179,7 @@ class NoiseOnGroups:
 
 
 def release_owned(
-    owned: Owned, chosen: RecursiveSettings, source: Source | None
+    owned: Clipped, chosen: RecursiveSettings, source: Source | None
 ) -> tuple[Array, float, NoiseOnGroups]:
     """Return a noisy sum for each group, the threshold found, and the noise.
 

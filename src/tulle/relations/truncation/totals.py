@@ -158,7 +158,8 @@ def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
             relation.participants,
             np.where(public, 0.0, weights),
             relation.count,
-            relation.general,
+            relation.notes,
+            relation.ways,
         )
         return _Raised(truncate(owned, eta=eta), fixed)
     from tulle.lp import AlternativesOracle, DeletionOracle, PackingProblem
@@ -187,7 +188,7 @@ def _alternatives(relation: Relation, weights: Array) -> AlternativesProblem:
         starts,
         offsets,
         members,
-        np.concatenate([weights, within_reach(np.array([h for _, h in relation.general]))]),
+        np.concatenate([weights, within_reach(relation.heights)]),
         relation.count,
     )
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.relations.annotations import Annotation, Either, Participant, Together
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.single_owner import Owned
+from tulle.relations.ways import Ways
 from tulle.sql.compile.alternatives import NOBODY, least_ways, merge_equal
 from tulle.sql.compile.derivations import Slot
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT, Rewritten
@@ -27,16 +26,23 @@ Numbers = npt.NDArray[np.float64]
 class Gathered:
     """One relation for each group, all numbering the same participants, and who they are.
 
-    Custodian side: ``names`` holds each participant's kind and identifier.
+    Custodian side.
     """
 
     relations: tuple[Relation, ...]
-    names: tuple[tuple[str, Any], ...]
+    identifiers: tuple[tuple[str, Any], ...]
+    """For each kind of participant the identifiers, an Arrow array, in the order of the numbers."""
+
+    @property
+    def names(self) -> tuple[tuple[str, Any], ...]:
+        """Each participant's kind and identifier: an object for each, for small databases."""
+        return tuple((kind, one) for kind, listed in self.identifiers for one in listed.to_pylist())
 
 
 def gather(rewritten: Rewritten, table: pyarrow.Table) -> Gathered:
     """Return the relations that an engine's rows describe."""
-    owners, names = _number_participants(table, rewritten.slots)
+    owners, identifiers = _number_participants(table, rewritten.slots)
+    count = sum(len(listed) for _, listed in identifiers)
     sets = _as_sets(owners)
     groups = _numbers(table, GROUP, 0.0).astype(np.int64)
     # The rows of each group, found once: there may be many groups.
@@ -49,43 +55,16 @@ def gather(rewritten: Rewritten, table: pyarrow.Table) -> Gathered:
     for group in range(rewritten.groups):
         here = order[ends[group] : ends[group + 1]]
         if rewritten.keyed:
-            relation = _from_ways(table.take(here), sets[here], len(names))
+            relation = _from_ways(table.take(here), sets[here], count)
         else:
             lower = here[below[here] < 0]
             relation = _conjunctive(
                 np.concatenate([sets[here], sets[lower]]),
                 np.concatenate([above[here], below[lower]]),
-                len(names),
+                count,
             )
         relations.append(relation)
-    return Gathered(tuple(relations), names)
-
-
-def gather_owned(rewritten: Rewritten, table: pyarrow.Table, *, signed: bool) -> Owned:
-    """Return what each participant adds to each group, where rows are about one of them alone.
-
-    Rows of several participants, where a key on a path to owners is not unique, count for nothing.
-    Who a participant is plays no part, so nobody gets a name.
-    """
-    import pyarrow.compute as pc
-
-    columns = [table.column(slot.name) for slot in rewritten.slots]
-    first = columns[0]
-    people = np.full(table.num_rows, -1, dtype=np.int64)
-    if table.num_rows:
-        codes = pc.dictionary_encode(first.combine_chunks()).indices
-        people = pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    one = np.ones(table.num_rows, dtype=bool)
-    for other in columns[1:]:
-        one &= pc.fill_null(pc.equal(first, other), False).to_numpy()
-    places = np.zeros(table.num_rows, dtype=np.int64)
-    if GROUP in table.column_names:
-        places = table.column(GROUP).to_numpy().astype(np.int64)
-    # Each set of owners is in one row of a group; what is above and below zero adds up.
-    amounts = _numbers(table, ABOVE, 0.0) + (_numbers(table, BELOW, 0.0) if signed else 0.0)
-    if not bool(one.all()):
-        people, places, amounts = people[one], places[one], amounts[one]
-    return Owned.of_rows(people, places, amounts, rewritten.groups, signed=signed)
+    return Gathered(tuple(relations), identifiers)
 
 
 def _number_participants(
@@ -96,7 +75,8 @@ def _number_participants(
     import pyarrow.compute as pc
 
     owners = np.full((table.num_rows, len(slots)), NOBODY, dtype=np.int64)
-    names: list[tuple[str, Any]] = []
+    found: list[tuple[str, Any]] = []
+    count = 0
     for entity in dict.fromkeys(slot.entity for slot in slots):
         places = [place for place, slot in enumerate(slots) if slot.entity == entity]
         columns = [table.column(slots[place].name) for place in places]
@@ -108,15 +88,14 @@ def _number_participants(
         encoded = pc.dictionary_encode(listed.combine_chunks())
         order = pc.sort_indices(encoded.dictionary).to_numpy()
         rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order)) + len(names)
+        rank[order] = np.arange(len(order)) + count
         codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
         numbers = np.full(len(codes), NOBODY, dtype=np.int64)
         numbers[codes >= 0] = rank[codes[codes >= 0]]
         owners[:, places] = numbers.reshape(len(places), -1).T
-        names.extend(
-            (entity, value) for value in encoded.dictionary.take(pa.array(order)).to_pylist()
-        )
-    return owners, tuple(names)
+        found.append((entity, encoded.dictionary.take(pa.array(order))))
+        count += len(order)
+    return owners, tuple(found)
 
 
 def _as_sets(owners: Integers) -> Integers:
@@ -156,7 +135,7 @@ def _conjunctive(
     sets: Integers,
     weights: Numbers,
     count: int,
-    general: tuple[tuple[Annotation, float], ...] = (),
+    several: Ways | None = None,
 ) -> Relation:
     """Merge tuples that need the same participants and whose weights have the same sign."""
     kept = weights != 0
@@ -173,7 +152,7 @@ def _conjunctive(
     there = sets != NOBODY
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     found = Relation.conjunctive(offsets, sets[there], sums, count=count)
-    return Relation(found.offsets, found.participants, found.weights, count, general)
+    return Relation(found.offsets, found.participants, found.weights, count, ways=several)
 
 
 def _from_ways(table: pyarrow.Table, sets: Integers, count: int) -> Relation:
@@ -197,31 +176,10 @@ def _from_ways(table: pyarrow.Table, sets: Integers, count: int) -> Relation:
     single = np.diff(starts) == 1
     several = np.repeat(~single, np.diff(starts))
     offsets = np.concatenate([[0], np.cumsum(np.diff(starts)[~single])])
-    merged = merge_equal(offsets, ways[several], heights[~single])
+    starts_of, ways_of, sums = merge_equal(offsets, ways[several], heights[~single])
     return _conjunctive(
         clauses[ways[starts[:-1][single]]],
         heights[single],
         count,
-        tuple(_annotations(clauses, *merged)),
+        Ways.of_rows(starts_of, clauses[ways_of], NOBODY, sums),
     )
-
-
-def _annotations(
-    clauses: Integers, starts: Integers, ways: Integers, weights: Numbers
-) -> Iterator[tuple[Annotation, float]]:
-    """Yield the tuples as expressions; everyone and every way has one object for all of them.
-
-    The ways of a tuple are different and none is within another, so nothing is left for either()
-    and together() to simplify.
-    """
-    used, places = np.unique(ways, return_inverse=True)
-    rows = clauses[used]
-    named = {person: Participant(person) for person in np.unique(rows[rows != NOBODY]).tolist()}
-    notes: list[Annotation] = []
-    for row, size in zip(rows.tolist(), (rows != NOBODY).sum(axis=1).tolist(), strict=True):
-        people = tuple(named[person] for person in row[:size])
-        notes.append(people[0] if size == 1 else Together(people))
-    ordered = list(map(notes.__getitem__, places.tolist()))
-    ends = starts.tolist()
-    for start, end, weight in zip(ends[:-1], ends[1:], weights.tolist(), strict=True):
-        yield Either(tuple(ordered[start:end])), weight

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -34,7 +35,7 @@ from tulle.sql.question.aggregate import (
 )
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.ranges import Range
-from tulle.sql.schema.schema import HERE, Schema
+from tulle.sql.schema.schema import HERE, TEXT, Schema
 
 GROUP = f"{RESERVED}_group"
 TUPLE = f"{RESERVED}_tuple"
@@ -58,9 +59,18 @@ class Rewritten:
     """
 
     text: str
+    in_all: str
+    """The same rows merged over all groups, where nothing is below zero and rows are about one
+    participant: what each adds in all. Empty elsewhere."""
     slots: tuple[Slot, ...]
+    text_owners: bool
+    """Whether the first owner's identifier is a text."""
     keyed: bool
     groups: int
+    grouped: bool
+    """Whether rows have the number of a group."""
+    summed: bool
+    """Whether weights are added; otherwise tuples are counted."""
     signed: bool
     """Whether weights may be negative, by the aggregate and the declared ranges."""
     term: float
@@ -129,23 +139,33 @@ def rewrite(
     if form.keys is not None:
         query, slots = _merge_ways(form, aggregate, bool(groups), rewriter.namer)
     else:
-        signed = weights.low < 0
-        bound = max(abs(weights.low), abs(weights.high))
-        query, slots = _merge_tuples(
-            form, aggregate, bool(groups), rewriter.namer, signed=signed, bound=bound
+        merge = partial(
+            _merge_tuples,
+            aggregate=aggregate,
+            namer=rewriter.namer,
+            signed=weights.low < 0,
+            bound=max(abs(weights.low), abs(weights.high)),
         )
+        query, slots = merge(form, grouped=bool(groups))
     size = 1
     for _, values in groups:
         size *= len(values)
-    total = total_statement(query, schema, functions=functions, summed=WEIGHT)
+    total = partial(total_statement, schema=schema, functions=functions, summed=WEIGHT)
     alone = form.keys is None and (
         len(slots) == 1 or (bool(slots) and (form.alone or needs_one(named, schema)))
     )
+    text, in_all = total(query).sql(dialect=schema.dialect, pretty=True), ""
+    if alone and groups and weights.low >= 0:
+        in_all = total(merge(_without(form, GROUP), grouped=False)[0]).sql(dialect=schema.dialect)
     return Rewritten(
-        total.sql(dialect=schema.dialect, pretty=True),
+        text,
+        in_all,
         tuple(slots),
+        bool(slots) and schema.entity_class(slots[0].entity) == TEXT,
         form.keys is not None,
         size,
+        bool(groups),
+        aggregate.kind == "sum",
         weights.low < 0,
         max(abs(weights.low), abs(weights.high)),
         _links(named, schema),
@@ -155,6 +175,15 @@ def rewrite(
         schema,
         named,
     )
+
+
+def _without(form: Form, name: str) -> Form:
+    """Return a form without one of its values, whose expression may be long."""
+    query = form.query
+    if not isinstance(query, exp.Select) or len(query.expressions) < 2:
+        return form
+    query.set("expressions", [e for e in query.expressions if e.alias_or_name != name])
+    return replace(form, values=tuple(value for value in form.values if value != name))
 
 
 def _links(named: Named, schema: Schema) -> int:
@@ -177,7 +206,7 @@ def _is_there(argument: Any) -> Any:
 
 
 def _merge_tuples(
-    form: Form, aggregate: Aggregate, grouped: bool, namer: Namer, *, signed: bool, bound: float
+    form: Form, aggregate: Aggregate, *, grouped: bool, namer: Namer, signed: bool, bound: float
 ) -> tuple[Any, list[Slot]]:
     """Add up all tuples that need the same owners; those below zero only if there may be any."""
     rows, slots = _sorted_owners(form, namer)

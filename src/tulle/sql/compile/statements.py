@@ -647,7 +647,7 @@ class Compiler:
 
     def _case(self, node: Any, scope: Scope) -> Typed:
         branches = node.args["ifs"]
-        made = node.copy()
+        made = exp.Case()
         if node.this is not None:
             given = [self.value(p, scope) for p in (node.this, *(b.this for b in branches))]
             first, *conditions = (one.node for one in self._alike(given, node)[0])

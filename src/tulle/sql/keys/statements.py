@@ -26,7 +26,7 @@ from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP
 from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.single_owner import has_one_row, needs_one
-from tulle.sql.compile.statements import Compiler, Scope
+from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
 from tulle.sql.compile.value_rows import COPIES
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.kinds import Kind
@@ -71,7 +71,8 @@ _LISTED = {
 faster than a list of a hundred thousand rows."""
 
 _ONLY = "source"
-_ADDED = {ABOVE, BELOW, COPIES}
+_DOUBLES = {ABOVE, BELOW}
+_ADDED = {*_DOUBLES, COPIES}
 """Columns that are added up where several keys become one row."""
 
 
@@ -230,7 +231,14 @@ def numbered(text: str, dialect: str, salt: str, digests: Sequence[str], *, othe
         [
             f"{place} AS {GROUP}",
             *(f"q.{name} AS {name}" for name in by),
-            *(f"SUM(q.{name}) AS {name}" for name in kept if name in _ADDED),
+            # Whatever the order of rows: that must not show in the last digits of a sum.
+            *(
+                f"{ordered_sum(f'q.{name}', dialect)} AS {name}"
+                if name in _DOUBLES
+                else f"SUM(q.{name}) AS {name}"
+                for name in kept
+                if name in _ADDED
+            ),
         ]
     )
     group = ", ".join([place, *(f"q.{name}" for name in by)])

@@ -157,12 +157,7 @@ def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]
     conditions = []
     for expression, (name, values) in zip(expressions, groups, strict=True):
         matches = [_equals(expression, value, name) for value in values]
-        chosen = exp.Case(
-            ifs=[
-                exp.If(this=match, true=exp.Literal.number(place))
-                for place, match in enumerate(matches)
-            ]
-        )
+        chosen = _place(expression, values, name) if _is_ordered(values) else _case(matches)
         if total is None:
             total = chosen
         else:
@@ -171,6 +166,53 @@ def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]
             total = exp.Add(this=shifted, expression=chosen)
         conditions.append(exp.Paren(this=_any_of([match.copy() for match in matches])))
     return total, conditions
+
+
+_FEW = 8
+"""Among more values than this, the place of one is found by halving."""
+
+
+def _is_ordered(values: tuple[Any, ...]) -> bool:
+    """Say whether values have one order on all engines: whole numbers, or days."""
+    kinds = {type(value) for value in values}
+    return len(values) > _FEW and kinds in ({int}, {date})
+
+
+def _case(matches: list[Any]) -> Any:
+    return exp.Case(
+        ifs=[
+            exp.If(this=match, true=exp.Literal.number(place))
+            for place, match in enumerate(matches)
+        ]
+    )
+
+
+def _place(expression: Any, values: tuple[Any, ...], name: str) -> Any:
+    """Return the place of a value among ordered ones, with as many comparisons as halvings.
+
+    One that is not among them has none: the last comparison is for equality.
+    """
+    order = sorted(range(len(values)), key=values.__getitem__)
+
+    def among(low: int, high: int) -> Any:
+        if high - low <= 2:
+            return exp.Case(
+                ifs=[
+                    exp.If(
+                        this=_equals(expression, values[place], name),
+                        true=exp.Literal.number(place),
+                    )
+                    for place in order[low:high]
+                ]
+            )
+        middle = (low + high) // 2
+        before = exp.LT(this=expression.copy(), expression=_literal(values[order[middle]]))
+        before.meta["groups"] = name
+        return exp.Case(
+            ifs=[exp.If(this=before, true=among(low, middle))], default=among(middle, high)
+        )
+
+    return among(0, len(order))
 
 
 def _any_of(conditions: list[Any]) -> Any:
