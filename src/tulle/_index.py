@@ -235,6 +235,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "race": "tulle.sql.mechanisms",
         "laplace": "tulle.sql.one_row",
         "partition_selection": "tulle.sql.partition_selection",
+        "private_ranges": "tulle.sql.private_ranges",
         "quantile": "tulle.sql.tables.quantile",
     },
     ("mechanism", "genotypes"): {
@@ -359,6 +360,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "race": ("SqlQuery",),
         "laplace": ("SqlQuery",),
         "partition_selection": ("DiscoveredTable",),
+        "private_ranges": ("UnrangedTable",),
         "quantile": ("SqlQuantile",),
     },
     "genotypes": {

@@ -52,12 +52,19 @@ class Way:
 HONEST = Way()
 
 
-def table(people: People) -> Values:
+@dataclass(frozen=True)
+class Rows(Values):
+    """Rows of which it is known whose they are."""
+
+    owners: Any = None
+
+
+def table(people: People) -> Rows:
     """Return the rows of made-up people as arrays."""
-    rows = [(who, *row) for who, person in enumerate(people) for row in person]
-    listed = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    copies = np.ones(len(listed), dtype=np.int64)
-    return Values(listed[:, 0], listed[:, 1], listed[:, 2].astype(np.float64), copies)
+    rows = [(who, len(person), *row) for who, person in enumerate(people) for row in person]
+    owners, loads, groups, points = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    found = Values.of(groups, points.astype(np.float64), loads, np.ones_like(loads))
+    return Rows(**vars(found), owners=owners)
 
 
 def law_of(values: Values, rule: Rule, way: Way = HONEST) -> Law:
@@ -141,13 +148,14 @@ def check_quantiles(
 
 def weigh_nobody(values: Values, most: int) -> Any:
     """Let every row count in full: a broken twin."""
-    return np.full(len(values.people), UNIT, dtype=np.int64)
+    return np.full(len(values.loads), UNIT, dtype=np.int64)
 
 
 def weigh_each_group(values: Values, most: int) -> Any:
     """Bound what somebody weighs in each group by itself: a broken twin."""
-    apart = replace(values, people=values.people * GROUPS + values.groups)
-    return weights_of(apart, most)
+    assert isinstance(values, Rows)
+    both = values.owners * GROUPS + values.groups
+    return weights_of(replace(values, loads=np.bincount(both)[both]), most)
 
 
 def values_only(places: Any, weights: Any, rule: Rule) -> Options:

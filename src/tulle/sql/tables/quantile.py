@@ -18,7 +18,7 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.recursive import RecursiveSettings, RelationRecursive
 from tulle.relations.truncation.totals import least_level
-from tulle.sql.compile.value_rows import NOBODY, Values
+from tulle.sql.compile.value_rows import Values
 from tulle.sql.tables.quantiles import SqlQuantile
 from tulle.sql.tables.rank_choice import (
     UNIT,
@@ -27,7 +27,7 @@ from tulle.sql.tables.rank_choice import (
     Rule,
     chances,
     draw_places,
-    options_of,
+    options_by_group,
     weights_of,
 )
 
@@ -44,9 +44,9 @@ class RowCounts:
     """How many rows each person has: what the threshold is chosen by. Custodian side."""
 
     def __init__(self, values: Values) -> None:
-        owned = values.people != NOBODY
-        counts = np.bincount(values.people[owned], values.copies[owned])
-        self._sorted = np.sort(counts)
+        self._sizes = values.sizes
+        # Of how many people the row counts are at least each of these, and of nobody beyond.
+        self._people = np.append(np.cumsum(values.people[::-1])[::-1], 0)
 
     def decide(self, tau: float, level: int) -> bool:
         """Say whether at most ``level`` people have more than tau rows.
@@ -57,7 +57,7 @@ class RowCounts:
 
     def above(self, tau: float) -> int:
         """Return how many have more than tau rows."""
-        return int(len(self._sorted) - np.searchsorted(self._sorted, tau, side="right"))
+        return int(self._people[np.searchsorted(self._sizes, tau, side="right")])
 
     def estimate(self, tau: float) -> float | None:
         """Return the same, which costs nothing."""
@@ -167,8 +167,4 @@ def _prepare(query: SqlQuantile, values: Values, tau: float, epsilon: Fraction) 
     weights: Any = weights_of(values, most) * values.copies
     places = points.places(values.values)
     size = int(np.prod([len(listed) for _, listed in query.groups]))
-    options = []
-    for group in range(size):
-        here = values.groups == group
-        options.append(options_of(places[here], weights[here], rule))
-    return _Groups(options, rule)
+    return _Groups(options_by_group(values.groups, places, weights, size, rule), rule)

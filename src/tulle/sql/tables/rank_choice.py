@@ -42,7 +42,7 @@ import numpy.typing as npt
 from tulle.core.source import Source
 from tulle.noise import choose_log_weights, uniform_below
 from tulle.noise.charge import ChoicesCharge, charge
-from tulle.sql.compile.value_rows import NOBODY, Values
+from tulle.sql.compile.value_rows import Values
 
 Integers = npt.NDArray[np.int64]
 
@@ -141,17 +141,15 @@ class Rule:
         return min(max(2 * self.at.numerator * weight, least), most)
 
 
-def weights_of(values: Values, most: int) -> Integers:
+def weights_of(values: Values, most: int, unit: int = UNIT) -> Integers:
     """Return the weight of each row; everyone's add up to at most ``most``, public rows have 1.
+
+    ``unit`` is the weight of a row of somebody with few rows, and of a public one.
 
     Whole numbers throughout: no rounding adds to what somebody weighs.
     """
-    owned = values.people != NOBODY
-    count = int(values.people.max(initial=-1)) + 1
-    loads = np.zeros(max(count, 1), dtype=np.int64)
-    np.add.at(loads, values.people[owned], values.copies[owned])
-    each = np.minimum(UNIT, most // np.maximum(loads, 1))
-    return np.where(owned, each[np.maximum(values.people, 0)], UNIT)
+    each = np.minimum(unit, most // np.maximum(values.loads, 1))
+    return np.where(values.loads > 0, each, unit)
 
 
 @dataclass(frozen=True)
@@ -166,23 +164,55 @@ class Options:
 
 def options_of(places: Integers, weights: Integers, rule: Rule) -> Options:
     """Return all points of the lattice for the rows of one group, with their d."""
-    known, inverse = np.unique(places, return_inverse=True)
-    sums = np.zeros(len(known), dtype=np.int64)
-    np.add.at(sums, inverse, weights)
-    after = np.cumsum(sums)
-    before = after - sums
-    total = int(after[-1]) if len(after) else 0
-    target, scale = rule.target(total), rule.scale
-    # A gap, a value, a gap, ..., a gap.
-    starts = np.empty(2 * len(known) + 1, dtype=np.int64)
-    starts[0], starts[1::2], starts[2::2] = 0, known, known + 1
-    counts = np.diff(np.append(starts, rule.points.count))
-    gaps = np.abs(scale * np.append(0, after) - target)
-    atoms = np.maximum(np.maximum(scale * before - target, target - scale * after), 0)
-    badness = np.empty(len(starts), dtype=np.int64)
-    badness[0::2], badness[1::2] = gaps, atoms
+    (only,) = options_by_group(np.zeros(len(places), dtype=np.int64), places, weights, 1, rule)
+    return only
+
+
+def options_by_group(
+    groups: Integers, places: Integers, weights: Integers, size: int, rule: Rule
+) -> list[Options]:
+    """Return all points of the lattice for each of ``size`` groups, with their d."""
+    order = np.lexsort((places, groups))
+    groups, places, weights = groups[order], places[order], weights[order]
+    new = np.ones(len(places), dtype=bool)
+    new[1:] = (places[1:] != places[:-1]) | (groups[1:] != groups[:-1])
+    first = np.flatnonzero(new)
+    sums = np.add.reduceat(weights, first) if len(first) else weights[:0]
+    # The known points of all groups one after the other, and where those of each begin and end.
+    known, group = places[first], groups[first]
+    ends = np.searchsorted(group, np.arange(size + 1))
+    reached = np.append(0, np.cumsum(sums))
+    begin = reached[ends[:-1]]
+    targets = np.array(
+        [rule.target(int(total)) for total in reached[ends[1:]] - begin], dtype=np.int64
+    )
+    after = rule.scale * (reached[1:] - begin[group]) - targets[group]
+    before = after - rule.scale * sums
+    # Of each group a gap, a value, a gap, ..., a gap: each has one gap more than values.
+    at = np.arange(len(known)) * 2 + group + 1
+    gaps = np.arange(size) + 2 * ends[:-1]
+    starts, badness = (np.empty(2 * len(known) + size, dtype=np.int64) for _ in range(2))
+    starts[gaps], starts[at], starts[at + 1] = 0, known, known + 1
+    badness[gaps] = np.abs(targets)
+    badness[at] = np.maximum(np.maximum(before, -after), 0)
+    badness[at + 1] = np.abs(after)
+    stops = np.append(starts[1:], rule.points.count)
+    stops[gaps[1:] - 1] = rule.points.count
+    counts = stops - starts
     there = counts > 0
-    return Options(starts[there], counts[there], np.minimum(badness[there], rule.cap))
+    cuts = np.append(0, np.cumsum(there))[np.append(gaps, len(starts))][1:-1]
+    parts = (starts[there], counts[there], np.minimum(badness[there], rule.cap))
+    return [Options(*one) for one in zip(*(np.split(p, cuts) for p in parts), strict=True)]
+
+
+def _levels(options: Options, cap: int) -> tuple[Integers, Integers]:
+    """Return the different d of a group, and how many points have each; the cap comes last."""
+    near = options.badness < cap
+    listed, inverse = np.unique(options.badness[near], return_inverse=True)
+    sizes = np.zeros(len(listed), dtype=np.int64)
+    np.add.at(sizes, inverse, options.counts[near])
+    far = int(options.counts.sum()) - int(sizes.sum())
+    return (np.append(listed, cap), np.append(sizes, far)) if far else (listed, sizes)
 
 
 def draw_places(options: list[Options], rule: Rule, source: Source | None) -> list[int]:
@@ -191,20 +221,18 @@ def draw_places(options: list[Options], rule: Rule, source: Source | None) -> li
     Guarantee:
         Pure rule.epsilon per participant for all groups together; see the module's text.
     """
-    levels = [np.unique(one.badness, return_inverse=True) for one in options]
+    levels = [_levels(one, rule.cap) for one in options]
     drawn = []
     scores = tuple(tuple(listed.tolist()) for listed, _ in levels)
     with charge(ChoicesCharge(rule.moves, scores, 1 / rule.rate)):
-        for one, (listed, inverse) in zip(options, levels, strict=True):
-            sizes = np.zeros(len(listed), dtype=np.int64)
-            np.add.at(sizes, inverse, one.counts)
+        for one, (listed, sizes) in zip(options, levels, strict=True):
             chosen = choose_log_weights(
                 [level * rule.rate for level in listed.tolist()],
                 multiplicities=sizes.tolist(),
                 source=source,
             )
             rest = uniform_below(int(sizes[chosen]), source=source)
-            mine = np.flatnonzero(inverse == chosen)
+            mine = np.flatnonzero(one.badness == listed[chosen])
             ends = np.cumsum(one.counts[mine])
             place = int(np.searchsorted(ends, rest, side="right"))
             into = rest - (int(ends[place - 1]) if place else 0)
