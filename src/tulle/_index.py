@@ -207,7 +207,10 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "knorm": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
     },
-    ("law", "database"): {"people_found": "tulle.sql.partition_selection"},
+    ("law", "database"): {
+        "people_found": "tulle.sql.partition_selection",
+        "quantile_ends": "tulle.sql.tables.quantile",
+    },
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
     ("law", "graph"): {
         "triples": "tulle.graphs.mechanisms.decomposed",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from tulle.sql.compile.derivations import Slot, alias, column, select, source_of
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.compile.single_owner import needs_one
+from tulle.sql.compile.single_owner import has_one_row, needs_one
 from tulle.sql.compile.statements import Compiler, Scope
 from tulle.sql.expressions.kinds import WHOLE
 from tulle.sql.question.aggregate import (
@@ -54,6 +54,8 @@ class ValueRows:
     """Whether values are whole numbers, by their type."""
     alone: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
+    once: bool
+    """Whether a primary key says that nobody has more than one row."""
     undeclared: tuple[str, ...]
     """Columns in the expression that have no range with two ends."""
     schema: Schema = field(compare=False, repr=False)
@@ -88,6 +90,16 @@ class Values:
         # NaN is no number; whether a row has one shows in that row alone.
         kept = ~np.isnan(values)
         return cls(groups[kept], values[kept], loads[kept], copies[kept], sizes[owned], people)
+
+    def ordered(self, order: npt.NDArray[np.int64]) -> Values:
+        """Return the same rows in another order."""
+        return replace(
+            self,
+            groups=self.groups[order],
+            values=self.values[order],
+            loads=self.loads[order],
+            copies=self.copies[order],
+        )
 
 
 def value_rows(
@@ -128,6 +140,7 @@ def value_rows(
         form.range(VALUE),
         kind.name == WHOLE,
         alone,
+        has_one_row(named, schema),
         tuple(_undeclared(argument, named)),
         schema,
     )

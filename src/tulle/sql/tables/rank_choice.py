@@ -25,6 +25,17 @@ epsilon. Cutting d at a public cap moves it by no more.
 *Error.* With probability 1 - beta, d is at most 2·D·ln(points/beta)/epsilon: the rank is off by
 2·T·ln(points/beta)/epsilon units of weight, half of that for the median.
 
+*Ends.* A point that is below the true quantile with probability 1 - beta is drawn likewise, from a
+coarser lattice of N points (so that beta costs less) and one point more, below all of them: with
+the target R - S in the place of R, S = s·shift public, and d of the extra point max(0, R - S). A
+point above the row of the quantile has s·F(k-) >= R - s·UNIT (a row weighs at most UNIT, and
+interpolation takes one of two rows), so d >= S - s·UNIT; and there is always a point with d = 0:
+where R >= S one of the lattice, else the extra one. So the former have at most (N +
+1)·exp(-epsilon·(S - s·UNIT)/(2·D)) of the probability, which S makes beta. The extra point stands
+for "no end is known". It is added as a row of public weight S/s at the extra point, which changes
+no F(k) but by that constant. The upper end is the mirror image. Nothing is looked for inside, so R
+moves by s·q·v exactly, s·F(k) - R by at most s·max(q, 1 - q)·v, and D = s·max(q, 1 - q)·T.
+
 Reference: Smith, Privacy-preserving statistical estimation, STOC 2011, section 2 (the exponential
 mechanism on intervals); weights and targets as above.
 """
@@ -62,6 +73,9 @@ FAR = 3.0
 what one person weighs over epsilon, so that single points beyond all data have exp(-4) of the
 weight; and no more than is needed for all points beyond together to have about exp(-FAR) of it."""
 
+COARSE = 2**16
+"""At most so many points has the lattice of the ends of an interval."""
+
 SURE = 40
 """Whatever is cut at the cap together has less than exp(-SURE) of the probability."""
 
@@ -84,6 +98,15 @@ class Points:
             return cls(low, 1.0, 1)
         step = 2.0 ** math.floor(math.log2(high - low) - math.log2(FEWEST))
         return cls(low, step, int((high - low) / step) + 1)
+
+    @classmethod
+    def coarse(cls, low: float, high: float, *, whole: bool) -> Points:
+        """Return a lattice over the range with few points, for the ends of an interval."""
+        fine = cls.over(low, high, whole=whole)
+        if fine.count <= COARSE:
+            return fine
+        step = 2.0 ** math.ceil(math.log2(high - low) - math.log2(COARSE // 2))
+        return cls(low, step, int((high - low) / step) + 2)
 
     def places(self, values: npt.NDArray[np.float64]) -> Integers:
         """Return the nearest point of each value; each row is moved by itself."""
@@ -141,6 +164,61 @@ class Rule:
         return min(max(2 * self.at.numerator * weight, least), most)
 
 
+@dataclass(frozen=True)
+class EndRule(Rule):
+    """The same for a lower (``side`` -1) or upper (1) end of what the quantile lies between.
+
+    ``points`` has the extra point in it: the first for a lower end, the last for an upper one.
+    """
+
+    side: int
+    beta: float
+    """With which probability the quantile lies beyond the end, at most."""
+
+    @property
+    def moves(self) -> int:
+        """D: what one person moves d by, all groups together."""
+        return 2 * max(self.at.numerator, self.at.denominator - self.at.numerator) * self.most
+
+    @property
+    def cap(self) -> int:
+        """The largest d: all points that have it miss with probability beta together at most."""
+        sure = math.log(self.points.count) - math.log(self.beta)
+        return min(math.ceil(sure / self.rate), 2**62)
+
+    @property
+    def extra(self) -> int:
+        """The weight of the extra point, so that S is ``scale`` times that."""
+        return -(-self.cap // self.scale) + UNIT
+
+    def target(self, weight: int) -> int:
+        """Return the target for a group of this weight, that of the extra point included."""
+        rank = 2 * self.at.numerator * (weight - self.extra)
+        # Below, the extra weight is counted in all F(k): it makes up for the shift.
+        return rank if self.side < 0 else rank + self.scale * self.extra
+
+
+def end_options(
+    groups: Integers, places: Integers, weights: Integers, size: int, rule: EndRule
+) -> list[Options]:
+    """Return the points for an end of each group, the extra point among them.
+
+    Rows come in the order of groups.
+    """
+    below = rule.side < 0
+    everyone = np.arange(size)
+    # Before or after all rows of the group, which keeps rows in order if they are.
+    at = np.searchsorted(groups, everyone, side="left" if below else "right")
+    extra = 0 if below else rule.points.count - 1
+    return options_by_group(
+        np.insert(groups, at, everyone),
+        np.insert(places + int(below), at, extra),
+        np.insert(weights, at, rule.extra),
+        size,
+        rule,
+    )
+
+
 def weights_of(values: Values, most: int, unit: int = UNIT) -> Integers:
     """Return the weight of each row; everyone's add up to at most ``most``, public rows have 1.
 
@@ -168,12 +246,19 @@ def options_of(places: Integers, weights: Integers, rule: Rule) -> Options:
     return only
 
 
+def in_order(groups: Any, places: Any) -> bool:
+    """Say whether rows are in the order of groups, and in each in that of places."""
+    same = groups[1:] == groups[:-1]
+    return bool(((groups[1:] > groups[:-1]) | (same & (places[1:] >= places[:-1]))).all())
+
+
 def options_by_group(
     groups: Integers, places: Integers, weights: Integers, size: int, rule: Rule
 ) -> list[Options]:
     """Return all points of the lattice for each of ``size`` groups, with their d."""
-    order = np.lexsort((places, groups))
-    groups, places, weights = groups[order], places[order], weights[order]
+    if not in_order(groups, places):
+        order = np.lexsort((places, groups))
+        groups, places, weights = groups[order], places[order], weights[order]
     new = np.ones(len(places), dtype=bool)
     new[1:] = (places[1:] != places[:-1]) | (groups[1:] != groups[:-1])
     first = np.flatnonzero(new)
