@@ -207,7 +207,10 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "knorm": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
     },
-    ("law", "database"): {"people_found": "tulle.sql.partition_selection"},
+    ("law", "database"): {
+        "people_found": "tulle.sql.partition_selection",
+        "quantile_ends": "tulle.sql.tables.quantile",
+    },
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
     ("law", "graph"): {
         "triples": "tulle.graphs.mechanisms.decomposed",
@@ -235,6 +238,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "race": "tulle.sql.mechanisms",
         "laplace": "tulle.sql.one_row",
         "partition_selection": "tulle.sql.partition_selection",
+        "private_ranges": "tulle.sql.private_ranges",
         "quantile": "tulle.sql.tables.quantile",
     },
     ("mechanism", "genotypes"): {
@@ -359,6 +363,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "race": ("SqlQuery",),
         "laplace": ("SqlQuery",),
         "partition_selection": ("DiscoveredTable",),
+        "private_ranges": ("UnrangedTable",),
         "quantile": ("SqlQuantile",),
     },
     "genotypes": {

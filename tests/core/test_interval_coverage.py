@@ -308,3 +308,78 @@ def test_seeded_answers_say_so() -> None:
     plan = plan_for(graph, tulle.edges(), unit="edge", epsilon=1.0)
     assert not _draw(plan, graph, SeededSource(1), debit=None).guarantee.holds
     assert replace(plan.guarantee).holds
+
+
+# --- quantiles in tables of SQL -------------------------------------------------------------------
+
+QUANTILES = (
+    "SELECT town, MEDIAN(age) AS middle, QUANTILE_CONT(pay, 0.7) AS high, MIN(age) AS least, "
+    "MAX(age) - MIN(age) AS reach FROM person GROUP BY town"
+)
+"""Two-sided, and with one end alone; all groups of a column hold at once."""
+
+
+@cache
+def quantiles() -> tuple[Any, Any, dict[str, list[Any]]]:
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE person (id INTEGER PRIMARY KEY, age INTEGER, pay DOUBLE, town VARCHAR);"
+        "INSERT INTO person SELECT range, 18 + (range * 37) % 71, exp(((range * 7919) % 3001) / 400"
+        "), CASE WHEN range % 4 = 0 THEN 'Oslo' ELSE 'Bergen' END FROM range(3000)"
+    )
+    people = tulle.Database.connect(
+        connection,
+        owners={"person": "id"},
+        ranges={"person.age": (0, 120), "person.pay": (0, 10_000)},
+    )
+    query = tulle.sql(QUANTILES, groups={"town": ["Bergen", "Oslo"]})
+    plan = plan_for(people, query, unit="participant", epsilon=12.0)
+    return people, plan, query.truth(people).to_dict()
+
+
+@cache
+def drawn_quantiles(runs: int) -> list[dict[str, list[Any]]]:
+    people, plan, _ = quantiles()
+    return [
+        _draw(plan, people, SeededSource(500 + run), debit=None).value.to_dict()
+        for run in range(runs)
+    ]
+
+
+def covered(column: str, runs: int, share: float = 1.0) -> int:
+    """Count how often all groups of a column lie within their ends; a missing one is anything."""
+    truth = quantiles()[2][column]
+
+    def fits(found: dict[str, list[Any]]) -> bool:
+        ends = zip(
+            found[column], found[f"{column}_low"], found[f"{column}_high"], truth, strict=True
+        )
+        return all(
+            (low is None or value + share * (low - value) <= true)
+            and (high is None or true <= value + share * (high - value))
+            for value, low, high, true in ends
+        )
+
+    return sum(fits(found) for found in drawn_quantiles(runs))
+
+
+@pytest.mark.parametrize("column", ["middle", "high", "least", "reach"])
+def test_intervals_of_quantiles_cover_in_a_few_runs(column: str) -> None:
+    assert covered(column, FEW) >= LEAST_OF_FEW
+    ends = [(f"{column}_low", column in ("middle", "high", "reach"))]
+    ends.append((f"{column}_high", column in ("middle", "high", "least")))
+    for name, there in ends:
+        # What nobody may know is left open; all else nearly always has an end.
+        known = [one is not None for found in drawn_quantiles(FEW) for one in found[name]]
+        assert sum(known) > 0.9 * len(known) if there else not any(known)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("column", ["middle", "high", "least", "reach"])
+def test_intervals_of_quantiles_cover(column: str) -> None:
+    assert covered(column, RUNS) >= LEAST
+
+
+def test_intervals_of_quantiles_that_are_too_narrow_would_be_seen() -> None:
+    assert covered("high", FEW, 0.02) < LEAST_OF_FEW

@@ -134,8 +134,8 @@ def leaves_out(release: Release) -> str:
     """Say what the noise is not all of; for an expression, what is cut from its parts."""
     every = list(release.parts.values()) or [release]
     laws = [one.error or law_from_json(one.parameters.get("noise_law")) for one in every]
-    said = dict.fromkeys(law.leaves_out for law in laws if law is not None and law.leaves_out)
-    return " ".join(said)
+    said = [law.leaves_out for law in laws if law is not None and law.leaves_out]
+    return " ".join(dict.fromkeys([*said, *release.parameters.get("leaves_out", ())]))
 
 
 def hidden(guarantee: Guarantee) -> str:

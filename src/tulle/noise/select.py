@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from math import isfinite, prod
+from math import isfinite, lcm, prod
 from typing import Any, overload
 
 import numpy as np
@@ -18,7 +18,7 @@ from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise.bits import Bits
 from tulle.noise.charge import report
-from tulle.noise.exponent import exp_bounds
+from tulle.noise.exponent import exp_bounds_of
 from tulle.noise.shape import Size, shape_of
 from tulle.noise.source import resolve
 
@@ -223,17 +223,38 @@ class Choice:
     def _cumulative(self, precision: int) -> tuple[list[int], list[int]]:
         """Return lower and upper bounds of the sums of weights up to each option."""
         if precision not in self._levels:
-            known: dict[Fraction | None, tuple[int, int]] = {None: (0, 0)}
-            lows, highs = [], []
-            for exponent, count in zip(self._exponents, self._multiplicities, strict=True):
-                if exponent not in known:
-                    assert exponent is not None
-                    known[exponent] = exp_bounds(exponent, precision)
-                low, high = known[exponent]
-                lows.append(count * low)
-                highs.append(count * high)
+            enclosed = _enclose(self._exponents, precision)
+            lows = [n * low for n, (low, _) in zip(self._multiplicities, enclosed, strict=True)]
+            highs = [n * high for n, (_, high) in zip(self._multiplicities, enclosed, strict=True)]
             self._levels[precision] = list(accumulate(lows)), list(accumulate(highs))
         return self._levels[precision]
+
+
+_GUARD = 64
+"""Bits beyond the precision: as many products as there are options round less than one of it."""
+
+
+def _enclose(exponents: list[Fraction | None], precision: int) -> list[tuple[int, int]]:
+    """Return bounds of 2**precision·exp(-x) for each x, both zero where there is none.
+
+    Each is the one before, in rising order, times exp of the gap between them; a gap that comes up
+    again is not worked out again. Products are rounded outwards.
+    """
+    shared = lcm(*{x.denominator for x in exponents if x is not None})
+    numbers = [None if x is None else x.numerator * (shared // x.denominator) for x in exponents]
+    wide = precision + _GUARD
+    low = high = 1 << wide
+    before = 0
+    factors: dict[int, tuple[int, int]] = {}
+    known: dict[int | None, tuple[int, int]] = {None: (0, 0)}
+    for number in sorted({x for x in numbers if x is not None}):
+        gap = number - before
+        if gap not in factors:
+            factors[gap] = exp_bounds_of(gap, shared, wide)
+        least, most = factors[gap]
+        low, high, before = low * least >> wide, -(-high * most >> wide), number
+        known[number] = low >> _GUARD, -(-high >> _GUARD)
+    return [known[number] for number in numbers]
 
 
 def _rank(limits: list[int], value: int) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tulle.sql.keys.question import DiscoveredTable
     from tulle.sql.queries import SqlQuery
     from tulle.sql.tables.question import SqlTable
+    from tulle.sql.unranged import UnrangedTable
 
 
 class _Room(ModuleType):
@@ -23,7 +24,9 @@ class _Room(ModuleType):
     the question of the same name has to be the module.
     """
 
-    def __call__(self, text: str, **options: Any) -> SqlQuery | SqlTable | DiscoveredTable:
+    def __call__(
+        self, text: str, **options: Any
+    ) -> SqlQuery | SqlTable | DiscoveredTable | UnrangedTable:
         """Ask for aggregates in SQL; see :func:`tulle.sql.queries.sql`."""
         from tulle.sql.queries import sql
 

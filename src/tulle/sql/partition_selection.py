@@ -172,7 +172,7 @@ class PartitionSelection(Mechanism):
 
     def _check_answers(self, found: Discovery, terms: Terms, settings: Parameters) -> None:
         """Refuse before anything is paid what would be refused once the keys are known."""
-        _plan_answers(found.blank, _Public(found.schema), terms, settings)
+        _plan_answers(found.blank, OnSchema(found.schema), terms, settings)
 
     def guarantee(self, terms: Terms, settings: Parameters) -> Guarantee:
         """Return all of epsilon and delta: answers may use what finding the keys leaves."""
@@ -278,17 +278,7 @@ class PartitionSelection(Mechanism):
         """Buy what is not known from finding the keys, as if the list were public."""
         if not table.parts():
             return {}
-        plan = _plan_answers(table, dataset, terms, settings)
-        parts = {}
-        for part in plan.parts:
-            offer = part.chosen
-            mechanism = registry.make_mechanism(self.kind, offer.mechanism)
-            outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
-            parts[str(part.query)] = replace(
-                _part(str(part.query), outcome.value, outcome.error, terms),
-                mechanism=offer.mechanism,
-            )
-        return parts
+        return buy_parts(_plan_answers(table, dataset, terms, settings), terms, dataset, source)
 
     def true_table(self, query: DiscoveredTable, dataset: Database) -> Table:
         """Return the exact table of all keys. Custodian side."""
@@ -311,7 +301,7 @@ class PartitionSelection(Mechanism):
 
 
 @dataclass(frozen=True)
-class _Public:
+class OnSchema:
     """The public side of a database that a question is bound to already."""
 
     schema: Schema
@@ -353,6 +343,22 @@ def _spread(rule: Rule) -> float:
     if "variance" in found:
         return math.sqrt(rational(found["variance"]))
     return math.sqrt(2) * float(rational(found["scale"]))
+
+
+def buy_parts(
+    plan: Plan, terms: Terms, dataset: Database, source: Source | None
+) -> dict[str, Release]:
+    """Return the answers of a planned table's parts, by question."""
+    parts = {}
+    for part in plan.parts:
+        offer = part.chosen
+        mechanism = registry.make_mechanism("database", offer.mechanism)
+        outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
+        parts[str(part.query)] = replace(
+            _part(str(part.query), outcome.value, outcome.error, terms),
+            mechanism=offer.mechanism,
+        )
+    return parts
 
 
 def _part(name: str, value: Any, error: ErrorLaw | None, terms: Terms) -> Release:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tulle.sql.keys.question import DiscoveredTable
     from tulle.sql.schema.schema import Schema
     from tulle.sql.tables.question import SqlTable
+    from tulle.sql.unranged import UnrangedTable
 
 Groups = tuple[tuple[str, tuple[Any, ...]], ...]
 
@@ -239,7 +240,8 @@ def sql(
     minimum: int | None = None,
     other: bool | str | None = None,
     top: int | None = None,
-) -> SqlQuery | SqlTable | DiscoveredTable:
+    ranges: str | None = None,
+) -> SqlQuery | SqlTable | DiscoveredTable | UnrangedTable:
     """Ask for aggregates in SQL.
 
     One COUNT or SUM is a number (with groups, a number for each). Anything else is a table, with a
@@ -274,6 +276,9 @@ def sql(
     row, else 4), a key of fewer than ``minimum`` people is never shown, ``other`` adds a row of
     that name for all keys that are not shown, and ``top`` keeps the keys with the most people.
 
+    ``ranges="private"`` buys bounds of what is summed, averaged or ranked, where no range is
+    declared; a part of epsilon pays for it, values beyond are clipped, and the answer is a table.
+
     ``dialect`` is the SQL that the text is written in (``duckdb``, ``postgres`` or ``spark``); it
     can be asked of any engine. ``functions`` allows functions by name whose value follows from
     their arguments alone; on DuckDB only, which can be kept from failing on them.
@@ -304,24 +309,32 @@ def sql(
 
     allowed = tuple(sorted({name.lower() for name in functions}))
     public = _check_groups(groups)
+    if ranges not in (None, "private"):
+        raise InputError(
+            f"ranges of a question can only be 'private', which buys bounds; got {ranges!r}. "
+            "Ranges that everyone may know are declared with the database: "
+            "tulle.Database.connect(..., ranges={'table.column': (least, most)})."
+        )
+    if ranges is not None:
+        from tulle.sql.unranged import UnrangedTable
     options = KeyOptions.read(keys_per_person, minimum, other, top)
     if groups is None and isinstance(tree, exp.Select) and tree.args.get("group") is not None:
         found = DiscoveredTable(text.strip().rstrip("; \n\t"), dialect, allowed, options)
         with not_too_deep():
             found.check()
-        return found
+        return found if ranges is None else UnrangedTable(found)
     if options.given():
         raise InputError(
             f"{', '.join(options.given())} is for GROUP BY without a public list of keys; "
             + ("leave groups= out." if public else "the statement has no GROUP BY.")
         )
 
-    if not is_plain(tree):
+    if ranges is not None or not is_plain(tree):
         from tulle.sql.tables.question import SqlTable
 
         table = SqlTable(text.strip().rstrip("; \n\t"), dialect, public, allowed)
         table.check()
-        return table
+        return table if ranges is None else UnrangedTable(table)
 
     with not_too_deep():
         check_statement(tree, grouped=bool(public), functions=allowed)

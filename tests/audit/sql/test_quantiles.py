@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tulle.audit.sql.quantiles import (
+    END_TWINS,
     GROUPS,
     POINTS,
     TWINS,
@@ -20,7 +21,16 @@ from tulle.audit.sql.quantiles import (
 )
 from tulle.noise import SeededSource
 from tulle.sql.tables import rank_choice
-from tulle.sql.tables.rank_choice import UNIT, Points, Rule, draw_places, options_of, weights_of
+from tulle.sql.tables.rank_choice import (
+    COARSE,
+    UNIT,
+    Points,
+    Rule,
+    draw_places,
+    options_by_group,
+    options_of,
+    weights_of,
+)
 
 FEW = list(neighbours(few=True))
 
@@ -34,8 +44,9 @@ def test_losses_are_what_is_paid_on_all_small_tables() -> None:
 
 def test_twins_are_caught() -> None:
     findings = {finding.query: finding for finding in quantile_findings()}
-    for name in TWINS:
+    for name in (*TWINS, *END_TWINS):
         assert findings[f"broken: {name}"].passed, name
+    assert findings["ends beside quantiles"].passed, findings["ends beside quantiles"].witness
     assert check_quantiles(pairs=FEW).passed
 
 
@@ -124,6 +135,43 @@ def test_targets_rise_with_weight_and_by_no_more_than_it() -> None:
             for (w, r), (x, q) in pairwise(zip(weights, targets, strict=True)):
                 assert 0 <= q - r <= rule.scale * (x - w)
                 assert at != Fraction(1, 2) or 2 * (q - r) == rule.scale * (x - w)
+
+
+def test_groups_at_once_are_groups_one_by_one() -> None:
+    """The arrays of all groups hold what a plain loop over points finds in each."""
+    random = np.random.default_rng(8)
+    for at, size, rows in ((Fraction(1, 4), 4, 40), (Fraction(1), 3, 5), (Fraction(1, 2), 2, 0)):
+        rule = Rule(at, UNIT * 2, Fraction(3), Points(0.0, 1.0, 9))
+        groups, places = random.integers(0, size, rows), random.integers(0, 9, rows)
+        weights = random.integers(1, UNIT, rows)
+        # One group has nothing.
+        groups[groups == 1] = 0
+        found = options_by_group(groups, places, weights, size, rule)
+        for group, one in enumerate(found):
+            here, mine = places[groups == group], weights[groups == group]
+            target, scale = rule.target(int(mine.sum())), rule.scale
+            expected = [
+                max(
+                    scale * int(mine[here < point].sum()) - target,
+                    target - scale * int(mine[here <= point].sum()),
+                    0,
+                )
+                for point in range(9)
+            ]
+            assert (
+                np.repeat(one.badness, one.counts).tolist()
+                == np.minimum(expected, rule.cap).tolist()
+            )
+            assert one.starts.tolist() == np.append(0, np.cumsum(one.counts))[:-1].tolist()
+
+
+def test_lattices_of_ends_are_coarse_and_hold_the_range() -> None:
+    for low, high, whole in ((0.0, 1e9, True), (-1e300, 1e300, False), (0.0, 120.0, True)):
+        points = Points.coarse(low, high, whole=whole)
+        assert points.count <= COARSE + 2
+        for value in np.linspace(low, high, 7):
+            place = int(points.places(np.array([value]))[0])
+            assert abs(points.value(place) - value) <= points.step / 2
 
 
 def test_lattices_hold_the_range() -> None:

@@ -242,3 +242,19 @@ def test_keys_that_nobody_listed(run: Run, shop: Path) -> None:
     _, rest = answered.out.splitlines()
     assert rest.startswith("elsewhere,")
     assert "ROW_NUMBER" in run("sql", "show", shop, CITIES).out
+
+
+def test_bounds_are_bought_on_demand(run: Run, shop: Path) -> None:
+    text = "SELECT MEDIAN(price) AS middle, AVG(number) AS mean FROM orders"
+    refused = run("sql", "plan", shop, text, *TERMS)
+    assert refused.code != 0
+    assert "orders.price" in refused.err
+    assert '--ranges "private"' in refused.err
+    planned = run("sql", "plan", shop, text, *TERMS, "--ranges", "private")
+    assert planned.code == 0, planned.err
+    # One end of a price is declared; none of a number.
+    assert "Of price, one bound costs epsilon 0.167" in " ".join(planned.out.split())
+    asked = ("sql", "ask", shop, text, *TERMS, "--ranges", "private", "--json")
+    said = run(*asked, "--ledger", shop.parent / "a.ledger", "--budget", "2").json()
+    assert set(said["release"]["parameters"]["ranges_found"]) == {"price", "number"}
+    assert "is not known" in said["not_in_the_interval"]

@@ -746,6 +746,12 @@ def questions() -> dict[tuple[str, str], list[Query]]:
                 ),
                 tulle.sql("SELECT MIN(salary) AS least, MAX(salary) AS most FROM person"),
                 tulle.sql(
+                    "SELECT dept, AVG(salary * 2) AS mean, MAX(salary + 0.5) AS most FROM person "
+                    "GROUP BY dept",
+                    groups={"dept": ["art", "law"]},
+                    ranges="private",
+                ),
+                tulle.sql(
                     "SELECT COUNT(*) AS n, AVG(p.salary - q.salary) AS gap "
                     "FROM friend f, person p, person q WHERE f.a = p.id AND f.b = q.id"
                 ),

@@ -22,6 +22,11 @@ from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, seen_t
 from tulle.audit.sql.grouped import grouped_findings
 from tulle.audit.sql.one_row import one_row_findings
 from tulle.audit.sql.partition_selection import selection_findings
+from tulle.audit.sql.private_ranges import (
+    private_databases,
+    private_questions,
+    range_findings,
+)
 from tulle.audit.sql.quantiles import quantile_findings
 from tulle.audit.sql.single_owner import law_of_owned
 from tulle.core import registry
@@ -184,11 +189,14 @@ class AuditedDatabases(Kind):
         "quantile": quantile_findings,
         "laplace": one_row_findings,
         "partition_selection": selection_findings,
+        "private_ranges": range_findings,
     }
 
     def priced(self, mechanism: Mechanism) -> Iterator[tuple[Query, Dataset]]:
         # Bound to the database itself: its keys are not among the facts.
         for query, dataset in product(priced_questions(), priced_databases()):
+            yield query.bind(dataset, {}), dataset
+        for query, dataset in product(private_questions(), private_databases()):
             yield query.bind(dataset, {}), dataset
 
     def world(self, size: int) -> World:

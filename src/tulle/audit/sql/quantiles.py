@@ -2,7 +2,9 @@
 
 A release is a level with noise, and at its threshold one point of a lattice for each group. The
 level must move by at most one; the log-ratio of the points' probabilities, added up over groups,
-must be at most what is paid for them, at every threshold.
+must be at most what is paid for them, at every threshold. The ends of intervals are points of such
+draws too: besides their loss, the exact probability that they miss the quantile must be at most the
+stated one on every table.
 """
 
 from __future__ import annotations
@@ -20,7 +22,17 @@ from tulle.audit.engine.findings import Finding
 from tulle.relations.truncation.totals import Thresholds, least_level
 from tulle.sql.compile.value_rows import Values
 from tulle.sql.tables.quantile import RowCounts
-from tulle.sql.tables.rank_choice import UNIT, Options, Points, Rule, options_of, weights_of
+from tulle.sql.tables.rank_choice import (
+    UNIT,
+    EndRule,
+    Options,
+    Points,
+    Rule,
+    end_options,
+    options_by_group,
+    options_of,
+    weights_of,
+)
 
 Array = npt.NDArray[np.float64]
 Row = tuple[int, int]
@@ -52,12 +64,19 @@ class Way:
 HONEST = Way()
 
 
-def table(people: People) -> Values:
+@dataclass(frozen=True)
+class Rows(Values):
+    """Rows of which it is known whose they are."""
+
+    owners: Any = None
+
+
+def table(people: People) -> Rows:
     """Return the rows of made-up people as arrays."""
-    rows = [(who, *row) for who, person in enumerate(people) for row in person]
-    listed = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    copies = np.ones(len(listed), dtype=np.int64)
-    return Values(listed[:, 0], listed[:, 1], listed[:, 2].astype(np.float64), copies)
+    rows = [(who, len(person), *row) for who, person in enumerate(people) for row in person]
+    owners, loads, groups, points = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    found = Values.of(groups, points.astype(np.float64), loads, np.ones_like(loads))
+    return Rows(**vars(found), owners=owners)
 
 
 def law_of(values: Values, rule: Rule, way: Way = HONEST) -> Law:
@@ -141,13 +160,14 @@ def check_quantiles(
 
 def weigh_nobody(values: Values, most: int) -> Any:
     """Let every row count in full: a broken twin."""
-    return np.full(len(values.people), UNIT, dtype=np.int64)
+    return np.full(len(values.loads), UNIT, dtype=np.int64)
 
 
 def weigh_each_group(values: Values, most: int) -> Any:
     """Bound what somebody weighs in each group by itself: a broken twin."""
-    apart = replace(values, people=values.people * GROUPS + values.groups)
-    return weights_of(apart, most)
+    assert isinstance(values, Rows)
+    both = values.owners * GROUPS + values.groups
+    return weights_of(replace(values, loads=np.bincount(both)[both]), most)
 
 
 def values_only(places: Any, weights: Any, rule: Rule) -> Options:
@@ -174,18 +194,160 @@ TWINS: dict[str, Way] = {
 }
 
 
+# --- ends of intervals ----------------------------------------------------------------------------
+
+BETA = 0.2
+"""With which probability an end may miss, here: so large that it is seen where one does."""
+
+SIDES = (-1, 1)
+
+
+@dataclass(frozen=True)
+class EndWay:
+    """How ends are drawn; broken versions change one of these."""
+
+    rule: type[EndRule] = EndRule
+    options: Callable[[Any, Any, Any, int, EndRule], list[Options]] = end_options
+
+
+def end_laws(values: Values, rule: EndRule, way: EndWay) -> Law:
+    """Return the probabilities of all points and the extra one, in all groups."""
+    values = values.ordered(np.argsort(values.groups, kind="stable"))
+    weights = weights_of(values, rule.most) * values.copies
+    places = POINTS.places(values.values)
+    law = []
+    for found in way.options(values.groups, places, weights, GROUPS, rule):
+        logs = np.full(rule.points.count, -np.inf)
+        for start, count, badness in zip(found.starts, found.counts, found.badness, strict=True):
+            logs[start : start + count] = -float(badness) * float(rule.rate)
+        law.append(logs - np.logaddexp.reduce(logs))
+    return law
+
+
+def missed(values: Values, law: Law, rule: EndRule) -> float:
+    """Return the largest probability, over groups, that an end is beyond the true quantile."""
+    worst = 0.0
+    for group, logs in enumerate(law):
+        rows = values.values[values.groups == group]
+        if not len(rows):
+            continue
+        true = float(np.quantile(rows, float(rule.at)))
+        # The extra point is the first or the last: no end at all.
+        points = np.arange(rule.points.count) - (1 if rule.side < 0 else 0)
+        beyond = points > true if rule.side < 0 else points < true
+        extra = 0 if rule.side < 0 else rule.points.count - 1
+        beyond[extra] = False
+        worst = max(worst, float(np.exp(logs)[beyond].sum()))
+    return worst
+
+
+def check_ends(
+    way: EndWay | None = None, pairs: Sequence[tuple[People, People]] | None = None
+) -> Finding:
+    """Compare losses with what is paid, and misses with what is stated, on all small tables."""
+    way = way or EndWay()
+    with_extra = replace(POINTS, count=POINTS.count + 1)
+    # Thresholds that cut nobody are those at which the interval is that of the plain quantile.
+    rules = [
+        way.rule(at, int(UNIT * tau), epsilon, with_extra, side, BETA)
+        for at, tau, epsilon, side in product(
+            QUANTILES, (1.0, 2.0), (Fraction(1, 2), Fraction(8), Fraction(200)), SIDES
+        )
+    ]
+    known: dict[People, list[Law]] = {}
+    cases, worst, witness = 0, 0.0, ""
+
+    def laws(people: People) -> list[Law]:
+        nonlocal worst, witness
+        if people not in known:
+            values = table(people)
+            known[people] = [end_laws(values, rule, way) for rule in rules]
+            for rule, law in zip(rules, known[people], strict=True):
+                if (values.loads * UNIT <= rule.most).all():
+                    found = missed(values, law, rule) / BETA
+                    if found > worst:
+                        worst, witness = found, f"{people} misses {rule.at}"
+        return known[people]
+
+    for people, others in pairs if pairs is not None else neighbours(few=True):
+        for rule, one, other in zip(rules, laws(people), laws(others), strict=True):
+            found = max(loss(one, other), loss(other, one)) / float(rule.epsilon)
+            cases += 2
+            if found > worst:
+                worst, witness = found, f"{people} and {others}"
+    return Finding(
+        "quantile",
+        "ends beside quantiles",
+        "exact, ends of intervals",
+        cases,
+        worst,
+        worst <= 1 + 1e-9,
+        f"{worst:.6g} of the price or of the stated misses",
+        witness,
+    )
+
+
+class NoShift(EndRule):
+    """Look for an end at the rank of the quantile itself: a broken twin."""
+
+    @property
+    def extra(self) -> int:
+        """The least weight of the extra point."""
+        return 1
+
+
+class OneRowLess(EndRule):
+    """Forget that interpolation takes one of two rows: a broken twin at a large epsilon."""
+
+    @property
+    def extra(self) -> int:
+        """The weight of the extra point without that of a row, and less of the rest."""
+        return (super().extra - UNIT) // 2
+
+
+class HalfMoves(EndRule):
+    """Count on half of what one person moves: a broken twin."""
+
+    @property
+    def moves(self) -> int:
+        """Half of D."""
+        return super().moves // 2
+
+
+def without_extra(groups: Any, places: Any, weights: Any, size: int, rule: EndRule) -> Any:
+    """Leave the extra point without its weight: a broken twin, which misses extreme quantiles."""
+    shifted = places + (1 if rule.side < 0 else 0)
+    return options_by_group(
+        np.append(groups, np.arange(size)),
+        np.append(shifted, np.full(size, 0 if rule.side < 0 else rule.points.count - 1)),
+        np.append(weights, np.zeros(size, dtype=np.int64)),
+        size,
+        rule,
+    )
+
+
+END_TWINS: dict[str, EndWay] = {
+    "ends at the rank of the quantile": EndWay(rule=NoShift),
+    "ends half as far away": EndWay(rule=OneRowLess),
+    "half of what one person moves": EndWay(rule=HalfMoves),
+    "no weight where no end is known": EndWay(options=without_extra),
+}
+
+
+def _as_twin(twin: Finding, name: str) -> Finding:
+    return replace(
+        twin,
+        query=f"broken: {name}",
+        passed=not twin.passed,
+        worst=1 / max(twin.worst, 1e-9),
+        figure=f"{twin.figure}, as it should not be",
+    )
+
+
 def quantile_findings() -> list[Finding]:
     """Return what is found on small tables, and on broken twins that must be caught."""
-    found = [check_quantiles()]
-    for name, way in TWINS.items():
-        twin = check_quantiles(way, pairs=list(neighbours(few=True)))
-        found.append(
-            replace(
-                twin,
-                query=f"broken: {name}",
-                passed=not twin.passed,
-                worst=1 / max(twin.worst, 1e-9),
-                figure=f"{twin.figure}, as it should not be",
-            )
-        )
+    few = list(neighbours(few=True))
+    found = [check_quantiles(), check_ends()]
+    found += [_as_twin(check_quantiles(way, pairs=few), name) for name, way in TWINS.items()]
+    found += [_as_twin(check_ends(way, few[::2]), name) for name, way in END_TWINS.items()]
     return found

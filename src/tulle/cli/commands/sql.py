@@ -23,11 +23,17 @@ if TYPE_CHECKING:
     from tulle.sql.queries import SqlQuery
     from tulle.sql.schema.schema import Schema
     from tulle.sql.tables.question import SqlTable
+    from tulle.sql.unranged import UnrangedTable
+
+    Asked = SqlQuery | SqlTable | DiscoveredTable | UnrangedTable
 
 app = typer.Typer(
     help="Ask a database for aggregates; everything that one participant owns is protected.",
     no_args_is_help=True,
 )
+
+PRIVATE = "private"
+"""What --ranges is where bounds are bought."""
 
 _CONNECTING = "Connecting without a TOML file"
 
@@ -80,7 +86,8 @@ Ranges = Annotated[
     typer.Option(
         "--ranges",
         metavar="TABLE.COLUMN=LOW,HIGH",
-        help="Between which numbers values lie, such as line.price=0,inf; may be repeated.",
+        help="Between which numbers values lie, such as line.price=0,inf; may be repeated. "
+        "'private' buys bounds of whatever has none.",
         rich_help_panel=_CONNECTING,
     ),
 ]
@@ -169,7 +176,7 @@ class Reading:
     other: Other = None
     top: Top = None
 
-    def parse(self, text: str, as_json: bool) -> SqlQuery | SqlTable | DiscoveredTable:
+    def parse(self, text: str, as_json: bool, ranges: str | None = None) -> Asked:
         """Return the question; an error points at its place, unless it goes into JSON."""
         from tulle.sql.queries import sql
         from tulle.sql.schema.declarations import read_groups
@@ -187,6 +194,7 @@ class Reading:
                 minimum=self.minimum,
                 other=self.other,
                 top=self.top,
+                ranges=ranges,
             )
         except QueryError as error:
             raise_alone(QueryError(str(error) + _pointer(text, str(error), as_json)))
@@ -204,6 +212,11 @@ class Connection:
     types: Types = None
     times: Times = None
 
+    @property
+    def private(self) -> str | None:
+        """What the ranges of the question are: bought, or as they are declared."""
+        return PRIVATE if PRIVATE in (self.ranges or []) else None
+
     def open(self) -> Database:
         """Connect.
 
@@ -213,8 +226,9 @@ class Connection:
         from tulle.sql.data import Database
         from tulle.sql.schema.declarations import read_owners, read_pairs
 
+        declared = [one for one in self.ranges or [] if one != PRIVATE]
         if self.database.endswith(".toml"):
-            said = (self.owners, self.public, self.ranges, self.tables, self.types, self.times)
+            said = (self.owners, self.public, declared, self.tables, self.types, self.times)
             if any(said):
                 raise InputError(
                     "--owners, --public, --ranges, --tables, --types and --times go with a URL; a "
@@ -230,7 +244,7 @@ class Connection:
             self.database,
             owners=read_owners(self.owners, "--owners TABLE=OWNER"),
             public=self.public or (),
-            ranges=dict(read_pairs(self.ranges or [], "--ranges TABLE.COLUMN=LOW,HIGH")),
+            ranges=dict(read_pairs(declared, "--ranges TABLE.COLUMN=LOW,HIGH")),
             tables=dict(read_pairs(self.tables or [], "--tables NAME=FILE")),
             types=dict(read_pairs(self.types or [], "--types TABLE.COLUMN=TYPE")),
             times=dict(read_pairs(self.times or [], "--times TABLE=COLUMN")),
@@ -257,7 +271,7 @@ def show(
     as_json: options.Json = False,
 ) -> None:
     """Show what is public: tables, columns, owners; for a question, what the engine would run."""
-    asked = None if question is None else reading.parse(question, as_json)
+    asked = None if question is None else reading.parse(question, as_json, connection.private)
     opened = connection.open()
     statement = None if asked is None else _statements(_bind(asked, opened, as_json), opened)
     if as_json:
@@ -284,7 +298,7 @@ def plan_question(
 ) -> None:
     """Show mechanisms, price, predicted error, and who is needed for a row. Spends nothing."""
     price = answer_options.price(unit, epsilon, _UNITS)
-    asked = reading.parse(question, as_json)
+    asked = reading.parse(question, as_json, connection.private)
     opened = connection.open()
     bound = _bind(asked, opened, as_json)
     asking = answer_options.asking(bound, price, _read_like(like))
@@ -315,7 +329,7 @@ def ask(
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other; choose one.")
     price = answer_options.price(unit, epsilon, _UNITS)
-    asked = reading.parse(question, as_json)
+    asked = reading.parse(question, as_json, connection.private)
     ledger_account = booking.ledger_account(connection.name())
     answering.check_out(out)
     opened = connection.open()
@@ -337,7 +351,7 @@ _UNITS = ("participant", *(f"participant-{name}" for name in ("day", "week", "mo
 _PUBLIC = "Public: names and types of tables and columns, owners, ranges; no row, and not how many."
 
 
-def _outline(query: SqlQuery | SqlTable | DiscoveredTable, database: Database) -> Outline:
+def _outline(query: Asked, database: Database) -> Outline:
     """Return whose the rows of a question are; those of a table are all the same."""
     from tulle.sql.compile.outline import outline_of
     from tulle.sql.queries import SqlQuery
@@ -347,15 +361,13 @@ def _outline(query: SqlQuery | SqlTable | DiscoveredTable, database: Database) -
     return outline_of(rows, database.schema)
 
 
-def _statements(query: SqlQuery | SqlTable | DiscoveredTable, database: Database) -> str:
+def _statements(query: Asked, database: Database) -> str:
     """Return what the engine would run, for a table one statement for each thing that is bought."""
     listed: list[Any] = list(query.parts())
     return ";\n\n".join(database.rewritten(part) for part in listed)
 
 
-def _bind(
-    query: SqlQuery | SqlTable | DiscoveredTable, database: Database, as_json: bool
-) -> SqlQuery | SqlTable | DiscoveredTable:
+def _bind(query: Asked, database: Database, as_json: bool) -> Asked:
     """Bind a question to its database; an error shows the place that it is about."""
     try:
         return query.bind(database)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from tulle.sql.compile.derivations import Slot, alias, column, select, source_of
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.compile.single_owner import needs_one
+from tulle.sql.compile.single_owner import has_one_row, needs_one
 from tulle.sql.compile.statements import Compiler, Scope
 from tulle.sql.expressions.kinds import WHOLE
 from tulle.sql.question.aggregate import (
@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 GROUP = f"{RESERVED}_group"
 VALUE = f"{RESERVED}_weight"
 COPIES = f"{RESERVED}_copies"
-OWNER = f"{RESERVED}_owner"
-
-NOBODY = -1
+LOAD = f"{RESERVED}_load"
 
 
 @dataclass(frozen=True)
 class ValueRows:
-    """A statement that gives owner, group, value and number of copies; and what is public."""
+    """A statement that gives group, value, how many rows the owner has, and the number of copies.
+
+    Equal rows of people with equally many rows are one: whose they are is not fetched.
+    """
 
     text: str
     slots: tuple[Slot, ...]
@@ -53,6 +54,8 @@ class ValueRows:
     """Whether values are whole numbers, by their type."""
     alone: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
+    once: bool
+    """Whether a primary key says that nobody has more than one row."""
     undeclared: tuple[str, ...]
     """Columns in the expression that have no range with two ends."""
     schema: Schema = field(compare=False, repr=False)
@@ -61,12 +64,42 @@ class ValueRows:
 
 @dataclass(frozen=True)
 class Values:
-    """Values as arrays: whose (``NOBODY`` for public rows), in which group, how often."""
+    """Values as arrays: in which group, how many rows their owner has in all, how often.
 
-    people: npt.NDArray[np.int64]
+    A row of nobody, from public tables, has a load of 0.
+    """
+
     groups: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]
+    loads: npt.NDArray[np.int64]
     copies: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    """Numbers of rows that people have, in rising order."""
+    people: npt.NDArray[np.int64]
+    """How many people have each of them."""
+
+    @classmethod
+    def of(cls, groups: Any, values: Any, loads: Any, copies: Any) -> Values:
+        """Return the rows that are numbers; those that are not count as rows of their owner."""
+        sizes, inverse = np.unique(loads, return_inverse=True)
+        rows = np.zeros(len(sizes), dtype=np.int64)
+        np.add.at(rows, inverse, copies)
+        owned = sizes > 0
+        # Whoever has so many rows is in so many of them.
+        people = rows[owned] // sizes[owned]
+        # NaN is no number; whether a row has one shows in that row alone.
+        kept = ~np.isnan(values)
+        return cls(groups[kept], values[kept], loads[kept], copies[kept], sizes[owned], people)
+
+    def ordered(self, order: npt.NDArray[np.int64]) -> Values:
+        """Return the same rows in another order."""
+        return replace(
+            self,
+            groups=self.groups[order],
+            values=self.values[order],
+            loads=self.loads[order],
+            copies=self.copies[order],
+        )
 
 
 def value_rows(
@@ -95,37 +128,60 @@ def value_rows(
     alone = form.keys is None and (
         len(form.slots) == 1 or (bool(form.slots) and (form.alone or needs_one(named, schema)))
     )
-    name = rewriter.namer.fresh()
-    slots = tuple(Slot(slot.entity, f"{OWNER}_{i}") for i, slot in enumerate(form.slots))
-    by = [
-        *([column(GROUP, name)] if groups else []),
-        column(VALUE, name),
-        *(column(slot.name, name) for slot in form.slots),
-    ]
-    chosen = [
-        *([column(GROUP, name)] if groups else []),
-        alias(exp.cast(column(VALUE, name), "DOUBLE"), VALUE),
-        alias(exp.cast(exp.Count(this=exp.Star(), big_int=True), "DOUBLE"), COPIES),
-        *(
-            alias(column(inner.name, name), outer.name)
-            for inner, outer in zip(form.slots, slots, strict=True)
-        ),
-    ]
-    query = select(chosen, [source_of(form.query, name)], group=by)
+    query = _merged(rewriter.namer, form, grouped=bool(groups))
     compiler = Compiler(schema, functions, VALUE)
     inner = form.query.copy()
     kind = compiler.query(inner, Scope({}))[VALUE]
     Compiler(schema, functions, VALUE).query(query, Scope({}))
     return ValueRows(
         str(query.sql(dialect=schema.dialect, pretty=True)),
-        slots,
+        form.slots,
         prod(len(values) for _, values in groups),
         form.range(VALUE),
         kind.name == WHOLE,
         alone,
+        has_one_row(named, schema),
         tuple(_undeclared(argument, named)),
         schema,
     )
+
+
+def _merged(namer: Any, form: Any, *, grouped: bool) -> Any:
+    """Return the statement that counts equal values of people with equally many rows.
+
+    Rows in which two owners meet, where a key is not unique, are left out whole.
+    """
+    inner, outer = namer.fresh(), namer.fresh()
+    keys = [GROUP] if grouped else []
+    owners = [column(slot.name, inner) for slot in form.slots]
+    conditions: list[Any] = []
+    load: Any = exp.Literal.number(0)
+    if owners:
+        owner = owners[0]
+        if len(owners) > 1:
+            owner = exp.Coalesce(this=owners[0], expressions=[one.copy() for one in owners[1:]])
+            conditions = [
+                exp.or_(
+                    exp.Is(this=one.copy(), expression=exp.null()),
+                    exp.EQ(this=one.copy(), expression=owner.copy()),
+                )
+                for one in owners
+            ]
+        nobody = exp.Is(this=owner.copy(), expression=exp.null())
+        rows = exp.Window(
+            this=exp.Count(this=exp.Star(), big_int=True), partition_by=[owner.copy()]
+        )
+        load = exp.Case(ifs=[exp.If(this=nobody, true=exp.Literal.number(0))], default=rows)
+    listed = [*(column(key, inner) for key in keys), column(VALUE, inner), alias(load, LOAD)]
+    marked = select(listed, [source_of(form.query, inner)], conditions)
+    by = [column(name, outer) for name in (*keys, VALUE, LOAD)]
+    chosen = [
+        *(column(key, outer) for key in keys),
+        alias(exp.cast(column(VALUE, outer), "DOUBLE"), VALUE),
+        alias(exp.cast(column(LOAD, outer), "DOUBLE"), LOAD),
+        alias(exp.cast(exp.Count(this=exp.Star(), big_int=True), "DOUBLE"), COPIES),
+    ]
+    return select(chosen, [source_of(marked, outer)], group=by)
 
 
 def _undeclared(argument: Any, named: Named) -> Iterator[str]:
@@ -142,33 +198,16 @@ def _undeclared(argument: Any, named: Named) -> Iterator[str]:
             yield f"{table}.{found.name}"
 
 
-def gather_values(rows: ValueRows, table: pyarrow.Table) -> Values:
-    """Return what an engine's rows say; rows of two owners are left out, as they are cut whole."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def gather_values(table: pyarrow.Table) -> Values:
+    """Return what an engine's rows say."""
     size = table.num_rows
-    people = np.full(size, NOBODY, dtype=np.int64)
-    kept = np.full(size, True)
-    if rows.slots and size:
-        columns = [table.column(slot.name).combine_chunks() for slot in rows.slots]
-        listed = pa.concat_arrays(
-            [one.chunk(0) if isinstance(one, pa.ChunkedArray) else one for one in columns]
-        )
-        codes = pc.fill_null(pc.dictionary_encode(listed).indices, NOBODY)
-        owners = codes.to_numpy(zero_copy_only=False).astype(np.int64).reshape(len(columns), size)
-        people = owners.max(axis=0)
-        kept = ((owners == people) | (owners == NOBODY)).all(axis=0)
-    values = _floats(table, VALUE)
-    # NaN is no number; whether a row has one shows in that row alone.
-    kept &= ~np.isnan(values)
     groups = (
         _floats(table, GROUP).astype(np.int64)
         if GROUP in table.column_names
         else np.zeros(size, dtype=np.int64)
     )
-    copies = _floats(table, COPIES).astype(np.int64)
-    return Values(people[kept], groups[kept], values[kept], copies[kept])
+    loads, copies = (_floats(table, name).astype(np.int64) for name in (LOAD, COPIES))
+    return Values.of(groups, _floats(table, VALUE), loads, copies)
 
 
 def _floats(table: pyarrow.Table, name: str) -> npt.NDArray[np.float64]:

@@ -24,6 +24,7 @@ from tulle.sql.question.aggregate import find_aggregate
 from tulle.sql.question.check import refuse
 from tulle.sql.question.parse import not_too_deep, parse_statement
 from tulle.sql.schema.schema import HERE, Schema
+from tulle.sql.tables.purchases import Cuts
 from tulle.sql.tables.question import SqlTable
 from tulle.sql.tables.select_list import SelectList, key_names
 
@@ -117,6 +118,8 @@ class DiscoveredTable(Query):
     options: KeyOptions
     bound: Discovery | None = field(default=None, compare=False, repr=False)
     """What the public schema says; None before the question is bound."""
+    cuts: Cuts = field(default=(), repr=False, kw_only=True)
+    """Expressions that are held within bounds that were bought, and how that is written."""
     name: ClassVar[str] = "sql"
     kind: ClassVar[str] = "database"
     shape: ClassVar[Shape] = "object"
@@ -140,7 +143,9 @@ class DiscoveredTable(Query):
     @property
     def blank(self) -> SqlTable:
         """The question as if its keys were known."""
-        return SqlTable(self.text, self.dialect, blank_groups(self.names), self.functions)
+        return SqlTable(
+            self.text, self.dialect, blank_groups(self.names), self.functions, cuts=self.cuts
+        )
 
     @property
     def chosen(self) -> SelectList:

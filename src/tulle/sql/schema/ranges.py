@@ -66,7 +66,7 @@ class Range:
         ifs = []
         for end, beyond in ((self.low, exp.LT), (self.high, exp.GT)):
             if math.isfinite(end):
-                number = _number(end)
+                number = written_number(end)
                 condition = beyond(this=value.copy(), expression=number)
                 ifs.append(exp.If(this=condition, true=number.copy()))
         return exp.Case(ifs=ifs, default=value) if ifs else value
@@ -229,19 +229,26 @@ def _greatest(node: Any, known: Known) -> Range:
     parts = [node.this, *node.expressions]
     found = _any_of(parts, known)
     # A number that is written down is never NULL, so the greatest is at least that.
-    written = [
-        float(part.name) for part in parts if isinstance(part, exp.Literal) and part.is_number
-    ]
+    written = _written(parts)
     return Range(max([found.low, *written]), found.high)
 
 
 def _least(node: Any, known: Known) -> Range:
     parts = [node.this, *node.expressions]
     found = _any_of(parts, known)
-    written = [
-        float(part.name) for part in parts if isinstance(part, exp.Literal) and part.is_number
-    ]
+    written = _written(parts)
     return Range(found.low, min([found.high, *written]))
+
+
+def _written(parts: list[Any]) -> list[float]:
+    """Return those of some expressions that are numbers, written down."""
+    found = []
+    for part in parts:
+        negative = isinstance(part, exp.Neg)
+        inner = part.this if negative else part
+        if isinstance(inner, exp.Literal) and inner.is_number:
+            found.append(-float(inner.name) if negative else float(inner.name))
+    return found
 
 
 def _any_of(parts: list[Any], known: Known) -> Range:
@@ -284,7 +291,8 @@ _RULES: dict[type[Any], Callable[[Any, Known], Range]] = {
 }
 
 
-def _number(value: float) -> Any:
+def written_number(value: float) -> Any:
+    """Return a number as SQL; whole ones below 1e18 as whole numbers."""
     written = int(value) if value == int(value) and abs(value) < 1e18 else value
     literal = exp.Literal.number(repr(abs(written)))
     return exp.Neg(this=literal) if value < 0 else literal

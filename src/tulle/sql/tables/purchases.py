@@ -32,6 +32,9 @@ from tulle.sql.tables.quantiles import SqlQuantile
 from tulle.sql.tables.select_list import Call, SelectList
 
 Ask = Callable[[Any], Query]
+Cuts = tuple[tuple[Any, Any], ...]
+"""Expressions that are aggregated, and what is aggregated in their place: the same within bounds
+that were bought."""
 Bind = Callable[[Query], Query]
 
 LIKELY = 0.3
@@ -132,15 +135,17 @@ def plan_purchases(
     groups: Groups,
     dialect: str,
     functions: Collection[str],
+    cuts: Cuts = (),
 ) -> Purchases:
     """Return what a statement needs when it is asked of a database with this schema.
 
-    ``ask`` makes a question of an aggregate, ``bind`` binds a question to the database.
+    ``ask`` makes a question of an aggregate, ``bind`` binds a question to the database. Of ``cuts``
+    the second is summed, averaged and ranked where the statement has the first.
 
     Raises:
         QueryError: when the statement does not fit.
     """
-    return _Buyer(chosen, ask, bind, schema, groups, dialect, functions).all()
+    return _Buyer(chosen, ask, bind, schema, groups, dialect, functions, cuts).all()
 
 
 class _Buyer:
@@ -153,7 +158,9 @@ class _Buyer:
         groups: Groups,
         dialect: str,
         functions: Collection[str],
+        cuts: Cuts,
     ) -> None:
+        self._cuts = dict(cuts)
         self._chosen, self._ask, self._bind = chosen, ask, bind
         self._groups, self._dialect, self._functions = groups, dialect, tuple(functions)
         self._schema = schema
@@ -171,7 +178,8 @@ class _Buyer:
     def _recipe(self, call: Call, summed: Collection[Any]) -> Recipe:
         if call.kind == "count":
             return Recipe(call, (self._count(call),))
-        (value,) = call.arguments
+        (written,) = call.arguments
+        value = written if call.distinct else self._cuts.get(written, written)
         if call.kind == "sum":
             return Recipe(call, (self._total(value, 0.0, distinct=call.distinct),))
         if call.kind == "quantile":
@@ -181,7 +189,7 @@ class _Buyer:
         if call.distinct:
             total = self._total(value, 0.0, distinct=True)
             return Recipe(call, (count, total), range=rows.range)
-        centre = _centre(rows, known=value in summed)
+        centre = _centre(rows, known=written in summed)
         total = self._total(value, centre)
         if call.kind == "average":
             return Recipe(call, (count, total), centre, range=rows.range)
@@ -273,6 +281,11 @@ def _around(value: Any, centre: float, dialect: str) -> Any:
         return wide
     written = exp.Literal.number(repr(abs(centre)))
     return (exp.Sub if centre > 0 else exp.Add)(this=wide, expression=written)
+
+
+def needs_range(call: Call) -> bool:
+    """Say whether an aggregate is better, or only possible, with a range of what it aggregates."""
+    return call.kind != "count" and not call.distinct
 
 
 def leaves_of(recipes: Mapping[Any, Recipe], nodes: Iterable[Any]) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -10,7 +11,9 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import text
+from tulle.core.error_law import ErrorLaw, check_level
+from tulle.core.errors import NoIntervalError
+from tulle.core.exact import rational, text
 from tulle.core.expression_error import SampledLaw
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
@@ -18,16 +21,19 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.recursive import RecursiveSettings, RelationRecursive
 from tulle.relations.truncation.totals import least_level
-from tulle.sql.compile.value_rows import NOBODY, Values
+from tulle.sql.compile.value_rows import Values
 from tulle.sql.tables.quantiles import SqlQuantile
 from tulle.sql.tables.rank_choice import (
     UNIT,
+    EndRule,
     Options,
     Points,
     Rule,
     chances,
     draw_places,
-    options_of,
+    end_options,
+    in_order,
+    options_by_group,
     weights_of,
 )
 
@@ -39,14 +45,73 @@ rows that belong to one person each."""
 _HEAVIEST = 2**40
 """Nobody's rows weigh more than this many: a public rule."""
 
+VALUE_SHARE = Fraction(3, 5)
+"""The part of the answer's epsilon that draws the quantile; its ends get the rest."""
+
+ENDS_LEVEL = 0.99
+"""With which probability the ends drawn beside the quantiles of all groups hold, all at once."""
+
+_FARTHEST = 2**60
+"""Ends that would have to be looked for further away than this are not drawn."""
+
+
+@registry.register("law", "database", "quantile_ends")
+@dataclass(frozen=True)
+class EndsLaw(ErrorLaw):
+    """What quantiles lie between: numbers that were drawn beside them, one pair for each group.
+
+    They hold at one level and are the same at all lower ones. None is where no end is known.
+    """
+
+    lows: tuple[float | None, ...]
+    highs: tuple[float | None, ...]
+    most: float | None
+    """What everyone's rows count for at most, or None where a key says that all have one row."""
+    name: ClassVar[str] = "quantile_ends"
+
+    def __post_init__(self) -> None:
+        # JSON has lists.
+        object.__setattr__(self, "lows", tuple(self.lows))
+        object.__setattr__(self, "highs", tuple(self.highs))
+
+    @property
+    def leaves_out(self) -> str:
+        """How rows count."""
+        if self.most is None:
+            return ""
+        return (
+            f"For quantiles the rows of one person count as {self.most:,.10g} at most; of whoever "
+            "has more each counts less, and the interval is that of rows which count so."
+        )
+
+    def half_width(self, level: float) -> float:
+        """Return the widest distance between two ends: a quantile and its ends are in between."""
+        pairs = zip(self.lows, self.highs, strict=True)
+        return max(math.inf if low is None or high is None else high - low for low, high in pairs)
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the ends.
+
+        Raises:
+            NoIntervalError: at a level that they do not have.
+        """
+        if check_level(level) > ENDS_LEVEL:
+            raise NoIntervalError(f"Quantiles have intervals up to a level of {ENDS_LEVEL}.")
+        lows = np.array([-np.inf if low is None else low for low in self.lows])
+        return lows, np.array([np.inf if high is None else high for high in self.highs])
+
+    def variance(self) -> float:
+        """Return zero: nothing is corrected for it."""
+        return 0.0
+
 
 class RowCounts:
     """How many rows each person has: what the threshold is chosen by. Custodian side."""
 
     def __init__(self, values: Values) -> None:
-        owned = values.people != NOBODY
-        counts = np.bincount(values.people[owned], values.copies[owned])
-        self._sorted = np.sort(counts)
+        self._sizes = values.sizes
+        # Of how many people the row counts are at least each of these, and of nobody beyond.
+        self._people = np.append(np.cumsum(values.people[::-1])[::-1], 0)
 
     def decide(self, tau: float, level: int) -> bool:
         """Say whether at most ``level`` people have more than tau rows.
@@ -57,7 +122,7 @@ class RowCounts:
 
     def above(self, tau: float) -> int:
         """Return how many have more than tau rows."""
-        return int(len(self._sorted) - np.searchsorted(self._sorted, tau, side="right"))
+        return int(self._people[np.searchsorted(self._sizes, tau, side="right")])
 
     def estimate(self, tau: float) -> float | None:
         """Return the same, which costs nothing."""
@@ -66,10 +131,17 @@ class RowCounts:
 
 @dataclass(frozen=True)
 class _Groups:
-    """The rows of each group as places and weights."""
+    """The rows of each group: their points and weights, and the rule to draw by."""
 
-    options: list[Options]
+    values: Values
+    weights: Any
+    size: int
     rule: Rule
+
+    def options(self) -> list[Options]:
+        """Return the points to draw from."""
+        places = self.rule.points.places(self.values.values)
+        return options_by_group(self.values.groups, places, self.weights, self.size, self.rule)
 
 
 @registry.mechanism("database", "quantile", answers=(SqlQuantile,), units=("participant",))
@@ -88,9 +160,13 @@ class Quantile(Mechanism):
 
     Error:
         The rank is off by about tau·ln(numbers in the range)/epsilon rows; how far that is in
-        value depends on how dense the rows are there, which is private, so there is no interval.
-        MIN and MAX are looked for a few rows inside, about 8·tau/epsilon: beyond the last row
-        nothing can be told from it. Of a group without rows the answer is any number of the range.
+        value depends on how dense the rows are there, which is private. So ends are drawn beside
+        the quantile, for two fifths of the answer's epsilon: a number at a rank so far below that
+        the quantile is above it with the stated probability, and one above. MIN has no lower end
+        but that of the range, MAX no upper one. Where somebody has more than tau rows, the
+        interval is that of rows which count less. MIN and MAX are looked for a few rows inside,
+        about 8·tau/epsilon: beyond the last row nothing can be told from it. Of a group without
+        rows the answer is any number of the range.
 
     Reference:
         Smith, Privacy-preserving statistical estimation with optimal convergence rates, STOC 2011.
@@ -116,7 +192,16 @@ class Quantile(Mechanism):
         size = min(max(float(terms.epsilon), 1e-9), 1.0)
         chosen = {"theta": 1.0, "reach": REACH * size**-0.125, "selection_share": SHARE}
         found = RelationRecursive().settings(terms, chosen)
-        return {**found, "quantile": text(query.at), "values_between": query.range.to_json()}
+        whole = RecursiveSettings.read(found).epsilon_answer
+        sides = sides_of(query.at)
+        end = whole * (1 - VALUE_SHARE) / len(sides)
+        return {
+            **found,
+            "quantile": text(query.at),
+            "values_between": query.range.to_json(),
+            "epsilon_value": text(whole - len(sides) * end),
+            "epsilon_end": text(end),
+        }
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = _bound(terms)
@@ -125,8 +210,8 @@ class Quantile(Mechanism):
         values = query.values(like)
         chosen = RecursiveSettings.read(settings)
         tau = chosen.threshold(least_level(RowCounts(values), chosen.thresholds))
-        groups = _prepare(query, values, tau, chosen.epsilon_answer)
-        (options,) = groups.options
+        groups = _prepare(query, values, tau, rational(settings["epsilon_value"]))
+        (options,) = groups.options()
         points = groups.rule.points
         middles = points.first + points.step * (options.starts + (options.counts - 1) / 2)
         errors = np.abs(middles - query.truth(like)[0])
@@ -147,10 +232,64 @@ class Quantile(Mechanism):
         with charge(LaplaceCharge(1)):
             level += discrete_laplace(scale=1 / chosen.epsilon_select, source=source)
         tau = chosen.threshold(max(level, 0))
-        groups = _prepare(query, values, tau, chosen.epsilon_answer)
-        places = draw_places(groups.options, groups.rule, source)
+        groups = _prepare(query, values, tau, rational(settings["epsilon_value"]))
+        places = draw_places(groups.options(), groups.rule, source)
         drawn = np.array([groups.rule.points.value(place) for place in places])
-        return Outcome(drawn, None, {"thresholds": [tau]})
+        end = rational(settings["epsilon_end"])
+        ends = {side: draw_ends(query, groups, side, end, source) for side in sides_of(query.at)}
+        none: list[float | None] = [None] * groups.size
+        # An end beyond the quantile itself is moved to it, which makes an interval wider.
+        lows = [
+            None if low is None else min(low, value)
+            for low, value in zip(ends.get(-1, none), drawn.tolist(), strict=True)
+        ]
+        highs = [
+            None if high is None else max(high, value)
+            for high, value in zip(ends.get(1, none), drawn.tolist(), strict=True)
+        ]
+        assert query.bound is not None
+        law = EndsLaw(tuple(lows), tuple(highs), None if query.bound.once else tau)
+        return Outcome(drawn, law, {"thresholds": [tau]})
+
+
+def sides_of(at: Fraction) -> tuple[int, ...]:
+    """Return which ends of an interval are drawn: lower (-1), upper (1).
+
+    How far below all others one person's value is, and so the least value, nobody may know.
+    """
+    return ((-1,) if at > 0 else ()) + ((1,) if at < 1 else ())
+
+
+def draw_ends(
+    query: SqlQuantile, groups: _Groups, side: int, epsilon: Fraction, source: Source | None
+) -> list[float | None]:
+    """Return a number for each group that the quantile is not below, or not above.
+
+    Guarantee:
+        Pure epsilon per participant for all groups together;
+        :mod:`tulle.sql.tables.rank_choice` has the argument.
+    """
+    bound = query.bound
+    assert bound is not None
+    points = Points.coarse(query.range.low, query.range.high, whole=bound.whole)
+    with_extra = replace(points, count=points.count + 1)
+    beta = (1 - ENDS_LEVEL) / (len(sides_of(query.at)) * groups.size)
+    rule = EndRule(query.at, groups.rule.most, epsilon, with_extra, side, beta)
+    if rule.scale * rule.extra > _FARTHEST:
+        return [None] * groups.size
+    places = points.places(groups.values.values)
+    options = end_options(groups.values.groups, places, groups.weights, groups.size, rule)
+    exact = bound.whole and points.step == 1
+    found: list[float | None] = []
+    for place in draw_places(options, rule, source):
+        inner = place - 1 if side < 0 else place
+        if not 0 <= inner < points.count:
+            found.append(None)
+            continue
+        # A point stands for all values that are nearest to it.
+        end = points.value(inner) + (0.0 if exact else side * points.step / 2)
+        found.append(min(max(end, query.range.low), query.range.high))
+    return found
 
 
 def _bound(terms: Terms) -> SqlQuantile:
@@ -164,11 +303,9 @@ def _prepare(query: SqlQuantile, values: Values, tau: float, epsilon: Fraction) 
     assert query.bound is not None
     points = Points.over(query.range.low, query.range.high, whole=query.bound.whole)
     rule = Rule(query.at, most, epsilon, points)
-    weights: Any = weights_of(values, most) * values.copies
-    places = points.places(values.values)
+    if not in_order(values.groups, values.values):
+        order = np.lexsort((values.values, values.groups))
+        values = values.ordered(order)
+    weights = weights_of(values, most) * values.copies
     size = int(np.prod([len(listed) for _, listed in query.groups]))
-    options = []
-    for group in range(size):
-        here = values.groups == group
-        options.append(options_of(places[here], weights[here], rule))
-    return _Groups(options, rule)
+    return _Groups(values, weights, size, rule)

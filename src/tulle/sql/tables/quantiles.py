@@ -111,7 +111,8 @@ class SqlQuantile(Query):
             raise QueryError(
                 f"A quantile, MEDIAN, MIN or MAX of {self.value} needs to know between which "
                 f"numbers it lies, and no range of {' and '.join(named)} says so. Declare it with "
-                f"ranges=, as {{{python}}} in Python and {options} on the command line."
+                f"ranges=, as {{{python}}} in Python and {options} on the command line; or buy "
+                'bounds privately, for a part of epsilon, with ranges="private".'
             )
         return replace(self, bound=rows)
 
@@ -127,7 +128,7 @@ class SqlQuantile(Query):
         """Return the values with their owners, cut to the range. Custodian side."""
         rows = self.rewrite(dataset._schema, dataset._gone)
         dataset.check(rows.text)
-        found = gather_values(rows, dataset._engine.fetch(rows.text))
+        found = gather_values(dataset._engine.fetch(rows.text))
         return replace(found, values=np.clip(found.values, rows.range.low, rows.range.high))
 
     def truth(self, dataset: Any) -> Any:

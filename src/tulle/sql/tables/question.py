@@ -22,7 +22,15 @@ from tulle.core.table import Table
 from tulle.sql.question.aggregate import Groups
 from tulle.sql.question.parse import parse_statement
 from tulle.sql.tables.columns import Arithmetic, Column, PostProcessing
-from tulle.sql.tables.purchases import Bind, Leaf, Purchases, Recipe, leaves_of, plan_purchases
+from tulle.sql.tables.purchases import (
+    Bind,
+    Cuts,
+    Leaf,
+    Purchases,
+    Recipe,
+    leaves_of,
+    plan_purchases,
+)
 from tulle.sql.tables.select_list import (
     SelectList,
     aggregates_in,
@@ -57,6 +65,8 @@ class SqlTable(Composite):
     """What is bought from a database with a public schema; None before the question is bound."""
     resolved: str = field(default="", compare=False, repr=False)
     """The statement with every name resolved and one spelling; empty before it is bound."""
+    cuts: Cuts = field(default=(), repr=False, kw_only=True)
+    """Expressions that are held within bounds that were bought, and how that is written."""
     name: ClassVar[str] = "sql"
     kind: ClassVar[str] = "database"
     shape: ClassVar[Shape] = "object"
@@ -146,7 +156,14 @@ class SqlTable(Composite):
         from tulle.sql.compile.normal import resolved_text
 
         bought = plan_purchases(
-            self.chosen, self.ask, bind, schema, self.groups, self.dialect, self.functions
+            self.chosen,
+            self.ask,
+            bind,
+            schema,
+            self.groups,
+            self.dialect,
+            self.functions,
+            self.cuts,
         )
         resolved = resolved_text(Named(self.tree, schema).resolved, self.dialect)
         return replace(self, bought=bought, resolved=resolved)
