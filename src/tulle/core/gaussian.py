@@ -71,8 +71,8 @@ def delta_of_gaussian(noise: Noise, epsilon: Fraction) -> Fraction:
 
     Example:
         >>> one = ((Fraction(1, 200), Fraction(1), Fraction(100)),)
-        >>> round(float(delta_of_gaussian(one, Fraction(1, 2))), 8)
-        2e-08
+        >>> f"{float(delta_of_gaussian(one, Fraction(1, 2))):.1e}"
+        '7.4e-09'
     """
     whole = sum((rho for rho, _, _ in noise), Fraction(0))
     if whole == 0:

@@ -104,7 +104,8 @@ def test_a_ledger_pays_once():
     [
         ({"family": "best"}, "Known: optimal, paper, general"),
         ({"alpha": 0.5}, "alpha belongs"),
-        ({"family": "paper", "alpha": 1}, "strictly between"),
+        ({"family": "paper", "alpha": 1.5}, "at most 1"),
+        ({"family": "paper", "alpha": 0}, "alpha"),
         ({"family": "paper", "alpha": "x"}, "finite number"),
         ({"family": "paper", "pi": [[1]]}, "needs pi="),
         ({"family": "general"}, "needs pi="),
