@@ -135,6 +135,10 @@ def test_sparse_couplings_of_a_whole_matrix():
     )
     r = tulle.release(MATRIX, tulle.xor("general", pi=pi), unit="row", epsilon=2)
     assert r.parameters["method"] == "coupling from the past"
+    # Rows of six cells: their own patterns are listed, whatever is outside.
+    assert r.parameters["price"] == "exact"
+    wide = tulle.BinaryMatrix(np.zeros((2, 60), dtype=int))
+    r = tulle.release(wide, tulle.xor("general", pi=pi), unit="row", epsilon=2)
     assert r.parameters["price"] == "safe bound"
     r = tulle.release(MATRIX, tulle.xor("general", pi=pi), unit="cell", epsilon=1)
     assert r.parameters["price"] == "exact"
