@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import tempfile
 from fractions import Fraction
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 import tulle
 from benchmarks.common import print_table
+from tulle.core.gaussian import largest_rho_alone
+from tulle.core.guarantee import largest_rho
 from tulle.ledger.divergence import best_order, largest_pure
 from tulle.ledger.filters import Filter
 
@@ -24,6 +28,45 @@ def main(counts: tuple[int, ...] = COUNTS) -> None:
     """Print the root mean square error of so many counts on one account of (1, 1e-6)."""
     rows = [row(count) for count in counts]
     print_table(f"Counts on one account of ({EPSILON}, {DELTA}): error of each, by addition", rows)
+    print_table("One Gaussian answer by itself: deviation, beside what its rho asks for", alone())
+
+
+def alone() -> list[dict[str, Any]]:
+    """Return deviations of Gaussian noise on whole numbers; no runs, these are its parameters.
+
+    ``squared`` is what one unit moves all numbers by in L2, squared; the last one stands for a
+    fine lattice. The continuous ones are Balle & Wang's, by an independent search.
+    """
+    rows = []
+    for epsilon in (Fraction(1, 10), Fraction(1), Fraction(4)):
+        for delta in (Fraction(1, 1000), Fraction(1, 10**6)):
+            for squared in (1, 10, 1000, 10**9):
+                found = largest_rho_alone(epsilon, delta, Fraction(squared))
+                before = largest_rho(epsilon, delta)
+                rows.append(
+                    {
+                        "epsilon": float(epsilon),
+                        "delta": float(delta),
+                        "squared": squared,
+                        "by rho": math.sqrt(squared / (2 * before)),
+                        "by itself": math.sqrt(squared / (2 * found)),
+                        "ratio": math.sqrt(before / found),
+                        "continuous / by rho": continuous(float(epsilon), float(delta))
+                        * math.sqrt(2 * before),
+                    }
+                )
+    return rows
+
+
+def continuous(epsilon: float, delta: float) -> float:
+    """Return the least deviation of continuous Gaussian noise at a sensitivity of one."""
+    low, high = 0.01, 1e4
+    for _ in range(100):
+        sigma = (low * high) ** 0.5
+        a, b = epsilon * sigma - 0.5 / sigma, epsilon * sigma + 0.5 / sigma
+        fits = NormalDist().cdf(-a) - math.exp(epsilon) * NormalDist().cdf(-b) <= delta
+        low, high = (low, sigma) if fits else (sigma, high)
+    return high
 
 
 def row(count: int) -> dict[str, Any]:

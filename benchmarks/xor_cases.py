@@ -12,6 +12,7 @@ import csv
 import math
 import os
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import tulle
 from benchmarks.common import find_data, print_table
 from tulle.graphs.topology import estimates as topology_estimates
 from tulle.matrices.binary.estimates import debias
+from tulle.noise.xor.general import Couplings
 from tulle.noise.xor.limits import most_kept
 from tulle.noise.xor.patterns import flip_probability
 
@@ -275,8 +277,39 @@ def _most(claimed: float | None, pairs: int, graph: tulle.Graph, epsilon: float)
     return f"{share:.1%} of the edges"
 
 
+def prices() -> list[dict[str, Any]]:
+    """Return what a row costs with couplings to neighbours, by how it is found; no runs.
+
+    ``plain`` counts every entry that touches the row in full.
+    """
+    rows = []
+    for height, width in ((2, 8), (4, 5), (5, 5), (10, 8), (10, 20), (50, 40)):
+        size = height * width
+        pi = np.zeros((size, size))
+        np.fill_diagonal(pi, -6.0)
+        for cell in range(size):
+            for other in (cell + 1 if (cell + 1) % width else size, cell + width):
+                if other < size:
+                    pi[cell, other] = pi[other, cell] = 1.0
+        couplings = Couplings.of(
+            size, [(i, j, Fraction(int(pi[i, j]))) for i in range(size) for j in range(i, size)]
+        )
+        price, exact = couplings.price_of_line(width)
+        rows.append(
+            {
+                "grid": f"{height} x {width}",
+                "plain bound": couplings.plain_price_of_line(width),
+                "price": price,
+                "found": "listed" if exact else "minimum cut",
+                "plain / price": couplings.plain_price_of_line(width) / price,
+            }
+        )
+    return rows
+
+
 def main() -> None:
     """Print all tables."""
+    print_table("Grids coupled to their four neighbours: the price of a row", prices())
     print_table('The image "C", 28 x 28', image())
     print_table("Votes, 240 rows of 16", classification("votes", votes(), 240))
     if cancer() is None:

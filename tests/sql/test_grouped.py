@@ -13,8 +13,9 @@ import pytest
 
 import tulle
 from tulle.core.errors import InputError, QueryError
-from tulle.core.events import Gaussian
-from tulle.core.guarantee import epsilon_of_rho, largest_rho
+from tulle.core.events import Composed, noise_of, price
+from tulle.core.guarantee import largest_rho
+from tulle.ledger.divergence import concentration
 from tulle.ledger.session import plan_for
 
 DAYS = [date(2024, 1, 1) + timedelta(days=day) for day in range(60)]
@@ -137,12 +138,18 @@ def test_the_price_is_one_rho_however_many_groups(calls: tulle.Database) -> None
     for count in (12, 60):
         question = tulle.sql(BY_DAY, groups={"day": DAYS[:count]})
         plan = plan_for(calls, question, **WITH_DELTA, mechanism="gaussian")
-        rho = largest_rho(Fraction(4), Fraction(1, 10**6))
-        assert plan.event == Gaussian(rho)
+        assert noise_of(plan.event)
+        rho, delta = concentration(plan.event), Fraction(1, 10**6)
+        assert rho is not None
         settings = plan.chosen.settings
         assert Fraction(settings["rho_select"]) + Fraction(settings["rho_answer"]) == rho
-        assert epsilon_of_rho(rho, Fraction(1, 10**6)) <= 4
+        # By itself the noise is less than rho alone would ask for, and costs no more than 4.
+        assert rho > largest_rho(Fraction(4), delta) * Fraction(11, 10)
+        assert 3.99 < price(plan.event, delta)[0] <= 4
         assert settings["spread"] == count
+        # For accounts that add rho up it is what it was.
+        booked = plan_for(calls, question, **WITH_DELTA, mechanism="gaussian", composed=True)
+        assert concentration(booked.event) == largest_rho(Fraction(4), delta)
 
 
 def test_tables_of_several_aggregates_share_one_rho(calls: tulle.Database) -> None:
@@ -153,12 +160,17 @@ def test_tables_of_several_aggregates_share_one_rho(calls: tulle.Database) -> No
     rho = largest_rho(Fraction(4), Fraction(1, 10**6))
     drawn = [part.event for part in plan.parts]
     assert len(drawn) > 1
-    assert all(isinstance(event, Gaussian) for event in drawn)
-    total = sum(event.rho for event in drawn if isinstance(event, Gaussian))
-    assert rho * Fraction(999, 1000) <= total <= rho
+    assert all(noise_of(event) for event in drawn)
+    total = sum(concentration(event) or 0 for event in drawn)
+    assert total > rho * Fraction(11, 10)
     # The price of the whole is that of all noise together, and what was allowed.
     assert plan.guarantee.epsilon is not None
-    assert epsilon_of_rho(total, Fraction(1, 10**6)) <= plan.guarantee.epsilon <= 4
+    together = Composed(tuple(drawn))
+    assert price(together, Fraction(1, 10**6))[0] == plan.guarantee.epsilon
+    assert 3.95 < plan.guarantee.epsilon <= 4
+    booked = plan_for(calls, question, **WITH_DELTA, composed=True)
+    added = sum(concentration(part.event) or 0 for part in booked.parts)
+    assert rho * Fraction(999, 1000) <= added <= rho
     assert plan.guarantee.delta == Fraction(1, 10**6)
     # Each by itself would have had the rho of its share of epsilon and delta.
     alone = [largest_rho(4 * share, share / 10**6) / (rho * share) for share in plan.shares]

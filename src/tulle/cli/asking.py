@@ -30,12 +30,17 @@ class Asking:
     like: Dataset | None
     settings: Mapping[str, Any]
 
-    def plan(self, dataset: Dataset) -> Plan:
-        """Plan it; nothing is spent."""
+    def plan(self, dataset: Dataset, *, composed: bool = False) -> Plan:
+        """Plan it; nothing is spent. ``composed``: an account adds the price up by divergences."""
         from tulle.ledger.session import plan_for
 
         return plan_for(
-            dataset, self.query, unit=self.price.unit, options=self.settings, **self._terms()
+            dataset,
+            self.query,
+            unit=self.price.unit,
+            options=self.settings,
+            composed=composed,
+            **self._terms(),
         )
 
     def release(self, dataset: Dataset) -> Release:
@@ -133,7 +138,7 @@ class LedgerAccount:
         ledger = Ledger(self.file, create=False) if os.path.lexists(self.file) else None
         known = {account.name: account for account in ledger.accounts()} if ledger else {}
         if self.account not in known:
-            self._check_new(sorted(known), dataset, asking.plan(dataset))
+            self._check_new(sorted(known), dataset, asking.plan(dataset, composed=True))
         ledger = ledger or Ledger(self.file)
         named = self.version.name
         if self.account in known and named is not None:

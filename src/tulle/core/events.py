@@ -48,9 +48,22 @@ class BoundedRange(Pure):
 
 @dataclass(frozen=True)
 class Gaussian(Event):
-    """Gaussian noise: rho-zero-concentrated, rho = squared L2 sensitivity / (2·variance)."""
+    """Gaussian noise: rho-zero-concentrated, rho = squared L2 sensitivity / (2·variance).
+
+    Accounts that add events up by divergences use rho alone. By itself the noise costs less than
+    its rho says (:mod:`tulle.core.gaussian`), if ``moved`` and ``variance`` are known: the most
+    numbers that one unit moves, and the least variance of the noise on any, on whole numbers.
+    """
 
     rho: Fraction
+    moved: Fraction = Fraction(0)
+    variance: Fraction = Fraction(0)
+    """Zero where it is not known."""
+
+    @classmethod
+    def of(cls, squared: Fraction, variance: Fraction) -> Gaussian:
+        """Return noise of one variance on whole numbers that move by so much in L2, squared."""
+        return cls(squared / (2 * variance), Fraction(max(int(squared), 1)), variance)
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
     Example:
         >>> event_from_json(event_to_json(Gaussian(Fraction(1, 3))))
-        Gaussian(rho=Fraction(1, 3))
+        Gaussian(rho=Fraction(1, 3), moved=Fraction(0, 1), variance=Fraction(0, 1))
     """
     name = type(event).__name__
     if isinstance(event, Composed | Disjoint):
@@ -118,6 +131,18 @@ _BY_NAME: dict[str, type[Event]] = {
 }
 
 
+def noise_of(event: Event) -> tuple[Gaussian, ...] | None:
+    """Return the parts of an event that is all Gaussian noise, or None when it is not.
+
+    Example:
+        >>> noise_of(Composed((Gaussian(Fraction(1)), Pure(Fraction(1))))) is None
+        True
+    """
+    parts = tuple(_flat(event)) if isinstance(event, Composed) else (event,)
+    known = tuple(part for part in parts if isinstance(part, Gaussian))
+    return known if len(known) == len(parts) else None
+
+
 def price(event: Event, delta: Fraction = Fraction(0)) -> tuple[Fraction, Fraction]:
     """Return the least epsilon found at this delta, and the delta that is spent by itself.
 
@@ -130,7 +155,8 @@ def price(event: Event, delta: Fraction = Fraction(0)) -> tuple[Fraction, Fracti
     parts = list(_flat(event))
     pure = [part.epsilon for part in parts if isinstance(part, Pure)]
     ranges = [part.epsilon for part in parts if isinstance(part, BoundedRange)]
-    rho = sum((part.rho for part in parts if isinstance(part, Gaussian)), Fraction(0))
+    noise = [part for part in parts if isinstance(part, Gaussian)]
+    rho = sum((part.rho for part in noise), Fraction(0))
     known = [part for part in parts if isinstance(part, Approximate)]
     base = sum((part.epsilon for part in known), Fraction(0))
     spent = sum((part.delta for part in known), Fraction(0))
@@ -140,6 +166,11 @@ def price(event: Event, delta: Fraction = Fraction(0)) -> tuple[Fraction, Fracti
         chosen = rho + sum((epsilon**2 for epsilon in ranges), Fraction(0)) / 8
         apart = epsilon_of_rho(chosen, delta - spent) + whole - sum(ranges, Fraction(0))
         ways.append(apart)
+        if rho:
+            from tulle.core.gaussian import epsilon_of_gaussian
+
+            described = tuple((part.rho, part.moved, part.variance) for part in noise)
+            ways.append(epsilon_of_gaussian(described, delta - spent) + whole)
     if not ways:
         raise ValueError("Gaussian noise has a price only where some delta is left.")
     return min(ways), spent

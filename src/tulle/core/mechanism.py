@@ -81,6 +81,9 @@ class Terms:
     facts: Facts
     assumptions: tuple[str, ...] = ()
     """What every guarantee about the data rests on, in words."""
+    composed: bool = False
+    """Whether the price is added up with others by divergences: Gaussian noise is then sized by
+    its rho, since that is what is booked, and not for one answer by itself."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ class Mechanism(ABC):
     """Whether its guarantee needs a delta above zero."""
 
     concentrated: ClassVar[bool] = False
-    """Whether all its noise is Gaussian, of the largest rho that implies (epsilon, delta)."""
+    """Whether all its noise is Gaussian; its event then says which."""
 
     options: ClassVar[tuple[str, ...]] = ()
     """Names of the settings that a user may choose."""
@@ -198,6 +201,7 @@ class Mechanism(ABC):
     def event(self, terms: Terms, settings: Parameters) -> Event:
         """Return what a run does to one unit's privacy, in the terms of who adds runs up."""
         if self.concentrated:
+            # Those that size their noise more closely say so themselves.
             return Gaussian(largest_rho(terms.epsilon, terms.delta))
         stated = self.guarantee(terms, settings)
         assert stated.epsilon is not None

@@ -9,8 +9,10 @@ from typing import ClassVar
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
+from tulle.core.events import Event
+from tulle.core.events import Gaussian as GaussianEvent
 from tulle.core.exact import rational, text
-from tulle.core.guarantee import largest_rho
+from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.genomes.data import Genotypes
@@ -30,7 +32,8 @@ class Gaussian(Laplace):
         (1, 1) at most: 4. So 2K or 4K in all. *Chi-square and p-values*: K times the square of
         what one of them moves, a lattice step included. Independent discrete Gaussian noise of
         variance squares / (2·rho) is rho-zero-concentrated (Canonne, Kamath & Steinke 2020,
-        theorem 4), and rho is one that implies (epsilon, delta) by their corollary 13.
+        theorem 4), and rho is one that by itself implies (epsilon, delta), as
+        :mod:`tulle.core.gaussian` shows; for accounts that add rho up, by their corollary 13.
 
     Error:
         The noise itself: it grows with the root of the number of SNPs, where that of pure
@@ -60,9 +63,12 @@ class Gaussian(Laplace):
         else:
             squared = (rational(found["sensitivity"]) / rational(found["step"]) + 1) ** 2
         squared *= self.snps(terms)
-        variance = squared / (2 * largest_rho(terms.epsilon, terms.delta))
+        variance = squared / (2 * rho_for(terms, squared))
         check_noise(Fraction(math.isqrt(math.ceil(variance))), terms)
         return {**found, "squared": text(squared), "variance": text(variance)}
+
+    def event(self, terms: Terms, settings: Parameters) -> Event:
+        return GaussianEvent.of(rational(settings["squared"]), rational(settings["variance"]))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = _law(settings)

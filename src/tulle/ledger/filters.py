@@ -80,6 +80,11 @@ class Filter:
         return replace(self, epsilon=self.epsilon * count, delta=delta)
 
     @property
+    def composes(self) -> bool:
+        """Whether prices are added up by divergences, so that Gaussian noise costs its rho."""
+        return self.rho is not None or self.order is not None
+
+    @property
     def spendable_delta(self) -> Fraction:
         """What the deltas of debits may add up to."""
         return self.delta - self.composition_delta

@@ -94,8 +94,12 @@ def plan_for(
     mechanism: str | None = None,
     like: Dataset | None = None,
     options: Mapping[str, Any] | None = None,
+    composed: bool = False,
 ) -> Plan:
-    """Plan a question about a dataset from its public facts; nothing is spent."""
+    """Plan a question about a dataset from its public facts; nothing is spent.
+
+    ``composed`` says that an account adds the price up by divergences.
+    """
     if not isinstance(dataset, Dataset):
         raise InputError(
             f"A sealed dataset is needed, such as tulle.Graph.read(...); got "
@@ -116,6 +120,7 @@ def plan_for(
         mechanism=mechanism,
         like=like,
         options=options,
+        composed=composed,
     )
 
 
@@ -179,7 +184,8 @@ class Session:
         return replace(plan, account=self._ledger.price_words(self.name, plan))
 
     def _plan(self, query: Query, **asked: Any) -> Plan:
-        return plan_for(self._dataset, query, unit=self.unit, **asked)
+        composed = self._account.filter.composes
+        return plan_for(self._dataset, query, unit=self.unit, **asked, composed=composed)
 
     def ask(
         self,

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.events import Event, Gaussian
 from tulle.core.exact import rational, short_up, text
+from tulle.core.gaussian import largest_rho_where
 from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
@@ -39,7 +41,8 @@ class AdaSSP(MomentMechanism):
         at most sqrt(2)·R and 2·sqrt(R). Entries off the diagonal, which stand for two, get half
         the variance, so that sum change²/variance = |change|_F²/variance of the diagonal. Discrete
         Gaussian noise is rho-zero-concentrated for rho = sum change²/(2·variance) (Canonne, Kamath
-        & Steinke 2020), exactly accounted, and rho implies (epsilon, delta) by their corollary 13.
+        & Steinke 2020), exactly accounted, and rho implies (epsilon, delta)
+        (:mod:`tulle.core.gaussian`).
 
     Error:
         In proportion to R·sqrt(log(1/delta)) / (n·epsilon), where R <= d + 1. The interval of a
@@ -74,16 +77,27 @@ class AdaSSP(MomentMechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         assert isinstance(terms.query, Regression)
         frame = frame_for(terms)
-        rho = largest_rho(terms.epsilon, terms.delta)
+        rho, moves = largest_rho(terms.epsilon, terms.delta), squared_moves(frame)
         # Half of rho for either: rho/2 = move²/(2·variance).
-        matrix, vector = (moved / rho for moved in squared_moves(frame))
-        fine = choose_bits(terms.query, _root_up(max(matrix, vector)), _LARGEST_DEVIATION)
+        fine = choose_bits(terms.query, _root_up(max(moves) / rho), _LARGEST_DEVIATION)
+        if not terms.composed:
+            moved, least = int(sum(moves) * 16**fine), min(moves[0] / 2, moves[1]) * 16**fine
+            rho = largest_rho_where(
+                terms.epsilon, terms.delta, lambda rho: ((rho, Fraction(moved), least / rho),)
+            )
+        matrix, vector = (moved / rho for moved in moves)
         return {
             "bits": fine,
             "rho": text(rho),
             "matrix_variance": text(short_up(matrix * 16**fine)),
             "vector_variance": text(short_up(vector * 16**fine)),
         }
+
+    def event(self, terms: Terms, settings: Parameters) -> Event:
+        matrix = rational(settings["matrix_variance"])
+        vector = rational(settings["vector_variance"])
+        moved = int(sum(squared_moves(frame_for(terms))) * 16 ** int(settings["bits"]))
+        return Gaussian(rational(settings["rho"]), Fraction(moved), min(matrix / 2, vector))
 
     def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
         matrix = rational(settings["matrix_variance"])

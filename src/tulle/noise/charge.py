@@ -34,9 +34,9 @@ from tulle.core.events import (
     Laplace,
     Pure,
     RandomizedResponse,
+    price,
 )
 from tulle.core.exact import Number, rational
-from tulle.core.guarantee import epsilon_of_rho
 from tulle.core.source import Source
 
 
@@ -237,6 +237,11 @@ def free_of_charge(source: Source | None) -> Iterator[None]:
 # --- charges ----------------------------------------------------------------------------------
 
 
+def _alone(noise: Gaussian, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the epsilon of Gaussian noise by itself at a delta, and that delta."""
+    return price(noise, delta)[0], delta
+
+
 def _only(draws: Sequence[Draw], calls: int, what: str) -> Sequence[Draw]:
     if len(draws) != calls:
         raise CostError(f"{what} accounts for {calls} draws; {len(draws)} were made.")
@@ -285,12 +290,10 @@ class GaussianCharge(Charge):
     kinds: ClassVar[tuple[str, ...]] = ("gaussian",)
 
     def event(self, draws: Sequence[Draw]) -> Event:
-        """Return rho = squared sensitivity / (2·variance)."""
+        """Return rho = squared sensitivity / (2·variance), and the variance."""
         (draw,) = _only(draws, 1, type(self).__name__)
-        rho = rational(self.squared) / (2 * draw.exact("variance"))
-        if self.delta is None:
-            return Gaussian(rho)
-        return Approximate(epsilon_of_rho(rho, self.delta), self.delta)
+        noise = Gaussian.of(rational(self.squared), draw.exact("variance"))
+        return noise if self.delta is None else Approximate(*_alone(noise, self.delta))
 
 
 @dataclass(frozen=True)
@@ -310,7 +313,11 @@ class WeightedCharge(Charge):
             raise CostError("Groups of numbers have noise of different kinds.")
         gauss = draws[0].kind == "gaussian"
         rates = [1 / draw.exact("variance" if gauss else "scale") for draw in draws]
-        return Gaussian(self.worst(rates) / 2) if gauss else Laplace(self.worst(rates))
+        if not gauss:
+            return Laplace(self.worst(rates))
+        # What moves, moves by one step at least: as many numbers as squares can add up to.
+        moved = Fraction(max(int(self.worst([Fraction(1)] * len(rates))), 1))
+        return Gaussian(self.worst(rates) / 2, moved, 1 / max(rates))
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ import numpy as np
 
 from tulle.core import validate
 from tulle.core.arrays import Array
-from tulle.core.events import Approximate, Composed, Event
+from tulle.core.events import Approximate, Composed, Event, Gaussian, price
 from tulle.core.exact import Number, rational, text
-from tulle.core.guarantee import epsilon_of_rho, largest_rho
+from tulle.core.gaussian import largest_rho_alone
 from tulle.core.source import Source
 from tulle.noise import opendp_backend
 from tulle.noise.charge import CostError, Draw, PricedCharge, charge, report
@@ -256,10 +256,10 @@ class ThresholdedGaussian(Rule):
         cls, epsilon: Fraction, delta: Fraction, keys: int, minimum: int = 1
     ) -> ThresholdedGaussian:
         """Return the rule for a budget: half of delta for the noise, half for new keys."""
-        rho = largest_rho(epsilon, delta / 2)
+        rho = largest_rho_alone(epsilon, delta / 2, Fraction(keys))
         exact = Fraction(keys) / (2 * rho)
-        # Whole variances are short to write; rounding up only adds noise.
-        variance = Fraction(math.ceil(exact)) if exact > 16 else exact
+        # Short to write; rounding up only adds noise.
+        variance = Fraction(math.ceil(exact * 64), 64) if exact > 1 else exact
         allowed = delta / (2 * keys)
         low, high = 0, 1
         while gaussian_tail(variance, high) > allowed:
@@ -277,7 +277,8 @@ class ThresholdedGaussian(Rule):
     def price(self, draws: Sequence[Draw]) -> Event:
         (draw,) = draws
         variance = draw.exact("variance")
-        epsilon = epsilon_of_rho(self.keys / (2 * variance), self.delta_noise)
+        noise = Gaussian.of(Fraction(self.keys), variance)
+        epsilon = price(noise, self.delta_noise)[0]
         missed = self.keys * gaussian_tail(variance, self.threshold)
         return Composed((Approximate(epsilon, self.delta_noise), Approximate(Fraction(0), missed)))
 

@@ -12,7 +12,7 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError
-from tulle.core.events import Gaussian
+from tulle.core.events import Composed, noise_of, price
 from tulle.core.exact import Number
 from tulle.core.guarantee import Guarantee, display, epsilon_of_rho, floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Prediction, Terms
@@ -47,12 +47,13 @@ def make_plan(
     mechanism: str | None = None,
     like: Dataset | None = None,
     options: Mapping[str, Any] | None = None,
+    composed: bool = False,
 ) -> Plan:
     """Plan a question from public facts, and from ``like``, a dataset that is declared public.
 
     The question is bound here, once: to ``public``, the public side of the dataset, or to the facts
     alone where there is none at hand. ``assumptions`` are what every guarantee about the data rests
-    on, in words.
+    on, in words. ``composed`` says that an account adds the price up by divergences.
 
     Raises:
         QueryError: when no mechanism answers the question under the unit and guarantee.
@@ -74,7 +75,7 @@ def make_plan(
         like, described = _stand_in(kind, unit, facts)
     else:
         described = GIVEN
-    terms = Terms(query, unit, epsilon, delta, facts, tuple(assumptions))
+    terms = Terms(query, unit, epsilon, delta, facts, tuple(assumptions), composed)
     if isinstance(query, Expression):
         return _plan_expression(query, terms, mechanism, like, described, options or {})
     if isinstance(query, Composite):
@@ -391,7 +392,32 @@ def _plan_concentrated(
     the rho of its share of epsilon: a share of k parts is about k times as much. The price of all
     parts is worked out from what they state to be added.
     """
-    rho = largest_rho(terms.epsilon, terms.delta)
+    from tulle.core.gaussian import largest_rho_alone
+
+    # By itself the noise of all parts costs less than its rho says, if it is wide enough; how
+    # wide it is, and with that the price, is known when the parts are.
+    least = largest_rho(terms.epsilon, terms.delta)
+    wide = least if terms.composed else largest_rho_alone(terms.epsilon, terms.delta, _WIDE)
+    for part in (Fraction(1, 100), Fraction(1, 8), Fraction(1, 2), Fraction(1)):
+        rho = wide + (least - wide) * (part if wide > least else 1)
+        made = _plan_at_rho(terms, rho, parts, shares, named, like, described)
+        if made is not None or rho == least:
+            return made
+    return None
+
+
+def _plan_at_rho(
+    terms: Terms,
+    rho: Fraction,
+    parts: Sequence[Plan],
+    shares: Sequence[Fraction],
+    named: Sequence[str | None],
+    like: Dataset | None,
+    described: str | None,
+) -> tuple[tuple[Plan, ...], Guarantee] | None:
+    """Plan all parts with Gaussian noise of this rho in all; None if the price does not allow it,
+    or if it is worse for one.
+    """
     found = []
     for part, share, name in zip(parts, shares, named, strict=True):
         # A little less, since a part finds its own rho again from epsilon and delta.
@@ -405,7 +431,7 @@ def _plan_concentrated(
             for one, item in known.items()
             if item.concentrated and name in (None, one) and item.supports(part.query, terms.unit)
         ]
-        own = replace(terms, query=part.query, epsilon=epsilon)
+        own = replace(terms, query=part.query, epsilon=epsilon, composed=True)
         plans = []
         for one in offered:
             with suppress(QueryError):
@@ -414,18 +440,21 @@ def _plan_concentrated(
         if best is None or _order(best) > _order(part):
             return None
         found.append(best)
-    spent = []
-    for plan in found:
-        if not isinstance(plan.event, Gaussian):
-            return None
-        stated = Guarantee(terms.unit, None, rho=plan.event.rho)
-        spent.append(stated.assuming(plan.guarantee.assumptions))
-    price = Guarantee.compose(spent).to_approximate(terms.delta)
-    assert price.epsilon is not None
-    return (tuple(found), price) if price.epsilon <= terms.epsilon else None
+    together = Composed(tuple(plan.event for plan in found))
+    if noise_of(together) is None:
+        return None
+    spent, _ = price(together, terms.delta)
+    if spent > terms.epsilon:
+        return None
+    stated = Guarantee(terms.unit, spent, terms.delta)
+    return tuple(found), stated.assuming(
+        assumed for plan in found for assumed in plan.guarantee.assumptions
+    )
 
 
 _MARGIN = Fraction(1, 10**6)
+_WIDE = Fraction(10**9)
+"""The square of a sensitivity at which noise on whole numbers is as good as continuous."""
 
 
 def _order(plan: Plan) -> tuple[float, float]:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError
+from tulle.core.events import Composed, Event, Gaussian
+from tulle.core.gaussian import Noise, largest_rho_where
 from tulle.core.guarantee import floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
@@ -95,15 +97,20 @@ class DatabaseGaussian(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query = bound_query(terms)
-        rho = largest_rho(terms.epsilon, terms.delta) / _sides(query)
+        share = validate.probability(
+            selection_share=options.get("selection_share", SELECTION_SHARE)
+        )
+        rho = largest_rho(terms.epsilon, terms.delta)
+        if not terms.composed:
+            rho = largest_rho_where(
+                terms.epsilon, terms.delta, lambda rho: _noise(query, rho, share)
+            )
+        rho = rho / _sides(query)
         # Pure epsilon is epsilon²/2-concentrated: thresholds suit this much of it.
         equal = floor_to(Fraction(math.sqrt(2 * rho)), 12)
         part = replace(terms, query=query, epsilon=max(equal, Fraction(1, 10**12)) * _sides(query))
         tuned = RecursiveSettings.read(
             Recursive.settings(_TUNED, part, {**_TUNED.defaults(query), **options})
-        )
-        share = validate.probability(
-            selection_share=options.get("selection_share", SELECTION_SHARE)
         )
         chosen = GroupedSettings(
             tuned.theta,
@@ -122,6 +129,12 @@ class DatabaseGaussian(Mechanism):
                 "drawn; ask for fewer groups"
             )
         return chosen
+
+    def event(self, terms: Terms, settings: Parameters) -> Event:
+        chosen, query = GroupedSettings.read(settings), bound_query(terms)
+        rho = chosen.rho_select + chosen.rho_answer
+        parts = _noise(query, rho * _sides(query), chosen.rho_select / rho)
+        return Composed(tuple(Gaussian(*part) for part in parts))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         chosen, query = GroupedSettings.read(settings), bound_query(terms)
@@ -177,6 +190,18 @@ def _answer(query: SqlQuery, values: npt.NDArray[np.float64]) -> Any:
     if not query.integral:
         return shown
     return np.rint(np.clip(shown, -(2.0**62), 2.0**62)).astype(np.int64)
+
+
+def _noise(query: SqlQuery, rho: Fraction, share: Fraction) -> Noise:
+    """Return the noise on levels and on answers, whatever the thresholds that will be found.
+
+    A level moves by one. Lattices are such that a group moves by 1,024 to 2,049 steps, and the
+    root of the number of groups, rounded up, is at most twice the root (:class:`GaussianNoise`).
+    """
+    sides = Fraction(_sides(query))
+    level, answer = rho * share, rho * (1 - share)
+    most = sides * 4 * group_count(query) * 2049**2
+    return (level, sides, sides / (2 * level)), (answer, most, sides * 1024**2 / (2 * answer))
 
 
 def _sides(query: Query) -> int:

@@ -326,6 +326,7 @@ def _plan_answers(table: SqlTable, public: Any, terms: Terms, settings: Paramete
         unit=terms.unit,
         epsilon=rational(settings["epsilon_answers"]),
         delta=rational(settings["delta_answers"]),
+        composed=terms.composed,
     )
 
 

@@ -70,6 +70,8 @@ class PublicWorker:
                 epsilon=epsilon,
                 delta=delta,
                 mechanism=mechanism,
+                # Accounts of the studio add prices up tightly wherever there is a delta.
+                composed=True,
             ).to_json()
         return self._plans[key]
 

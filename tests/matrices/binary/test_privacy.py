@@ -21,7 +21,7 @@ FAMILIES = [
     ("two_level", tulle.xor(), "row"),
     *(
         ("columns", tulle.xor("paper", alpha=alpha), unit)
-        for alpha in ("0.05", "0.3", "0.7", "0.999")
+        for alpha in ("0.05", "0.3", "0.7", "0.999", "1")
         for unit in ("row", "cell")
     ),
 ]

@@ -104,7 +104,8 @@ def test_a_ledger_pays_once():
     [
         ({"family": "best"}, "Known: optimal, paper, general"),
         ({"alpha": 0.5}, "alpha belongs"),
-        ({"family": "paper", "alpha": 1}, "strictly between"),
+        ({"family": "paper", "alpha": 1.5}, "at most 1"),
+        ({"family": "paper", "alpha": 0}, "alpha"),
         ({"family": "paper", "alpha": "x"}, "finite number"),
         ({"family": "paper", "pi": [[1]]}, "needs pi="),
         ({"family": "general"}, "needs pi="),
@@ -134,6 +135,10 @@ def test_sparse_couplings_of_a_whole_matrix():
     )
     r = tulle.release(MATRIX, tulle.xor("general", pi=pi), unit="row", epsilon=2)
     assert r.parameters["method"] == "coupling from the past"
+    # Rows of six cells: their own patterns are listed, whatever is outside.
+    assert r.parameters["price"] == "exact"
+    wide = tulle.BinaryMatrix(np.zeros((2, 60), dtype=int))
+    r = tulle.release(wide, tulle.xor("general", pi=pi), unit="row", epsilon=2)
     assert r.parameters["price"] == "safe bound"
     r = tulle.release(MATRIX, tulle.xor("general", pi=pi), unit="cell", epsilon=1)
     assert r.parameters["price"] == "exact"

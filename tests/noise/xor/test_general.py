@@ -11,6 +11,8 @@ from tests.noise import noise_helpers as helpers
 from tulle.core.errors import InputError
 from tulle.noise import SeededSource
 from tulle.noise.bits import Bits
+from tulle.noise.xor import general as xor_general
+from tulle.noise.xor import prices
 from tulle.noise.xor.general import Couplings, accept_exactly, couple, draw_listed
 
 
@@ -66,20 +68,113 @@ def test_prices_are_the_worst_over_all_patterns_and_flips(rows, columns):
         assert price == worst
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(2, 3), (3, 4), (1, 8), (5, 2)])
-def test_the_safe_bound_is_safe(rows, columns, monkeypatch):
-    from tulle.noise.xor import general as xor_general
-
-    for seed in range(20):
-        couplings = random_couplings(rows * columns, seed)
+def prices_of_more_bits(rows, columns, patch, listed):
+    """Return for random couplings the price by all patterns, and as if there were too many."""
+    found = []
+    for seed, low in product(range(20), (-5, 0)):
+        couplings = random_couplings(rows * columns, seed, low=low)
         exact, _ = couplings.price_of_line(columns)
-        with monkeypatch.context() as patch:
-            patch.setattr(xor_general, "ENUMERABLE", 0)
-            bound, is_exact = couplings.price_of_line(columns)
+        with patch.context() as inside:
+            inside.setattr(xor_general, "ENUMERABLE", 0)
+            inside.setattr(prices, "LISTED", listed)
+            xor_general._price_of_lines.cache_clear()
+            found.append((couplings, exact, *couplings.price_of_line(columns)))
+            xor_general._price_of_lines.cache_clear()
+    return found
+
+
+SMALL = [(2, 3), (3, 4), (1, 8), (5, 2), (2, 5)]
+
+
+@pytest.mark.parametrize(("rows", "columns"), SMALL)
+def test_the_bound_by_a_cut_is_safe_and_hardly_ever_loose(rows, columns, monkeypatch):
+    found = prices_of_more_bits(rows, columns, monkeypatch, 0)
+    tight = 0
+    for couplings, exact, bound, is_exact in found:
         assert not is_exact
-        assert bound >= exact
+        assert exact <= bound <= couplings.plain_price_of_line(columns)
         printed = np.abs(matrix_of(couplings)).sum(axis=1) * 2 - np.abs(couplings.diagonal)
         assert bound <= printed.reshape(rows, columns).sum(axis=1).max()
+        if couplings.attractive:
+            # Only these are drawn where there are too many patterns to list.
+            tight += bound == exact
+            assert bound <= 1.05 * exact
+    assert tight >= 18
+
+
+@pytest.mark.parametrize(("rows", "columns"), SMALL)
+def test_short_lines_are_priced_exactly_however_many_bits_are_outside(rows, columns, monkeypatch):
+    for _, exact, price, is_exact in prices_of_more_bits(rows, columns, monkeypatch, 9):
+        assert is_exact
+        assert price == exact
+
+
+@pytest.mark.parametrize("fault", ["outside", "half", "linear"])
+def test_the_same_comparison_catches_a_bound_that_leaves_something_out(fault, monkeypatch):
+    honest = prices.cut_price
+
+    def broken(fields, inner, outer):
+        if fault == "outside":
+            return honest(fields, inner, outer * 0)
+        if fault == "half":
+            return honest(fields, inner // 2, outer // 2)
+        return honest(fields * 0, inner, outer)
+
+    monkeypatch.setattr(prices, "cut_price", broken)
+    found = prices_of_more_bits(3, 3, monkeypatch, 0)
+    assert any(bound < exact for _, exact, bound, _ in found)
+
+
+def test_a_solver_that_errs_can_only_raise_the_price(monkeypatch):
+    from scipy.sparse import csgraph
+
+    honest = csgraph.maximum_flow
+    arguments = (
+        np.array([-3, -2, -5]),
+        np.array([[0, 1, 2], [1, 0, 0], [2, 0, 0]]),
+        np.array([[1, 0, 2], [3, 1, 0], [0, 2, 2]]),
+    )
+    right = prices.cut_price(*arguments)
+
+    def lying(factor):
+        def found(*given):
+            flow = honest(*given)
+            flow.flow.data[:] = (flow.flow.data * factor).astype(np.int32)
+            return flow
+
+        return found
+
+    for factor in (2, 0.5, 0, -1):
+        monkeypatch.setattr(csgraph, "maximum_flow", lying(factor))
+        assert prices.cut_price(*arguments) >= right
+
+
+def test_long_lines_of_many_bits_cost_less_and_enough():
+    """A grid of 30 rows of 20 cells: random patterns never change by more than the price."""
+    rows, columns = 30, 20
+    size = rows * columns
+    entries = [(i, i, Fraction(-6)) for i in range(size)]
+    entries += [(i, i + 1, Fraction(1)) for i in range(size - 1) if (i + 1) % columns]
+    entries += [(i, i + columns, Fraction(1)) for i in range(size - columns)]
+    couplings = Couplings.of(size, entries)
+    price, exact = couplings.price_of_line(columns)
+    assert not exact
+    # Six for each cell before couplings, which only hold it back: two and the ends remain of them.
+    assert price < 0.4 * couplings.plain_price_of_line(columns)
+    dense = matrix_of(couplings)
+    generator = np.random.default_rng(5)
+    seen = 0
+    for share in (0.0, 0.3, 0.7, 1.0):
+        outside = (generator.random(size) < share).astype(np.int64)
+        for low, high in product((0.0, 0.2, 0.5, 0.8, 1.0), repeat=2):
+            first, second = outside.copy(), outside.copy()
+            place = columns * int(generator.integers(rows))
+            first[place : place + columns] = generator.random(columns) < low
+            second[place : place + columns] = generator.random(columns) < high
+            change = first @ dense @ first - second @ dense @ second
+            seen = max(seen, abs(int(change)))
+            assert abs(change) <= price
+    assert seen > 0.5 * price
 
 
 def test_the_counterexample_to_the_printed_condition():

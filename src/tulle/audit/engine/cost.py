@@ -18,7 +18,7 @@ from tulle.audit.engine.findings import Finding, merge
 from tulle.audit.engine.kind import Kind, is_audited, kind_of
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
-from tulle.core.events import Composed, Event, Gaussian, price
+from tulle.core.events import Composed, Event, noise_of, price
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.ledger.divergence import concentration
@@ -91,7 +91,7 @@ def cost_of(mechanism: Mechanism, case: Case) -> Cost:
         mechanism.run(case.terms, settings, case.dataset, None)
     epsilon, delta = price(Composed(tuple(events)), guarantee.delta)
     stated = mechanism.event(case.terms, settings)
-    rho = stated.rho if isinstance(stated, Gaussian) else None
+    rho = None if noise_of(stated) is None else concentration(stated)
     return Cost(tuple(events), epsilon, delta, guarantee, rho)
 
 

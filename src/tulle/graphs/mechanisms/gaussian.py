@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
+from tulle.core.events import Event
+from tulle.core.events import Gaussian as GaussianEvent
 from tulle.core.exact import rational, text
-from tulle.core.guarantee import largest_rho
+from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -37,8 +40,9 @@ class Gaussian(Mechanism):
         (epsilon, delta) per edge. The answer is a vector of whole numbers that one edge moves by
         at most the global sensitivity in L2, and each entry gets independent discrete Gaussian
         noise of variance sensitivity² / (2·rho), which is rho-zero-concentrated (Canonne, Kamath
-        & Steinke 2020, theorem 4); rho is one that implies (epsilon, delta) by their corollary
-        13. Accounts that add up tightly book the rho, and no delta.
+        & Steinke 2020, theorem 4); rho is one that by itself implies (epsilon, delta), as
+        :mod:`tulle.core.gaussian` shows. For accounts that add up tightly it is one that does so
+        by their corollary 13, and they book the rho and no delta.
 
     Error:
         The noise itself. One answer at (epsilon, delta) has more of it than Laplace noise has at
@@ -64,8 +68,11 @@ class Gaussian(Mechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)
         squared = max(graph_query(terms).edge_squared(nodes), 1)
-        variance = squared / (2 * largest_rho(terms.epsilon, terms.delta))
+        variance = squared / (2 * rho_for(terms, Fraction(squared)))
         return {"nodes": nodes, "squared": squared, "variance": text(variance)}
+
+    def event(self, terms: Terms, settings: Parameters) -> Event:
+        return GaussianEvent.of(Fraction(settings["squared"]), rational(settings["variance"]))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = _law(terms.query, settings)

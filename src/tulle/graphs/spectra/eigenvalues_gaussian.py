@@ -9,8 +9,9 @@ from typing import ClassVar
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
+from tulle.core.events import Event, Gaussian
 from tulle.core.exact import rational, text
-from tulle.core.guarantee import largest_rho
+from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
@@ -68,8 +69,12 @@ class EigenGauss(Mechanism):
             "k": k,
             "step": text(lattice.step),
             "sensitivity": text(moved),
-            "variance": text(moved**2 / (2 * largest_rho(terms.epsilon, terms.delta))),
+            "variance": text(moved**2 / (2 * rho_for(terms, moved**2))),
         }
+
+    def event(self, terms: Terms, settings: Parameters) -> Event:
+        squared = rational(settings["sensitivity"]) ** 2
+        return Gaussian.of(squared, rational(settings["variance"]))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = _law(settings)

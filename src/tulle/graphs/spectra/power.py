@@ -13,8 +13,9 @@ from tulle.core import registry, validate
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
+from tulle.core.events import Event, Gaussian
 from tulle.core.exact import rational, text
-from tulle.core.guarantee import largest_rho
+from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
@@ -209,7 +210,8 @@ class Power(_Iteration):
         and row v by X[u], each of Euclidean length at most L = ``levels`` after clipping, so
         sqrt(2)·L in all, however many columns there are. Discrete Gaussian noise of variance s²
         makes a round L²/s²-zCDP, given all earlier rounds; T rounds compose adaptively to
-        T·L²/s², and s² is chosen so that this implies (epsilon, delta).
+        T·L²/s², and s² is chosen so that this implies (epsilon, delta)
+        (:mod:`tulle.core.gaussian`).
 
     Error:
         Depends on the graph: good where eigenvalues exceed the noise, that is about
@@ -236,7 +238,12 @@ class Power(_Iteration):
     many: ClassVar[int] = 6
 
     def spread(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
-        return "variance", iterations * levels**2 / largest_rho(terms.epsilon, terms.delta)
+        squared = Fraction(2 * iterations * levels**2)
+        return "variance", squared / (2 * rho_for(terms, squared))
+
+    def event(self, terms: Terms, settings: Parameters) -> Event:
+        squared = Fraction(2 * int(settings["iterations"]) * int(settings["levels"]) ** 2)
+        return Gaussian.of(squared, rational(settings["variance"]))
 
     def deviation(self, settings: Parameters) -> float:
         return math.sqrt(rational(settings["variance"]))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
-from tulle.core.errors import QueryError
+from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import Number, text
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
@@ -89,7 +89,8 @@ def xor(family: Family = "optimal", *, alpha: Number | None = None, pi: Any = No
 
     ``optimal`` flips the fewest cells that the guarantee allows. ``paper`` is the published
     mechanism with its faults mended: single flips get the share ``alpha`` of the budget (0.7 if
-    not given), pairs of flips in one column the rest. ``general`` draws the noise b with weight
+    not given), pairs of flips in one column the rest; with 1, the setting of its experiments,
+    flips are independent. ``general`` draws the noise b with weight
     exp(b'Πb) for a public symmetric matrix ``pi``: one row and column of it for each cell of a
     row (then rows get independent noise) or for each cell of the matrix, row by row. Only the
     shape of ``pi`` counts: it is scaled so that the budget asked for is used up.
@@ -112,7 +113,9 @@ def xor(family: Family = "optimal", *, alpha: Number | None = None, pi: Any = No
     if (pi is not None) != (family == "general"):
         raise QueryError("The family 'general' needs pi=, and no other family takes it.")
     if family == "paper":
-        share = validate.probability(alpha=Fraction(7, 10) if alpha is None else alpha)
+        share = validate.positive(alpha=Fraction(7, 10) if alpha is None else alpha)
+        if share > 1:
+            raise InputError(f"alpha must be above 0 and at most 1; got {text(share)}.")
         return Xor(family, alpha=text(share))
     if family == "general":
         size, entries = read_entries(pi)

@@ -45,6 +45,12 @@ class BlockMechanism(Mechanism):
     def budget(self, terms: Terms) -> Fraction:
         """Return what the sum of mass / scale (or mass / variance) over blocks may be at most."""
 
+    def alone(self, terms: Terms, budget: Fraction, least: Fraction, moved: int) -> Fraction:
+        """Return the budget of one answer by itself, given the least scale at the budget of one
+        among others and the most that one individual moves in all; both in steps.
+        """
+        return budget
+
     @abstractmethod
     def draw(self, scale: Fraction, count: int, source: Source | None) -> Wholes:
         """Draw the noise of one block, one number for each of its cells."""
@@ -83,6 +89,10 @@ class BlockMechanism(Mechanism):
             exponent = round(math.log2(query.step))
         limits = limits_of(frame, exponent, declared_lengths(query))
         exact = self._exact_scales(frame, limits, budget)
+        caps, total = masses(frame, limits, self.squared)
+        if not terms.composed:
+            larger = self.alone(terms, budget, min(exact), total)
+            exact = exact if larger == budget else self._exact_scales(frame, limits, larger)
         return {
             "rows": frame.labels.shape[0],
             "columns": frame.labels.shape[1],
@@ -95,6 +105,8 @@ class BlockMechanism(Mechanism):
             "squares": None if limits.squares is None else list(limits.squares),
             "square": limits.square,
             "scales": [text(scale) for scale in exact],
+            "price": text(price(caps, total, [1 / scale for scale in exact])),
+            "moved": total,
         }
 
     def _scales(self, frame: Frame, budget: Fraction) -> Floats:

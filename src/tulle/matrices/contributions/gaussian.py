@@ -9,8 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.events import Event, Gaussian
+from tulle.core.exact import rational
+from tulle.core.gaussian import largest_rho_where
 from tulle.core.guarantee import largest_rho
-from tulle.core.mechanism import Terms
+from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.matrices.contributions.block_mechanism import BlockMechanism
 from tulle.matrices.contributions.partition import GAUSSIAN
@@ -28,14 +31,13 @@ class BlockGaussian(BlockMechanism):
         Gaussian noise of variance v_k in every cell is rho-zero-concentrated for
         rho = sum m_k / (2·v_k) (Canonne, Kamath & Steinke 2020, theorem 4 and composition), and
         the largest such sum over all m within the bounds, found exactly in fractions, is at most
-        a rho that implies (epsilon, delta) by their corollary 13, evaluated with outward
-        rounding. No delta is divided among blocks.
+        a rho that implies (epsilon, delta), evaluated with outward rounding: by itself as
+        :mod:`tulle.core.gaussian` shows, for accounts that add rho up by their corollary 13. No
+        delta is divided among blocks.
 
     Error:
         sqrt(2 / pi)·(sum_k n_k^(2/3)·m_k^(1/3))^(3/2) / sqrt(2·rho) in all cells together, for
-        the worst m. The way through rho is certified for noise on whole numbers; the analytic
-        calibration of Balle & Wang (2018), which is for continuous noise, would need 5 to 9 %
-        less noise.
+        the worst m.
 
     Reference:
         Brunet, Canard, Gambs & Olivier, Novel differentially private mechanisms for graphs, 2016,
@@ -61,6 +63,18 @@ class BlockGaussian(BlockMechanism):
 
     def budget(self, terms: Terms) -> Fraction:
         return 2 * largest_rho(terms.epsilon, terms.delta)
+
+    def alone(self, terms: Terms, budget: Fraction, least: Fraction, moved: int) -> Fraction:
+        # Variances are in inverse proportion to rho, up to their rounding.
+        nearly = least * budget / 2 * (1 - Fraction(1, 2**20))
+        found = largest_rho_where(
+            terms.epsilon, terms.delta, lambda rho: ((rho, Fraction(moved), nearly / rho),)
+        )
+        return 2 * found
+
+    def event(self, terms: Terms, settings: Parameters) -> Event:
+        rho, scales = rational(settings["price"]) / 2, settings["scales"]
+        return Gaussian(rho, Fraction(settings["moved"]), min(map(rational, scales)))
 
     def draw(self, scale: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_gaussian(variance=scale, size=count, source=source)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -115,8 +115,10 @@ class Couplings:
         """Return the price of any change within one line of ``length`` bits, and if it is exact.
 
         Up to twenty bits: the largest difference of exponents over all patterns that agree
-        outside the line. Else the safe bound: each diagonal entry and each pair that touches the
-        line can change its term from zero to its coefficient, or back.
+        outside the line. Else for each line all patterns within it if it is short, or a bound by
+        a minimum cut (:mod:`tulle.noise.xor.prices`), which is never above the plain bound: each
+        diagonal entry and each pair that touches the line can change its term from zero to its
+        coefficient, or back.
         """
         lines = self.size // length
         if self.size <= ENUMERABLE:
@@ -126,13 +128,17 @@ class Couplings:
                 cube = energies.reshape(-1, 1 << length, 1 << line * length)
                 worst = max(worst, int((cube.max(axis=1) - cube.min(axis=1)).max()))
             return worst, True
-        total = [0] * lines
+        return _price_of_lines(self, length)
+
+    def plain_price_of_line(self, length: int) -> int:
+        """Return the plain bound: all entries that touch a line, in full."""
+        total = [0] * (self.size // length)
         for site, entry in enumerate(self.diagonal):
             total[site // length] += abs(entry)
         for i, j, entry in self.pairs:
             for line in {i // length, j // length}:
                 total[line] += 2 * abs(entry)
-        return max(total), False
+        return max(total)
 
     def influence(self, scale: Fraction) -> float:
         """Return how much one bit can sway all others together; below 1 couplings are weak."""
@@ -191,6 +197,47 @@ class Couplings:
         weights /= weights.sum()
         places = np.arange(len(weights))
         return np.array([weights[(places >> site & 1) == 1].sum() for site in range(self.size)])
+
+
+@lru_cache(maxsize=16)
+def _price_of_lines(couplings: Couplings, length: int) -> tuple[int, bool]:
+    """Return the largest price of a line and whether it is exact; lines that are alike once."""
+    from tulle.noise.xor.prices import cut_price, listed_price
+
+    lines = couplings.size // length
+    plain = couplings.plain_price_of_line(length)
+    inner: list[dict[tuple[int, int], int]] = [{} for _ in range(lines)]
+    outer: list[dict[int, dict[int, int]]] = [{} for _ in range(lines)]
+    for i, j, entry in couplings.pairs:
+        for site, other in ((i, j), (j, i)):
+            line, place = divmod(site, length)
+            if other // length == line:
+                inner[line][place, other % length] = entry
+            else:
+                outer[line].setdefault(other, {})[place] = entry
+    known: dict[tuple[Any, ...], tuple[int, bool]] = {}
+    for line in range(lines):
+        fields = couplings.diagonal[line * length : (line + 1) * length]
+        columns = sorted(tuple(sorted(column.items())) for column in outer[line].values())
+        key = fields, tuple(sorted(inner[line].items())), tuple(columns)
+        if key in known:
+            continue
+        within = np.zeros((length, length), dtype=np.int64)
+        for (place, other), entry in inner[line].items():
+            within[place, other] = entry
+        across = np.zeros((length, len(columns)), dtype=np.int64)
+        for number, column in enumerate(columns):
+            for place, entry in column:
+                across[place, number] = entry
+        found = listed_price(np.array(fields, dtype=np.int64), within, across)
+        if found is None:
+            cut = cut_price(np.array(fields, dtype=np.int64), within, across)
+            known[key] = min(cut, plain), False
+        else:
+            known[key] = found, True
+    worst = max(price for price, _ in known.values())
+    # Exact if a line that was listed is the worst of all.
+    return worst, any(exact for price, exact in known.values() if price == worst)
 
 
 @lru_cache(maxsize=8)
