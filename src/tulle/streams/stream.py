@@ -234,12 +234,16 @@ class Stream:
         with np.errstate(all="ignore"):
             exact = factor.encode(self._summed.totals(step + 1, terms.periods), step)
         moved = factor.squared_at(declared.steps, terms.periods, declared.bound, step)
-        with charge(GaussianCharge(moved)):
-            noise = discrete_gaussian(variance=terms.variance, size=len(exact), source=source)
+        noise = self._noise(len(exact), moved, source)
         noisy = [value + int(n) for value, n in zip(exact, noise, strict=True)]
         session = self._session
         session.ledger.enter_step(session.name, self._debit, step, noisy, version=session.version)
         return self.releases()[step]
+
+    def _noise(self, size: int, moved: int, source: Source | None) -> Any:
+        """Return the noise of one step; a unit moves its entries by the root of ``moved``."""
+        with charge(GaussianCharge(moved)):
+            return discrete_gaussian(variance=self.terms.variance, size=size, source=source)
 
     @property
     def _kept(self) -> KeptStream:
