@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.errors import InputError
 from tulle.core.events import Gaussian
@@ -159,10 +160,20 @@ class Stream:
             QueryError: when the question cannot be summed up over time; nothing is spent.
             BudgetError: when the account does not hold enough; nothing is spent.
         """
-        summed = _summed(session, question, every, first, steps, bound, time)
-        declared, unit = summed.declaration, session.unit
-        count = _periods(unit, declared, periods)
-        self._open(session, summed, make_terms(declared, unit.name, epsilon, delta, count))
+        summed, terms = plan_stream(
+            session.dataset,
+            question,
+            unit=session.unit,
+            epsilon=epsilon,
+            delta=delta,
+            periods=periods,
+            every=every,
+            first=first,
+            steps=steps,
+            bound=bound,
+            time=time,
+        )
+        self._open(session, summed, terms)
 
     def _open(self, session: Session, summed: Summed, terms: Terms) -> None:
         renewal = session.ledger.account(session.name).renewal
@@ -380,8 +391,33 @@ def named(declared: Declaration) -> str:
     return f"{steps}: {declared.line}" if declared.line else steps
 
 
+def plan_stream(
+    dataset: Dataset,
+    question: Query | None = None,
+    *,
+    unit: str | Unit,
+    epsilon: Number,
+    delta: Number,
+    periods: int | None = None,
+    every: str | None = None,
+    first: Day | None = None,
+    steps: int | None = None,
+    bound: Number | None = None,
+    time: str | None = None,
+) -> tuple[Summed, Terms]:
+    """Return what a stream would sum up, and its price and noise; nothing is spent.
+
+    Raises:
+        QueryError: when the question cannot be summed up over time.
+    """
+    known = dataset.check_unit(unit)
+    summed = _summed(dataset.under(known), question, every, first, steps, bound, time)
+    count = _periods(known, summed.declaration, periods)
+    return summed, make_terms(summed.declaration, known.name, epsilon, delta, count)
+
+
 def _summed(
-    session: Session,
+    data: Dataset,
     question: Query | None,
     every: str | None,
     first: Day | None,
@@ -390,7 +426,7 @@ def _summed(
     time: str | None,
 ) -> Summed:
     """Return what is summed up: the series at hand, or a question of the database."""
-    data, calendar = session.dataset, {"every": every, "first": first, "steps": steps}
+    calendar = {"every": every, "first": first, "steps": steps}
     if isinstance(data, Series):
         given = calendar | {"bound": bound, "time": time, "question": question}
         said = [name for name, value in given.items() if value is not None]
