@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -128,30 +128,50 @@ def series_report(releases: Sequence[Release], *, title: str | None = None) -> s
     return _page(heading, "\n".join(body))
 
 
+def series_charts(releases: Sequence[Release]) -> list[tuple[str, str]]:
+    """Return, for each group of a stream, its name and a drawing of its totals with their band."""
+    return [
+        (
+            name,
+            line_chart(
+                values,
+                (lows, highs),
+                across=f"step, {labels[0]} to {labels[-1]}",
+                up=name,
+                first=1,
+                whole=True,
+            ),
+        )
+        for name, labels, values, lows, highs in _totals(releases)
+    ]
+
+
+def _totals(
+    releases: Sequence[Release],
+) -> Iterator[tuple[str, list[str], list[float], list[float], list[float]]]:
+    """Yield each group of a stream: its name, steps, totals and the ends of their intervals."""
+    labels = [str(release.parameters["label"]) for release in releases]
+    axes = [axis.labels or () for axis in releases[-1].labels.axes]
+    names = [", ".join(map(str, found)) for found in product(*axes)] if axes else ["total"]
+    ends = [release.interval(0.95) for release in releases]
+    columns = ([r.value for r in releases], [low for low, _ in ends], [high for _, high in ends])
+    for place, name in enumerate(names):
+        values, lows, highs = (
+            [float(one[place] if axes else one) for one in column] for column in columns
+        )
+        yield name, labels, values, lows, highs
+
+
 def _series(releases: Sequence[Release], *, alone: bool = False) -> list[str]:
     """Return the parts of a page about the steps of one stream."""
     last = releases[-1]
-    labels = [str(release.parameters["label"]) for release in releases]
-    axes = [axis.labels or () for axis in last.labels.axes]
-    groups = [", ".join(map(str, names)) for names in product(*axes)] if axes else []
-    ends = [release.interval(0.95) for release in releases]
     body = [] if alone else [f"<h2>{html.escape(last.query)}</h2>"]
     level = "h2" if alone else "h3"
-    for place, name in enumerate(groups or ["total"]):
-        values, lows, highs = (
-            [float(one if not groups else one[place]) for one in column]
-            for column in (
-                [release.value for release in releases],
-                [low for low, _ in ends],
-                [high for _, high in ends],
-            )
-        )
-        drawn = line_chart(
-            values, (lows, highs), across=f"step, {labels[0]} to {labels[-1]}", up=name, first=1
-        )
+    drawings = series_charts(releases)
+    for (name, labels, *columns), (_, drawn) in zip(_totals(releases), drawings, strict=True):
         rows = "".join(
             f"<tr><td>{html.escape(label)}<td>{_text(value)}<td>{_text(low)}<td>{_text(high)}</tr>"
-            for label, value, low, high in zip(labels, values, lows, highs, strict=True)
+            for label, value, low, high in zip(labels, *columns, strict=True)
         )
         body.append(
             f"<{level}>{html.escape(name)}</{level}>{drawn}<div class='wide'><table>"
