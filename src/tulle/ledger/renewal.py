@@ -81,8 +81,8 @@ class Renewal:
         total = _price(_times(terms, times))
         many = "in one of them alone" if times == 1 else f"in at most {times} of them"
         return (
-            f"Answers are about the records of the present {kind}. Any one participant's records "
-            f"of any one {period} are {many}: {total} for good."
+            f"Answers are about the records of the present {kind}. Any one {terms.unit.base}'s "
+            f"records of any one {period} are {many}: {total} for good."
         )
 
     def to_json(self) -> dict[str, Any]:

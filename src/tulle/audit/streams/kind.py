@@ -204,11 +204,10 @@ def _run_of(subject: Subject) -> type[Stream]:
 def _groups_as_one(*rows: Any, **terms: Any) -> npt.NDArray[np.int64]:
     """Cut each group to the bound by itself."""
     groups = rows[2]
-    parts = [
-        clipped_totals(*(part[groups == place] for part in rows), **terms)
-        for place in range(terms["shape"][1])
-    ]
-    return np.sum(parts, axis=0)
+    found = np.zeros(terms["shape"], dtype=np.int64)
+    for place in range(terms["shape"][1]):
+        found += clipped_totals(*(part[groups == place] for part in rows), **terms)
+    return found
 
 
 def _every_step(*rows: Any, **terms: Any) -> npt.NDArray[np.int64]:
