@@ -249,9 +249,10 @@ def _divided(question: SqlQuery, time: str, declared: Declaration, until: int) -
     )
     day: Any = exp.cast(column, "DATE")
     every = declared.calendar.every
-    step = (
-        day if every == "day" else exp.DateTrunc(this=day, unit=exp.Literal.string(every.upper()))
-    )
+    step = day
+    if every != "day":
+        unit = exp.Literal.string(every.upper())
+        step = exp.DateTrunc(this=day, unit=unit)  # type: ignore[no-untyped-call]
     tree = question.tree.copy()
     tree.select(exp.alias_(step, STEP), copy=False)
     tree.group_by(step.copy(), copy=False)
