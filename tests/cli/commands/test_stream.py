@@ -82,6 +82,14 @@ def test_a_stream_is_opened_stepped_shown_and_reported(shop: Path) -> None:
     assert 'class="band"' in text
     assert "2026-W03" in text
     assert "north" in text
+    exported = json.loads(run("ledger", "export", ledger).stdout)["accounts"][0]["streams"]
+    assert [step["value"] for step in exported[0]] == values
+    registered = run(
+        "ledger", "deployment", ledger, "--name", "Trips", "--curator", "us", "--use", "planning",
+        "--region", "CH", "--json",
+    )  # fmt: skip
+    assert registered.exit_code == 0, registered.output
+    assert "running total of" in registered.stdout
     assert len(Ledger(ledger).debits("shop")) == 1
     assert Ledger(ledger).verify() == []
 
