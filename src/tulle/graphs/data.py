@@ -15,7 +15,6 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, UnitError
-from tulle.core.period import Calendar
 from tulle.core.public import public
 from tulle.core.unit import Unit
 from tulle.graphs.facts import EdgeFacts, NodeFacts
@@ -600,6 +599,8 @@ class Dated:
 
     def without_each(self, period: str) -> Iterator[Dated]:
         """Yield the records without those of each edge of each period. For small graphs."""
+        from tulle.core.period import Calendar
+
         calendar = Calendar(period)
         units = [
             (frozenset(pair), None if day is None else calendar.number(day))
