@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "surveys": {"core", "noise"},
     "models": {"core", "noise", "ledger"},
     "genomes": {"core", "noise"},
-    "streams": {"core", "noise", "ledger", "reports"},
+    "streams": {"core", "noise", "ledger", "reports", "sql"},
     "attacks": _DATA | _KINDS,
     "audit": _DATA | _KINDS,
     "metrics": _DATA | _KINDS,

@@ -327,6 +327,30 @@ def expected(period: str) -> list[int]:
     return sorted([*counted.values(), 1])  # and one without a time
 
 
+def check_steps_and_days(database: Any) -> None:
+    """Steps of a stream, and the days of a period, are those of the calendar, in an engine."""
+    from tulle.streams.question import Asked
+
+    question = tulle.sql("SELECT COUNT(*) FROM moments")
+    first = date(2025, 12, 20)
+    for period in PERIODS:
+        asked = Asked.of(
+            database.under(Unit.of(f"participant-{period}")), question, every=period, first=first,
+            steps=8, bound=1000,
+        )  # fmt: skip
+        calendar = Calendar(period)
+        start = calendar.number(first)
+        wanted = [0] * 8
+        for moment in MOMENTS:
+            if 0 <= (step := calendar.number(moment.date()) - start) < 8:
+                wanted[step] += 1
+        assert asked.totals(8, 1)[:, 0].tolist() == wanted
+        assert asked.totals(2, 1)[:, 0].tolist() == wanted[:2]
+        days = calendar.first_day(start + 1), calendar.last_day(start + 1)
+        own = database.under(Unit.of(f"participant-{period}")).of_days(*days)
+        assert question.bind(own).truth(own) == wanted[1]
+
+
 def statements(kind: str) -> Iterator[str]:
     yield f"CREATE TABLE moments (person INTEGER, moment {kind})"
     for moment in MOMENTS:
@@ -346,6 +370,10 @@ def test_periods_in_duckdb_are_those_of_the_calendar(kind: str, period: str) -> 
         connection, owners={"moments": "person"}, times={"moments": "moment"}
     )
     assert classes(database, period)[0] == expected(period)
+    if period == "week":
+        for extreme in ("infinity", "-infinity", "5000-01-01 (BC)", "290000-01-01"):
+            connection.execute(f"INSERT INTO moments VALUES (1, '{extreme}')")
+        check_steps_and_days(database)
 
 
 @pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP"])
@@ -366,6 +394,7 @@ def test_periods_in_postgresql_are_those_of_the_calendar(postgres_url: str, kind
     for period in PERIODS:
         sizes = classes(database, period)[0]
         assert sum(sizes) == len(MOMENTS) + 5
+    check_steps_and_days(database)
     database.close()
 
 
@@ -381,6 +410,7 @@ def test_periods_in_spark_are_those_of_the_calendar(spark_session: Any, kind: st
     )
     for period in PERIODS:
         assert classes(database, period)[0] == expected(period)
+    check_steps_and_days(database)
 
 
 @pytest.mark.parametrize("value", ["infinity", "-infinity", "290000-01-01", "5000-01-01 (BC)"])

@@ -20,6 +20,7 @@ from tulle.audit.engine.kind import Kind, is_audited, kind_of
 from tulle.audit.engine.world import World
 from tulle.audit.graphs.removal_check import check_leaving, forget_owner
 from tulle.audit.sql.single_owner import owned_findings
+from tulle.audit.streams import kind as streams
 from tulle.audit.surveys.kind import catch_broken, check_surveys, unexamined
 from tulle.core import registry
 from tulle.core.errors import InputError
@@ -157,6 +158,8 @@ def run_audit(
     if mechanisms is None:
         tell("survey designs")
         lines.extend(survey_rows())
+        tell("streams")
+        lines.extend(stream_rows())
     for mechanism in chosen:
         own = [row for row in lines if (row.kind, row.about) == (mechanism.kind, mechanism.name)]
         if own and all(row.good for row in own):
@@ -167,14 +170,24 @@ def run_audit(
 def survey_rows() -> list[Row]:
     """Return the rows of survey designs, which hold no data, and of broken ones."""
     rows = [_row("survey", finding) for finding in merge(check_surveys())]
-    for caught in catch_broken():
-        verdict: Verdict = "MISSED" if caught.passed else "caught"
-        name = f"broken: {caught.mechanism}, {caught.query}"
-        rows.append(Row("survey", name, "", caught.check, caught.cases, caught.figure, verdict))
+    rows.extend(_caught("survey", finding) for finding in catch_broken())
     for design in unexamined():
         figure = "no closed form is known"
         rows.append(Row("survey", design, "", "has a case", 0, figure, "FAILED"))
     return rows
+
+
+def stream_rows() -> list[Row]:
+    """Return the rows of streams, which are paid for once for many answers, and of broken ones."""
+    rows = [_row("series", finding) for finding in merge(streams.check_streams())]
+    return rows + [_caught("series", finding) for finding in streams.catch_broken()]
+
+
+def _caught(kind: str, found: Finding) -> Row:
+    """Return the row of a broken version that is no registered mechanism's."""
+    verdict: Verdict = "MISSED" if found.passed else "caught"
+    name = f"broken: {found.mechanism}, {found.query}"
+    return Row(kind, name, "", found.check, found.cases, found.figure, verdict)
 
 
 def _chosen(names: Sequence[str] | None) -> list[Mechanism]:

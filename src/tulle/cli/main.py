@@ -19,6 +19,7 @@ from tulle.cli.commands import (
     plan,
     report,
     sql,
+    stream,
     studio,
     survey,
     synth,
@@ -39,6 +40,7 @@ app.command()(ask.ask)
 app.command()(synth.synth)
 app.command()(compare.compare)
 app.add_typer(sql.app, name="sql")
+app.add_typer(stream.app, name="stream")
 app.add_typer(matrix.app, name="matrix")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(survey.app, name="survey")

@@ -26,7 +26,7 @@ _READING = "Reading the network"
 
 _DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " ", "\\t": "\t"}
 
-GRAPH_UNITS = ("edge", "node")
+GRAPH_UNITS = ("edge", "node", "edge-day", "edge-week", "edge-month", "edge-year")
 """Who can be protected in a network."""
 
 Edges = Annotated[
@@ -46,7 +46,12 @@ Question = Annotated[
     ),
 ]
 UnitName = Annotated[
-    str, typer.Option("--unit", help="Who is protected: edge or node.", show_default=False)
+    str,
+    typer.Option(
+        "--unit",
+        help="Who is protected: edge or node; with --time also edge-day, -week, -month, -year.",
+        show_default=False,
+    ),
 ]
 # Budgets stay text, so that 0.1 is one tenth and 1/3 can be written.
 Epsilon = Annotated[
@@ -129,6 +134,16 @@ Attributes = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="The column that says of which day an edge is, for --unit edge-week and the like; "
+        "with --columns, and names in the first row.",
+        rich_help_panel=_READING,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
@@ -187,6 +202,7 @@ class Network:
     ignore: Ignore = None
     format: Format = None
     attributes: Attributes = None
+    time: Time = None
 
     @property
     def name(self) -> str:
@@ -220,6 +236,7 @@ class Network:
                 header=self.header,
                 delimiter=_DELIMITERS.get(self.delimiter or "", self.delimiter),
                 ignore=tuple(self.ignore or ()),
+                time=self.time,
                 progress=report,
             )
         if graph.dropped.outside:
@@ -238,7 +255,7 @@ class Network:
 
     def public(self, price: Price) -> str:
         """Say what everybody may know about the network under the unit."""
-        if price.unit.name != "edge":
+        if price.unit.base != "edge":
             return "Public: nothing about the network."
         if isinstance(nodes := self.declared(), int):
             return f"Public: that there are {nodes:,} nodes, as declared with --nodes."

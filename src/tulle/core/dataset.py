@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Any, ClassVar, NoReturn
 
 from tulle.core.errors import SealedError, UnitError
@@ -43,6 +44,17 @@ class Dataset(ABC):
         Where whose a record is depends on the unit, it is a dataset with the same records.
         """
         return self
+
+    def of_days(self, first: date, last: date) -> Dataset:
+        """Return the dataset with the records of these days alone.
+
+        Raises:
+            UnitError: when nobody knows of which day a record is.
+        """
+        raise UnitError(
+            f"A budget that renews, with a unit that has a period, needs to know of which day each "
+            f"record is; a {self.kind} does not. Open the account for ever, or with another unit."
+        )
 
     def assumptions(self, unit: Unit) -> tuple[str, ...]:
         """Return in words what every guarantee about this data rests on."""

@@ -181,7 +181,7 @@ class Guarantee:
 
     @property
     def over_time(self) -> str | None:
-        """For a unit with a period, what the guarantee means for a participant over time."""
+        """For a unit with a period, what the guarantee means for all of its records over time."""
         from tulle.core.period import MOST_IN_A_YEAR
 
         period = self.unit.period
@@ -194,7 +194,8 @@ class Guarantee:
             return said
         year = alone.of_group(most)
         whole = "nothing is promised" if year is None else str(year).partition(", per ")[0]
-        said += f" For all records of one participant in a calendar year, at most {most} {period}s"
+        said += f" For all records of one {self.unit.base} in a calendar year, "
+        said += f"at most {most} {period}s"
         count = "k² times in rho" if self.rho is not None else "k times in epsilon"
         return f"{said}: {whole}. k {period}s count {count}."
 

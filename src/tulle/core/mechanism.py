@@ -169,7 +169,7 @@ class Mechanism(ABC):
         """Say whether plans should consider it when nobody names it: false where it is known to be
         worse than another, and slow to predict.
         """
-        return not isinstance(query, self.named_only.get(unit.name, ()))
+        return not isinstance(query, self.named_only.get(unit.base, ()))
 
     @abstractmethod
     def settings(self, terms: Terms, options: Parameters) -> Parameters:

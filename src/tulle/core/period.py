@@ -19,6 +19,13 @@ MOST_IN_A_YEAR = {"day": 366, "week": 54, "month": 12, "year": 1}
 """How many periods of a kind one calendar year can have days in. A leap year that begins on the
 last day of a week has days in 54."""
 
+_TOUCHED = {
+    "day": {"day": 1, "week": 1, "month": 1, "year": 1},
+    "week": {"day": 7, "week": 1, "month": 2, "year": 2},
+    "month": {"day": 31, "week": 6, "month": 1, "year": 1},
+    "year": {"day": 366, "week": 54, "month": 12, "year": 1},
+}
+
 Day = str | date
 """A day as people give it: a date, its text, or a moment with its offset."""
 
@@ -96,6 +103,19 @@ class Calendar:
                 return f"{year}-W{week:02}"
             return f"week of {first.isoformat()}"
         return first.isoformat()[: 7 if self.every == "month" else 4]
+
+    def touched(self, period: str) -> int:
+        """Return how many periods of this calendar a day, week, month or year can have days in.
+
+        Weeks are those from Monday on, as in the units with a period.
+
+        Example:
+            >>> Calendar("month").touched("week"), Calendar("month").touched("day")
+            (2, 1)
+        """
+        if self.every == period == "week" and self.begins != "monday":
+            return 2
+        return _TOUCHED[period][self.every]
 
     def __str__(self) -> str:
         begins = f" (from {self.begins.capitalize()})" if self.every == "week" else ""

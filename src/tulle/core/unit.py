@@ -25,13 +25,21 @@ _EXISTING: dict[str, tuple[Relation, str]] = {
 }
 
 PERIODS = ("day", "week", "month", "year")
-"""What a unit of participants can be divided into: their records of one period each."""
+"""What participants' and edges' records can be divided into: those of one period each."""
 
 _EXISTING |= {
     f"participant-{period}": (
         "add-remove",
         f"any one participant's records of any one {period}; records without a time are one more "
         f"{period}",
+    )
+    for period in PERIODS
+}
+_EXISTING |= {
+    f"edge-{period}": (
+        "add-remove",
+        f"any one edge's records of any one {period}; records without a time are one more "
+        f"{period}; the set of nodes is public",
     )
     for period in PERIODS
 }
@@ -86,7 +94,10 @@ class Unit:
             known = ", ".join(UNITS)
             dated = ""
             if isinstance(unit, str) and unit.partition("-")[2] in PERIODS:
-                dated = " Of these, only participants of a database have records with times."
+                dated = (
+                    " Of these, participants of a database and edges of a graph have records "
+                    "with times."
+                )
             raise_alone(
                 UnitError(
                     f"unit={unit!r} is not known. Say who is protected with one of: {known}.{dated}"

@@ -141,9 +141,10 @@ def leaves_out(release: Release) -> str:
 def hidden(guarantee: Guarantee) -> str:
     """Say whom a guarantee hides, in a few plain words."""
     unit = guarantee.unit
-    return (
-        HIDDEN[unit.name] if unit.period is None else f"any one person's rows of one {unit.period}"
-    )
+    if unit.period is None:
+        return HIDDEN[unit.name]
+    whose = "link's records" if unit.base == "edge" else "person's rows"
+    return f"any one {whose} of one {unit.period}"
 
 
 def rounded(value: float, width: float | None) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from datetime import date
+from itertools import combinations, compress
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, UnitError
 from tulle.core.public import public
 from tulle.core.unit import Unit
 from tulle.graphs.facts import EdgeFacts, NodeFacts
@@ -89,6 +90,8 @@ class Graph(Dataset):
     _dropped: Dropped
     _declared: bool
     _header: tuple[str, ...] = ()
+    _dated: Dated | None = None
+    """The records that the edges are of, each with its day; None where days are not known."""
 
     def __init__(self) -> None:
         raise InputError(
@@ -105,6 +108,7 @@ class Graph(Dataset):
         *,
         nodes: Any = None,
         labels: Sequence[Any] | None = None,
+        times: Sequence[Any] | None = None,
     ) -> Graph:
         """Build a graph from pairs of nodes.
 
@@ -120,13 +124,22 @@ class Graph(Dataset):
 
         Loops and repeated edges are dropped and counted in :attr:`dropped`.
 
+        ``times`` has the day of each pair (a date, or None); repeated edges are then records of
+        one edge. So ``unit="edge-week"`` (day, month, year) protects any one edge's records of any
+        one week, and :meth:`of_days` has the graph of some days.
+
         Raises:
             InputError: when the pairs are not usable as they are.
 
         Example:
             >>> Graph.from_edges([(0, 1), (1, 2)], nodes=4).node_count
             4
+            >>> calls = Graph.from_edges([(0, 1), (0, 1)], nodes=4, times=["2026-01-05", None])
+            >>> calls.check_unit("edge-week").meaning.partition(";")[0]
+            "any one edge's records of any one week"
         """
+        if times is not None:
+            return Dated.of(edges, times).graph(nodes=nodes, labels=labels)
         known = declared_nodes(nodes)
         if labels is None:
             return cls._build(factorise(edges, known))
@@ -201,6 +214,7 @@ class Graph(Dataset):
         header: bool | None = None,
         delimiter: str | None = None,
         ignore: Iterable[str] = (),
+        time: str | None = None,
         progress: Progress | None = None,
     ) -> Graph:
         """Read a graph from an edge list, Parquet, MatrixMarket or GraphML file.
@@ -230,6 +244,10 @@ class Graph(Dataset):
         MatrixMarket and GraphML say so: a matrix that is not symmetric and a directed graph are
         refused unless ``ignore`` holds "direction"; weights are refused unless it holds "weights".
 
+        ``time`` names the column that says of which day an edge is, as in :meth:`from_edges`:
+        dates, or moments as they are written, of which the day counts. It goes with ``columns`` by
+        name and a header, or with Parquet.
+
         ``progress`` is called with the fraction done and a word for the current step.
 
         Raises:
@@ -243,6 +261,10 @@ class Graph(Dataset):
             ...     Graph.read(file, header=True, nodes=["ann", "bob", "cas", "dee"]).node_count
             4
         """
+        if time is not None:
+            return Dated.read(path, time, format, columns, header, delimiter, ignore).graph(
+                nodes=nodes
+            )
         from tulle.graphs.io.reading import read
 
         pairs = read(
@@ -429,7 +451,7 @@ class Graph(Dataset):
 
     def facts(self, unit: str | Unit) -> EdgeFacts | NodeFacts:
         """Return what is public: the set of nodes under edge privacy, nothing under node's."""
-        if self.check_unit(unit).name == "edge":
+        if self.check_unit(unit).base == "edge":
             return EdgeFacts(self.node_count, self._labels, self._kinds())
         return NodeFacts(self._kinds())
 
@@ -441,7 +463,30 @@ class Graph(Dataset):
         """Return what guarantees rest on when the nodes were read off the edges."""
         if self._declared:
             return ()
-        return (READ_OFF[self.check_unit(unit).name],)
+        return (READ_OFF[self.check_unit(unit).base],)
+
+    def check_unit(self, unit: str | Unit) -> Unit:
+        """Return the unit if this graph knows it: edges, their records of a period, or nodes.
+
+        Raises:
+            UnitError: when it is another one, or nobody knows of which day an edge is.
+        """
+        known = Unit.of(unit)
+        if known.base != "edge" or known.period is None:
+            return super().check_unit(known)
+        if self._dated is None:
+            raise UnitError(
+                f"Nobody knows of which {known.period} an edge is. Say which column is the time "
+                "when reading: Graph.read(..., time='day'), or times= of Graph.from_edges."
+            )
+        return known
+
+    def of_days(self, first: date, last: date) -> Graph:
+        """Return the graph of the records of these days alone, on the same nodes."""
+        if self._dated is None:
+            self.check_unit("edge-day")
+        assert self._dated is not None
+        return self._dated.of_days(first, last).again(self)
 
     def _kinds(self) -> dict[str, dict[str, str]]:
         """Return the kinds of attributes, by owner and name: the public schema."""
@@ -456,7 +501,11 @@ class Graph(Dataset):
         Raises:
             InputError: under ``node`` for more than 8 nodes, where there are too many.
         """
-        if self.check_unit(unit).name == "edge":
+        known = self.check_unit(unit)
+        if known.period is not None:
+            assert self._dated is not None
+            return (one.again(self) for one in self._dated.without_each(known.period))
+        if known.name == "edge":
             return self._edge_neighbours()
         if self.node_count > LARGEST_NODE_NEIGHBOURHOOD:
             raise InputError(
@@ -495,6 +544,75 @@ class Graph(Dataset):
 
 
 _NEWCOMER = "somebody new"
+
+
+@dataclass(frozen=True, repr=False)
+class Dated:
+    """Records of edges with their days: a pair and a day each, NaT where there is none.
+
+    The graph of some records has an edge where a pair has at least one of them. So when all records
+    of one edge of one period go away, at most that one edge of the graph does, whatever days the
+    graph is of: what is private per edge is private per edge and period. The nodes are public, and
+    the same for all days.
+    """
+
+    pairs: Any
+    days: npt.NDArray[np.datetime64]
+
+    @classmethod
+    def of(cls, pairs: Any, times: Sequence[Any]) -> Dated:
+        """Check pairs and their days."""
+        from tulle.graphs.io.dates import read_days
+
+        found = pairs if hasattr(pairs, "__array__") else list(pairs)
+        days = read_days(times)
+        if len(days) != len(found):
+            raise InputError("times must have one day (or None) for each pair.")
+        return cls(found, days)
+
+    @classmethod
+    def read(cls, path: Any, time: str, *manner: Any) -> Dated:
+        """Read pairs and their days from a file."""
+        from tulle.graphs.io.dates import read_dated
+
+        return cls.of(*read_dated(path, time, *manner))
+
+    def graph(self, **terms: Any) -> Graph:
+        """Return the graph of all records."""
+        made = Graph.from_edges(self.pairs, **terms)
+        made._dated = self
+        return made
+
+    def again(self, like: Graph) -> Graph:
+        """Return the graph of these records, on the nodes of another."""
+        if like._labels is None:
+            made = self.graph(nodes=like.node_count)
+        else:
+            made = self.graph(nodes=like._labels.tolist())
+        made._labels, made._declared = like._labels, like._declared
+        return made
+
+    def of_days(self, first: date, last: date) -> Dated:
+        """Return the records of some days; one without a day is of none."""
+        low, high = np.datetime64(first, "D"), np.datetime64(last, "D")
+        return self._only((self.days >= low) & (self.days <= high))
+
+    def without_each(self, period: str) -> Iterator[Dated]:
+        """Yield the records without those of each edge of each period. For small graphs."""
+        from tulle.core.period import Calendar
+
+        calendar = Calendar(period)
+        units = [
+            (frozenset(pair), None if day is None else calendar.number(day))
+            for pair, day in zip(map(tuple, self.pairs), self.days.tolist(), strict=True)
+        ]
+        for gone in dict.fromkeys(units):
+            yield self._only(np.array([unit != gone for unit in units]))
+
+    def _only(self, kept: npt.NDArray[np.bool_]) -> Dated:
+        pairs = self.pairs
+        chosen = pairs[kept] if hasattr(pairs, "__array__") else list(compress(pairs, kept))
+        return Dated(chosen, self.days[kept])
 
 
 def all_graphs(nodes: int) -> Iterator[Graph]:

@@ -126,6 +126,20 @@ class Account:
             else self.renewal.allowed(self.filter, totals)
         )
 
+    def divided(self, dataset: Dataset) -> Dataset:
+        """Return the data as answers see it: as the unit says whose a record is.
+
+        Where the budget renews and the unit has a period, only the records of the present period
+        are in it, so that each unit's are paid for in the periods that it has days in
+        (:mod:`tulle.ledger.renewal`).
+        """
+        known = dataset.under(self.unit)
+        if self.renewal is None or self.unit.period is None or self.version is None:
+            return known
+        calendar = self.renewal.calendar
+        number = calendar.number(day_in(self.version.date, calendar.zone))
+        return known.of_days(calendar.first_day(number), calendar.last_day(number))
+
     def can_pay(self, price: Guarantee, event: Event | None) -> bool:
         """Say whether one question could be paid for if nothing else were."""
         return self.filter.admits_debit(self.empty, debit_body("", "", price, event))
@@ -251,6 +265,7 @@ class Ledger:
         if entry is None:
             if version is not None:
                 account = replace(account, version=_version(version, date, renewal))
+                account.divided(dataset)
             elif renewal is not None:
                 raise InputError(
                     "The date of the data decides which period's budget is spent: give version= "
@@ -519,25 +534,41 @@ class Ledger:
         entry = entry or self._store.append("debit", name, body, guard=afford, reuse=known)
         return str(entry.digest)
 
-    def enter_step(self, name: str, stream: str, step: int, values: Sequence[int]) -> Entry:
+    def enter_step(
+        self,
+        name: str,
+        stream: str,
+        step: int,
+        values: Sequence[int],
+        *,
+        version: str | None = None,
+    ) -> Entry:
         """Enter a step of a stream, once: whoever comes second gets what was entered first.
 
-        Only what is entered may be shown. ``values`` have their noise already.
+        Only what is entered may be shown. ``values`` have their noise already; ``version`` is that
+        of the data at hand.
 
         Raises:
-            LedgerError: when the step before it was not entered.
+            LedgerError: when the step before it was not entered, or the data is of an earlier
+                version than the present one.
         """
+        account = self.account(name)
 
         def known(view: View) -> Entry | None:
             return view.step(stream, step)
 
         def in_order(view: View) -> None:
+            present = view.totals.version
+            if version != (None if present is None else present.name):
+                raise LedgerError(_not_present(replace(account, version=present), version))
             if step and view.step(stream, step - 1) is None:
                 raise LedgerError(
                     f"Step {step + 1} cannot be released before step {step}. Nothing was released."
                 )
 
-        body = {"stream": stream, "step": step, "values": list(values)}
+        body: dict[str, Any] = {"stream": stream, "step": step, "values": list(values)}
+        if version is not None:
+            body["version"] = version
         return self._store.append("step", name, body, guard=in_order, reuse=known)
 
     def steps(self, name: str, stream: str) -> list[Entry]:

@@ -14,9 +14,14 @@ Guarantee:
     within the limit at the end, and the filter's argument holds for that limit. The order and
     ``composition_delta`` stay those of one period, fixed when the account was opened.
 
-    So a budget that renews is *more budget over time* for whoever stays in the data. It is the
-    same guarantee for every period only for a unit that has records in one version alone, such as
-    a person's records of one week where each version holds the records of its own week.
+    So a budget that renews is *more budget over time* for whoever stays in the data. Where the unit
+    has a period (a person's records of one week), a session's data has the records of the present
+    period alone (:meth:`tulle.ledger.ledger.Account.divided`): the rest is left out, by the engine
+    and whatever is asked. A unit's records are then in the data of those periods of the calendar
+    that its own period has days in, j of them at most (:meth:`tulle.core.period.Calendar.touched`):
+    one where both are alike. Other periods' answers do not see it. So without carrying over all
+    answers, for ever, are (j·epsilon, j·delta)-private for it. Versions of one period share its
+    budget, and dates never go backwards, so no period comes twice.
 """
 
 from __future__ import annotations
@@ -52,12 +57,10 @@ class Renewal:
         kind = self.calendar.every
         rest = "added to the next" if self.carry else "lost"
         most = MOST_IN_A_YEAR[kind]
-        total = replace(terms, assumptions=())
-        if terms.rho is not None:
-            total = replace(total, rho=terms.rho * most)
-        else:
-            assert terms.epsilon is not None
-            total = replace(total, epsilon=terms.epsilon * most, delta=terms.delta * most)
+        total = _times(terms, most)
+        period = terms.unit.period
+        if period is not None and not self.carry:
+            return f"{self._each(terms)} is lost. {self._for_good(terms, period)}"
         year = "" if kind == "year" else f", in a calendar year at most {_price(total)}"
         if self.carry:
             year = f", after k {kind}s at most k times as much"
@@ -65,8 +68,21 @@ class Renewal:
                 "" if kind == "year" else f", so each calendar year adds at most {_price(total)}"
             )
         return (
-            f"{_price(terms)} each {self.calendar}; what is not spent is {rest}. It adds up for "
+            f"{self._each(terms)} is {rest}. It adds up for "
             f"any one {terms.unit.name} whose records stay in the data{year}."
+        )
+
+    def _each(self, terms: Guarantee) -> str:
+        return f"{_price(terms)} each {self.calendar}; what is not spent"
+
+    def _for_good(self, terms: Guarantee, period: str) -> str:
+        """Say what the budget is for a unit with a period, whose records are asked about then."""
+        times, kind = self.calendar.touched(period), self.calendar.every
+        total = _price(_times(terms, times))
+        many = "in one of them alone" if times == 1 else f"in at most {times} of them"
+        return (
+            f"Answers are about the records of the present {kind}. Any one {terms.unit.base}'s "
+            f"records of any one {period} are {many}: {total} for good."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -77,6 +93,15 @@ class Renewal:
     def from_json(cls, data: Mapping[str, Any]) -> Renewal:
         """Read back what :meth:`to_json` wrote."""
         return cls(Calendar.from_json(data), bool(data["carry"]))
+
+
+def _times(terms: Guarantee, count: int) -> Guarantee:
+    """Return the terms of so many budgets."""
+    total = replace(terms, assumptions=())
+    if terms.rho is not None:
+        return replace(total, rho=terms.rho * count)
+    assert terms.epsilon is not None
+    return replace(total, epsilon=terms.epsilon * count, delta=terms.delta * count)
 
 
 def _price(terms: Guarantee) -> str:

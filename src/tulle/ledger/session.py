@@ -131,7 +131,8 @@ class Session:
     def __init__(self, ledger: Ledger, account: Account, dataset: Dataset) -> None:
         self._ledger = ledger
         self._account = account
-        self._dataset = dataset.under(account.unit)
+        # Of a budget that renews, with a unit of a period: the present period's records alone.
+        self._dataset = account.divided(dataset)
 
     @property
     def name(self) -> str:

@@ -99,7 +99,7 @@ def _plan_leaf(
     described: str | None,
     options: Mapping[str, Any],
 ) -> Plan:
-    known = registry.mechanisms(kind, terms.query, terms.unit.name)
+    known = registry.mechanisms(kind, terms.query, terms.unit.base)
     named = registry.find("mechanism", kind)
     route = terms.query.decomposition()
     together = route is not None and mechanism in (None, DECOMPOSED)
@@ -425,7 +425,7 @@ def _plan_at_rho(
         if epsilon < validate.LEAST_EPSILON:
             return None
         kind = kind_of(part.query)
-        known = registry.mechanisms(kind, part.query, terms.unit.name)
+        known = registry.mechanisms(kind, part.query, terms.unit.base)
         offered = [
             one
             for one, item in known.items()

@@ -103,12 +103,14 @@ def line_chart(
     across: str = "place",
     up: str = "",
     first: int = 0,
+    whole: bool = False,
 ) -> str:
     """Draw a list of numbers, with a band that holds the truth if there is one.
 
     A long tail that cannot be told from noise is left out; ``first`` is the number of the first.
+    With ``whole`` all numbers are drawn, and all of the band.
     """
-    count = worth_drawing(values)
+    count = len(values) if whole else worth_drawing(values)
     step = max(1, -(-count // _MOST_POINTS))
     places = range(0, count, step)
     shown = [values[i] for i in places]
@@ -116,6 +118,8 @@ def line_chart(
     if not finite:
         return ""
     height = 270
+    if whole and band is not None:
+        finite += [v for ends in band for v in ends if math.isfinite(v)]
     bottom, top = min(0.0, *finite), max(finite) or 1.0
 
     def point(i: int, v: float) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import registry
@@ -68,8 +69,16 @@ padding:.6rem 1rem;border-left:4px solid var(--warm)}@media print{body{max-width
 
 
 @registry.register("page", "release", "outside")
-def outside_report(releases: Sequence[Release], *, title: str | None = None) -> str:
+def outside_report(
+    releases: Sequence[Release],
+    *,
+    series: Sequence[Sequence[Release]] = (),
+    title: str | None = None,
+) -> str:
     """Return one self-contained page about releases, to hand on.
+
+    Each of ``series`` has the steps of a stream, which were paid for together: they are drawn as
+    one series with its band.
 
     It says what was asked, who is protected, what the price means, the answers with their ranges,
     what was clipped, how to read them and how to cite them. It holds nothing but what the releases
@@ -83,20 +92,23 @@ def outside_report(releases: Sequence[Release], *, title: str | None = None) -> 
         >>> "What epsilon means here" in page
         True
     """
-    if not releases:
+    streams = [steps for steps in series if steps]
+    paid = [*releases, *(steps[-1] for steps in streams)]
+    if not paid:
         name = html.escape(title or "Nothing was released")
         return _page(name, f"<h1>{name}</h1><p>There is no release to report on.</p>")
-    heading = html.escape(title or _title(releases))
-    total = Guarantee.compose([release.guarantee for release in releases])
+    heading = html.escape(title or _title(paid))
+    total = Guarantee.compose([release.guarantee for release in paid])
     body = [
         f"<h1>{heading}</h1>",
-        _about(releases),
-        _summary(releases, total),
+        _about([*releases, *(release for steps in streams for release in steps)]),
+        _summary(paid, total),
         "" if total.holds else _WARNING,
-        *(_section(release, alone=title is None and len(releases) == 1) for release in releases),
+        *(_section(release, alone=title is None and len(paid) == 1) for release in releases),
+        *(part for steps in streams for part in _series(steps)),
         _meaning(total),
         _READING,
-        _citing(releases, total),
+        _citing(paid, total),
     ]
     return _page(heading, "\n".join(body))
 
@@ -111,29 +123,59 @@ def series_report(releases: Sequence[Release], *, title: str | None = None) -> s
         return _page(name, f"<h1>{name}</h1><p>No step was released yet.</p>")
     last = releases[-1]
     heading = html.escape(title or f"Totals over time: {last.dataset or 'a stream'}")
-    labels = [str(release.parameters["label"]) for release in releases]
-    groups = [str(name) for axis in last.labels.axes for name in axis.labels or ()]
-    ends = [release.interval(0.95) for release in releases]
     body = [f"<h1>{heading}</h1>", _about(releases), _summary(releases, last.guarantee)]
-    for place, name in enumerate(groups or ["total"]):
+    body += [*_series(releases, alone=True), _meaning(last.guarantee)]
+    return _page(heading, "\n".join(body))
+
+
+def series_charts(releases: Sequence[Release]) -> list[tuple[str, str]]:
+    """Return, for each group of a stream, its name and a drawing of its totals with their band."""
+    return [
+        (
+            name,
+            line_chart(
+                values,
+                (lows, highs),
+                across=f"step, {labels[0]} to {labels[-1]}",
+                up=name,
+                first=1,
+                whole=True,
+            ),
+        )
+        for name, labels, values, lows, highs in _totals(releases)
+    ]
+
+
+def _totals(
+    releases: Sequence[Release],
+) -> Iterator[tuple[str, list[str], list[float], list[float], list[float]]]:
+    """Yield each group of a stream: its name, steps, totals and the ends of their intervals."""
+    labels = [str(release.parameters["label"]) for release in releases]
+    axes = [axis.labels or () for axis in releases[-1].labels.axes]
+    names = [", ".join(map(str, found)) for found in product(*axes)] if axes else ["total"]
+    ends = [release.interval(0.95) for release in releases]
+    columns = ([r.value for r in releases], [low for low, _ in ends], [high for _, high in ends])
+    for place, name in enumerate(names):
         values, lows, highs = (
-            [float(one if not groups else one[place]) for one in column]
-            for column in (
-                [release.value for release in releases],
-                [low for low, _ in ends],
-                [high for _, high in ends],
-            )
+            [float(one[place] if axes else one) for one in column] for column in columns
         )
-        drawn = line_chart(
-            values, (lows, highs), across=f"step, {labels[0]} to {labels[-1]}", up=name, first=1
-        )
+        yield name, labels, values, lows, highs
+
+
+def _series(releases: Sequence[Release], *, alone: bool = False) -> list[str]:
+    """Return the parts of a page about the steps of one stream."""
+    last = releases[-1]
+    body = [] if alone else [f"<h2>{html.escape(last.query)}</h2>"]
+    level = "h2" if alone else "h3"
+    drawings = series_charts(releases)
+    for (name, labels, *columns), (_, drawn) in zip(_totals(releases), drawings, strict=True):
         rows = "".join(
             f"<tr><td>{html.escape(label)}<td>{_text(value)}<td>{_text(low)}<td>{_text(high)}</tr>"
-            for label, value, low, high in zip(labels, values, lows, highs, strict=True)
+            for label, value, low, high in zip(labels, *columns, strict=True)
         )
         body.append(
-            f"<h2>{html.escape(name)}</h2>{drawn}<div class='wide'><table><tr><th>up to<th>total"
-            f"<th>at least<th>at most</tr>{rows}</table></div>"
+            f"<{level}>{html.escape(name)}</{level}>{drawn}<div class='wide'><table>"
+            f"<tr><th>up to<th>total<th>at least<th>at most</tr>{rows}</table></div>"
         )
     over = last.guarantee.over_time
     body.append(
@@ -141,8 +183,7 @@ def series_report(releases: Sequence[Release], *, title: str | None = None) -> s
         "alike, so that the change from one step to the next is known better than two totals are."
         f"</p>{'' if over is None else f'<p>{html.escape(over)}</p>'}"
     )
-    body.append(_meaning(last.guarantee))
-    return _page(heading, "\n".join(body))
+    return body
 
 
 def _title(releases: Sequence[Release]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -282,6 +283,14 @@ class Database(Dataset):
             divided = Database._of(self._engine, self._schema.within(period), self._gone)
             self._divided[period] = divided
         return self._divided[period]
+
+    def of_days(self, first: date, last: date) -> Database:
+        """Return the database with the rows of these days alone, by all of their times.
+
+        The engine leaves out the others, whatever is asked. A row without a time is of no day.
+        """
+        schema = self._schema.of_days(first, last)
+        return Database._of(self._engine, schema, self._gone)
 
     def check(self, statement: str) -> None:
         """Let the engine check a statement without running it; nothing depends on rows.

@@ -13,10 +13,10 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, UnitError
 from tulle.core.period import Calendar, Day
 from tulle.core.public import public
+from tulle.core.query import Axis
 from tulle.core.unit import Unit
-
-LARGEST_BOUND = 2**20
-_LARGEST_SUM = 2**40
+from tulle.streams.clipping import LARGEST_BOUND, LARGEST_SUM, clipped_totals
+from tulle.streams.declaration import Declaration
 
 
 @public("Hold data")
@@ -68,7 +68,7 @@ class Series(Dataset):
         self._codes, self._numbers, self._places = self._read(people, days, groups)
         given = np.ones(len(people)) if values is None else np.asarray(values, dtype=np.float64)
         whole = np.rint(np.nan_to_num(given, nan=0.0))
-        self._values = np.clip(whole, -_LARGEST_SUM, _LARGEST_SUM).astype(np.int64)
+        self._values = np.clip(whole, -LARGEST_SUM, LARGEST_SUM).astype(np.int64)
 
     def _read(
         self, people: Sequence[Any], days: Sequence[Any], groups: Sequence[Any] | None
@@ -133,32 +133,28 @@ class Series(Dataset):
 
     def facts(self, unit: Unit) -> Facts:
         """Return what is declared: the calendar, the groups and the bound."""
-        return {
-            "every": self._calendar.every,
-            "first": self._calendar.first_day(self._first).isoformat(),
-            "steps": self._steps,
-            "bound": self._bound,
-            "groups": list(self._names),
-        }
+        return self.declaration.to_json()
 
-    def totals(self) -> npt.NDArray[np.int64]:
-        """Return the sum of every step and group, of people cut to the bound. Custodian side."""
-        size = max(len(self._names), 1)
-        kept = (self._numbers >= 0) & (self._places >= 0)
-        person, step, place = self._codes[kept], self._numbers[kept], self._places[kept]
-        # One row for each person and step: what the bound is for.
-        unit, row = np.unique(person * self._steps + step, return_inverse=True)
-        pair, column = np.unique(row * size + place, return_inverse=True)
-        sums = np.zeros(len(pair))
-        np.add.at(sums, column, self._values[kept])
-        parts = np.clip(sums, -_LARGEST_SUM, _LARGEST_SUM).astype(np.int64)
-        weight = np.zeros(len(unit), dtype=np.int64)
-        np.add.at(weight, pair // size, np.abs(parts))
-        whole = np.maximum(weight[pair // size], self._bound)
-        cut = np.sign(parts) * (np.abs(parts) * self._bound // whole)
-        totals = np.zeros((self._steps, size), dtype=np.int64)
-        np.add.at(totals, (unit[pair // size] % self._steps, pair % size), cut)
-        return totals
+    @property
+    def declaration(self) -> Declaration:
+        """What is declared, and public."""
+        axes = (Axis("group", self._names),) if self._names else ()
+        return Declaration(self._calendar, self._first, self._steps, self._bound, axes=axes)
+
+    def totals(self, until: int | None = None, periods: int | None = None) -> npt.NDArray[np.int64]:
+        """Return the sum of every step and group, of people cut to the bound. Custodian side.
+
+        People count in the first ``periods`` steps in which they have records; None is all.
+        """
+        return clipped_totals(
+            self._codes,
+            self._numbers,
+            self._places,
+            self._values,
+            shape=(self._steps if until is None else until, max(len(self._names), 1)),
+            bound=self._bound,
+            periods=self._steps if periods is None else periods,
+        )
 
     def neighbours(self, unit: str | Unit) -> Iterator[Series]:
         """Yield the series without each participant, or without their records of each step."""

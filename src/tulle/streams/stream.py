@@ -1,5 +1,22 @@
 """Running totals, released one step at a time for one price.
 
+Sensitivity:
+    Let S be the steps in which a unit has records, at most k of them (:mod:`tulle.streams.clipping`
+    has what it adds there). It moves entry t of C·x by at most bound times the sum of f(t - s) over
+    the s in S up to t, call it m(t), and the squares of all m(t) add up to at most D² whichever
+    steps S are (:func:`tulle.streams.factor.squared_sensitivity`). Given the entries before it,
+    entry t with discrete Gaussian noise of variance v is m(t)²/(2v)-zero-concentrated (Canonne,
+    Kamath & Steinke 2020, theorem 4). On every path the prices add up to at most D²/(2v), so all
+    entries together cost that, also when later records, and so S itself, depend on earlier answers
+    (a filter of fixed size; Whitehouse, Ramdas, Rogers & Wu 2023, theorem 1).
+
+    S is the same whenever the data is read, though what a unit adds there may change (records come
+    late): each entry sees another vector within the same bound. Under a unit with a period, S is
+    given by the calendar. Under ``participant`` people count in the first k steps in which they
+    have records. If nobody has records in more than k steps, or none comes or changes after its
+    step was released, these are the same k steps at each release; the guarantee names this as what
+    it rests on, since nobody can see it in the data at hand.
+
 The price of the whole stream is booked when it is opened, before any noise is drawn. A step's noisy
 value is entered in the ledger, once, and only what is entered is shown: whoever comes second, or
 comes back after a crash, gets what was entered. Noise that was drawn and not entered was never
@@ -8,30 +25,41 @@ seen.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.errors import InputError
 from tulle.core.events import Gaussian
-from tulle.core.exact import Number, round_up, text
+from tulle.core.exact import Number, rational, round_up, text
 from tulle.core.guarantee import Guarantee, epsilon_of_rho, largest_rho
+from tulle.core.period import Day
 from tulle.core.public import public
-from tulle.core.query import Axis, Labels
+from tulle.core.query import Labels, Query
 from tulle.core.release import Release
 from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.ledger.chain import Entry, canonical
+from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session
 from tulle.noise.charge import GaussianCharge, charge
 from tulle.noise.gaussian import discrete_gaussian
 from tulle.streams import factor
 from tulle.streams.data import Series
+from tulle.streams.declaration import Declaration
+
+MECHANISM = "square_root_factor"
+"""What the releases of a stream name as their mechanism."""
 
 
 @dataclass(frozen=True)
@@ -54,22 +82,42 @@ class Terms:
             "resolution": factor.RESOLUTION,
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Terms:
+        """Read back what :meth:`to_json` wrote."""
+        guarantee = Guarantee.from_json(data["guarantee"])
+        periods, variance = int(data["periods"]), int(data["variance"])
+        return cls(guarantee, periods, variance, rational(data["rho"]))
+
+
+class Summed(Protocol):
+    """What a stream sums up: declared in public, and totals of units cut to the bound."""
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is declared, and public."""
+
+    def totals(self, until: int, periods: int) -> npt.NDArray[np.int64]:
+        """Return the sum of every step before ``until`` and group. Custodian side."""
+
 
 @public("Plan, pay, release")
 class Stream:
-    """Running totals of a :class:`tulle.Series`, with noise that hardly grows with time.
+    """Running totals of a :class:`tulle.Series`, or of a question in SQL over time.
+
+    The noise hardly grows with time. Of a database, the question is a COUNT or SUM over rows of one
+    person each, alone or for public groups; ``every``, ``first`` and ``steps`` are its calendar,
+    and ``bound`` is the most that one person adds in one step, in all groups together. ``time``
+    names the column that decides the step, where there are several (``times=`` of the database).
 
     Guarantee:
         (epsilon, delta) for all steps together, however many are released and whenever, for the
-        unit of the account. Per ``participant-week`` (day, month, year: as the series has steps)
-        a unit has records in one step. Per ``participant``, it is assumed that nobody has records
-        in more than ``periods`` steps; the guarantee says so. What is released is C·x with
-        independent discrete Gaussian noise of variance v in every entry, on a lattice that holds
-        C·x exactly. A unit moves entry t by at most m(t), with the squares of all m(t) adding up to
-        D² (:func:`tulle.streams.factor.squared_sensitivity`), whatever the entries before it were.
-        So each entry is m(t)²/(2v)-zero-concentrated (Canonne, Kamath & Steinke 2020, theorem 4),
-        and all are D²/(2v) together, also when later records depend on earlier answers
-        (composition). Totals are computed from the entries alone.
+        unit of the account. Per ``participant-week`` (day, month, year) a unit has records in the
+        steps of its period alone: in one, if steps and periods are alike. Per ``participant`` one
+        person counts in ``periods`` steps; what that rests on is named in the guarantee. What is
+        released is C·x with independent discrete Gaussian noise of variance v in every entry, on
+        a lattice that holds C·x exactly; all entries together are D²/(2v)-zero-concentrated (the
+        module's text has the argument). Totals are computed from the entries alone.
 
     Error:
         The standard deviation of the total at step t is known before anything is spent
@@ -93,31 +141,81 @@ class Stream:
     """
 
     def __init__(
-        self, session: Session, *, epsilon: Number, delta: Number, periods: int | None = None
+        self,
+        session: Session,
+        question: Query | None = None,
+        *,
+        epsilon: Number,
+        delta: Number,
+        periods: int | None = None,
+        every: str | None = None,
+        first: Day | None = None,
+        steps: int | None = None,
+        bound: Number | None = None,
+        time: str | None = None,
     ) -> None:
-        """Open a stream on an account, or find the one that was opened with the same terms."""
-        series = session.dataset
-        if not isinstance(series, Series):
-            raise InputError(f"A stream is of a Series; this account is for a {series.kind}.")
-        self._session, self._series = session, series
-        unit = session.unit
-        if unit.period is not None and periods not in (None, 1):
-            raise InputError(f"Per {unit.name} a unit has records in one step: leave periods= out.")
-        if unit.period is None and periods is None:
+        """Open a stream on an account, or find the one that was opened with the same terms.
+
+        Raises:
+            QueryError: when the question cannot be summed up over time; nothing is spent.
+            BudgetError: when the account does not hold enough; nothing is spent.
+        """
+        summed, terms = plan_stream(
+            session.dataset,
+            question,
+            unit=session.unit,
+            epsilon=epsilon,
+            delta=delta,
+            periods=periods,
+            every=every,
+            first=first,
+            steps=steps,
+            bound=bound,
+            time=time,
+        )
+        self._open(session, summed, terms)
+
+    def _open(self, session: Session, summed: Summed, terms: Terms) -> None:
+        renewal = session.ledger.account(session.name).renewal
+        if renewal is not None and session.unit.period is not None:
             raise InputError(
-                "Per participant, a stream needs to know in how many steps one person can have "
-                "records: give periods=. Or open the account per participant and step, such as "
-                "unit='participant-week'."
+                f"The budget of account {session.name!r} is for each {renewal.calendar.every}, and "
+                f"its answers are about the records of one {renewal.calendar.every}. A stream is "
+                "about many: open an account for it whose budget does not renew."
             )
-        count = 1 if periods is None else validate.whole(at_least=1, periods=periods)
-        terms = make_terms(series, unit.name, epsilon, delta, min(count, series.steps))
-        question = f"running totals of {series.steps} steps"
+        self._session, self._summed, self.terms = session, summed, terms
+        question = named(summed.declaration)
         # With the declared facts: another calendar would put a person's week into another step.
-        key = {"stream": question, "facts": dict(series.facts(unit)), **terms.to_json()}
-        self.terms = terms
+        facts = summed.declaration.to_json()
+        key = {"stream": question, "facts": facts, **terms.to_json()}
         self._debit = session.ledger.book_stream(
             session.name, question, key, terms.guarantee, Gaussian(terms.rho), session.version
         )
+
+    @classmethod
+    def again(cls, session: Session, stream: str | int = 1) -> Stream:
+        """Return a stream that was opened on an account before: by its debit, or its number from 1.
+
+        Raises:
+            InputError: when the account has none, or the data at hand is declared otherwise.
+        """
+        entry = find_stream(session.ledger, session.name, stream)
+        kept = KeptStream.of(session.name, entry)
+        summed = _summed_again(session, kept.declaration)
+        if canonical(summed.declaration.to_json()) != canonical(kept.declaration.to_json()):
+            raise InputError(
+                f"Stream {stream} of account {session.name!r} was opened for data that was "
+                "declared otherwise (owners, times, ranges, calendar or groups). It goes on with "
+                "the same declaration only."
+            )
+        made = cls.__new__(cls)
+        made._open(session, summed, kept.terms)
+        return made
+
+    @property
+    def debit(self) -> str:
+        """The digest of the debit that paid for all steps."""
+        return self._debit
 
     @property
     def released(self) -> int:
@@ -126,47 +224,49 @@ class Stream:
 
     def deviation(self, step: int) -> float:
         """Return the standard deviation of the total at a step, counted from 1; public."""
-        return factor.deviation(float(self.terms.variance), step - 1)
+        return self._kept.deviation(step)
 
     def advance(self, *, source: Source | None = None) -> Release:
         """Release the next step: the total up to and with it, for each group.
 
-        Records of the steps so far are counted as the series at hand has them; those that come
+        Records of the steps so far are counted as the data at hand has them; those that come
         late count in later totals.
 
         Raises:
             InputError: when all steps were released.
+            LedgerError: when the session's data is of an earlier version.
         """
         step = self.released
-        series = self._series
-        if step >= series.steps:
-            raise InputError(f"All {series.steps} steps were released; there is no other.")
+        declared, terms = self._summed.declaration, self.terms
+        if step >= declared.steps:
+            raise InputError(f"All {declared.steps} steps were released; there is no other.")
         if source is not None and not source.secure:
             raise InputError("A stream is entered in a ledger for good: it takes no test source.")
-        exact = factor.encode(series.totals(), step)
-        terms = self.terms
-        moved = factor.squared_at(series.steps, terms.periods, series.bound, step)
-        with charge(GaussianCharge(moved)):
-            noise = discrete_gaussian(variance=terms.variance, size=len(exact), source=source)
+        with np.errstate(all="ignore"):
+            exact = factor.encode(self._summed.totals(step + 1, terms.periods), step)
+        moved = factor.squared_at(declared.steps, terms.periods, declared.bound, step)
+        noise = self._noise(len(exact), moved, source)
         noisy = [value + int(n) for value, n in zip(exact, noise, strict=True)]
-        self._session.ledger.enter_step(self._session.name, self._debit, step, noisy)
+        session = self._session
+        session.ledger.enter_step(session.name, self._debit, step, noisy, version=session.version)
         return self.releases()[step]
+
+    def _noise(self, size: int, moved: int, source: Source | None) -> Any:
+        """Return the noise of one step; a unit moves its entries by the root of ``moved``."""
+        with charge(GaussianCharge(moved)):
+            return discrete_gaussian(variance=self.terms.variance, size=size, source=source)
+
+    @property
+    def _kept(self) -> KeptStream:
+        return KeptStream(self._session.name, self._debit, self._summed.declaration, self.terms)
 
     def values(self) -> npt.NDArray[np.float64]:
         """Return the totals released so far, by step and group."""
-        entries = self._session.ledger.steps(self._session.name, self._debit)
-        if not entries:
-            return np.zeros((0, max(len(self._series.names), 1)))
-        return factor.decode(np.array([entry.body["values"] for entry in entries], dtype=float))
+        return self._kept.values(self._session.ledger)
 
     def releases(self) -> list[Release]:
         """Return every step released so far, as it was released."""
-        entries = self._session.ledger.steps(self._session.name, self._debit)
-        totals = self.values()
-        return [
-            self._release(step, totals[step], entry.digest, entry.time[:10])
-            for step, entry in enumerate(entries)
-        ]
+        return self._kept.releases(self._session.ledger)
 
     def report(self, path: str | Path | None = None) -> str:
         """Return a page about the steps released so far, to hand on: totals with their band."""
@@ -177,45 +277,226 @@ class Stream:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def _release(self, step: int, totals: Any, digest: str, day: str) -> Release:
-        series, terms = self._series, self.terms
-        deviation = Fraction(round_up(Fraction(self.deviation(step + 1))))
-        groups = len(series.names)
-        until = series.label(step)
-        axes = (Axis("group", series.names),) if groups else ()
+
+@dataclass(frozen=True)
+class KeptStream:
+    """A stream as a ledger keeps it: what was declared, paid for and released. No data is needed.
+
+    Example:
+        >>> import tempfile, tulle
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> trips = tulle.Series(["ann"], ["2026-01-05"], every="week", first="2026-01-05",
+        ...                      steps=4, bound=1)
+        >>> ledger = tulle.Ledger(folder.name + "/study.ledger")
+        >>> study = ledger.open("trips", trips, unit="participant-week", epsilon=1, delta=1e-6)
+        >>> _ = tulle.Stream(study, epsilon=0.5, delta=1e-7).advance()
+        >>> [(kept.title, len(kept.releases(ledger))) for kept in kept_streams(ledger, "trips")]
+        [('running totals of 4 steps', 1)]
+        >>> folder.cleanup()
+    """
+
+    account: str
+    debit: str
+    declaration: Declaration
+    terms: Terms
+
+    @classmethod
+    def of(cls, account: str, entry: Entry) -> KeptStream:
+        """Read the debit of a stream."""
+        key = json.loads(entry.body["key"])
+        declared = Declaration.from_json(key["facts"])
+        return cls(account, entry.digest, declared, Terms.from_json(key))
+
+    @property
+    def title(self) -> str:
+        """What is summed up, and in how many steps."""
+        return named(self.declaration)
+
+    def deviation(self, step: int) -> float:
+        """Return the standard deviation of the total at a step, counted from 1; public."""
+        scale = float(self.declaration.scale)
+        return factor.deviation(float(self.terms.variance), step - 1) * scale
+
+    def values(self, ledger: Ledger) -> npt.NDArray[np.float64]:
+        """Return the totals released so far, by step and group."""
+        entries = ledger.steps(self.account, self.debit)
+        if not entries:
+            return np.zeros((0, self.declaration.size))
+        found = factor.decode(np.array([entry.body["values"] for entry in entries], dtype=float))
+        return found * float(self.declaration.scale)
+
+    def releases(self, ledger: Ledger) -> list[Release]:
+        """Return every step released so far, as it was released."""
+        totals = self.values(ledger)
+        return [
+            self._release(step, totals[step], entry)
+            for step, entry in enumerate(ledger.steps(self.account, self.debit))
+        ]
+
+    def _release(self, step: int, totals: Any, entry: Entry) -> Release:
+        declared, terms = self.declaration, self.terms
+        deviation = Fraction(round_up(Fraction(factor.deviation(float(terms.variance), step))))
+        until = declared.label(step)
+        asked = f" of {declared.line}" if declared.line else ""
+        words = f"{declared.line}, up to {until}" if asked else f"How much is there up to {until}?"
         return Release(
-            value=totals if groups else float(totals[0]),
-            query=f"running total up to {until}, step {step + 1} of {series.steps}",
-            mechanism="square_root_factor",
+            value=totals if declared.axes else float(totals[0]),
+            query=f"running total{asked} up to {until}, step {step + 1} of {declared.steps}",
+            mechanism=MECHANISM,
             guarantee=terms.guarantee,
-            error=GaussianLaw(deviation, max(groups, 1)),
+            error=GaussianLaw(deviation, declared.size, declared.scale),
             parameters={
                 "step": step + 1,
-                "steps": series.steps,
+                "steps": declared.steps,
                 "label": until,
-                "bound": series.bound,
+                "bound": float(declared.bound * declared.scale) if asked else declared.bound,
                 "periods": terms.periods,
                 "rho": text(terms.rho),
             },
-            debit=digest,
-            labels=Labels(f"How much is there up to {until}?", "total", axes),
-            dataset=self._session.name,
-            date=day or datetime.now(UTC).date().isoformat(),
-            version=self._session.version,
+            debit=entry.digest,
+            labels=Labels(words, "total", declared.axes),
+            dataset=self.account,
+            date=entry.time[:10] or datetime.now(UTC).date().isoformat(),
+            version=entry.body.get("version"),
         )
 
 
-def make_terms(series: Series, unit: str, epsilon: Number, delta: Number, periods: int) -> Terms:
-    """Return the noise that a price buys for a series; from public facts only."""
+def kept_streams(ledger: Ledger, account: str) -> list[KeptStream]:
+    """Return the streams of an account, in the order in which they were opened."""
+    return [KeptStream.of(account, e) for e in ledger.debits(account) if "stream" in e.body]
+
+
+def find_stream(ledger: Ledger, account: str, stream: str | int) -> Entry:
+    """Return the debit of a stream, by the beginning of its digest or its number from 1.
+
+    Raises:
+        InputError: when the account has no such stream.
+    """
+    known = [entry for entry in ledger.debits(account) if "stream" in entry.body]
+    if isinstance(stream, str) and not stream.isdigit():
+        found = [entry for entry in known if len(stream) >= 8 and entry.digest.startswith(stream)]
+    else:
+        found = known[int(stream) - 1 : int(stream)] if int(stream) >= 1 else []
+    if len(found) == 1:
+        return found[0]
+    listed = "; ".join(f"{n}: {e.body['question']}" for n, e in enumerate(known, start=1))
+    raise InputError(
+        f"Account {account!r} has no stream {stream}. Streams: {listed or 'none was opened'}."
+    )
+
+
+def named(declared: Declaration) -> str:
+    """Return what a debit is called that pays for a stream."""
+    steps = f"running totals of {declared.steps} steps"
+    return f"{steps}: {declared.line}" if declared.line else steps
+
+
+def plan_stream(
+    dataset: Dataset,
+    question: Query | None = None,
+    *,
+    unit: str | Unit,
+    epsilon: Number,
+    delta: Number,
+    periods: int | None = None,
+    every: str | None = None,
+    first: Day | None = None,
+    steps: int | None = None,
+    bound: Number | None = None,
+    time: str | None = None,
+) -> tuple[Summed, Terms]:
+    """Return what a stream would sum up, and its price and noise; nothing is spent.
+
+    Raises:
+        QueryError: when the question cannot be summed up over time.
+    """
+    known = dataset.check_unit(unit)
+    summed = _summed(dataset.under(known), question, every, first, steps, bound, time)
+    count = _periods(known, summed.declaration, periods)
+    return summed, make_terms(summed.declaration, known.name, epsilon, delta, count)
+
+
+def _summed(
+    data: Dataset,
+    question: Query | None,
+    every: str | None,
+    first: Day | None,
+    steps: int | None,
+    bound: Number | None,
+    time: str | None,
+) -> Summed:
+    """Return what is summed up: the series at hand, or a question of the database."""
+    calendar = {"every": every, "first": first, "steps": steps}
+    if isinstance(data, Series):
+        given = calendar | {"bound": bound, "time": time, "question": question}
+        said = [name for name, value in given.items() if value is not None]
+        if said:
+            raise InputError(
+                f"A Series says itself what is summed up: leave out {', '.join(said)}."
+            )
+        return data
+    if data.kind != "database":
+        raise InputError(f"A stream is of a Series or a Database, not of a {data.kind}.")
+    if question is None or every is None or first is None or steps is None or bound is None:
+        raise InputError(
+            "A stream of a database needs a question, every=, first=, steps= and bound=, such as "
+            "Stream(study, tulle.sql('SELECT COUNT(*) FROM trips'), every='week', "
+            "first='2026-01-05', steps=52, bound=1, ...)."
+        )
+    from tulle.sql.data import Database
+    from tulle.streams.question import Asked
+
+    assert isinstance(data, Database)
+    return Asked.of(data, question, every=every, first=first, steps=steps, bound=bound, time=time)
+
+
+def _summed_again(session: Session, declared: Declaration) -> Summed:
+    data = session.dataset
+    if isinstance(data, Series) and declared.asked is None:
+        return data
+    if declared.asked is None or data.kind != "database":
+        raise InputError(f"That stream is not one of a {data.kind}.")
+    from tulle.sql.data import Database
+    from tulle.streams.question import Asked
+
+    assert isinstance(data, Database)
+    return Asked.again(data, declared)
+
+
+def _periods(unit: Unit, declared: Declaration, periods: int | None) -> int:
+    """Return in how many steps one unit can have records."""
+    if unit.period is not None:
+        if periods is not None:
+            raise InputError(
+                f"Per {unit.name} the calendar says in how many steps a unit has records: leave "
+                "periods= out."
+            )
+        return min(declared.calendar.touched(unit.period), declared.steps)
+    if periods is None:
+        raise InputError(
+            "Per participant, a stream needs to know in how many steps one person can have "
+            "records: give periods=. Or open the account per participant and step, such as "
+            "unit='participant-week'."
+        )
+    return min(validate.whole(at_least=1, periods=periods), declared.steps)
+
+
+def make_terms(
+    declared: Declaration, unit: str, epsilon: Number, delta: Number, periods: int
+) -> Terms:
+    """Return the noise that a price buys for a stream; from public facts only."""
     wanted = validate.epsilon(epsilon=epsilon)
     allowed = validate.probability(delta=delta)
-    squared = factor.squared_sensitivity(series.steps, periods, series.bound)
+    squared = factor.squared_sensitivity(declared.steps, periods, declared.bound)
     # Rounded up: never less noise than was paid for.
     variance = -(-squared // (2 * largest_rho(wanted, allowed)))
     rho = Fraction(squared, 2 * variance)
     assumptions: tuple[str, ...] = ()
-    if unit == "participant":
-        assumptions = (f"nobody has records in more than {periods} of {series.steps} steps",)
+    if unit == "participant" and periods < declared.steps:
+        assumptions = (
+            f"nobody has records in more than {periods} of {declared.steps} steps, or none comes "
+            f"or changes after its step was released (people count in their first {periods} steps)",
+        )
     price = epsilon_of_rho(rho, allowed)
     guarantee = Guarantee.of(unit, epsilon=min(price, wanted), delta=allowed)
     return Terms(guarantee.assuming(assumptions), periods, int(variance), rho)

@@ -98,8 +98,9 @@ class DataWorker:
         """Open the account, or open it again with the same terms; return what is public."""
         from tulle.ledger.ledger import Ledger
 
+        # Without a budget: an account that exists, with the terms and the renewal that it has.
         self._session = Ledger(ledger).open(
-            account, self._data, unit=unit, epsilon=epsilon, delta=delta
+            account, self._data, unit=unit, epsilon=epsilon or None, delta=delta
         )
         return {
             "facts": dict(self._data.facts(self._session.unit)),
@@ -134,6 +135,17 @@ class DataWorker:
             )
         assert release.debit is not None
         return release.debit
+
+    def step(self, stream: str) -> int:
+        """Release the next step of a stream, which is paid for; return how many there are now."""
+        from tulle.streams.stream import Stream
+
+        if self._session is None:
+            raise InputError("The account is not open.")
+        self.report(None, "releasing the next step")
+        found = Stream.again(self._session, stream)
+        found.advance()
+        return found.released
 
     # --- what the custodian may look at, and nobody else ------------------------------------
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tulle.core.unit import PERIODS
+
 KINDS = {
     "graph": ("A network", "who is linked to whom: friendships, calls, co-authors"),
     "database": ("A database", "tables of records that belong to people"),
@@ -44,6 +46,16 @@ UNITS: dict[tuple[str, str], tuple[str, str]] = {
         "are protected less.",
     ),
 }
+
+UNITS |= {
+    ("database", f"participant-{period}"): (
+        f"Hide any one person's rows of any one {period}",
+        f"Nobody can tell whether any one person has rows of any one {period}. Rows of many "
+        f"{period}s of one person together are protected less. The file must say which columns "
+        "are times.",
+    )
+    for period in PERIODS
+}
 """For each kind of data and unit: the promise in a few words, and what it means."""
 
 PROTECTED = {
@@ -53,7 +65,7 @@ PROTECTED = {
     "cell": "any one answer",
     "participant": "any one person with all their records",
     "client": "anything one client reports",
-}
+} | {f"participant-{period}": f"any one person's records of any one {period}" for period in PERIODS}
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,15 @@ def odds(epsilon: float) -> str:
     if factor < 10:
         return f"{factor:.2g}"
     return f"{factor:,.0f}" if factor < 1e6 else f"{factor:.1e}"
+
+
+def units(kind: str, *, dated: bool) -> dict[str, tuple[str, str]]:
+    """Return the units of a kind of data, those with a period where times can be declared."""
+    return {
+        unit: text
+        for (name, unit), text in UNITS.items()
+        if name == kind and (dated or "-" not in unit)
+    }
 
 
 def meaning(epsilon: float, unit: str) -> str:

@@ -197,6 +197,8 @@ def export(
     as_json: options.Json = False,
 ) -> None:
     """Write all debits and releases as JSON; they are public, the data is not in them."""
+    from tulle.streams.stream import kept_streams
+
     ledger = _open(file)
     data = {
         "head": str(ledger.head()),
@@ -204,6 +206,10 @@ def export(
             {
                 **_account_json(ledger, item),
                 "releases": [kept.to_json() for kept in ledger.releases(item.name)],
+                "streams": [
+                    [step.to_json() for step in kept.releases(ledger)]
+                    for kept in kept_streams(ledger, item.name)
+                ],
             }
             for item in _accounts(ledger, account)
         ],
@@ -245,6 +251,7 @@ def deployment(
 ) -> None:
     """Write records for the public registry of differential privacy deployments."""
     from tulle.ledger.deployments import Deployment, account_record, release_record, to_yaml
+    from tulle.streams.stream import kept_streams
 
     ledger = _open(file)
     known = _accounts(ledger, account)
@@ -256,6 +263,9 @@ def deployment(
         name, curator, use, region, data_product_type=kind, data_product_sector=sector
     )
     kept = ledger.releases(chosen.name)
+    # All steps of a stream were paid for together: they are one release, of its latest step.
+    series = (stream.releases(ledger)[-1:] for stream in kept_streams(ledger, chosen.name))
+    kept += [last for steps in series for last in steps]
     if each:
         records = [release_record(item, about) for item in kept]
     else:

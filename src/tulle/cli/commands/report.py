@@ -42,6 +42,7 @@ def report(
     """Publish a report: one page with all releases of an account; no truth, unless --truth."""
     from tulle.ledger.ledger import Ledger
     from tulle.reports.report import outside_report
+    from tulle.streams.stream import kept_streams
 
     book = Ledger(ledger, create=False)
     names = [known.name for known in book.accounts()]
@@ -51,17 +52,20 @@ def report(
     chosen = account or names[0]
     book.account(chosen)
     releases = book.releases(chosen)
+    series = [kept.releases(book) for kept in kept_streams(book, chosen)]
     if truth is None:
-        page = outside_report(releases, title=f"Released: {chosen}")
+        page = outside_report(releases, series=series, title=f"Released: {chosen}")
     else:
         page = _inside(book, chosen, _read(truth, nodes, header))
     out.write_text(page, encoding="utf-8")
     if truth is not None:
         warn(INSIDE)
     if as_json:
-        print_json({"account": chosen, "releases": len(releases), "file": str(out)})
+        counted = {"series": len(series)} if series else {}
+        print_json({"account": chosen, "releases": len(releases), **counted, "file": str(out)})
         return
-    printer().print(f"{len(releases)} releases of {chosen!r} are reported in {out}.")
+    also = f" and {len(series)} series" if series else ""
+    printer().print(f"{len(releases)} releases{also} of {chosen!r} are reported in {out}.")
 
 
 def _read(path: Path, nodes: str | None, header: bool | None) -> Dataset:

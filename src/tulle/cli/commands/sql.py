@@ -297,7 +297,7 @@ def plan_question(
     as_json: options.Json = False,
 ) -> None:
     """Show mechanisms, price, predicted error, and who is needed for a row. Spends nothing."""
-    price = answer_options.price(unit, epsilon, _UNITS)
+    price = answer_options.price(unit, epsilon, UNITS)
     asked = reading.parse(question, as_json, connection.private)
     opened = connection.open()
     bound = _bind(asked, opened, as_json)
@@ -328,7 +328,7 @@ def ask(
     """Answer a question and record its price. The identical question again is free."""
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other; choose one.")
-    price = answer_options.price(unit, epsilon, _UNITS)
+    price = answer_options.price(unit, epsilon, UNITS)
     asked = reading.parse(question, as_json, connection.private)
     ledger_account = booking.ledger_account(connection.name())
     answering.check_out(out)
@@ -347,7 +347,7 @@ def ask(
     )
 
 
-_UNITS = ("participant", *(f"participant-{name}" for name in ("day", "week", "month", "year")))
+UNITS = ("participant", *(f"participant-{name}" for name in ("day", "week", "month", "year")))
 _PUBLIC = "Public: names and types of tables and columns, owners, ranges; no row, and not how many."
 
 

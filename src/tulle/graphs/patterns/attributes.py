@@ -110,7 +110,7 @@ class AttributedGraph(Graph):
 
     def neighbours(self, unit: str | Unit) -> Iterator[Graph]:
         """Yield the graph without each node or edge; additions are these pairs read backwards."""
-        if self.check_unit(unit).name == "edge":
+        if self.check_unit(unit).base == "edge":
             return (self.without_edge(edge) for edge in range(self.edge_count))
         return (self.without_node(node) for node in range(self.node_count))
 

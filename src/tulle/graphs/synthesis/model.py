@@ -54,7 +54,7 @@ class Model(Mechanism):
     """
 
     def supports(self, query: Query, unit: Unit) -> bool:
-        return isinstance(query, Synthetic) and query.model == self.model and unit.name == "edge"
+        return isinstance(query, Synthetic) and query.model == self.model and unit.base == "edge"
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         assert isinstance(terms.query, Synthetic)

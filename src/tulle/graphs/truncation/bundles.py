@@ -154,7 +154,7 @@ def bundles_of(query: Query, graph: Graph, unit: str | Unit) -> Bundles:
         >>> bundles_of(stars(3), Graph.from_edges([(0, v) for v in range(1, 6)]), "node").total
         10.0
     """
-    name = graph.check_unit(unit).name
+    name = graph.check_unit(Unit.of(unit).base).name
     if isinstance(query, Stars):
         indptr, indices = graph.csr()
         degrees = np.diff(indptr)

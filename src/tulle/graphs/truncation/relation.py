@@ -42,7 +42,7 @@ def relation_of(query: Query, graph: Graph, unit: str | Unit) -> Relation:
         >>> relation_of(triangles(), square, "node").total
         2.0
     """
-    name = graph.check_unit(unit).name
+    name = graph.check_unit(Unit.of(unit).base).name
     if not isinstance(query, SubgraphCount):
         raise _not_counting(query)
     if name == "node":

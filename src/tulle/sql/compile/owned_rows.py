@@ -49,6 +49,7 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
         if gone is not None and gone[0] == tie.entity:
             other = exp.convert(gone[1])
             conditions.append(exp.NEQ(this=identifier(schema, tie), expression=other))
+        conditions.extend(_within_days(schema, tie))
     return sources, conditions
 
 
@@ -90,6 +91,18 @@ def identifier(schema: Schema, tie: Tie) -> Any:
     for piece in pieces[1:]:
         joined = exp.DPipe(this=joined, expression=piece, safe=True)
     return joined
+
+
+def _within_days(schema: Schema, tie: Tie) -> list[Any]:
+    """Return the conditions that a record is of the days that take part; no time is no day."""
+    if schema.days is None:
+        return []
+    if tie.time is None:
+        raise QueryError(f"A record of {tie.entity} has no time, so it is of no day.")
+    place, name = tie.time
+    day = exp.cast(column(name, place), "DATE")
+    first, last = (exp.cast(exp.Literal.string(end), "DATE") for end in schema.days)
+    return [exp.GTE(this=day, expression=first), exp.LTE(this=day.copy(), expression=last)]
 
 
 def _period(schema: Schema, tie: Tie) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -74,6 +75,8 @@ class Schema:
     """For some tables the column that says when a record is from."""
     period: str | None = None
     """Into which periods the records of a participant are divided; None when they are not."""
+    days: tuple[str, str] | None = None
+    """The first and last day of the records that take part; None when all do."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     """For some tables the columns of a declared primary key. They are not among the facts: nothing
     that is promised rests on them."""
@@ -142,8 +145,7 @@ class Schema:
             tuple(sorted(set(catalogue) - declared)),
             {table: place(table) for table in tables},
             read_times(times or {}, tables, real_public, dialect),
-            None,
-            {t: c for t, c in (keys.primary if keys else {}).items() if t in tables},
+            keys={t: c for t, c in (keys.primary if keys else {}).items() if t in tables},
         )
         for table in full:
             schema.ownership(table)
@@ -171,6 +173,8 @@ class Schema:
             facts["times"] = dict(self.times)
         if self.period is not None:
             facts["period"] = self.period
+        if self.days is not None:
+            facts["days"] = list(self.days)
         return facts
 
     def with_views(self, views: Mapping[str, str], refused: Mapping[str, str]) -> Schema:
@@ -193,6 +197,10 @@ class Schema:
             )
         return replace(self, period=period)
 
+    def of_days(self, first: date, last: date) -> Schema:
+        """Return the schema whose tables have the records of these days alone."""
+        return replace(self, days=(first.isoformat(), last.isoformat()))
+
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Schema:
         """Read what :meth:`to_json` wrote."""
@@ -205,6 +213,7 @@ class Schema:
             views=facts.get("views", {}),
             times=facts.get("times", {}),
             period=facts.get("period"),
+            days=tuple(facts["days"]) if "days" in facts else None,
         )
 
     def ownership(self, table: str) -> Ownership:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from markupsafe import Markup
 
+from tulle.studio.pages.ask import opened
 from tulle.studio.responses import go, page, state_of
+from tulle.studio.state import StudioState
+
+if TYPE_CHECKING:
+    from tulle.streams.stream import KeptStream
 
 router = APIRouter()
+
+_DRAWN = 12
+"""So many groups of a stream are drawn on the page; the report has all."""
 
 
 @router.get("/ledger")
@@ -36,8 +45,52 @@ def ledger(request: Request) -> Response:
         left = state.ledger.remaining(account.name)
         dated = account.version is not None
         periods = state.ledger.calendar(account.name) if dated else []
-        accounts.append({"account": account, "debits": debits, "left": left, "periods": periods})
+        accounts.append(
+            {
+                "account": account,
+                "debits": debits,
+                "left": left,
+                "periods": periods,
+                "streams": [_stream(state, kept) for kept in streams(state, account.name)],
+            }
+        )
     return page(request, "ledger.html", accounts=accounts, head=state.ledger.head())
+
+
+def streams(state: StudioState, account: str) -> list[KeptStream]:
+    """Return the streams of an account."""
+    from tulle.streams.stream import kept_streams
+
+    return kept_streams(state.ledger, account)
+
+
+def _stream(state: StudioState, kept: KeptStream) -> dict[str, Any]:
+    """Return what the page shows of a stream: from the ledger alone."""
+    from tulle.reports.report import series_charts
+
+    releases = kept.releases(state.ledger)
+    open_now = [s for s in state.studies.values() if s.account == kept.account]
+    drawn = series_charts(releases)[:_DRAWN] if releases else []
+    return {
+        "title": kept.title,
+        "debit": kept.debit,
+        "guarantee": str(kept.terms.guarantee),
+        "charts": [Markup(chart) for _, chart in drawn],
+        "released": len(releases),
+        "steps": kept.declaration.steps,
+        "until": kept.declaration.label(len(releases) - 1) if releases else None,
+        "study": open_now[0].identifier if open_now else None,
+    }
+
+
+@router.post("/study/{identifier}/streams/{debit}/step")
+def step(request: Request, identifier: str, debit: str) -> Response:
+    """Release the next step of a stream. It is paid for; a step is released once."""
+    state = state_of(request)
+    study = opened(state, identifier)
+    count = study.worker.call("step", stream=debit)
+    state.notice = ("good", f"Step {count} was released.")
+    return go("/ledger")
 
 
 @router.post("/ledger/verify")

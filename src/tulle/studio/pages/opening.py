@@ -42,7 +42,7 @@ def opening_page(request: Request, study: Study) -> Response:
         columns=found["columns"],
         first=found.get("first", []),
         header=found.get("header", False),
-        units={u: text for (k, u), text in words.UNITS.items() if k == kind},
+        units=words.units(kind, dated=study.place.endswith(".toml")),
         catalogue=catalogue,
         drawing=None if catalogue is None else draw_schema(catalogue),
         account=name,
@@ -81,7 +81,7 @@ def _terms(state: StudioState, account: str, form: Mapping[str, str]) -> tuple[s
         raise InputError("Give the account a name.")
     if form.get("continue"):
         booked = state.ledger.account(account).terms
-        return booked.unit.name, str(booked.epsilon), str(booked.delta)
+        return booked.unit.name, "", "0"
     if not form.get("unit"):
         raise InputError("Say who is protected: nothing is assumed.")
     if not form.get("epsilon", "").strip():
