@@ -29,13 +29,20 @@ class Asking:
     mechanism: str | None
     like: Dataset | None
     settings: Mapping[str, Any]
+    assumed: Mapping[str, Any] | None = None
+    """What errors are predicted on where no ``like`` is given; None where none are asked for."""
 
     def plan(self, dataset: Dataset) -> Plan:
         """Plan it; nothing is spent."""
         from tulle.ledger.session import plan_for
 
         return plan_for(
-            dataset, self.query, unit=self.price.unit, options=self.settings, **self._terms()
+            dataset,
+            self.query,
+            unit=self.price.unit,
+            options=self.settings,
+            assumed=self.assumed,
+            **self._terms(),
         )
 
     def release(self, dataset: Dataset) -> Release:

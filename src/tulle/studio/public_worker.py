@@ -58,10 +58,11 @@ class PublicWorker:
         """Plan a question; nothing is spent."""
         from tulle.core.unit import Unit
         from tulle.planning.planner import make_plan
+        from tulle.planning.preview import preview
 
         key = repr((dict(asked), kind, facts, unit, epsilon, delta, mechanism, assumptions))
         if key not in self._plans:
-            self._plans[key] = make_plan(
+            made = make_plan(
                 build(asked),
                 kind=kind,
                 facts=facts,
@@ -70,7 +71,8 @@ class PublicWorker:
                 epsilon=epsilon,
                 delta=delta,
                 mechanism=mechanism,
-            ).to_json()
+            )
+            self._plans[key] = preview(made, facts=facts, unit=Unit.of(unit)).to_json()
         return self._plans[key]
 
     def curve(
