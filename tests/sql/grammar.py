@@ -2,10 +2,10 @@
 
 A statement is put together from four tables of parts, so that what is new in one of them is in the
 statements by itself: functions and operators (``tulle.sql.expressions.total.ENTRIES`` and the
-shapes of ``sql_extremes``), rows of any people (``sql_generator``), what is inside one person's rows
-(``inside_generator``), and aggregates with arithmetic on them (``AGGREGATES``). Some statements
-compare or divide by something else than the owner where they should not: these are mostly refused,
-and whatever is accepted is judged like all others.
+shapes of ``sql_extremes``), rows of any people (``sql_generator``), what is inside one person's
+rows (``inside_generator``), and aggregates with arithmetic on them (``AGGREGATES``). Some
+statements compare or divide by something else than the owner where they should not: these are
+mostly refused, and whatever is accepted is judged like all others.
 """
 
 from __future__ import annotations

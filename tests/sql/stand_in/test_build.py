@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -15,6 +16,8 @@ import tulle.sql.stand_in.build as build
 from tulle.core.errors import InputError
 from tulle.core.table import Table
 from tulle.ledger.session import _draw, plan_for
+from tulle.planning.planner import make_plan
+from tulle.planning.preview import preview
 from tulle.sql.engines.duckdb.engine import DuckDB
 
 TABLES = """
@@ -310,3 +313,18 @@ def test_assumptions_are_for_databases() -> None:
     square = tulle.Graph.from_edges([(0, 1), (1, 2)], nodes=3)
     with pytest.raises(InputError, match="people= is for databases"):
         tulle.plan(square, tulle.edges(), unit="edge", epsilon=1, people=5)
+
+
+def test_facts_alone_are_enough() -> None:
+    """The studio plans where the database is not at hand."""
+    data = database()
+    unit = data.check_unit("participant")
+    facts = json.loads(json.dumps(data.facts(unit)))
+    for text in list(QUESTIONS)[1::5]:
+        question = tulle.sql(text, **QUESTIONS[text])
+        made = make_plan(
+            question, kind="database", facts=facts, unit=unit, epsilon=1, delta=Fraction(1, 10**6)
+        )
+        shown = preview(made, facts=facts, unit=unit)
+        assert shown.unpredicted is None
+        assert (shown.stand_in or "").startswith("a made-up database")
