@@ -50,6 +50,7 @@ from tulle.graphs.topology.response import topology as topology
 from tulle.ledger.deployments import Deployment as Deployment
 from tulle.ledger.ledger import Ledger as Ledger
 from tulle.ledger.session import Session as Session
+from tulle.ledger.session import plan as plan
 from tulle.ledger.session import release as release
 from tulle.matrices.binary.data import BinaryMatrix as BinaryMatrix
 from tulle.matrices.binary.queries import xor as xor

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 MAP = """\
 Hold data: BinaryMatrix Contributions Database Genotypes Graph Series Survey
-Plan, pay, release: Deployment Guarantee Ledger Plan Release Session Stream Unit release
+Plan, pay, release: Deployment Guarantee Ledger Plan Release Session Stream Unit plan release
     watching
 Count in a graph: chains cliques cycles degree_of degree_squares edges edges_within k_triangles
     mixing paths stars subgraphs triangles triangles_at triangles_per_node triples_per_node
@@ -72,6 +72,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "Deployment": "tulle.ledger.deployments",
         "Ledger": "tulle.ledger.ledger",
         "Session": "tulle.ledger.session",
+        "plan": "tulle.ledger.session",
         "release": "tulle.ledger.session",
         "BinaryMatrix": "tulle.matrices.binary.data",
         "xor": "tulle.matrices.binary.queries",
@@ -299,6 +300,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "objective_laplace": "tulle.models.objective_laplace",
     },
     ("page", "release"): {"outside": "tulle.reports.report"},
+    ("preview", "database"): {"made-up rows": "tulle.sql.stand_in.build"},
     ("query", "contributions"): {
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "weights": "tulle.matrices.contributions.queries",

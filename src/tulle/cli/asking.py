@@ -29,6 +29,8 @@ class Asking:
     mechanism: str | None
     like: Dataset | None
     settings: Mapping[str, Any]
+    assumed: Mapping[str, Any] | None = None
+    """What errors are predicted on where no ``like`` is given; None where none are asked for."""
 
     def plan(self, dataset: Dataset, *, composed: bool = False) -> Plan:
         """Plan it; nothing is spent. ``composed``: an account adds the price up by divergences."""
@@ -40,6 +42,7 @@ class Asking:
             unit=self.price.unit,
             options=self.settings,
             composed=composed,
+            assumed=self.assumed,
             **self._terms(),
         )
 

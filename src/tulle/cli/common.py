@@ -51,7 +51,7 @@ _PATIENCE = 0.5
 
 _KEYWORD = re.compile(
     r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
-    r"|ranges|groups|tables|threshold|delimiter|header)="
+    r"|ranges|groups|tables|threshold|delimiter|header|people|rows_per_person|values)="
     r"(\([^()]*\)|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|[^\s.,;:)])?"
 )
 _ATTRIBUTE = re.compile(r"graph\.with_attributes\(nodes=\{'([^']*)': values\}\)")
@@ -94,7 +94,7 @@ def _option(found: re.Match[str]) -> str:
         >>> in_options('columns=(0, 1), or ignore=("weights",)')
         '--columns 0,1, or --ignore weights'
     """
-    name, value = found[1], found[2]
+    name, value = found[1].replace("_", "-"), found[2]
     if value is None:
         return f"--{name}"
     try:

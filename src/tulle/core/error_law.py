@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -36,6 +36,10 @@ class ErrorLaw(ABC):
     @abstractmethod
     def half_width(self, level: float) -> float:
         """Return a w such that the error is at most w in size with probability ``level``."""
+
+    def of_one(self) -> ErrorLaw:
+        """Return the law of one entry, where this one holds for many entries at once."""
+        return self
 
     def interval(self, value: Any, level: float) -> tuple[Any, Any]:
         """Return the ends between which the truth lies with probability ``level``."""
@@ -130,6 +134,10 @@ class LaplaceLaw(ErrorLaw):
         width = widen_up(steps * float(self.step)) if steps > 0 else 0.0
         return self.factor * width + self.slack
 
+    def of_one(self) -> LaplaceLaw:
+        """Return the law of one entry."""
+        return replace(self, count=1)
+
     def variance(self) -> float:
         """Return 2q / (1 - q)² steps squared, which is about 2·scale²; times the factor squared."""
         rate = 1 / float(self.scale)
@@ -185,6 +193,10 @@ class GaussianLaw(ErrorLaw):
     count: int = 1
     step: Fraction = Fraction(1)
     name: ClassVar[str] = "gaussian"
+
+    def of_one(self) -> GaussianLaw:
+        """Return the law of one entry."""
+        return replace(self, count=1)
 
     def half_width(self, level: float) -> float:
         """Return the half-width from the normal quantile, one lattice step included."""

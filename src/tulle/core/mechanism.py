@@ -187,6 +187,19 @@ class Mechanism(ABC):
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         """Return the error to expect, from public facts and a public stand-in."""
 
+    def predict_columns(
+        self,
+        terms: Terms,
+        settings: Parameters,
+        like: Dataset,
+        magnified: Callable[[Any, Any], Any],
+    ) -> tuple[tuple[str, ErrorLaw | None], ...]:
+        """Return, for an answer that is a table, the error to expect in each of its columns.
+
+        ``magnified`` turns a question's answer on the stand-in into that in full size.
+        """
+        return ()
+
     @abstractmethod
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

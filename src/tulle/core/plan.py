@@ -70,6 +70,8 @@ class Plan:
     """For an expression: which part of the budget each leaf gets."""
     columns: tuple[tuple[str, ErrorLaw | None], ...] = ()
     """For a table: its columns, and the error to expect in each where a stand-in tells."""
+    unpredicted: str | None = None
+    """Why no error is predicted, in words, where one was looked for."""
     account: str | None = None
     """What the price means to the account that would pay it, in words."""
 
@@ -150,13 +152,18 @@ class Plan:
             "offers": [offer.to_json(offer is self.chosen) for offer in self.offers],
             "refused": [{"mechanism": name, "reason": why} for name, why in self.refused],
             "stand_in": self.stand_in,
+            "unpredicted": self.unpredicted,
             "account": self.account,
             "not_in_the_error": self.left_out(),
             "expected": list(self.chosen.prediction.notes) if self.offers else [],
             "parts": [part.to_json() for part in self.parts],
             "shares": [text(share) for share in self.shares],
             "columns": [
-                {"column": name, "half_width_95": None if law is None else law.half_width(0.95)}
+                {
+                    "column": name,
+                    "median_error": None if law is None else _finite(law.of_one().half_width(0.5)),
+                    "half_width_95": None if law is None else _finite(law.half_width(0.95)),
+                }
                 for name, law in self.columns
             ],
         }
@@ -173,10 +180,14 @@ class Plan:
         if any(law is not None for _, law in self.columns):
             errors = ", ".join(f"{name} {_width(law)}" for name, law in self.columns)
             lines.append(f"Error to expect (95 %): {errors}.")
+            medians = ", ".join(f"{name} {_median(law)}" for name, law in self.columns)
+            lines.append(f"Median error: {medians}.")
         lines.extend(self.chosen.prediction.notes if self.offers else ())
         lines.extend(self.left_out())
         if self.stand_in:
             lines.append(f"Typical errors are those of {self.stand_in}.")
+        if self.unpredicted:
+            lines.append(self.unpredicted)
         if self.account:
             lines.append(self.account)
         return list(dict.fromkeys(lines))
@@ -233,6 +244,14 @@ def _width(law: Any) -> str:
     if law is None:
         return "not known"
     return f"± {_figure(law.half_width(0.95))}"
+
+
+def _median(law: ErrorLaw | None) -> str:
+    return "not known" if law is None else _figure(law.of_one().half_width(0.5))
+
+
+def _finite(value: float) -> float | None:
+    return value if value < float("inf") else None
 
 
 def _figure(value: float) -> str:

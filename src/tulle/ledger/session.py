@@ -84,6 +84,60 @@ def release(
     return _draw(plan, dataset, source, debit=None)
 
 
+@public("Plan, pay, release")
+def plan(
+    dataset: Dataset,
+    query: Query,
+    *,
+    unit: str | Unit,
+    epsilon: Number,
+    delta: Number = 0.0,
+    mechanism: str | None = None,
+    like: Dataset | None = None,
+    people: Any = None,
+    rows_per_person: Any = None,
+    values: Any = None,
+    **options: Any,
+) -> Plan:
+    """Show which mechanisms could answer a question, their price and predicted error.
+
+    Nothing is spent, and nothing private is looked at: a plan is the same on all data with the same
+    public facts.
+
+    ``like`` is a dataset that you declare public, similar to the one at hand: errors that depend on
+    the data are predicted on it, and the way to answer is chosen by it; give it to ``release`` too.
+
+    Without it, errors of a question in SQL are predicted on a database that is made up of the
+    schema, the declared ranges, the public groups, and the constants of the statement. What else it
+    rests on is an assumption, which the plan states: ``people`` is how many there are, by kind if
+    there are several (``{"customer": 5000, "shop": 40}``); ``rows_per_person`` in how many rows of
+    a table each of them is on average, by table if they differ (``{"orders": 10}``), and the most
+    of anybody if few have far more (``{"orders": (10, 400)}``); ``values`` what columns hold: a
+    number of different values, a list, or a pair of ends (``{"orders.day": ("2024-01-01",
+    "2024-12-31")}``). An assumption changes what is predicted, and never what is done.
+
+    Raises:
+        InputError: for arguments out of range; its subclasses say what is allowed.
+
+    Example:
+        >>> import tulle
+        >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+        >>> tulle.plan(square, tulle.edges(), unit="edge", epsilon=1.0).mechanism
+        'laplace'
+    """
+    return plan_for(
+        dataset,
+        query,
+        unit=unit,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        like=like,
+        options=options,
+        assumed={"people": people, "rows_per_person": rows_per_person, "values": values},
+    )
+
+
 def plan_for(
     dataset: Dataset,
     query: Query,
@@ -95,10 +149,12 @@ def plan_for(
     like: Dataset | None = None,
     options: Mapping[str, Any] | None = None,
     composed: bool = False,
+    assumed: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Plan a question about a dataset from its public facts; nothing is spent.
 
-    ``composed`` says that an account adds the price up by divergences.
+    ``composed`` says that an account adds the price up by divergences. With ``assumed``, which may
+    be empty, errors are predicted also where no ``like`` is given.
     """
     if not isinstance(dataset, Dataset):
         raise InputError(
@@ -108,11 +164,12 @@ def plan_for(
     known = dataset.check_unit(unit)
     dataset = dataset.under(known)
     like = like.under(known) if isinstance(like, Dataset) else like
-    return make_plan(
+    facts, side = dataset.facts(known), dataset.public_side(known)
+    made = make_plan(
         query,
         kind=dataset.kind,
-        facts=dataset.facts(known),
-        public=dataset.public_side(known),
+        facts=facts,
+        public=side,
         assumptions=dataset.assumptions(known),
         unit=known,
         epsilon=epsilon,
@@ -122,6 +179,19 @@ def plan_for(
         options=options,
         composed=composed,
     )
+    if assumed is None:
+        return made
+    if like is not None:
+        said = [f"{name}=" for name, value in assumed.items() if value is not None]
+        if said:
+            raise InputError(
+                f"{', '.join(said)} and like= exclude each other: errors are predicted either on "
+                "what is assumed or on a dataset that is given."
+            )
+        return made
+    from tulle.planning.preview import preview
+
+    return preview(made, facts=facts, public=side, unit=known, assumed=assumed)
 
 
 @public("Plan, pay, release")
@@ -172,15 +242,24 @@ class Session:
         delta: Number = 0.0,
         mechanism: str | None = None,
         like: Dataset | None = None,
+        people: Any = None,
+        rows_per_person: Any = None,
+        values: Any = None,
         **options: Any,
     ) -> Plan:
         """Show which mechanisms could answer, their price and predicted error; spends nothing.
 
-        ``like`` is a dataset that you declare public, similar to the one at hand: errors that
-        depend on the data are predicted on it.
+        ``like``, and ``people``, ``rows_per_person`` and ``values``, say what errors are predicted
+        on, as in :func:`tulle.plan`.
         """
         plan = self._plan(
-            query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, options=options
+            query,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            like=like,
+            options=options,
+            assumed={"people": people, "rows_per_person": rows_per_person, "values": values},
         )
         return replace(plan, account=self._ledger.price_words(self.name, plan))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
@@ -13,6 +14,7 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.exact import widen_up
+from tulle.core.expression_error import SampledLaw
 
 
 @registry.register("law", "relation", "truncation")
@@ -52,6 +54,10 @@ class TruncationLaw(ErrorLaw):
             alpha /= self.lanes
         noise = float(self.scale) * -math.log(alpha)
         return widen_up(noise + self.slack + (self.shortfall or 0.0))
+
+    def of_one(self) -> TruncationLaw:
+        """Return the law of one draw, where this one holds for all groups."""
+        return replace(self, lanes=1)
 
     def variance(self) -> float:
         """Return about the mean squared error of one draw."""
@@ -94,6 +100,10 @@ class GaussianTruncationLaw(ErrorLaw):
         noise = float(self.sigma) * -NormalDist().inv_cdf(alpha / 2)
         return widen_up(noise + self.slack + (self.shortfall or 0.0))
 
+    def of_one(self) -> GaussianTruncationLaw:
+        """Return the law of one group."""
+        return replace(self, count=1)
+
     def variance(self) -> float:
         """Return the variance of the noise on one group, and the square of what it falls short."""
         return float(self.sigma) ** 2 + (self.shortfall or 0.0) ** 2
@@ -105,3 +115,64 @@ class GaussianTruncationLaw(ErrorLaw):
         alpha = (1 - check_level(level)) / self.count
         below = max(float(self.sigma) * -NormalDist().inv_cdf(alpha), 0.0)
         return np.maximum(value - widen_up(below + self.slack), 0.0), math.inf
+
+
+@dataclass(frozen=True)
+class StandInLaw(ErrorLaw):
+    """The error on a public stand-in, whose truncated totals are known. For predictions only.
+
+    The half-width is that of ``joint``, a law for all groups at once, where there are several; of
+    one number it is taken from ``sizes``, the errors over all groups and over the noise. That
+    answers below zero are shown as zero is left out: it helps only where noise hides an answer.
+    """
+
+    joint: ErrorLaw
+    sizes: tuple[float, ...]
+    several: bool
+    name: ClassVar[str] = "stand-in"
+
+    @classmethod
+    def of(cls, joint: ErrorLaw, cases: Sequence[tuple[Any, Any, Any]]) -> StandInLaw:
+        """Return the law over equally likely cases: true and truncated totals, and the noise."""
+        sizes = [
+            np.abs((cut - truth)[:, None] + np.asarray(noise)[None, :]).ravel()
+            for truth, cut, noise in cases
+        ]
+        return cls(joint, _thinned(np.sort(np.concatenate(sizes))), len(cases[0][0]) > 1)
+
+    def of_one(self) -> SampledLaw:
+        """Return the law of one group's answer."""
+        return SampledLaw(self.sizes)
+
+    def half_width(self, level: float) -> float:
+        """Return the half-width for all groups at once."""
+        return self.joint.half_width(level) if self.several else self.of_one().half_width(level)
+
+    def variance(self) -> float:
+        """Return that of one group's answer."""
+        return self.joint.variance()
+
+
+_KEPT = 4096
+"""How many errors of a stand-in stand for all of them."""
+
+
+def _thinned(sizes: Any) -> tuple[float, ...]:
+    if len(sizes) > _KEPT:
+        sizes = sizes[((np.arange(_KEPT) + 0.5) * len(sizes) / _KEPT).astype(np.int64)]
+    return tuple(sizes.tolist())
+
+
+_EVEN = (np.arange(512) + 0.5) / 512
+
+
+def laplace_points(scale: float) -> Any:
+    """Return numbers that are laid out evenly over Laplace noise of a scale."""
+    return -scale * np.sign(_EVEN - 0.5) * np.log(1 - 2 * np.abs(_EVEN - 0.5))
+
+
+def gaussian_points(sigma: float) -> Any:
+    """Return numbers that are laid out evenly over Gaussian noise of a deviation."""
+    from scipy.special import ndtri
+
+    return sigma * ndtri(_EVEN)

@@ -200,10 +200,6 @@ class FoundTable(SqlTable):
         found = zip(self._leaves(), super().spreads(None, None), strict=True)
         return [spread for name, spread in found if name not in self.known]
 
-    def predict(self, values: Any, laws: Any) -> tuple[tuple[str, None], ...]:
-        """Predict nothing: this is planned when the plan has long been shown."""
-        return tuple((name, None) for name, _ in self.chosen.columns)
-
     def empty(self) -> Table:
         """Return the table without rows, where no key was found."""
         names = [name for name, _ in self.chosen.columns]

@@ -19,7 +19,7 @@ from tulle.core.guarantee import floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.relations.error_laws import GaussianTruncationLaw
+from tulle.relations.error_laws import GaussianTruncationLaw, StandInLaw, gaussian_points
 from tulle.relations.mechanisms.grouped import (
     GaussianNoise,
     GroupedSettings,
@@ -156,12 +156,14 @@ class DatabaseGaussian(Mechanism):
                 sigma = float(noise_on.sigma)
                 cut += sign * np.array([predicted_value(group, tau, sigma) for group in groups])
                 variance, slack = variance + sigma**2, slack + noise_on.slack
-        short = np.abs(np.ravel(terms.query.truth(like)).astype(np.float64) - cut)
+        truth = np.ravel(terms.query.truth(like)).astype(np.float64)
+        short = np.abs(truth - cut)
         sigma = math.sqrt(variance)
         mean = float(np.mean(short)) + sigma * math.sqrt(2 / math.pi)
-        law = GaussianTruncationLaw(
+        joint = GaussianTruncationLaw(
             Fraction(sigma), slack, chosen.groups, float(short.max(initial=0.0))
         )
+        law = StandInLaw.of(joint, [(truth, cut, gaussian_points(sigma))])
         return Prediction(None, law, mean)
 
     def run(

@@ -16,7 +16,7 @@ from tulle.core.mechanism import Outcome, Parameters, Prediction, Settings, Term
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.relations.data import Relation
-from tulle.relations.error_laws import TruncationLaw
+from tulle.relations.error_laws import StandInLaw, TruncationLaw, laplace_points
 from tulle.relations.mechanisms.race import Race, RaceSettings
 from tulle.relations.mechanisms.recursive import (
     Recursive,
@@ -25,7 +25,7 @@ from tulle.relations.mechanisms.recursive import (
     predicted_value,
 )
 from tulle.relations.mechanisms.single_owner import Clipped, NoiseOnGroups, release_owned
-from tulle.relations.truncation.totals import least_level, predicted_level
+from tulle.relations.truncation.totals import Truncation, least_level, predicted_level
 from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, SqlSum, person_totals_of, relations_of
 
@@ -129,6 +129,17 @@ def bound_query(terms: Terms) -> SqlQuery:
     """Return the question as the public schema lets it be answered; plans have bound it already."""
     assert isinstance(terms.query, SqlQuery)
     return terms.query if terms.query.bound is not None else terms.query.bound_to(terms.facts)
+
+
+_FEW_LEVELS, _MANY_LEVELS = 3, 9
+"""At how many levels errors are predicted; each costs a linear program where rows are shared."""
+
+
+def _offsets(count: int, chosen: RecursiveSettings) -> list[int]:
+    """Return the noise on a level, laid out evenly over its law; the middle one is zero."""
+    places = (np.arange(count) + 0.5) / count - 0.5
+    sizes = -np.sign(places) * np.log(1 - 2 * np.abs(places)) / float(chosen.epsilon_select)
+    return [round(float(one)) for one in sizes]
 
 
 def _is_alone(query: Query) -> bool:
@@ -238,30 +249,63 @@ class DatabaseRecursive(OnDatabase, Recursive):
             return Prediction(
                 None, None, relative=math.sqrt(2) * groups / float(chosen.epsilon_answer)
             )
-        if scalar and not query.alone:
-            return super().predict(terms, settings, like)
-        if query.alone:
-            owned = person_totals(query, like)
-            tau = chosen.threshold(least_level(owned, chosen.thresholds))
-            noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
-            cut, scales = owned.clipped(tau) + owned.fixed, [noise.scale]
-            slack = float(noise.lattice.step)
-        else:
-            found = [self._predicted(query, chosen, one) for one in relations_in(query, like)]
-            cut, scales = np.array([one for one, _, _ in found]), [one for _, one, _ in found]
-            slack = max(one for _, _, one in found)
-        short = np.abs(np.ravel(terms.query.truth(like)).astype(np.float64) - cut)
-        law = TruncationLaw(max(scales), slack, float(short.max()), lanes=len(short))
-        mean = float(short.mean()) + float(sum(scales) / len(scales))
+        truth = np.ravel(terms.query.truth(like)).astype(np.float64)
+        cuts, scales, slack = self._truncated(query, chosen, like)
+        middle = len(cuts) // 2
+        short = np.abs(truth - cuts[middle])
+        joint = TruncationLaw(scales[middle], slack, float(short.max()), lanes=len(short))
+        law = StandInLaw.of(
+            joint,
+            [(truth, cut, laplace_points(float(s))) for cut, s in zip(cuts, scales, strict=True)],
+        )
+        mean = float(short.mean()) + float(scales[middle])
         return Prediction(None, law, None if scalar else mean)
 
+    def _truncated(
+        self, query: SqlQuery, chosen: RecursiveSettings, like: Dataset
+    ) -> tuple[list[Any], list[Fraction], float]:
+        """Return totals on a stand-in at thresholds that are as likely as each other.
+
+        With each comes the scale of the noise; the middle one is at the level without noise.
+        """
+        cuts: list[Any] = []
+        scales: list[Fraction] = []
+        slack = 0.0
+        if query.alone:
+            owned = person_totals(query, like)
+            level = least_level(owned, chosen.thresholds)
+            for moved in _offsets(_MANY_LEVELS, chosen):
+                tau = chosen.threshold(max(level + moved, 0))
+                noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
+                cuts.append(owned.clipped(tau) + owned.fixed)
+                scales.append(noise.scale)
+                slack = max(slack, float(noise.lattice.step))
+            return cuts, scales, slack
+        sides = [self.truncations(query, relation) for relation in relations_in(query, like)]
+        levels = [
+            [predicted_level(truncation, chosen.thresholds) for _, truncation in group]
+            for group in sides
+        ]
+        for moved in _offsets(_FEW_LEVELS, chosen):
+            found = [
+                self._predicted(chosen, group, [max(one + moved, 0) for one in known])
+                for group, known in zip(sides, levels, strict=True)
+            ]
+            cuts.append(np.array([cut for cut, _, _ in found]))
+            scales.append(max(scale for _, scale, _ in found))
+            slack = max(slack, *(one for _, _, one in found))
+        return cuts, scales, slack
+
     def _predicted(
-        self, query: SqlQuery, chosen: RecursiveSettings, relation: Relation
+        self,
+        chosen: RecursiveSettings,
+        sides: list[tuple[int, Truncation]],
+        levels: list[int],
     ) -> tuple[float, Fraction, float]:
         """Return a group's truncated total, the scale of its noise, and what rounding adds."""
         cut, scale, slack = 0.0, Fraction(0), 0.0
-        for sign, truncation in self.truncations(query, relation):
-            tau = chosen.threshold(predicted_level(truncation, chosen.thresholds))
+        for (sign, truncation), level in zip(sides, levels, strict=True):
+            tau = chosen.threshold(level)
             noise = chosen.noise(tau)
             cut += sign * predicted_value(truncation, tau, float(noise.scale))
             scale, slack = scale + noise.scale, slack + noise.slack

@@ -12,7 +12,7 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.error_law import ErrorLaw, check_level
+from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw, check_level
 from tulle.core.errors import QueryError
 from tulle.core.events import Pure
 from tulle.core.exact import rational, text
@@ -27,6 +27,7 @@ from tulle.noise import uniform_below
 from tulle.noise.charge import PricedCharge, charge
 from tulle.noise.partition_selection import Rule, best_rule, rule_from_json
 from tulle.planning.planner import make_plan
+from tulle.planning.preview import Preview, predicted_on
 from tulle.sql.data import Database
 from tulle.sql.found_keys import FoundKeys, FoundTable, table_of
 from tulle.sql.keys.question import OF_TABLE, PUBLIC, DiscoveredTable, Discovery
@@ -203,6 +204,29 @@ class PartitionSelection(Mechanism):
             )
         return Prediction(None, None, notes=tuple(notes))
 
+    def predict_columns(
+        self, terms: Terms, settings: Parameters, like: Dataset, magnified: Any
+    ) -> tuple[tuple[str, ErrorLaw | None], ...]:
+        """Return the error to expect in each column, for the keys that are seen on a stand-in."""
+        query, found = _bound(terms)
+        assert isinstance(like, Database)
+        keys, _, _ = self.select(query, found, settings, like, "0" * 32, None, expected=True)
+        if not keys.size:
+            return tuple((name, None) for name, _ in query.chosen.columns)
+        table = table_of(query, found, keys)
+        made = Preview(like, "", magnified)
+        laws: dict[str, ErrorLaw | None] = {}
+        values = {}
+        if table.parts():
+            plan = predicted_on(_plan_answers(table, _Public(found.schema), terms, settings), made)
+            for part in plan.parts:
+                known = part.chosen.prediction
+                laws[str(part.query)] = known.typical or known.bound
+                values[str(part.query)] = magnified(part.query, part.query.truth(like))
+        if found.shared:
+            laws |= dict.fromkeys(found.shared, _people_law(_rule(settings)))
+        return table.predict(values, laws)
+
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
@@ -228,8 +252,13 @@ class PartitionSelection(Mechanism):
         dataset: Database,
         salt: str,
         source: Source | None,
+        *,
+        expected: bool = False,
     ) -> tuple[FoundKeys, Any, ErrorLaw | None]:
-        """Return the keys that are shown, in canonical order, and their noisy numbers."""
+        """Return the keys that are shown, in canonical order, and their noisy numbers.
+
+        Those that are ``expected``, on a public stand-in, have as many people as are mostly seen.
+        """
         rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
         public = found.where == PUBLIC
         statement = rows.listed(salt) if public else rows.counted(salt, found.keys_per_person)
@@ -242,7 +271,11 @@ class PartitionSelection(Mechanism):
             people = np.zeros(fetched.num_rows, dtype=np.int64)
         else:
             rule = _rule(settings)
-            shown, noisy = rule.show(fetched.column(PEOPLE).to_numpy(), source)
+            counted = fetched.column(PEOPLE).to_numpy()
+            if expected:
+                shown, noisy = counted >= rule.seen_from(), counted
+            else:
+                shown, noisy = rule.show(counted, source)
             fetched, people = fetched.filter(shown), noisy[shown]
             spread = _spread(rule)
             law = PeopleLaw(rule.threshold, spread, rows.once)
@@ -360,6 +393,12 @@ def buy_parts(
             mechanism=offer.mechanism,
         )
     return parts
+def _people_law(rule: Rule) -> ErrorLaw:
+    """Return the law of the noise on the number of people of one key."""
+    found: Mapping[str, Any] = rule.to_json()
+    if "variance" in found:
+        return GaussianLaw(Fraction(math.sqrt(rational(found["variance"]))))
+    return LaplaceLaw(rational(found["scale"]))
 
 
 def _part(name: str, value: Any, error: ErrorLaw | None, terms: Terms) -> Release:

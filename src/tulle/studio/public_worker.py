@@ -58,10 +58,11 @@ class PublicWorker:
         """Plan a question; nothing is spent."""
         from tulle.core.unit import Unit
         from tulle.planning.planner import make_plan
+        from tulle.planning.preview import preview
 
         key = repr((dict(asked), kind, facts, unit, epsilon, delta, mechanism, assumptions))
         if key not in self._plans:
-            self._plans[key] = make_plan(
+            made = make_plan(
                 build(asked),
                 kind=kind,
                 facts=facts,
@@ -72,7 +73,8 @@ class PublicWorker:
                 mechanism=mechanism,
                 # Accounts of the studio add prices up tightly wherever there is a delta.
                 composed=True,
-            ).to_json()
+            )
+            self._plans[key] = preview(made, facts=facts, unit=Unit.of(unit)).to_json()
         return self._plans[key]
 
     def curve(

@@ -99,6 +99,22 @@ def test_plan_like_a_public_database(run: Run, shop: Path) -> None:
     assert plan["offers"][0]["median_error"] > 0
 
 
+def test_plan_predicts_on_what_is_assumed(run: Run, shop: Path) -> None:
+    plain = run("sql", "plan", shop, SPENT, *TERMS)
+    assert "of a made-up database of 1,000 people" in plain.out.replace("\n", " ")
+    said_so = ["say", "--people", "and", "--rows-per-person,", "or", "pass", "--like"]
+    assert "".join(said_so) in "".join(plain.out.split())
+    said = ("--people", 50, "--rows-per-person", "orders=20,90", "--values", "orders.discount=3")
+    plan = run("sql", "plan", shop, SPENT, *TERMS, *said, "--json").json()
+    assert plan["stand_in"].startswith("a made-up database of 50 people")
+    assert "20 in orders" in plan["stand_in"]
+    few = run("sql", "plan", shop, SPENT, *TERMS, "--rows-per-person", "2", "--json").json()
+    assert 0 < few["half_width_95"] < plan["half_width_95"]
+    wrong = run("sql", "plan", shop, SPENT, *TERMS, "--people", "many")
+    assert wrong.code != 0
+    assert "people must be a whole number" in wrong.err.replace("\n", " ")
+
+
 def test_ask_books_and_the_same_question_is_free(run: Run, shop: Path, tmp_path: Path) -> None:
     booked = ("--ledger", "study.ledger")
     first = run("sql", "ask", shop, SPENT, *TERMS, *booked, "--budget", 2, "--out", "r.json")

@@ -1,6 +1,7 @@
 """The property that privacy rests on: the relation of the database without somebody is the
 relation of the whole database with that participant struck out. Checked against rows that are
-really deleted, and against DuckDB's own answer to the question as it was written."""
+really deleted, and against DuckDB's own answer to the question as it was written. Random statements
+are in ``test_grammar``."""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from tests.sql.sql_generator import Generator
 from tests.sql.sql_questions import GROUPED, IN_DUCKDB, QUESTIONS
 from tests.sql.sql_worlds import (
     Rows,
@@ -79,20 +79,6 @@ def test_leaving_strikes_a_participant_out_of_the_relation(text: str, seed: int)
 @pytest.mark.parametrize(("text", "groups"), GROUPED)
 def test_groups_have_relations_of_their_own(text: str, groups: Any, seed: int) -> None:
     assert list(differences(sql(text, groups=groups), seed)) == []
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_leaving_for_random_questions(seed: int) -> None:
-    text = Generator(seed).question()
-    assert list(differences(sql(text), SEEDS[seed % 2])) == [], text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 112))
-def test_leaving_for_many_random_questions(seed: int) -> None:
-    for place in range(40):
-        text = Generator(1000 * seed + place).question()
-        assert list(differences(sql(text), seed)) == [], text
 
 
 @pytest.mark.slow

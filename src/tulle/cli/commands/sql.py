@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -162,6 +162,66 @@ Like = Annotated[
     Path | None,
     typer.Option("--like", help="The TOML file of a similar, public database."),
 ]
+_ASSUMED = "What errors are predicted on"
+People = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--people",
+        metavar="NUMBER | KIND=NUMBER",
+        help="How many people to assume; repeated, for each kind of participants.",
+        rich_help_panel=_ASSUMED,
+    ),
+]
+RowsPerPerson = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rows-per-person",
+        metavar="NUMBER | TABLE=MEAN[,MOST]",
+        help="In how many rows of a table each is on average, and the most of anybody; repeatable.",
+        rich_help_panel=_ASSUMED,
+    ),
+]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--values",
+        metavar="TABLE.COLUMN=...",
+        help="What a column holds: a number of different values, or a list A,B,...; repeatable.",
+        rich_help_panel=_ASSUMED,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What is assumed about the data, for predicted errors alone."""
+
+    people: People = None
+    rows_per_person: RowsPerPerson = None
+    values: Values = None
+
+    def read(self) -> dict[str, Any]:
+        """Return what is assumed, as ``tulle.plan`` wants it."""
+        from tulle.sql.schema.declarations import read_pairs
+
+        pairs = read_pairs(self.values or [], "--values TABLE.COLUMN=A,B,...")
+        return {
+            "people": _one_or_many(self.people, "--people NUMBER or KIND=NUMBER"),
+            "rows_per_person": _one_or_many(
+                self.rows_per_person, "--rows-per-person NUMBER or TABLE=NUMBER"
+            ),
+            "values": dict(pairs) or None,
+        }
+
+
+def _one_or_many(given: list[str] | None, form: str) -> Any:
+    from tulle.sql.schema.declarations import read_pairs
+
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    return dict(read_pairs(given, form))
 
 
 @dataclass(frozen=True)
@@ -293,6 +353,7 @@ def plan_question(
     epsilon: options.Epsilon,
     answer_options: options.AnswerOptions,
     reading: Reading,
+    assumed: Assumed,
     like: Like = None,
     as_json: options.Json = False,
 ) -> None:
@@ -301,7 +362,7 @@ def plan_question(
     asked = reading.parse(question, as_json, connection.private)
     opened = connection.open()
     bound = _bind(asked, opened, as_json)
-    asking = answer_options.asking(bound, price, _read_like(like))
+    asking = replace(answer_options.asking(bound, price, _read_like(like)), assumed=assumed.read())
     outline = _outline(bound, opened)
     if not as_json:
         _show_outline(outline)

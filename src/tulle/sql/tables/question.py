@@ -268,7 +268,7 @@ class SqlTable(Composite):
     def _expected(
         self, expression: Any, values: Mapping[str, Any], laws: Mapping[str, Any]
     ) -> SampledLaw | None:
-        points = noisy_points(laws)
+        points = noisy_points({leaf: law.of_one() for leaf, law in laws.items()})
         variances = {leaf: variance_of(law) for leaf, law in laws.items()}
         sizes = []
         for group in np.unique(np.linspace(0, self.size - 1, SOME_GROUPS).astype(int)):

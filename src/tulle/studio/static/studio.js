@@ -221,6 +221,9 @@ function showPlan(place, made, choose, chosen) {
   }
   const notes = [];
   if (made.parts.length && made.half_width_95 !== null) notes.push(write("p", `Together: 19 of 20 answers within ± ${number(made.half_width_95)}.`));
+  const columns = (made.columns || []).filter((column) => column.half_width_95 !== null);
+  if (columns.length) notes.push(write("p", `19 of 20 answers within: ${columns.map((column) => `${column.column} ± ${number(column.half_width_95)}`).join(", ")}.`));
+  if (made.unpredicted) notes.push(write("p", made.unpredicted, { class: "small" }));
   for (const part of made.parts.length ? made.parts : [made]) for (const words of part.not_in_the_error || []) notes.push(write("p", words, { class: "small" }));
   if (made.stand_in) notes.push(write("p", `Typical errors are those of ${made.stand_in.split(";")[0]}.`, { class: "small" }));
   if (chosen) {

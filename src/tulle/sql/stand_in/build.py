@@ -1,0 +1,144 @@
+"""The database on which errors of a question in SQL are predicted, where none was given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.dataset import Facts
+from tulle.core.query import Query
+from tulle.core.unit import Unit
+from tulle.planning.preview import Preview
+from tulle.sql.data import Database
+from tulle.sql.queries import SqlQuery
+from tulle.sql.schema.schema import Schema
+from tulle.sql.stand_in.assumption import Assumption
+from tulle.sql.stand_in.generators import Rows, Type
+from tulle.sql.stand_in.mentions import Mentions
+
+KEPT = 12
+"""How many made-up databases are kept for other plans of the same questions."""
+
+_made: dict[str, Preview] = {}
+
+
+@registry.register("preview", "database", "made-up rows")
+def preview_database(
+    query: Query, facts: Facts, public: Any, unit: Unit, assumed: Mapping[str, Any]
+) -> Preview:
+    """Return a made-up database for a question, and what to call it.
+
+    It is made of the public schema, of the statement, and of what is assumed; nothing is read from
+    the data, so it is the same for all rows.
+
+    Raises:
+        InputError: when what is assumed does not fit the schema.
+    """
+    schema = public.schema if isinstance(public, Database) else Schema.from_json(facts)
+    assumption = Assumption.read(schema, **assumed)
+    asked = [(part.text, part.dialect, getattr(part, "groups", ())) for part in _statements(query)]
+    keys = sorted(schema.keys.items())
+    key = json.dumps([facts, keys, repr(asked), repr(assumption), unit.name], default=str)
+    if key not in _made:
+        while len(_made) >= KEPT:
+            # Whoever still plans with it holds it; the rest is forgotten.
+            _made.pop(next(iter(_made)))
+        _made[key] = _build(query, schema, assumption, unit)
+    return _made[key]
+
+
+def _statements(query: Query) -> list[Any]:
+    """Return the questions that a question is put together from, each with a statement."""
+    if hasattr(query, "tree") and hasattr(query, "text"):
+        return [query]
+    return [one for part in query.parts() if part is not query for one in _statements(part)]
+
+
+def _build(query: Query, schema: Schema, assumption: Assumption, unit: Unit) -> Preview:
+    import duckdb
+    import pyarrow
+
+    mentions = Mentions()
+    for part in _statements(query):
+        mentions.read(part.tree, schema, getattr(part, "groups", ()))
+    connection = duckdb.connect(
+        config={"enable_external_access": "false", "threads": 2, "memory_limit": "2GB"}
+    )
+
+    def evaluate(text: str) -> Any:
+        try:
+            found = connection.execute(f"SELECT {text}").fetchall()
+        except duckdb.Error:
+            # A function of the user's own, say; then nothing is known about the column.
+            return None
+        return found[0][0]
+
+    rows = Rows(schema, mentions, assumption, evaluate)
+    for table in rows.tables:
+        columns = rows.table(table)
+        types = {
+            name: Type.read(text, schema.dialect).written
+            for name, text in schema.tables[table].items()
+        }
+        there = {name: values for name, values in columns.items() if values is not None}
+        numbers = pyarrow.array(range(rows.sizes[table]))
+        frame = pyarrow.table({"__tulle_row": numbers, **{n: _array(v) for n, v in there.items()}})
+        connection.register("__tulle_frame", frame)
+        listed = ", ".join(f"{_quoted(name)} {types[name]}" for name in columns)
+        chosen = ", ".join(
+            f"TRY_CAST({_quoted(name)} AS {types[name]})" if name in there else "NULL"
+            for name in columns
+        )
+        connection.execute(f"CREATE TABLE {_quoted(table)} ({listed})")
+        connection.execute(f"INSERT INTO {_quoted(table)} SELECT {chosen} FROM __tulle_frame")
+        connection.unregister("__tulle_frame")
+    database = Database.connect(
+        connection,
+        owners={t: [str(o) for o in schema.owners[t]] for t in rows.tables if t in schema.owners},
+        public=[table for table in rows.tables if table not in schema.owners],
+        ranges={
+            f"{table}.{column}": (found.low, found.high)
+            for table, listed in schema.ranges.items()
+            for column, found in listed.items()
+            if table in rows.tables
+        },
+        times={table: name for table, name in schema.times.items() if table in rows.tables},
+    )
+    if schema.views:
+        database._schema = database._schema.with_views(_views(schema), {})
+    rates = {table: rate for table, (rate, _) in rows.rates.items()}
+
+    def magnified(part: Any, value: Any) -> Any:
+        # Counts and sums grow with the number of people; quantiles do not.
+        return np.asarray(value) / rows.scale if isinstance(part, SqlQuery) else value
+
+    return Preview(database.under(unit), assumption.words(rates), magnified)
+
+
+def _views(schema: Schema) -> dict[str, str]:
+    import sqlglot
+
+    if schema.dialect == "duckdb":
+        return dict(schema.views)
+    return {
+        name: sqlglot.transpile(text, read=schema.dialect, write="duckdb")[0]
+        for name, text in schema.views.items()
+    }
+
+
+def _array(values: Any) -> Any:
+    import pyarrow
+
+    if isinstance(values, list):
+        kinds = {type(one) for one in values if one is not None}
+        if len(kinds) > 1:
+            values = [None if one is None else str(one) for one in values]
+    return pyarrow.array(values)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,477 @@
+"""Made-up rows for the tables that a statement reads, the same ones for the same facts.
+
+Rows fall on people at random, so that of people with four rows on average some have ten and some
+none; where the most of anybody is said, shares are log-normal with that tail. Rows that link two
+people of one kind, as friends are, fall on people of heavy-tailed sociability, mostly near each
+other. Values of columns are even over what is known of them. Nothing private is read, numbers are
+ordinary pseudo-random ones, and nothing here may be used to protect anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from tulle.core.arrays import Array
+from tulle.sql.schema.owners import Step
+from tulle.sql.schema.schema import Schema
+from tulle.sql.stand_in.assumption import Assumption
+from tulle.sql.stand_in.mentions import EQUAL, LIKE, ORDERED, YEAR, Mentions, Place
+
+PUBLIC_ROWS = 100
+"""How many rows a public table has, where nobody says how many different keys."""
+
+DISTINCT = 10
+"""How many different values a column of texts has, where nobody says."""
+
+LARGEST = 100
+"""Up to which number values go, where neither a range nor a constant says."""
+
+NEARBY = 3
+"""How far on a ring acquaintances live from each other, mostly."""
+
+MOST_ROWS = 200_000
+"""More rows than this are not made up: errors follow what few people have, not how many there are.
+"""
+
+_DAY = date(2020, 1, 1)
+_YEARS = (1900, 2200)
+
+Evaluate = Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class Type:
+    """What a column holds: a word for its kind, and its type in DuckDB."""
+
+    kind: str
+    written: str
+
+    @classmethod
+    def read(cls, text: str, dialect: str) -> Type:
+        """Read the type that a catalogue says; of unknown kinds the values are NULL."""
+        try:
+            built = exp.DataType.build(text, dialect=dialect)
+            written = built.sql(dialect="duckdb")
+        except (SqlglotError, ValueError):
+            return cls("other", "VARCHAR")
+        types = exp.DataType.Type
+        for kind, members in (
+            ("whole", exp.DataType.INTEGER_TYPES),
+            ("number", exp.DataType.NUMERIC_TYPES),
+            ("text", exp.DataType.TEXT_TYPES),
+            ("date", {types.DATE, types.DATE32}),
+            ("moment", exp.DataType.TEMPORAL_TYPES),
+            ("truth", {types.BOOLEAN}),
+        ):
+            if built.this in members:
+                return cls(kind, "VARCHAR" if kind == "text" else written)
+        return cls("other", "VARCHAR")
+
+
+class Rows:
+    """Makes up the rows of some tables of a schema."""
+
+    def __init__(
+        self, schema: Schema, mentions: Mentions, assumption: Assumption, evaluate: Evaluate
+    ) -> None:
+        self.schema, self.mentions, self.assumption = schema, mentions, assumption
+        self.values = dict(assumption.values)
+        self.random = np.random.default_rng(20)
+        self.evaluate = evaluate
+        self.tables = self._needed()
+        self.rates = {table: self._rate(table) for table in self.tables if table in schema.owners}
+        people = dict(assumption.people)
+        total = sum(people[self._kind(table)] * rate[0] for table, rate in self.rates.items())
+        self.scale = min(1.0, MOST_ROWS / max(total, 1.0))
+        """Which part of the people and rows that are assumed are made up."""
+        self.people = {kind: max(round(n * self.scale), 1) for kind, n in people.items()}
+        self.sizes = {table: self._size(table) for table in self.tables}
+        self.identifiers, self.references = self._ownership()
+        self.classes = self._classes()
+        self.codes: dict[Place, Array] = {}
+        self.found: dict[Place, Any] = {}
+        """Values that were made up."""
+        self.rows_of: dict[tuple[str, str], Array] = {}
+        """Which row of another table each row of a table refers to."""
+
+    # How many
+
+    def _needed(self) -> list[str]:
+        """Return the tables that are read, and those on the way to owners, targets first."""
+        order: dict[str, None] = {}
+
+        def visit(table: str) -> None:
+            for owner in self.schema.owners.get(table, ()):
+                for step in owner.steps:
+                    if step.table != table:
+                        visit(step.table)
+            for place, held in self.values.items():
+                if place.rpartition(".")[0] == table and _is_near(held):
+                    other = held[0].rpartition(".")[0]
+                    if other != table and other in self.mentions.tables:
+                        visit(other)
+            order[table] = None
+
+        for table in self.mentions.tables:
+            visit(table)
+        return list(order)
+
+    def _kind(self, table: str) -> str:
+        """Return the kind of the first owner of a table's rows."""
+        return self.schema.ownership(table).ties[0].entity
+
+    def _rate(self, table: str) -> tuple[float, float | None]:
+        stated = dict(self.assumption.rows).get(table)
+        if stated is not None:
+            return stated
+        own = [owner.columns for owner in self.schema.owners[table] if not owner.steps]
+        if len(self.schema.owners[table]) == 1 and self.schema.keys.get(table) in own:
+            return 1.0, None
+        return self.assumption.usual
+
+    def _size(self, table: str) -> int:
+        if table not in self.rates:
+            stated = [
+                held if isinstance(held, int) else len(held)
+                for name, held in self.values.items()
+                if name.rpartition(".")[0] == table and isinstance(held, int | list)
+            ]
+            return max(stated, default=PUBLIC_ROWS)
+        kind = self._kind(table)
+        ties = self.schema.ownership(table).ties
+        together = sum(tie.entity == kind and tie.place == ties[0].place for tie in ties)
+        return max(round(self.people[kind] * self.rates[table][0] / together), 1)
+
+    # Which columns hold the same
+
+    def _ownership(self) -> tuple[dict[Place, str], dict[Place, Place]]:
+        """Return which columns identify whom, and which columns refer to which keys."""
+        identifiers: dict[Place, str] = {}
+        references: dict[Place, Place] = {}
+        for table in self.tables:
+            for owner in self.schema.owners.get(table, ()):
+                end = owner.steps[-1].table if owner.steps else table
+                for column in owner.columns:
+                    assert owner.entity is not None
+                    identifiers[end, column] = owner.entity
+                here = table
+                for step in owner.steps:
+                    for column, key in zip(step.columns, step.key or (), strict=True):
+                        references[here, column] = (step.table, key)
+                    here = step.table
+        return identifiers, references
+
+    def _classes(self) -> dict[Place, int]:
+        """Return for columns that are compared with others how many values they share."""
+        leader: dict[Place, Place] = {}
+
+        def find(place: Place) -> Place:
+            while leader.setdefault(place, place) != place:
+                place = leader[place]
+            return place
+
+        pairs = [*self.mentions.alike, *self.references.items()]
+        for one, other in pairs:
+            leader[find(one)] = find(other)
+        members: dict[Place, list[Place]] = {}
+        for place in list(leader):
+            members.setdefault(find(place), []).append(place)
+        return {
+            place: size
+            for group in members.values()
+            for size in [self._shared(group)]
+            for place in group
+        }
+
+    def _shared(self, group: list[Place]) -> int:
+        for place in group:
+            if place in self.identifiers:
+                return self.people[self.identifiers[place]]
+        for place in group:
+            if place in self.references.values():
+                return self.sizes[place[0]]
+        public = [self.sizes[table] for table, _ in group if table not in self.rates]
+        if public:
+            return min(public)
+        stated = [self.values.get(".".join(place)) for place in group]
+        known = [one for one in stated if isinstance(one, int)]
+        return known[0] if known else max(min(self.sizes[table] for table, _ in group) // 4, 1)
+
+    # Rows
+
+    def table(self, table: str) -> dict[str, Any]:
+        """Return the columns of a table's rows; None stands for NULL in all rows."""
+        size = self.sizes[table]
+        kinds = {
+            column: Type.read(text, self.schema.dialect).kind
+            for column, text in self.schema.tables[table].items()
+        }
+        self._link(table, size)
+        for column in kinds:
+            self._fill((table, column), kinds, size)
+        return {column: self.found[table, column] for column in kinds}
+
+    def _fill(self, place: Place, kinds: dict[str, str], size: int) -> Any:
+        table, column = place
+        if place in self.found:
+            return self.found[place]
+        kind, stated = kinds[column], self.values.get(".".join(place))
+        wanted = (
+            place in self.mentions.used
+            or column == self.schema.times.get(table)
+            or any(_is_near(held) and held[0] == ".".join(place) for held in self.values.values())
+        )
+        self.found[place] = None
+        if place in self.classes and place not in self.codes and wanted:
+            self.codes[place] = self._shared_codes(place, size)
+        if place in self.codes:
+            self.found[place] = _encode(self.codes[place], kind)
+        elif wanted:
+            near = self._near(place, stated, kinds, size) if _is_near(stated) else None
+            if near is None:
+                near = self._values(place, kind, None if _is_near(stated) else stated, size)
+            self.found[place] = near
+        return self.found[place]
+
+    def _near(self, place: Place, stated: Any, kinds: dict[str, str], size: int) -> Any:
+        """Return values that lie near those of another column, if a row leads to it."""
+        table, _, column = stated[0].rpartition(".")
+        if table == place[0]:
+            values = self._fill((table, column), kinds, size)
+        else:
+            rows = self._rows_of(place[0], table)
+            values = self.found.get((table, column))
+            values = None if rows is None or values is None else np.asarray(values)[rows]
+        if values is None:
+            return None
+        moved = np.floor(stated[1] + self.random.random(size) * (stated[2] - stated[1] + 1))
+        if kinds[place[1]] in ("date", "moment"):
+            return np.asarray(values) + moved.astype(np.int64).astype("timedelta64[D]")
+        return np.asarray(values) + moved
+
+    def _rows_of(self, table: str, other: str) -> Array | None:
+        """Return which row of another table each row refers to, by a path or by equal keys."""
+        if (table, other) in self.rows_of:
+            return self.rows_of[table, other]
+        for one, two in (*self.mentions.alike, *(p[::-1] for p in self.mentions.alike)):
+            if one[0] == table and two[0] == other and one in self.codes and two in self.codes:
+                places = np.full(int(max(self.codes[one].max(), self.codes[two].max())) + 1, -1)
+                places[self.codes[two]] = np.arange(len(self.codes[two]))
+                rows = places[self.codes[one]]
+                return rows if bool((rows >= 0).all()) else None
+        return None
+
+    def _link(self, table: str, size: int) -> None:
+        """Lay down who owns each row, and to which rows of other tables it refers."""
+        kinds: dict[str, int] = {}
+        for owner in self.schema.owners.get(table, ()):
+            if owner.steps:
+                self._refer(table, owner.steps[0], size)
+                continue
+            assert owner.entity is not None
+            again = kinds.get(owner.entity, 0)
+            kinds[owner.entity] = again + 1
+            first = not any(place[0] == table for place in self.codes)
+            codes = self._owners(table, owner.entity, owner.columns, again, first, size)
+            for place, column in enumerate(reversed(owner.columns)):
+                # Of a composite identifier the last part tells people apart.
+                self.codes[table, column] = codes if place == 0 else codes % DISTINCT + 1
+        targets = {key for key in self.references.values() if key[0] == table}
+        primary = self.schema.keys.get(table, ())
+        for key in targets | {(table, column) for column in primary if len(primary) == 1}:
+            self.codes.setdefault(key, np.arange(1, size + 1))
+
+    def _owners(
+        self, table: str, kind: str, columns: Any, again: int, first: bool, size: int
+    ) -> Array:
+        count = self.people[kind]
+        ties = self.schema.ownership(table).ties
+        rate, most = self.rates[table]
+        if sum(tie.entity == kind for tie in ties) > 1:
+            if again:
+                before = next(
+                    codes
+                    for (where, name), codes in self.codes.items()
+                    if where == table and self.identifiers.get((where, name)) == kind
+                )
+                return self._acquainted(before, count)
+            if most is None:
+                sociable = np.minimum(
+                    self.random.pareto(2.2, size=count) + 0.4, math.sqrt(count) / 2 + 1
+                )
+                return self._drawn(sociable, size)
+            return self._shares(count, size, most)
+        if first and rate == 1 and most is None:
+            return np.arange(1, count + 1)
+        return self._shares(count, size, most if first else None)
+
+    def _shares(self, count: int, size: int, most: float | None) -> Array:
+        """Return whose each row is: anybody's alike, or with few who have far more."""
+        if most is None:
+            return self.random.integers(1, count + 1, size=size)
+        mean = size / count
+        tail = NormalDist().inv_cdf(1 - 0.5 / max(count, 2))
+        ratio = math.log(max(most / max(mean, 1e-9), 1.0))
+        spread = tail - math.sqrt(max(tail * tail - 2 * ratio, 0.0))
+        return self._drawn(np.exp(spread * self.random.standard_normal(count)), size)
+
+    def _drawn(self, weights: Array, size: int) -> Array:
+        drawn = self.random.choice(len(weights), size=size, p=weights / weights.sum())
+        return np.asarray(drawn + 1)
+
+    def _acquainted(self, codes: Array, count: int) -> Array:
+        """Return another end for each link: mostly somebody near, else anybody."""
+        near = codes + self.random.integers(1, NEARBY + 1, size=len(codes))
+        far = self.random.permutation(codes)
+        chosen = np.where(self.random.random(len(codes)) < 2 / 3, near, far)
+        return (chosen - 1) % count + 1
+
+    def _refer(self, table: str, step: Step, size: int) -> None:
+        """Let each row refer to some row of another table, any of them alike."""
+        rows = self.random.integers(0, self.sizes[step.table], size=size)
+        self.rows_of[table, step.table] = rows
+        for column, key in zip(step.columns, step.key or (), strict=True):
+            known = self.codes.get((step.table, key))
+            if known is None:
+                known = np.arange(1, self.sizes[step.table] + 1)
+            self.codes[table, column] = known[rows]
+
+    def _shared_codes(self, place: Place, size: int) -> Array:
+        count = self.classes[place]
+        if place[0] not in self.rates and self.sizes[place[0]] <= count:
+            return np.arange(1, size + 1)
+        return self.random.integers(1, count + 1, size=size)
+
+    # Values of a column that stands for itself
+
+    def _values(self, place: Place, kind: str, stated: Any, size: int) -> Any:
+        if isinstance(stated, tuple):
+            return self._between(stated[0], stated[1], kind, size)
+        listed = stated if isinstance(stated, list) else self.mentions.listed.get(place)
+        if listed is not None:
+            return self._pick(list(listed), size)
+        years = self.mentions.years.get(place)
+        if years:
+            ends = date(int(min(years)), 1, 1), date(int(max(years)), 12, 31)
+            return self._between(*ends, kind, size)
+        constants = self._constants(place, kind)
+        declared = self.schema.ranges.get(place[0], {}).get(place[1])
+        if kind == "truth":
+            return self.random.random(size) < 0.5
+        if kind in ("whole", "number"):
+            return self._numbers(constants, declared, stated, kind, size)
+        if kind in ("date", "moment"):
+            found: list[date] = [value for _, value in constants]
+            first, last = min(found, default=_DAY), max(found, default=_DAY)
+            more = max(last - first, timedelta(days=365))
+            return self._between(first - more, last + more, kind, size)
+        if kind == "text":
+            pool = list(dict.fromkeys(str(value) for _, value in constants))
+            wanted = stated if isinstance(stated, int) else max(DISTINCT, len(pool) + 2)
+            pool += [f"v{number}" for number in range(1, wanted - len(pool) + 1)]
+            return self._pick(pool, size)
+        return None
+
+    def _numbers(
+        self, constants: Any, declared: Any, stated: int | None, kind: str, size: int
+    ) -> Any:
+        low = declared.low if declared is not None else -math.inf
+        high = declared.high if declared is not None else math.inf
+        found = [float(value) for _, value in constants]
+        if stated is not None:
+            start = low if math.isfinite(low) else 1.0
+            end = high if math.isfinite(high) else start + stated - 1
+            return self._pick(np.unique(np.linspace(start, end, stated)).tolist(), size)
+        if math.isfinite(low) and math.isfinite(high):
+            return self._between(low, high, kind, size)
+        if found and all(how == EQUAL for how, _ in constants):
+            pool = list(dict.fromkeys(found))
+            more = (max(found) + number for number in range(1, DISTINCT))
+            return self._pick([*pool, *more][: max(DISTINCT, len(pool) + 2)], size)
+        if found:
+            reach = max(max(found) - min(found), abs(max(found)), 1.0)
+            start, end = min(found) - reach, max(found) + reach
+        else:
+            start, end = 0.0 if low >= 0 or declared is None else -LARGEST, float(LARGEST)
+        start = max(start, low)
+        return self._between(start, max(min(end, high), start), kind, size)
+
+    def _constants(self, place: Place, kind: str) -> list[tuple[str, Any]]:
+        """Return what a column is compared with, as values of its own kind."""
+        found: list[tuple[str, Any]] = []
+        for where, how, text in self.mentions.compared:
+            if where != place:
+                continue
+            value = self.evaluate(text)
+            if value is None:
+                continue
+            if how == YEAR and isinstance(value, int | Decimal | float):
+                if kind in ("date", "moment") and _YEARS[0] < value < _YEARS[1]:
+                    found += [(ORDERED, date(int(value), month, 1)) for month in (1, 12)]
+                continue
+            if how == LIKE and isinstance(value, str):
+                found.append((how, value.replace("%", "").replace("_", "x")))
+                continue
+            read = _as_kind(value, kind)
+            if read is not None:
+                found.append((how, read))
+        return found
+
+    def _pick(self, pool: list[Any], size: int) -> Any:
+        places = self.random.integers(0, len(pool), size=size)
+        return [pool[place] for place in places]
+
+    def _between(self, low: Any, high: Any, kind: str, size: int) -> Any:
+        parts = self.random.random(size)
+        if isinstance(low, date):
+            if kind not in ("date", "moment"):
+                return None
+            days = (high - low).days + 1
+            moved = (np.datetime64(low, "D") + (parts * days).astype(np.int64)).astype(
+                "datetime64[s]"
+            )
+            if kind == "date":
+                return moved.astype("datetime64[D]")
+            return moved + self.random.integers(0, 86_400, size=size).astype("timedelta64[s]")
+        if kind == "whole":
+            return np.floor(low + parts * (high - low + 1)).astype(np.int64)
+        return None if kind not in ("number",) else np.round(low + parts * (high - low), 2)
+
+
+def _is_near(held: Any) -> bool:
+    return isinstance(held, tuple) and len(held) == 3
+
+
+def _encode(codes: Array, kind: str) -> Any:
+    """Return numbers of participants or keys as values of a column's kind."""
+    if kind == "text":
+        return [f"p{code}" for code in codes.tolist()]
+    if kind in ("date", "moment"):
+        return np.datetime64(_DAY, "D") + codes
+    return codes if kind in ("whole", "number") else None
+
+
+def _as_kind(value: Any, kind: str) -> Any:
+    if kind in ("whole", "number"):
+        fits = isinstance(value, int | float | Decimal) and math.isfinite(value)
+        return float(value) if fits else None
+    if kind in ("date", "moment"):
+        if isinstance(value, datetime):
+            return value.date()
+        if isinstance(value, str):
+            try:
+                return date.fromisoformat(value[:10])
+            except ValueError:
+                return None
+        return value if isinstance(value, date) else None
+    return value if kind == "text" and isinstance(value, str) else None
