@@ -294,7 +294,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "objective_knorm": "tulle.models.objective_knorm",
         "objective_laplace": "tulle.models.objective_laplace",
     },
-    ("page", "release"): {"outside": "tulle.reports.report"},
+    ("page", "release"): {"outside": "tulle.reports.report", "drawing": "tulle.reports.report"},
     ("query", "contributions"): {
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "weights": "tulle.matrices.contributions.queries",

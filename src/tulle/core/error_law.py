@@ -33,6 +33,11 @@ class ErrorLaw(ABC):
         """What the error has besides, and the law does not cover, in a sentence for people."""
         return ""
 
+    @property
+    def allows_for(self) -> str:
+        """What an interval allows for beside the noise, in a few words; empty for nothing."""
+        return ""
+
     @abstractmethod
     def half_width(self, level: float) -> float:
         """Return a w such that the error is at most w in size with probability ``level``."""
@@ -61,6 +66,19 @@ class ErrorLaw(ABC):
             value = data[field.name]
             values[field.name] = rational(value) if field.type == "Fraction" else value
         return cls(**values)
+
+
+def secret_size(printed: float, known: float) -> str:
+    """Say how much wider an interval is because the size of the noise is secret.
+
+    Example:
+        >>> secret_size(956.0, 434.0)
+        '2.2 times as wide as if the size of the noise, which is secret, were known'
+    """
+    if not 0 < known < printed:
+        return "wider than if the size of the noise, which is secret, were known"
+    times = f"{printed / known:.1f}" if printed < 100 * known else "over 100"
+    return f"{times} times as wide as if the size of the noise, which is secret, were known"
 
 
 def _plain(value: Any) -> Any:

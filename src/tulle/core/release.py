@@ -24,6 +24,18 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
+class Drawing(str):
+    """A drawing as SVG, which notebooks show as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return "<a drawing, as SVG>"
+
+
 @public("Plan, pay, release")
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -255,6 +267,26 @@ class Release:
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
+
+    def plot(self, path: str | Path | None = None) -> Drawing:
+        """Draw the answer with its interval, names on the axes, as far as there is something.
+
+        The drawing is SVG: a notebook shows it, and with ``path`` it is written there as well.
+
+        Raises:
+            InputError: when the answer is nothing that can be drawn.
+
+        Example:
+            >>> import tulle
+            >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+            >>> r = tulle.release(square, tulle.degrees(), unit="edge", epsilon=1.0)
+            >>> str(r.plot()).startswith("<svg")
+            True
+        """
+        drawn = Drawing(registry.find("page", "release")["drawing"](self))
+        if path is not None:
+            Path(path).write_text(drawn + "\n", encoding="utf-8")
+        return drawn
 
     @classmethod
     def load(cls, path: str | Path) -> Release:

@@ -102,7 +102,8 @@ def interval(release: Release, level: float = LEVEL) -> str:
     if isinstance(release.value, Table):
         return "in the columns low and high, all numbers at once"
     if np.ndim(release.value) == 0:
-        return between(float(found[0]), float(found[1]))
+        why = allowance(release)
+        return between(float(found[0]), float(found[1])) + (f" ({why})" if why else "")
     low, high = (np.asarray(end, dtype=np.float64) for end in found)
     value = np.asarray(release.value, dtype=np.float64)
     below, above = (float(np.max(d, initial=0.0)) for d in (value - low, high - value))
@@ -114,6 +115,15 @@ def interval(release: Release, level: float = LEVEL) -> str:
     if math.isfinite(above):
         return f"each at most its number plus {written(_up(above))}{many}; no lower end is known"
     return "no end is known"
+
+
+def allowance(release: Release) -> str:
+    """Say what an interval allows for beside the noise; for an expression, in its parts."""
+    laws = [one.error for one in release.parts.values() or [release]]
+    said = dict.fromkeys(law.allows_for for law in laws if law is not None and law.allows_for)
+    if release.parts and said:
+        return "intervals of parts: " + "; ".join(said)
+    return "; ".join(said)
 
 
 def between(low: float, high: float) -> str:
