@@ -138,6 +138,7 @@ class Release:
         A number is one row; a vector has a row for each place with its label, a matrix a row for
         each cell with the names of its row and column. The columns ``value``, ``low`` and
         ``high`` hold the answer and the ends of its interval; an end that is not known is None.
+        A number outside of what is known to be possible is shown at the nearer end of that.
         Graphs are tables of their edges, spectra of their vectors.
 
         Example:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import registry
 from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
 from tulle.core.release import Release
+from tulle.core.release_table import possible
 from tulle.core.table import written
 from tulle.core.wording import (
     allowance,
@@ -335,7 +337,8 @@ def _show(release: Release) -> str:
         return _network(value)
     drawn = ""
     if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
-        drawn = _list(release, value) if value.ndim == 1 else _matrix(release, value)
+        shown = possible(release)
+        drawn = _list(release, shown) if value.ndim == 1 else _matrix(release, shown)
     said = interval(release)
     ranges = "" if ends(release) is None else f"<p>{html.escape(f'Interval: {said}')}.</p>"
     return f"{drawn}{ranges}<div class='wide'>{release.table().to_html(_ROWS)}</div>"
@@ -358,7 +361,8 @@ def draw(release: Release) -> str:
         nodes = int(getattr(value, "node_count", None) or value.nodes)
         drawn = network_chart(nodes, np.asarray(value.edges()))
     elif isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
-        drawn = _list(release, value) if value.ndim == 1 else _matrix(release, value)
+        shown = possible(release)
+        drawn = _list(release, shown) if value.ndim == 1 else _matrix(release, shown)
     if not drawn:
         raise InputError(
             f"An answer to {release.query} cannot be drawn as one picture. release.table() has its "
@@ -493,8 +497,9 @@ def cited(releases: Sequence[Release], price: Guarantee) -> str:
     questions = "; ".join(dict.fromkeys(release.query for release in releases))
     data = f" about {first.dataset}" if first.dataset else ""
     year = f", {first.date}" if first.date else ""
+    plain = replace(price, assumptions=())
     return (
-        f"“{questions}”{data}, released with differential privacy ({price}) by tulle{year}. "
+        f"“{questions}”{data}, released with differential privacy ({plain}) by tulle{year}. "
         f"{versions}."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tulle.core.errors import InputError, TulleError
@@ -118,14 +119,17 @@ class PublicWorker:
             "interval_words": said.interval,
             "not_in_it": said.not_in_it,
             "interval": None,
-            "price": str(opened.guarantee),
+            "allows": wording.allowance(opened),
+            "price": str(replace(opened.guarantee, assumptions=())),
             "terms": {name: TERMS[name] for name in guarantee_terms(opened.guarantee)},
             "explained": {name: TERMS[name] for name in ("mechanism", "debit", "interval")},
             "cited": cited([opened], opened.guarantee),
         }
         if isinstance(value, int | float):
             ends = wording.ends(opened)
-            shown["interval"] = None if ends is None else [_plain(end) for end in ends]
+            if ends is not None:
+                shown["interval"] = [_plain(end) for end in ends]
+                shown["interval_words"] = wording.between(*map(float, ends))
             return {**shown, "form": "number", "value": value, **_size(value, ends)}
         if hasattr(value, "edges") and hasattr(value, "edge_count"):
             return {**shown, "form": "graph", **_network(value)}
@@ -181,9 +185,10 @@ def _vector(release: Any) -> dict[str, Any]:
     import numpy as np
 
     from tulle.core import wording
+    from tulle.core.release_table import possible
     from tulle.reports.charts import worth_drawing
 
-    value = np.asarray(release.value, dtype=float)
+    value = possible(release).astype(float)
     sides = release.labels.sides(value.shape)
     axis = sides[0][0]
     drawn: dict[str, Any] = {"across": " · ".join(side.name for side, _ in sides)}
