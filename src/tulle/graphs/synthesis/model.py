@@ -88,7 +88,7 @@ class Model(Mechanism):
             None,
             notes=(
                 f"Attributes of nodes ({names}) are not kept. A partition that is public is kept "
-                "by the model communities, with partition=.",
+                "by the model communities (its option partition).",
             ),
         )
 
