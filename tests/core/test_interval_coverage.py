@@ -371,11 +371,11 @@ def test_an_interval_says_how_much_wider_it_is_than_the_noise(mechanism: str, de
         release = _draw(plan, graph, SeededSource(run), debit=None)
         assert release.error is not None
         printed.append(release.error.half_width(0.95) / known)
-        words = wording.interval(release)
-        (ratio,) = re.findall(r"\(([\d.]+) times as wide as if the size of the noise", words)
+        words = wording.allowance(release)
+        (ratio,) = re.findall(r"is ([\d.]+) times as wide as if the size of the noise", words)
         said.append(float(ratio))
-        assert ratio in release.report()
-        assert ratio in repr(release)
+        assert words in release.report()
+        assert words in repr(release)
     middle = float(np.median(printed))
     assert middle > 1.0
     assert 0.6 < float(np.median(said)) / middle < 1.7

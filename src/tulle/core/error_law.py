@@ -34,9 +34,9 @@ class ErrorLaw(ABC):
         return ""
 
     @property
-    def allows_for(self) -> str:
-        """What an interval allows for beside the noise, in a few words; empty for nothing."""
-        return ""
+    def wider(self) -> float:
+        """How many times as wide intervals are as if no part of the law were secret."""
+        return 1.0
 
     @abstractmethod
     def half_width(self, level: float) -> float:
@@ -68,17 +68,15 @@ class ErrorLaw(ABC):
         return cls(**values)
 
 
-def secret_size(printed: float, known: float) -> str:
+def secret_size(times: float) -> str:
     """Say how much wider an interval is because the size of the noise is secret.
 
     Example:
-        >>> secret_size(956.0, 434.0)
+        >>> secret_size(956 / 434)
         '2.2 times as wide as if the size of the noise, which is secret, were known'
     """
-    if not 0 < known < printed:
-        return "wider than if the size of the noise, which is secret, were known"
-    times = f"{printed / known:.1f}" if printed < 100 * known else "over 100"
-    return f"{times} times as wide as if the size of the noise, which is secret, were known"
+    said = f"{times:.1f}" if times < 100 else "over 100"
+    return f"{said} times as wide as if the size of the noise, which is secret, were known"
 
 
 def _plain(value: Any) -> Any:

@@ -310,6 +310,7 @@ class Release:
             ("question", self.labels.question),
             ("value", said.answer),
             ("95 % interval", said.interval if wording.ends(self) is not None else ""),
+            ("width", said.wider),
             ("not in it", said.not_in_it),
             ("guarantee", str(self.guarantee)),
             ("mechanism", self.mechanism),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tulle.core.error_law import law_from_json
+from tulle.core.error_law import law_from_json, secret_size
 from tulle.core.errors import NoIntervalError
 from tulle.core.table import Table, written
 
@@ -38,6 +38,8 @@ class Statement:
     """The number, or how many there are."""
     interval: str
     """Where the truth lies, or that nothing is known about it."""
+    wider: str
+    """Why the interval is wider than the noise alone would make it."""
     not_in_it: str
     """What the interval leaves out, such as what clipping took away."""
     kept: str
@@ -47,7 +49,11 @@ class Statement:
 def state(release: Release) -> Statement:
     """Say a release's answer, its interval and what that leaves out."""
     return Statement(
-        answer(release.value), interval(release), leaves_out(release), kept_words(release)
+        answer(release.value),
+        interval(release),
+        allowance(release),
+        leaves_out(release),
+        kept_words(release),
     )
 
 
@@ -102,8 +108,7 @@ def interval(release: Release, level: float = LEVEL) -> str:
     if isinstance(release.value, Table):
         return "in the columns low and high, all numbers at once"
     if np.ndim(release.value) == 0:
-        why = allowance(release)
-        return between(float(found[0]), float(found[1])) + (f" ({why})" if why else "")
+        return between(float(found[0]), float(found[1]))
     low, high = (np.asarray(end, dtype=np.float64) for end in found)
     value = np.asarray(release.value, dtype=np.float64)
     below, above = (float(np.max(d, initial=0.0)) for d in (value - low, high - value))
@@ -118,12 +123,17 @@ def interval(release: Release, level: float = LEVEL) -> str:
 
 
 def allowance(release: Release) -> str:
-    """Say what an interval allows for beside the noise; for an expression, in its parts."""
+    """Say how much wider an interval is because the size of the noise is secret; empty if not."""
+    if ends(release) is None:
+        return ""
     laws = [one.error for one in release.parts.values() or [release]]
-    said = dict.fromkeys(law.allows_for for law in laws if law is not None and law.allows_for)
-    if release.parts and said:
-        return "intervals of parts: " + "; ".join(said)
-    return "; ".join(said)
+    times = max((law.wider for law in laws if law is not None), default=1.0)
+    if times < 1.05:
+        return ""
+    said = f"{secret_size(times)}."
+    if release.parts:
+        return f"Put together from parts whose intervals are up to {said}"
+    return f"The interval is {said}"
 
 
 def between(low: float, high: float) -> str:

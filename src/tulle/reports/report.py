@@ -340,7 +340,8 @@ def _show(release: Release) -> str:
         shown = possible(release)
         drawn = _list(release, shown) if value.ndim == 1 else _matrix(release, shown)
     said = interval(release)
-    ranges = "" if ends(release) is None else f"<p>{html.escape(f'Interval: {said}')}.</p>"
+    words = f"Interval: {said}. {allowance(release)}".strip()
+    ranges = "" if ends(release) is None else f"<p>{html.escape(words)}</p>"
     return f"{drawn}{ranges}<div class='wide'>{release.table().to_html(_ROWS)}</div>"
 
 
@@ -387,7 +388,7 @@ def _number(release: Release, value: float) -> str:
     if math.isfinite(low) and math.isfinite(high):
         drawn += f" The error is {html.escape(size_of_error(value, width))}."
     if why := allowance(release):
-        drawn += f" The range is {html.escape(why)}."
+        drawn += f" {html.escape(why)}"
     return drawn + f" <small>{_term('interval')}</small></p>"
 
 

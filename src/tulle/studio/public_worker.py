@@ -119,7 +119,7 @@ class PublicWorker:
             "interval_words": said.interval,
             "not_in_it": said.not_in_it,
             "interval": None,
-            "allows": wording.allowance(opened),
+            "wider": said.wider,
             "price": str(replace(opened.guarantee, assumptions=())),
             "terms": {name: TERMS[name] for name in guarantee_terms(opened.guarantee)},
             "explained": {name: TERMS[name] for name in ("mechanism", "debit", "interval")},

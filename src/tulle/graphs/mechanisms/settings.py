@@ -90,7 +90,8 @@ def printed_note(printed: ErrorLaw, known: ErrorLaw) -> tuple[str, ...]:
     """Say in a plan how wide the interval will be that is printed with the answer."""
     width, needed = printed.half_width(0.95), known.half_width(0.95)
     about = f"{float(f'{width:.3g}'):,.10g}"
-    return (f"With the answer comes an interval of about ± {about}, {secret_size(width, needed)}.",)
+    wider = secret_size(width / needed if needed > 0 else math.inf)
+    return (f"With the answer comes an interval of about ± {about}, {wider}.",)
 
 
 def public_length(query: ProfiledCount, nodes: int, decay: Fraction) -> int:
@@ -134,12 +135,13 @@ class SpreadLaw(ErrorLaw):
         return built
 
     @property
-    def allows_for(self) -> str:
+    def wider(self) -> float:
         """How much of the interval is there because the spread is known with noise only."""
         if self.spread_scale == 0:
-            return ""
+            return 1.0
         likely = replace(self, spread=max(self.spread, 0), spread_scale=Fraction(0))
-        return secret_size(self.half_width(0.95), likely.half_width(0.95))
+        known = likely.half_width(0.95)
+        return self.half_width(0.95) / known if known > 0 else math.inf
 
     def bounded(self, level: float) -> tuple[int, float]:
         """Return an upper bound on the spread and the failure probability that is left."""

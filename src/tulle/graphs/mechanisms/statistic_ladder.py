@@ -14,7 +14,7 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.arrays import Floats
 from tulle.core.dataset import Dataset
-from tulle.core.error_law import ErrorLaw, check_level, secret_size
+from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import InputError
 from tulle.core.exact import rational, text, widen_up
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
@@ -75,12 +75,10 @@ class StatisticLadderLaw(ErrorLaw):
         return widen_up(min(steps, self.most) / self.units)
 
     @property
-    def allows_for(self) -> str:
+    def wider(self) -> float:
         """How much of the interval is there because the level is known with noise only."""
-        if self.spread_scale == 0:
-            return ""
-        likely = replace(self, spread_scale=Fraction(0))
-        return secret_size(self.half_width(0.95), likely.half_width(0.95))
+        known = replace(self, spread_scale=Fraction(0)).half_width(0.95)
+        return self.half_width(0.95) / known if known > 0 else math.inf
 
     def factor(self, failure: float) -> float:
         """Return c: how many first widths the interval reaches, or all when that is too few."""
