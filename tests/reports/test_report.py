@@ -93,9 +93,10 @@ def test_the_custodians_page_shows_truth_and_prediction(
     assert float(study.remaining) == 1, "reporting spends nothing"
     # In words beside the formula, with what is hidden, what the terms mean and how to cite.
     for words in (
-        "hide <b>any one link</b>",
+        "hides <b>any one link</b>",
         "How many triangles does the network have",
         "the release is off by",
+        "Its numbers are off by",
         "<i>pure</i>: a guarantee with delta = 0",
         "To cite the release",
     ):

@@ -117,6 +117,10 @@ def line_chart(
         return ""
     height = 270
     bottom, top = min(0.0, *finite), max(finite) or 1.0
+    if band is not None:
+        # The band is shown whole, unless the curve would be lost in it.
+        ends = (band[1][i] for i in places)
+        top = max(top, *(min(end, 3 * top) for end in ends if math.isfinite(end)), top)
 
     def point(i: int, v: float) -> str:
         x = _LEFT + i / max(count - 1, 1) * _span()

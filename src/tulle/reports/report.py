@@ -194,7 +194,7 @@ def inside_report(
     overview = f"<div class='wide'><table><tr>{titles}</tr>{lines}</table></div>"
     body = f"""<h1>{name}</h1>
 <p class="inside"><b>This page shows the truth. It must stay with the custodian.</b></p>
-<p>{count} released, and hide <b>{html.escape(hidden(terms))}</b>. The account allows
+<p>{count} released. Noise hides <b>{html.escape(hidden(terms))}</b>. The account allows
 <b>{html.escape(str(terms))}</b>{_explained(guarantee_terms(terms))}
 Of it, <b>{html.escape(left)}</b> is left.</p>
 {overview if rows else ""}{_PREDICTED if rows else ""}{missing}
@@ -208,7 +208,12 @@ def _inside_section(row: Mapping[str, Any]) -> str:
     off, promised = (html.escape(_sized(row[name])) for name in ("off", "predicted"))
     said = f"Released: <b>{told['released']}</b>."
     if row["truth"] is not None:
-        said += f" The truth is <b>{told['truth']}</b>; the release is off by <b>{off}</b>"
+        several = isinstance(row["truth"], str)
+        said += (
+            f" Its numbers are off by <b>{off}</b> on average"
+            if several
+            else f" The truth is <b>{told['truth']}</b>; the release is off by <b>{off}</b>"
+        )
         if row["predicted"] is not None:
             within = "no more than" if row["off"] <= row["predicted"] else "more than"
             said += f", {within} the predicted {promised}"
