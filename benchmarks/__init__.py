@@ -1,1 +1,1 @@
-"""What is timed, or compared with peers in the same run: ``python -m benchmarks [NAME ...]``."""
+"""What is timed, or compared with peers in one run: ``python -m benchmarks [--minute] [NAME]``."""

@@ -122,11 +122,12 @@ def chapter_background() -> Background:
 
 
 def catalogue_background() -> Background | None:
-    folder = os.environ.get("TULLE_DATA")
-    if not folder:
+    folder = Path(os.environ.get("TULLE_DATA", ""))
+    people = folder / "1000g-ceu-exon" / "1000g_ceu_exon_2010_09.genotypes.csv"
+    published = folder / "gwas-catalog" / "gwascatalog_2014-09-08.tsv.gz"
+    if not (people.is_file() and published.is_file()):
         return None
-    table = Genotypes.read(Path(folder, "1000g-ceu-exon", "1000g_ceu_exon_2010_09.genotypes.csv"))
-    every = Catalogue.read(Path(folder, "gwas-catalog", "gwascatalog_2014-09-08.tsv.gz"))
+    table, every = Genotypes.read(people), Catalogue.read(published)
     known = every.only(snps=table.snps, traits=list(PREVALENCE))
     usable = TraitNetwork(known, prevalence=PREVALENCE)
     # A SNP whose allele is not named, or does not match the table, tells the attacker nothing.

@@ -41,6 +41,7 @@ REPEATS = 3
 _STATIONS = "valleybike_stations.csv"
 SHARE = 5
 """One individual in so many is in the reference."""
+ROWS = 10_000_000
 
 
 class Records(NamedTuple):
@@ -365,8 +366,8 @@ def show(title: str, rows: list[dict[str, Any]], across: str, file: str) -> None
     plt.close(figure)
 
 
-def speed(count: int = 10_000_000) -> list[dict[str, Any]]:
-    """Return the time for 10^7 made-up rows on one core; the SQL engines are not used here."""
+def speed(count: int) -> list[dict[str, Any]]:
+    """Return the time for made-up rows on one core; the SQL engines are not used here."""
     generator = np.random.default_rng(3)
     who = generator.integers(0, count // 50, count)
     start, end = (generator.integers(0, 300, count) for _ in range(2))
@@ -379,7 +380,7 @@ def speed(count: int = 10_000_000) -> list[dict[str, Any]]:
     return [{"rows": count, "read, s": loaded - began, "release, s": done - loaded}]
 
 
-def in_engine(count: int = 10_000_000) -> list[dict[str, Any]]:
+def in_engine(count: int) -> list[dict[str, Any]]:
     """Return the time for as many rows in DuckDB: it adds up and clips, only totals are fetched."""
     import duckdb
 
@@ -413,6 +414,16 @@ def in_engine(count: int = 10_000_000) -> list[dict[str, Any]]:
     ]
 
 
+MINUTE: dict[str, Any] = {
+    "SIDES": (4,),
+    "EPSILONS": (1.0,),
+    "REPEATS": 1,
+    "ROWS": 10_000,
+    "flights": lambda: None,
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     made = [*(checkins(side) for side in SIDES), trips(), flights()]
     known = [records for records in made if records is not None]
@@ -432,8 +443,8 @@ def main() -> None:
         listed = [row for records in known for row in measure(records)]
         print_table(title, listed)
         show(title, listed, across, file)
-    print_table("Ten million rows, arrays in memory", speed())
-    print_table("Ten million rows in DuckDB", in_engine())
+    print_table(f"{ROWS:,} rows, arrays in memory", speed(ROWS))
+    print_table(f"{ROWS:,} rows in DuckDB", in_engine(ROWS))
 
 
 if __name__ == "__main__":

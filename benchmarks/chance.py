@@ -50,6 +50,15 @@ def draw(graph: tulle.Graph, model: str, epsilon: float, seed: int) -> tulle.Gra
     return made
 
 
+MINUTE: dict[str, Any] = {
+    "GRAPHS": GRAPHS[:1],
+    "EPSILONS": (1.0,),
+    "MODELS": ("dgg", "auto"),
+    "REPEATS": 1,
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Print a table for each graph."""
     repeats = int(os.environ.get("CHANCE_REPEATS", REPEATS))

@@ -15,9 +15,15 @@ HORIZONS = (12, 52, 365, 1024, 4096)
 EPSILON, DELTA = 1, 1e-6
 
 
-def main(horizons: tuple[int, ...] = HORIZONS) -> None:
+MINUTE: dict[str, Any] = {
+    "HORIZONS": (12, 52),
+}
+"""What is smaller in the minute's version."""
+
+
+def main() -> None:
     """Print the root mean square error of all running totals, at one price for the stream."""
-    rows = [row(steps) for steps in horizons]
+    rows = [row(steps) for steps in HORIZONS]
     print_table(
         f"Running totals at ({EPSILON}, {DELTA}), bound 1 a step: root mean square error", rows
     )

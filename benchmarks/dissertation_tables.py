@@ -96,6 +96,15 @@ def begin() -> dict[str, Any]:
     return found if {**found, "tables": {}} == empty else empty
 
 
+MINUTE: dict[str, Any] = {
+    "GRAPHS": ("polbooks",),
+    "MODELS": ("1k", "2k"),
+    "EPSILONS": (2.0,),
+    "REPEATS": 1,
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Measure, write and print all tables, a line for each model and epsilon."""
     named = os.environ.get("DISSERTATION_MODELS", ",".join(MODELS)).split(",")

@@ -52,6 +52,17 @@ Table = dict[str, Any]
 EPSILONS = (2.0, 0.2)
 TARGETS = 10_000
 PRIVATE_RUNS = 40
+CALIBRATIONS = 400
+MEMBERSHIPS = 10
+FREQUENCIES = 20
+SELECTIONS = 40
+PEOPLE = 1000
+"""Cases, and as many controls, of the planted study."""
+SELECTED = (
+    ("difference", 10, (1.0, 1.5, 2.0, 3.0)),
+    ("difference", 50, (2.0, 4.0, 8.0)),
+    ("chi_square", 10, (10.0, 20.0, 30.0)),
+)
 
 # --- trait inference ------------------------------------------------------------------------------
 
@@ -208,7 +219,7 @@ def calibration() -> list[Table]:
     rows = []
     for printed in (False, True):
         said, right = [], []
-        for run in range(400):
+        for run in range(CALIBRATIONS):
             _, records = made_up_people(network, 85, seed=run)
             _, target = made_up_people(network, 1, seed=10_000 + run, present=network.traits)
             every = np.vstack([records, target])
@@ -235,7 +246,7 @@ def membership() -> list[Table]:
     snps, cases = 1000, 100
     rows = []
     for epsilon in (9999.0, 100.0, 10.0, 2.0, 0.2):
-        right, limit, runs = 0.0, 1.0, 10
+        right, limit, runs = 0.0, 1.0, MEMBERSHIPS
         for _ in range(runs):
             frequency = generator.uniform(0.1, 0.5, size=snps)
             everybody = generator.binomial(2, frequency, size=(2 * cases, snps))
@@ -257,16 +268,16 @@ def membership() -> list[Table]:
 
 
 def frequencies() -> list[Table]:
-    """Measure the mean error of allele frequencies, 1000 cases and 1000 controls, 20 runs each."""
+    """Measure the mean error of allele frequencies, as many controls as cases."""
     study = planted(0)
     cells = study.to_numpy().astype(float)
     rows = []
     for unit, (snps, epsilon) in product(("participant", "row"), ((100, 1.0), (1000, 5.0))):
-        query, truth = allele_counts(range(snps)), cells[:1000, :snps].mean(axis=0) / 2
+        query, truth = allele_counts(range(snps)), cells[:PEOPLE, :snps].mean(axis=0) / 2
         row: Table = {"unit": unit, "SNPs": snps, "epsilon": epsilon}
         for name in ("laplace", "knorm", "gaussian"):
             errors = []
-            for _ in range(20):
+            for _ in range(FREQUENCIES):
                 drawn = tulle.release(
                     study, query, unit=unit, epsilon=epsilon, delta=1e-6, mechanism=name
                 )
@@ -284,17 +295,13 @@ def frequencies() -> list[Table]:
 def selection() -> list[Table]:
     """Measure the share of planted SNPs that are found, of 5000."""
     rows = []
-    for by, strong, epsilons in (
-        ("difference", 10, (1.0, 1.5, 2.0, 3.0)),
-        ("difference", 50, (2.0, 4.0, 8.0)),
-        ("chi_square", 10, (10.0, 20.0, 30.0)),
-    ):
+    for by, strong, epsilons in SELECTED:
         study = planted(strong)
         for epsilon in epsilons:
             row: Table = {"score": by, "planted": strong, "epsilon": epsilon}
             for name in ("one_shot", "peeling", "laplace_top", "exponential"):
                 delta = 1e-6 if name == "exponential" else 0
-                runs = 5 if name == "exponential" and by == "chi_square" else 40
+                runs = 5 if name == "exponential" and by == "chi_square" else SELECTIONS
                 query = top_snps(strong, by=by)
                 hits, began = 0.0, time.perf_counter()
                 for _ in range(runs):
@@ -310,9 +317,9 @@ def selection() -> list[Table]:
 
 
 def planted(strong: int) -> Genotypes:
-    """Return 1000 cases and 1000 controls, the first SNPs of 5000 more frequent among cases."""
+    """Return cases and as many controls, the first SNPs of 5000 more frequent among cases."""
     generator = np.random.default_rng(5)
-    snps, people = 5000, 1000
+    snps, people = 5000, PEOPLE
     frequency = generator.uniform(0.15, 0.5, size=snps)
     shifted = frequency.copy()
     shifted[:strong] += 0.12
@@ -377,6 +384,19 @@ def _save(figure: Any, folder: str, name: str) -> None:
     plt.close(figure)
 
 
+MINUTE: dict[str, Any] = {
+    "TARGETS": 100,
+    "PRIVATE_RUNS": 2,
+    "CALIBRATIONS": 3,
+    "MEMBERSHIPS": 1,
+    "FREQUENCIES": 1,
+    "SELECTIONS": 1,
+    "PEOPLE": 100,
+    "SELECTED": (("difference", 10, (2.0,)),),
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     for known in filter(None, (chapter_background(), catalogue_background())):
         print_table(f"table 19 ({known.name}): what the attacker knows", table_19(known))
@@ -387,5 +407,5 @@ def main() -> None:
         draw(known, exact)
     print_table("is a belief what it says? six traits known", calibration())
     print_table("who took part: members told from others by their frequencies", membership())
-    print_table("allele frequencies: mean error, 1000 cases", frequencies())
+    print_table(f"allele frequencies: mean error, {PEOPLE:,} cases", frequencies())
     print_table("the strongest SNPs: share of planted ones found, of 5000", selection())

@@ -31,6 +31,8 @@ from tulle.graphs.kernels.pair_bounds import k_triangle_local_sensitivity, pair_
 
 REPEATS = 7
 BAR = 2.0
+NODES = 60_000
+"""Of the made-up network."""
 
 
 def load() -> tuple[str, Callable[[], Graph]]:
@@ -39,7 +41,7 @@ def load() -> tuple[str, Callable[[], Graph]]:
         file = Path(named, "ego-Twitter", "ego-Twitter.edges.txt.gz")
         if file.is_file():
             return "ego-Twitter", lambda: Graph.read(file, nodes=81306)
-    return "made-up network", lambda: social_network(60_000, mean_degree=30, seed=1)
+    return "made-up network", lambda: social_network(NODES, mean_degree=30, seed=1)
 
 
 def seconds(function: Callable[[], Any]) -> float:
@@ -85,6 +87,14 @@ def triangle_peers(graph: Graph, expected: int) -> dict[str, Callable[[], Any]]:
         "NetworKit LocalClusteringCoefficient": networkit_local,
         "NetworKit exactGlobal": networkit_global,
     }
+
+
+MINUTE: dict[str, Any] = {
+    "NODES": 300,
+    "REPEATS": 1,
+    "BAR": 0.0,
+}
+"""What is smaller in the minute's version."""
 
 
 def main() -> None:

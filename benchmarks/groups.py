@@ -135,6 +135,12 @@ def measure(paths: dict[str, Path], name: str, runs: int) -> dict[str, Any]:
     return row | {"PMSJA": error, "PMSJA, s": seconds}
 
 
+MINUTE: dict[str, Any] = {
+    "QUESTIONS": {"Q6": QUESTIONS["Q6"]},
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Measure the questions named on the command line, or all."""
     scale = float(os.environ.get("TULLE_TPCH_SCALE", "1"))

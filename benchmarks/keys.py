@@ -126,6 +126,16 @@ def speed() -> list[dict[str, Any]]:
     return found
 
 
+MINUTE: dict[str, Any] = {
+    "EPSILONS": (4.0,),
+    "KEYS": (4,),
+    "ROWS": 5_000,
+    "ITEMS": 50,
+    "PEOPLE": 500,
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Print the tables."""
     print_table(f"Places found, delta {DELTA:g}", shares())

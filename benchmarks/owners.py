@@ -32,14 +32,18 @@ from tulle.sql.mechanisms import ALONE_REACH, ALONE_SHARE, LINK_REACH, REACH
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 RUNS = 41
+EVEN = ((50, 4), (50, 20), (200, 1), (200, 4), (200, 20), (10**4, 4), (10**5, 20))
+"""How many people have how many rows each."""
+SKEWED = (200, 20_000)
+LINKED = (200, 2_000)
 
 
 def owners() -> Iterator[tuple[str, Array]]:
     """Yield how many rows each participant has."""
-    for people, rows in ((50, 4), (50, 20), (200, 1), (200, 4), (200, 20), (10**4, 4), (10**5, 20)):
+    for people, rows in EVEN:
         yield f"{people:,} people, {rows} rows each", np.full(people, rows)
     draw = np.random.Generator(np.random.PCG64(7))
-    for people in (200, 20_000):
+    for people in SKEWED:
         yield f"{people:,} people, Poisson of 4", np.maximum(draw.poisson(4, people), 1)
         yield f"{people:,} people, geometric of 10", draw.geometric(0.1, people)
         yield f"{people:,} people, Pareto, index 2", np.ceil(2 * (draw.pareto(2, people) + 1))
@@ -49,7 +53,7 @@ def owners() -> Iterator[tuple[str, Array]]:
 def several() -> Iterator[tuple[str, float, Relation]]:
     """Yield relations whose tuples need several people, or any of some, and the usual reach."""
     draw = np.random.Generator(np.random.PCG64(3))
-    for people in (200, 2_000):
+    for people in LINKED:
         pairs: set[tuple[int, ...]] = set()
         for _ in range(people // 4):
             here = sorted(draw.choice(people, 5, replace=False).tolist())
@@ -142,6 +146,16 @@ def run() -> list[dict[str, Any]]:
                 | {"best %": best(relation, float(loads.max()), epsilon)}
             )
     return rows
+
+
+MINUTE: dict[str, Any] = {
+    "EPSILONS": (1.0,),
+    "RUNS": 1,
+    "EVEN": ((50, 4),),
+    "SKEWED": (),
+    "LINKED": (200,),
+}
+"""What is smaller in the minute's version."""
 
 
 def main() -> None:

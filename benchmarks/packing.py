@@ -52,6 +52,9 @@ HIGHS_LIMIT = 20.0
 HIGHS_TUPLES = 100_000
 """HiGHS is not tried beyond this: building the model alone would take longer than the limit."""
 LARGE = 1_000_000
+CLAUSES = (2, 3, 4, 5, 6, 8, 12, 16)
+TREES, PEOPLE = 1_000, 300
+"""Tuples and participants of the and/or trees."""
 
 
 def triangles(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -303,10 +306,11 @@ def ratio(
     return f"{'' if ended else '>'}{seconds / ours:.1f} x"
 
 
-def trees(tuples: int = 1_000, people: int = 300) -> list[dict[str, Any]]:
+def trees() -> list[dict[str, Any]]:
     """Measure the release of a total over trees of growing length."""
     rows = []
-    for clauses in (2, 3, 4, 5, 6, 8, 12, 16):
+    tuples, people = TREES, PEOPLE
+    for clauses in CLAUSES:
         random = np.random.default_rng(clauses)
         drawn = random.random((tuples, clauses, people)).argpartition(3, axis=2)[:, :, :3]
         notes = [
@@ -329,6 +333,15 @@ def exponent(rows: list[dict[str, Any]]) -> float:
     tuples = np.log([row["tuples"] for row in rows])
     seconds = np.log([row["whole s"] for row in rows])
     return float(np.polyfit(tuples, seconds, 1)[0])
+
+
+MINUTE: dict[str, Any] = {
+    "GRAPHS": ("netscience",),
+    "CLAUSES": (2, 3),
+    "TREES": 50,
+    "PEOPLE": 30,
+}
+"""What is smaller in the minute's version."""
 
 
 def main() -> None:

@@ -118,6 +118,16 @@ def shapes() -> Iterator[Shape]:
                         yield Shape(nodes, communities, degree, mixing)
 
 
+MINUTE: dict[str, Any] = {
+    "NODES": (200,),
+    "COMMUNITIES": (2,),
+    "MEAN_DEGREES": (20,),
+    "MIXINGS": (0.1,),
+    "EPSILONS": ("2",),
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Print what each choice gives, and last where `auto` chose badly."""
     rows: list[dict[str, Any]] = []

@@ -29,6 +29,8 @@ from tulle.relations.truncation.totals import GAP, truncate
 
 EPSILON = 0.8
 RUNS = 201
+NODES = 4_000
+"""Of made-up networks."""
 QUERIES = (tulle.triangles(), tulle.edges(), tulle.stars(2))
 REAL = (
     "ca-GrQc",
@@ -48,13 +50,13 @@ REAL = (
 def made_up() -> Iterator[tuple[str, Graph]]:
     """Yield networks of some models, with flat and with heavy tails."""
     models = {
-        "small world": networkx.watts_strogatz_graph(4_000, 10, 0.1, seed=1),
-        "preferential attachment": networkx.barabasi_albert_graph(4_000, 5, seed=1),
-        "power-law cluster": networkx.powerlaw_cluster_graph(4_000, 6, 0.6, seed=1),
+        "small world": networkx.watts_strogatz_graph(NODES, 10, 0.1, seed=1),
+        "preferential attachment": networkx.barabasi_albert_graph(NODES, 5, seed=1),
+        "power-law cluster": networkx.powerlaw_cluster_graph(NODES, 6, 0.6, seed=1),
     }
     for name, model in models.items():
         yield name, Graph.from_edges(list(model.edges), nodes=model.number_of_nodes())
-    yield "circles and meetings", social_network(4_000, mean_degree=16, seed=5)
+    yield "circles and meetings", social_network(NODES, mean_degree=16, seed=5)
 
 
 def graphs() -> Iterator[tuple[str, Graph]]:
@@ -98,6 +100,15 @@ def run() -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+MINUTE: dict[str, Any] = {
+    "REAL": ("netscience",),
+    "RUNS": 2,
+    "NODES": 60,
+    "QUERIES": QUERIES[:1],
+}
+"""What is smaller in the minute's version."""
 
 
 def main() -> None:

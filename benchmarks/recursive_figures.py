@@ -71,6 +71,15 @@ class Scale:
         self.fixed_tuples = 1000 if full else 100
 
 
+class Least(Scale):
+    """As small as can be."""
+
+    def __init__(self, full: bool) -> None:
+        super().__init__(full)
+        self.runs, self.nodes, self.degrees, self.fixed_nodes = 2, (30,), (5,), 30
+        self.clauses, self.tuples, self.fixed_tuples = (2,), (20,), 20
+
+
 def largest_contribution(query: Query, nodes: int, unit: str) -> int:
     """Return what one unit could contribute at most in any graph of so many nodes."""
     others = nodes - 1
@@ -307,6 +316,14 @@ def draw(
     figure.suptitle(title)
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
+
+
+MINUTE: dict[str, Any] = {
+    "Scale": Least,
+    "QUERIES": {"triangles": tulle.triangles()},
+    "REAL": ("netscience",),
+}
+"""What is smaller in the minute's version."""
 
 
 def main() -> None:

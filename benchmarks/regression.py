@@ -58,6 +58,10 @@ CLASSES = {"married": [0, 1], "male": [0, 1], "us": [0, 1], "income": [0, 1]}
 PREDICTORS = (*BOUNDS, *CODED, "married", "male", "us")
 DELTA = 1e-6
 RUNS = 20
+FIGURE_15 = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50, 100)
+FIGURE_16 = ("0.05", "0.1", "0.25", "0.5", "1", "5")
+MANY = 10**6
+"""Made-up rows."""
 PURE = ("functional", "objective_laplace", "objective_knorm")
 INCOME = logistic("income")
 
@@ -304,7 +308,7 @@ def invert(
 
 def figure_15(people: Columns, runs: int = 5) -> list[dict[str, Any]]:
     rows = []
-    for epsilon in (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50, 100):
+    for epsilon in FIGURE_15:
         for mechanism in PURE:
             rows.append(
                 {
@@ -321,7 +325,7 @@ def figure_16(people: Columns, runs: int = 10) -> list[dict[str, Any]]:
     rows = []
     facts = sealed(people, np.arange(10)).facts("row")
     plain = functional_sensitivity(frame_of(INCOME, facts, "row"))
-    for sensitive in ("0.05", "0.1", "0.25", "0.5", "1", "5"):
+    for sensitive in FIGURE_16:
         query = logistic("income", sensitive=["married"], gamma=float(sensitive) / 5)
         moved = functional_sensitivity(frame_of(query, facts, "row"))
         epsilon = float(5 * moved / plain)
@@ -421,10 +425,10 @@ def speed(people: Columns) -> list[dict[str, Any]]:
     from sklearn.linear_model import LogisticRegression
 
     generator = np.random.default_rng(1)
-    million = {name: people[name][generator.integers(0, len(people["income"]), 10**6)]
+    million = {name: people[name][generator.integers(0, len(people["income"]), MANY)]
                for name in (*PREDICTORS, "income")}  # fmt: skip
     rows = []
-    for name, columns in (("Adult", people), ("a million rows", million)):
+    for name, columns in (("Adult", people), (f"{MANY:,} rows", million)):
         table = sealed(columns, np.arange(len(columns["income"])))
         start = time.perf_counter()
         LogisticRegression(max_iter=1000).fit(scaled(columns), columns["income"])
@@ -443,6 +447,16 @@ def speed(people: Columns) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+MINUTE: dict[str, Any] = {
+    "RUNS": 1,
+    "FIGURE_15": (1,),
+    "FIGURE_16": ("1",),
+    "MANY": 1_000,
+    "find_peer": lambda: None,
+}
+"""What is smaller in the minute's version."""
 
 
 def main() -> None:

@@ -208,6 +208,13 @@ def _line(name: str, informative: int, scores: dict[str, float]) -> dict[str, An
     return {"epsilon": name, "informative": informative, "placed": "", **scores}
 
 
+MINUTE: dict[str, Any] = {
+    "CASES": [("facebook_combined", 2, 1.0, None), ("facebook_combined", 1, 1.0, "bingham")],
+    "EPSILONS": (3.0,),
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     compare()
     communities()

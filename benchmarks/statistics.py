@@ -298,6 +298,15 @@ SECTIONS: dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]] = {
 }
 
 
+MINUTE: dict[str, Any] = {
+    "RUNS": 3,
+    "VECTOR_RUNS": 1,
+    "MODELS": {"ER1": lambda seed: erdos_renyi(60, 0.1, seed=seed)},
+    "REAL": ("polbooks",),
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Measure the sections, print them, and write each down when it is done.
 

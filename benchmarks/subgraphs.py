@@ -107,6 +107,12 @@ def truncating(name: str, graph: Graph) -> list[dict[str, Any]]:
     return rows
 
 
+MINUTE: dict[str, Any] = {
+    "NAMES": ("ca-GrQc",),
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     small = social_network(200, seed=1)
     listing("", small)

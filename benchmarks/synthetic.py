@@ -229,6 +229,15 @@ def rows_of(found: dict[str, dict[str, float]], lost: dict[str, str]) -> list[di
     ]
 
 
+MINUTE: dict[str, Any] = {
+    "GRAPHS": GRAPHS[:1],
+    "EPSILONS": (1.0,),
+    "PEERS": ("1k", "dgg"),
+    "REPEATS": 1,
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Print all tables, and last how often `auto` is best."""
     repeats = int(os.environ.get("SYNTHETIC_REPEATS", REPEATS))

@@ -19,6 +19,7 @@ from tulle.graphs.generators import social_network
 RUNS = 11
 EPSILONS = ("0.1", "1")
 DELTA = 1e-6
+NODES = 1000
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "which.json"
 
 
@@ -27,9 +28,11 @@ def networks() -> dict[str, Graph]:
     import networkx
 
     return {
-        "social, 1,000": social_network(1000, seed=1),
-        "random, 1,000": Graph.from_networkx(networkx.gnm_random_graph(1000, 5000, seed=3)),
-        "hubs, 1,000": Graph.from_networkx(networkx.barabasi_albert_graph(1000, 5, seed=4)),
+        f"social, {NODES:,}": social_network(NODES, seed=1),
+        f"random, {NODES:,}": Graph.from_networkx(
+            networkx.gnm_random_graph(NODES, 5 * NODES, seed=3)
+        ),
+        f"hubs, {NODES:,}": Graph.from_networkx(networkx.barabasi_albert_graph(NODES, 5, seed=4)),
     }
 
 
@@ -85,6 +88,14 @@ def _errors(graph: Graph, query: Any, unit: str, epsilon: str) -> dict[str, floa
         ]
         found[mechanism.name] = float(np.median(wrong)) / max(abs(truth), 1e-9)
     return found
+
+
+MINUTE: dict[str, Any] = {
+    "RUNS": 1,
+    "EPSILONS": ("1",),
+    "NODES": 40,
+}
+"""What is smaller in the minute's version."""
 
 
 def main() -> None:

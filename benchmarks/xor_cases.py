@@ -307,6 +307,14 @@ def prices() -> list[dict[str, Any]]:
     return rows
 
 
+MINUTE: dict[str, Any] = {
+    "REPEATS": 1,
+    "EPSILONS": (3.0,),
+    "PUBLISHED_EDGES": dict(list(PUBLISHED_EDGES.items())[:1]),
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Print all tables."""
     print_table("Grids coupled to their four neighbours: the price of a row", prices())

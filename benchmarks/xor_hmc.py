@@ -125,6 +125,12 @@ def _ones(law: Any) -> float:
     return float(law @ patterns.sum(axis=1)) / BITS
 
 
+MINUTE: dict[str, Any] = {
+    "CHAINS": 500,
+}
+"""What is smaller in the minute's version."""
+
+
 def main() -> None:
     """Print the table."""
     print_table(f"Hamiltonian chains on {BITS} coupled bits, {CHAINS:,} chains each", run())

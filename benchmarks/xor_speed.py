@@ -17,6 +17,7 @@ import tulle
 from benchmarks.common import print_table
 
 NODES = 4039
+TALL = 100_000
 BARS = {"columns (paper), 4039 x 4039, cell": 3.0, "two_level, 100000 x 100, row": 1.0}
 """Seconds that a whole release may take, from the question to the released matrix."""
 
@@ -39,10 +40,10 @@ def cases() -> list[tuple[str, Any, Any, str]]:
     def matrix(rows: int, columns: int) -> tulle.BinaryMatrix:
         return tulle.BinaryMatrix(generator.integers(0, 2, (rows, columns), dtype=np.uint8))
 
-    square, tall, taller = matrix(NODES, NODES), matrix(100_000, 16), matrix(100_000, 100)
-    small = matrix(1000, 100)
+    square, tall, taller = matrix(NODES, NODES), matrix(TALL, 16), matrix(TALL, 100)
+    small = matrix(TALL // 100, 100)
     theta = np.full((16, 16), 0.05) - np.eye(16)
-    size = 100_000
+    size = TALL
     chain = scipy.sparse.diags_array(
         [[0.1] * (size - 1), [-1.0] * size, [0.1] * (size - 1)], offsets=[-1, 0, 1]
     )
@@ -82,6 +83,13 @@ def run() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+MINUTE: dict[str, Any] = {
+    "NODES": 40,
+    "TALL": 1_000,
+}
+"""What is smaller in the minute's version."""
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from notebooks import write_notebooks
 from tables import write_tables
 
 _OWN = ("self", "cls")
@@ -38,13 +39,14 @@ def generate(docs: Path) -> None:
     (folder / "reference.md").write_text("\n".join(_reference()), encoding="utf-8")
     (folder / "which.md").write_text("\n".join(_which(docs)), encoding="utf-8")
     write_tables(docs)
+    write_notebooks(docs, folder / "notebooks")
     (folder / "gallery.md").write_text("\n".join(_gallery(docs, folder)), encoding="utf-8")
 
 
 def _queries() -> Iterator[str]:
     from tulle.core import registry
 
-    yield "# Every question\n"
+    yield "# What can I ask? Every question\n"
     yield "Made from the code. A question is frozen, holds no data and checks itself when built.\n"
     for kind in registry.groups("query"):
         yield f"## About a {kind}\n"
@@ -59,7 +61,7 @@ def _reference() -> Iterator[str]:
     from tulle.core import registry
 
     questions = {name for kind in registry.groups("query") for name in registry.find("query", kind)}
-    yield "# Everything else by name\n"
+    yield "# What is it called? Everything else by name\n"
     yield "Made from the code. Questions have [a page of their own](queries.md).\n"
     for package, names in _index.PUBLIC.items():
         yield f"## `{package}`\n"
@@ -95,7 +97,7 @@ def _members(name: str, thing: type) -> Iterator[str]:
 def _units() -> Iterator[str]:
     from tulle.core.unit import UNITS
 
-    yield "# Every unit\n"
+    yield "# Whom can I protect? Every unit\n"
     yield "Made from the code. See [who is protected](../concepts/units.md).\n"
     yield "| unit | neighbours | what is hidden |\n|---|---|---|"
     for unit in UNITS.values():
@@ -106,7 +108,7 @@ def _units() -> Iterator[str]:
 def _mechanisms() -> Iterator[str]:
     from tulle.core import registry
 
-    yield "# Every mechanism\n"
+    yield "# What does each mechanism promise?\n"
     yield "Made from the code: what each promises and why, its error, where it comes from.\n"
     for kind in registry.groups("mechanism"):
         yield f"## For a {kind}\n"
@@ -122,7 +124,7 @@ def _mechanisms() -> Iterator[str]:
 
 def _which(docs: Path) -> Iterator[str]:
     results = json.loads((docs / "results" / "which.json").read_text(encoding="utf-8"))
-    yield "# Which mechanism when\n"
+    yield "# Which mechanism answers when?\n"
     yield (
         "Median relative error over repeated releases, the best in each line in bold. Made from "
         f"the results of `python -m benchmarks which` ({results['runs']} runs a cell). The plan "
@@ -157,7 +159,7 @@ def _cell(error: float | None, best: float) -> str:
 
 
 def _gallery(docs: Path, folder: Path) -> Iterator[str]:
-    yield "# Gallery\n"
+    yield "# What does it look like? Gallery\n"
     yield "One figure for each capability, all on made-up data, each made by a script in `docs/`.\n"
     for script in sorted((docs / "gallery").glob("[a-z]*.py")):
         module = importlib.import_module(f"gallery.{script.stem}")

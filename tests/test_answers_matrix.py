@@ -82,6 +82,7 @@ def said_of(release: Release, text: str) -> None:
     assert said.answer in text
     assert said.not_in_it in text
     found = wording.ends(release)
+    assert said.wider in text
     if found is not None and not np.isfinite(np.asarray(found[1], dtype=float)).all():
         # A side without an end is never written as if it had one.
         assert "at least" in text
@@ -234,6 +235,7 @@ def test_the_studio_shows_it(name: str, filled: Any) -> None:
     assert not _REPR.search(text)
     assert release.labels.question in text
     assert wording.leaves_out(release) in text
+    assert wording.allowance(release) in text
     found = wording.ends(release)
     if found is not None:
         assert wording.interval(release) in text

@@ -299,7 +299,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "objective_knorm": "tulle.models.objective_knorm",
         "objective_laplace": "tulle.models.objective_laplace",
     },
-    ("page", "release"): {"outside": "tulle.reports.report"},
+    ("page", "release"): {"outside": "tulle.reports.report", "drawing": "tulle.reports.report"},
     ("preview", "database"): {"made-up rows": "tulle.sql.stand_in.build"},
     ("query", "contributions"): {
         "block_bounds": "tulle.matrices.contributions.private_bounds",

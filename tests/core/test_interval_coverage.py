@@ -383,3 +383,84 @@ def test_intervals_of_quantiles_cover(column: str) -> None:
 
 def test_intervals_of_quantiles_that_are_too_narrow_would_be_seen() -> None:
     assert covered("high", FEW, 0.02) < LEAST_OF_FEW
+
+
+# --- after the noise ------------------------------------------------------------------------------
+
+
+def test_totals_raised_to_zero_keep_their_interval() -> None:
+    """No end is negative, and the interval holds as often as before."""
+    from tulle.matrices.contributions.low_rank import then_positive
+
+    people = np.repeat(np.arange(40), 2)
+    data = tulle.Contributions(people, people % 4, people % 3, rows=4, columns=5)
+    plan = plan_for(data, tulle.weights(total=2), unit="participant", epsilon=1.0)
+    truth = data.totals()
+
+    def draw(run: int) -> Release:
+        return then_positive(_draw(plan, data, SeededSource(run), debit=None))
+
+    assert hits(draw, truth, FEW) >= LEAST_OF_FEW
+    for run in range(5):
+        low, high = draw(run).interval(0.95)
+        assert low.min() == 0
+        assert (high > 0).all()
+    # Negative weights would make it false, and a tenth of the width as well.
+    assert hits(draw, truth, FEW, 0.1) < LEAST_OF_FEW
+
+
+def test_what_cannot_be_is_shown_as_what_can() -> None:
+    from tulle.genomes import Genotypes, chi_squares
+
+    random = np.random.default_rng(1)
+    cells = random.binomial(2, 0.3, size=(60, 20)).astype(np.int8)
+    study = Genotypes(cells, cases=np.arange(60) < 30)
+    plan = plan_for(study, chi_squares(), unit="row", epsilon=5.0)
+    release = _draw(plan, study, SeededSource(1), debit=None)
+    shown = np.array(release.to_dict()["value"])
+    assert release.value.min() < 0
+    assert shown.min() == 0
+    kept = release.value >= 0
+    assert (shown[kept] == release.value[kept]).all()
+
+
+# --- where the size of the noise is secret --------------------------------------------------------
+
+SECRET = (("smoothed_ladder", 0.0), ("ladder", 0.0), ("smooth_pure", 0.0), ("smooth", 1e-6))
+
+
+@pytest.mark.parametrize(("mechanism", "delta"), SECRET)
+def test_an_interval_says_how_much_wider_it_is_than_the_noise(mechanism: str, delta: float) -> None:
+    """The ratio that is printed is, in the middle, that to the width of one who knows the law."""
+    import re
+
+    graph = social_network(120, seed=2)
+    query = tulle.triangles()
+    plan = plan_for(
+        graph, query, unit="edge", epsilon=1.0, delta=delta, mechanism=mechanism, like=graph
+    )
+    known = plan.half_width(0.95)
+    assert known is not None
+    printed, said = [], []
+    for run in range(FEW):
+        release = _draw(plan, graph, SeededSource(run), debit=None)
+        assert release.error is not None
+        printed.append(release.error.half_width(0.95) / known)
+        words = wording.allowance(release)
+        (ratio,) = re.findall(r"is ([\d.]+) times as wide as if the size of the noise", words)
+        said.append(float(ratio))
+        assert words in release.report()
+        assert words in repr(release)
+    middle = float(np.median(printed))
+    assert middle > 1.0
+    assert 0.6 < float(np.median(said)) / middle < 1.7
+    planned = [note for note in plan.notes() if "size of the noise" in note]
+    assert len(planned) == 1
+    (ratio,) = re.findall(r"([\d.]+) times as wide", planned[0])
+    assert 0.8 < float(ratio) / middle < 1.25
+
+
+def test_an_interval_of_public_noise_says_nothing_of_the_kind() -> None:
+    graph = social_network(60, seed=2)
+    release = tulle.release(graph, tulle.edges(), unit="edge", epsilon=1.0)
+    assert "secret" not in repr(release)

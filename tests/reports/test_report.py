@@ -91,6 +91,17 @@ def test_the_custodians_page_shows_truth_and_prediction(
     assert len(cells) == 12
     assert cells[9] == "a list of numbers"
     assert float(study.remaining) == 1, "reporting spends nothing"
+    # In words beside the formula, with what is hidden, what the terms mean and how to cite.
+    for words in (
+        "hides <b>any one link</b>",
+        "How many triangles does the network have",
+        "the release is off by",
+        "Its numbers are off by",
+        "<i>pure</i>: a guarantee with delta = 0",
+        "To cite the release",
+    ):
+        assert words in page
+    assert not re.search(r"&lt;|array\(|Fraction|object at", page)
 
 
 def _lines(page: str) -> list[list[str]]:

@@ -254,6 +254,10 @@ def test_a_database_is_asked_in_sql(page: Any, look: Any) -> None:
     page.fill("input[name='owner:customer']", "id")
     page.fill("input[name='owner:orders']", "customer_id")
     look("-owners")
+    page.locator("details:has(#total-delta)").evaluate_all(
+        "all => all.forEach((d) => d.open = true)"
+    )
+    page.fill("#total-delta", "0.000001")
     open_study(page, "Hide any one person", "5")
     page.fill("#sql", "SELECT count(*) FROM orders FULL JOIN customer ON customer_id = customer.id")
     page.wait_for_selector("#sql-problem:not([hidden])")
@@ -270,7 +274,28 @@ def test_a_database_is_asked_in_sql(page: Any, look: Any) -> None:
     page.click("text=See the answer")
     # The truth is 400; how near the answer comes is the mechanism's own matter.
     assert math.isfinite(float(page.inner_text(".release .big").replace(",", "")))
+    assert "How to cite" in page.inner_text(".release")
+    assert "a guarantee with delta = 0" in page.inner_text(".release")
     look("-answer")
+    # Groups that nobody listed: the same statement, with a delta and the options for it.
+    page.go_back()
+    page.wait_for_selector("#sql")
+    page.click("#grouping summary")
+    page.fill("#top", "none")
+    page.fill("#sql", "SELECT region, count(*) AS n FROM customer GROUP BY region")
+    page.wait_for_selector("#sql-problem:not([hidden])")
+    assert "whole number" in page.inner_text("#sql-problem")
+    page.fill("#top", "2")
+    page.fill("#keys-per-person", "1")
+    page.fill("#other", "elsewhere")
+    page.wait_for_selector("#sql-problem", state="hidden")
+    page.fill("#delta", "0.0000005")
+    page.click("[data-epsilon='1']")
+    look("-found-groups")
+    pay(page)
+    page.click("text=See the answer")
+    assert "elsewhere" in page.inner_text(".release")
+    look("-found-answer")
 
 
 def test_a_yes_no_table_before_and_after(page: Any, look: Any) -> None:

@@ -230,7 +230,7 @@ def _to_json(
     from tulle.cli.output import interval_json
     from tulle.core.exact import text
     from tulle.core.table import Table
-    from tulle.core.wording import leaves_out
+    from tulle.core.wording import allowance, leaves_out
 
     table = release.value if isinstance(release.value, Table) else None
     remaining = None if left is None else {"epsilon": text(left.epsilon), "delta": text(left.delta)}
@@ -238,6 +238,7 @@ def _to_json(
         "release": release.to_json(),
         **({} if table is None else {"table": table.to_dict()}),
         "interval": interval_json(release),
+        "interval_wider": allowance(release) or None,
         "not_in_the_interval": leaves_out(release) or None,
         "account": None if ledger_account is None else ledger_account.account,
         "asked_before": kept,

@@ -82,6 +82,8 @@ def answer(release: Release) -> Table:
         drawn.add_row("question", release.labels.question)
     drawn.add_row("answer", said.answer, style="bold")
     drawn.add_row("95 % interval", said.interval)
+    if said.wider:
+        drawn.add_row("its width", said.wider)
     if wording.after_noise(release):
         drawn.add_row("after the noise", wording.after_noise(release))
     if said.not_in_it:

@@ -9,12 +9,14 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 from tulle.core.progress import report
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 COMPILING = "compiling kernels, once after an install"
 """What a watcher is told meanwhile. Kernels depend on the question alone, never on records."""
@@ -25,7 +27,16 @@ def compiled(function: _Function) -> _Function:
 
     No ``fastmath``: certificates rest on IEEE rounding of each single operation.
     """
-    return cast(_Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+    return cast(_Function, numba.njit(cache=True, **_OPTIONS)(function))
+
+
+def inner(function: _Function) -> _Function:
+    """Mark a function that kernels call: it is compiled with them, into their code.
+
+    It needs no entry of its own for the interpreter, which takes longer to compile than a short
+    function; called from Python it is the plain function.
+    """
+    return cast(_Function, register_jitable(**_OPTIONS)(function))
 
 
 class _Teller(event.Listener):  # type: ignore[misc]

@@ -33,6 +33,11 @@ class ErrorLaw(ABC):
         """What the error has besides, and the law does not cover, in a sentence for people."""
         return ""
 
+    @property
+    def wider(self) -> float:
+        """How many times as wide intervals are as if no part of the law were secret."""
+        return 1.0
+
     @abstractmethod
     def half_width(self, level: float) -> float:
         """Return a w such that the error is at most w in size with probability ``level``."""
@@ -65,6 +70,17 @@ class ErrorLaw(ABC):
             value = data[field.name]
             values[field.name] = rational(value) if field.type == "Fraction" else value
         return cls(**values)
+
+
+def secret_size(times: float) -> str:
+    """Say how much wider an interval is because the size of the noise is secret.
+
+    Example:
+        >>> secret_size(956 / 434)
+        '2.2 times as wide as if the size of the noise, which is secret, were known'
+    """
+    said = f"{times:.1f}" if times < 100 else "over 100"
+    return f"{said} times as wide as if the size of the noise, which is secret, were known"
 
 
 def _plain(value: Any) -> Any:

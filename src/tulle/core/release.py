@@ -24,6 +24,18 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
+class Drawing(str):
+    """A drawing as SVG, which notebooks show as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return "<a drawing, as SVG>"
+
+
 @public("Plan, pay, release")
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -126,6 +138,7 @@ class Release:
         A number is one row; a vector has a row for each place with its label, a matrix a row for
         each cell with the names of its row and column. The columns ``value``, ``low`` and
         ``high`` hold the answer and the ends of its interval; an end that is not known is None.
+        A number outside of what is known to be possible is shown at the nearer end of that.
         Graphs are tables of their edges, spectra of their vectors.
 
         Example:
@@ -256,6 +269,26 @@ class Release:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
+    def plot(self, path: str | Path | None = None) -> Drawing:
+        """Draw the answer with its interval, names on the axes, as far as there is something.
+
+        The drawing is SVG: a notebook shows it, and with ``path`` it is written there as well.
+
+        Raises:
+            InputError: when the answer is nothing that can be drawn.
+
+        Example:
+            >>> import tulle
+            >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
+            >>> r = tulle.release(square, tulle.degrees(), unit="edge", epsilon=1.0)
+            >>> str(r.plot()).startswith("<svg")
+            True
+        """
+        drawn = Drawing(registry.find("page", "release")["drawing"](self))
+        if path is not None:
+            Path(path).write_text(drawn + "\n", encoding="utf-8")
+        return drawn
+
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from a JSON file."""
@@ -277,6 +310,7 @@ class Release:
             ("question", self.labels.question),
             ("value", said.answer),
             ("95 % interval", said.interval if wording.ends(self) is not None else ""),
+            ("width", said.wider),
             ("not in it", said.not_in_it),
             ("guarantee", str(self.guarantee)),
             ("mechanism", self.mechanism),

@@ -31,7 +31,7 @@ def table_of(release: Release, level: float) -> Table:
     if callable(stated):
         columns, keys = stated(labels)
         return Table(columns, keys=keys)
-    array = np.asarray(value)
+    array = possible(release)
     if array.dtype.kind not in "biuf" and np.ndim(value) == 0:
         return Table({"value": [value]})
     ends = _interval(release, level)
@@ -40,6 +40,19 @@ def table_of(release: Release, level: float) -> Table:
     for name, end in zip(("low", "high"), ends or (None, None), strict=True):
         columns[name] = _end(end, array.shape)
     return Table(columns, keys=tuple(keys))
+
+
+def possible(release: Release) -> Any:
+    """Return released numbers as they are shown: within the range that is known to be possible.
+
+    The release itself keeps what was drawn, since its interval is narrower around that: a
+    chi-square statistic may be drawn below zero, and is shown as zero.
+    """
+    array = np.asarray(release.value)
+    low, high = release._limits()
+    if array.dtype.kind not in "iuf" or not ((array < low) | (array > high)).any():
+        return array
+    return np.clip(array, low, high).astype(array.dtype)
 
 
 def _interval(release: Release, level: float) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tulle.core.error_law import law_from_json
+from tulle.core.error_law import law_from_json, secret_size
 from tulle.core.errors import NoIntervalError
 from tulle.core.table import Table, written
 
@@ -38,6 +38,8 @@ class Statement:
     """The number, or how many there are."""
     interval: str
     """Where the truth lies, or that nothing is known about it."""
+    wider: str
+    """Why the interval is wider than the noise alone would make it."""
     not_in_it: str
     """What the interval leaves out, such as what clipping took away."""
     kept: str
@@ -47,7 +49,11 @@ class Statement:
 def state(release: Release) -> Statement:
     """Say a release's answer, its interval and what that leaves out."""
     return Statement(
-        answer(release.value), interval(release), leaves_out(release), kept_words(release)
+        answer(release.value),
+        interval(release),
+        allowance(release),
+        leaves_out(release),
+        kept_words(release),
     )
 
 
@@ -114,6 +120,20 @@ def interval(release: Release, level: float = LEVEL) -> str:
     if math.isfinite(above):
         return f"each at most its number plus {written(_up(above))}{many}; no lower end is known"
     return "no end is known"
+
+
+def allowance(release: Release) -> str:
+    """Say how much wider an interval is because the size of the noise is secret; empty if not."""
+    if ends(release) is None:
+        return ""
+    laws = [one.error for one in release.parts.values() or [release]]
+    times = max((law.wider for law in laws if law is not None), default=1.0)
+    if times < 1.05:
+        return ""
+    said = f"{secret_size(times)}."
+    if release.parts:
+        return f"Put together from parts whose intervals are up to {said}"
+    return f"The interval is {said}"
 
 
 def between(low: float, high: float) -> str:

@@ -121,6 +121,10 @@ def line_chart(
     if whole and band is not None:
         finite += [v for ends in band for v in ends if math.isfinite(v)]
     bottom, top = min(0.0, *finite), max(finite) or 1.0
+    if band is not None:
+        # The band is shown whole, unless the curve would be lost in it.
+        ends = (band[1][i] for i in places)
+        top = max(top, *(min(end, 3 * top) for end in ends if math.isfinite(end)), top)
 
     def point(i: int, v: float) -> str:
         x = _LEFT + i / max(count - 1, 1) * _span()
@@ -223,6 +227,28 @@ def heat_chart(matrix: Any, *, down: str = "row", across: str = "column") -> str
         f'width="{side * grey.shape[1] // max(grey.shape)}" '
         f'height="{side * grey.shape[0] // max(grey.shape)}"><p class="soft">{named}</p>'
     )
+
+
+def alone(drawn: str, style: str) -> str:
+    """Return a chart as SVG that stands alone, with the style that its page would give it."""
+    space = 'xmlns="http://www.w3.org/2000/svg"'
+    if drawn.startswith("<img"):
+        words, source = (
+            html.escape(html.unescape(_between(drawn, f'{name}="', '"'))) for name in ("alt", "src")
+        )
+        named = _between(drawn, '<p class="soft">', "</p>")
+        return (
+            f'<svg {space} viewBox="0 0 500 520" role="img" aria-label="{words}">'
+            f'<style>{style}</style><image x="10" y="10" width="480" height="480" '
+            f'style="image-rendering:pixelated" href="{source}"/>'
+            f'<text x="10" y="510">{named}</text></svg>'
+        )
+    head, _, inner = drawn.partition(">")
+    return f"{head.replace('<svg', f'<svg {space}', 1)}><style>{style}</style>{inner}"
+
+
+def _between(text: str, start: str, end: str) -> str:
+    return text.partition(start)[2].partition(end)[0]
 
 
 def coarsen(matrix: Any, most: int) -> Any:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import registry
+from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
 from tulle.core.release import Release
+from tulle.core.release_table import possible
 from tulle.core.table import written
 from tulle.core.wording import (
+    allowance,
     answer,
     between,
     ends,
@@ -27,6 +31,7 @@ from tulle.core.wording import (
     state,
 )
 from tulle.reports.charts import (
+    alone,
     bar_chart,
     heat_chart,
     interval_chart,
@@ -210,44 +215,85 @@ def inside_report(
 ) -> str:
     """Return the custodian's page: each answer beside the truth and the predicted error.
 
-    Each row has ``question``, ``price``, ``released``, ``truth``, ``off`` and ``predicted``; the
-    last three may be None where there is no number to tell. This page is not private.
+    The rows are those of :func:`inside_row`. This page is not private.
     """
     name = html.escape(f"Inside: {account}")
-    lines = "".join(
-        "<tr>"
-        + "".join(
-            f"<td>{html.escape(_text(row[column]))}</td>"
-            for column in ("question", "price", "released", "truth", "off", "predicted")
-        )
-        + "</tr>"
-        for row in rows
+    count = (
+        "Nothing was"
+        if not rows
+        else "One answer was"
+        if len(rows) == 1
+        else (f"{len(rows)} answers were")
     )
     missing = "" if all(row["truth"] is not None for row in rows) else _MISSING
+    columns = ("question", "price", "released", "truth", "off", "predicted")
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(_text(row[one]))}</td>" for one in columns) + "</tr>"
+        for row in rows
+    )
+    titles = "<th>question<th>price<th>released<th>truth<th>off by<th>predicted"
+    overview = f"<div class='wide'><table><tr>{titles}</tr>{lines}</table></div>"
     body = f"""<h1>{name}</h1>
 <p class="inside"><b>This page shows the truth. It must stay with the custodian.</b></p>
-<p>{html.escape(str(terms))}; {html.escape(left)} left.</p>
-<table><tr><th>question<th>price<th>released<th>truth<th>off by<th>predicted</tr>{lines}</table>
-<p class="soft">Predicted: what 19 of 20 errors stay within, known before the price was paid; of a
-list of numbers, the predicted mean error of one. Off by: how far the release is from the truth,
-of a list on average.</p>{missing}"""
+<p>{count} released. Noise hides <b>{html.escape(hidden(terms))}</b>. The account allows
+<b>{html.escape(str(terms))}</b>{_explained(guarantee_terms(terms))}
+Of it, <b>{html.escape(left)}</b> is left.</p>
+{overview if rows else ""}{_PREDICTED if rows else ""}{missing}
+{"".join(map(_inside_section, rows))}"""
     return _page(name, body)
 
 
-_MISSING = """<p class="soft">Where there is no truth, it is no number, or the ledger's text does
+def _inside_section(row: Mapping[str, Any]) -> str:
+    """Return one answer beside its truth, in sentences."""
+    told = {name: html.escape(_text(row[name])) for name in ("released", "truth")}
+    off, promised = (html.escape(_sized(row[name])) for name in ("off", "predicted"))
+    said = f"Released: <b>{told['released']}</b>."
+    if row["truth"] is not None:
+        several = isinstance(row["truth"], str)
+        said += (
+            f" Its numbers are off by <b>{off}</b> on average"
+            if several
+            else f" The truth is <b>{told['truth']}</b>; the release is off by <b>{off}</b>"
+        )
+        if row["predicted"] is not None:
+            within = "no more than" if row["off"] <= row["predicted"] else "more than"
+            said += f", {within} the predicted {promised}"
+        said += "."
+    cut = f"<p class='inside'><b>What was clipped.</b> {html.escape(row['clipped'])}</p>"
+    return (
+        f"<h2>{html.escape(row['asked'])}</h2><p>{said}</p>{cut if row['clipped'] else ''}"
+        f"<dl><dt>Formula</dt><dd><code>{html.escape(row['question'])}</code></dd>"
+        f"<dt>Price</dt><dd>{html.escape(row['price'])}</dd>"
+        f"<dt>To cite the release</dt><dd>{html.escape(row['cited'])}</dd></dl>"
+    )
+
+
+def _sized(width: float | None) -> str:
+    """Write the size of an error with the two digits that mean something."""
+    return "–" if width is None else _text(float(f"{width:.2g}"))
+
+
+_PREDICTED = """<p class="soft">Predicted: what 19 of 20 errors stay within, known before the
+price was paid; of a list of numbers, the predicted mean error of one. Off by: how far the release
+is from the truth, of a list on average.</p>"""
+
+_MISSING = """<p class="soft">Where no truth is shown, it is no number, or the ledger's text does
 not hold the whole question. Give such a question again:
 <code>study.report(path, questions=[...])</code>.</p>"""
 
 
 def inside_row(release: Release, truth: Any, plan: Plan | None) -> dict[str, Any]:
-    """Return a line of the custodian's page; None stands where there is no number to tell."""
+    """Return what the custodian's page says of an answer; None where there is no number to tell."""
     import numpy as np
 
     released, true = _numbers(release.value), _numbers(truth)
     row: dict[str, Any] = {
+        "asked": release.labels.question or release.query,
         "question": release.query,
         "price": str(release.guarantee),
         "released": _told(release.value, released),
+        "clipped": state(release).not_in_it,
+        "cited": cited([release], release.guarantee),
         "truth": None,
         "off": None,
         "predicted": None,
@@ -337,10 +383,39 @@ def _show(release: Release) -> str:
         return _network(value)
     drawn = ""
     if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
-        drawn = _list(release, value) if value.ndim == 1 else _matrix(release, value)
+        shown = possible(release)
+        drawn = _list(release, shown) if value.ndim == 1 else _matrix(release, shown)
     said = interval(release)
-    ranges = "" if ends(release) is None else f"<p>{html.escape(f'Interval: {said}')}.</p>"
+    words = f"Interval: {said}. {allowance(release)}".strip()
+    ranges = "" if ends(release) is None else f"<p>{html.escape(words)}</p>"
     return f"{drawn}{ranges}<div class='wide'>{release.table().to_html(_ROWS)}</div>"
+
+
+@registry.register("page", "release", "drawing")
+def draw(release: Release) -> str:
+    """Return a release as one picture in SVG that stands alone.
+
+    Raises:
+        InputError: when it is nothing that can be drawn.
+    """
+    import numpy as np
+
+    value, drawn = release.value, ""
+    if isinstance(value, int | float | np.number):
+        low, high = ends(release) or (value, value)
+        drawn = interval_chart(float(value), float(low), float(high))
+    elif hasattr(value, "edges") and hasattr(value, "edge_count"):
+        nodes = int(getattr(value, "node_count", None) or value.nodes)
+        drawn = network_chart(nodes, np.asarray(value.edges()))
+    elif isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
+        shown = possible(release)
+        drawn = _list(release, shown) if value.ndim == 1 else _matrix(release, shown)
+    if not drawn:
+        raise InputError(
+            f"An answer to {release.query} cannot be drawn as one picture. release.table() has its "
+            "numbers, and release.report() a page."
+        )
+    return alone(drawn, _STYLE)
 
 
 def _number(release: Release, value: float) -> str:
@@ -358,6 +433,8 @@ def _number(release: Release, value: float) -> str:
     drawn += interval_chart(value, low, high) + f"<p>{html.escape(_range(low, high))}"
     if math.isfinite(low) and math.isfinite(high):
         drawn += f" The error is {html.escape(size_of_error(value, width))}."
+    if why := allowance(release):
+        drawn += f" {html.escape(why)}"
     return drawn + f" <small>{_term('interval')}</small></p>"
 
 
@@ -457,16 +534,21 @@ answers is as private as they are, and costs nothing more. Asking the data again
 
 
 def _citing(releases: Sequence[Release], price: Guarantee) -> str:
+    return f"<h2>How to cite</h2><p>{html.escape(cited(releases, price))}</p>"
+
+
+def cited(releases: Sequence[Release], price: Guarantee) -> str:
+    """Return how to cite releases, in one line."""
     first = releases[0]
     versions = ", ".join(f"{name} {number}" for name, number in first.versions.items())
     questions = "; ".join(dict.fromkeys(release.query for release in releases))
     data = f" about {first.dataset}" if first.dataset else ""
     year = f", {first.date}" if first.date else ""
-    text = (
-        f"“{questions}”{data}, released with differential privacy ({price}) by tulle{year}. "
+    plain = replace(price, assumptions=())
+    return (
+        f"“{questions}”{data}, released with differential privacy ({plain}) by tulle{year}. "
         f"{versions}."
     )
-    return f"<h2>How to cite</h2><p>{html.escape(text)}</p>"
 
 
 def _text(value: Any) -> str:

@@ -393,6 +393,8 @@ def buy_parts(
             mechanism=offer.mechanism,
         )
     return parts
+
+
 def _people_law(rule: Rule) -> ErrorLaw:
     """Return the law of the noise on the number of people of one key."""
     found: Mapping[str, Any] = rule.to_json()

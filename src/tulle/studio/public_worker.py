@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tulle.core.errors import InputError, TulleError
@@ -109,6 +110,8 @@ class PublicWorker:
 
         from tulle.core import wording
         from tulle.core.release import Release
+        from tulle.reports.report import cited
+        from tulle.reports.terms import TERMS, guarantee_terms
 
         opened = Release.from_json(release)
         value, labels = opened.value, opened.labels
@@ -120,11 +123,18 @@ class PublicWorker:
             "interval_words": said.interval,
             "not_in_it": said.not_in_it,
             "interval": None,
+            "wider": said.wider,
+            "price": str(replace(opened.guarantee, assumptions=())),
+            "terms": {name: TERMS[name] for name in guarantee_terms(opened.guarantee)},
+            "explained": {name: TERMS[name] for name in ("mechanism", "debit", "interval")},
+            "cited": cited([opened], opened.guarantee),
         }
         if isinstance(value, int | float):
             ends = wording.ends(opened)
-            shown["interval"] = None if ends is None else [_plain(end) for end in ends]
-            return {**shown, "form": "number", "value": value}
+            if ends is not None:
+                shown["interval"] = [_plain(end) for end in ends]
+                shown["interval_words"] = wording.between(*map(float, ends))
+            return {**shown, "form": "number", "value": value, **_size(value, ends)}
         if hasattr(value, "edges") and hasattr(value, "edge_count"):
             return {**shown, "form": "graph", **_network(value)}
         shown["table"] = opened.table().to_html(_MOST_ROWS)
@@ -157,6 +167,18 @@ class PublicWorker:
         return run_audit(slow=False, mechanisms=[mechanism], progress=tell).to_json()
 
 
+def _size(value: float, ends: tuple[Any, Any] | None) -> dict[str, str]:
+    """Return a number rounded to what it means, and how large its error is beside it."""
+    from tulle.core import wording
+
+    sides = [abs(value - float(end)) for end in ends or () if _plain(end) is not None]
+    both = len(sides) == 2
+    return {
+        "about": wording.rounded(float(value), max(sides)) if sides else "",
+        "error": wording.size_of_error(float(value), max(sides)) if both else "",
+    }
+
+
 def _plain(value: Any) -> float | None:
     number = float(value)
     return number if abs(number) < float("inf") else None
@@ -167,9 +189,10 @@ def _vector(release: Any) -> dict[str, Any]:
     import numpy as np
 
     from tulle.core import wording
+    from tulle.core.release_table import possible
     from tulle.reports.charts import worth_drawing
 
-    value = np.asarray(release.value, dtype=float)
+    value = possible(release).astype(float)
     sides = release.labels.sides(value.shape)
     axis = sides[0][0]
     drawn: dict[str, Any] = {"across": " · ".join(side.name for side, _ in sides)}

@@ -30,7 +30,8 @@ def build(asked: Asked) -> Query:
     if asked["kind"] == "database":
         import tulle
 
-        return tulle.sql(asked["text"], groups=arguments.get("groups") or None)
+        said = {name: value for name, value in arguments.items() if value not in (None, {})}
+        return tulle.sql(asked["text"], **said)
     if asked["kind"] == "matrix":
         import tulle
 

@@ -142,3 +142,16 @@ def parse_groups(text: str) -> dict[str, list[Any]] | None:
     from tulle.sql.schema.declarations import read_groups
 
     return read_groups(text, "groups as COLUMN = A, B, one column on each line")
+
+
+def parse_count(text: str, of_what: str) -> int | None:
+    """Read a whole number that may be left out.
+
+    Raises:
+        InputError: when it is none.
+    """
+    if not text.strip():
+        return None
+    if not text.strip().isdecimal() or not int(text):
+        raise InputError(f"The number of {of_what} must be a whole number from 1 on; got {text!r}.")
+    return int(text)

@@ -52,6 +52,50 @@ def test_names_are_refused_where_nobody_is_known(run: Run, friends: Path, model:
     assert not Path("s.ledger").exists()
 
 
+@pytest.fixture
+def schools(friends: Path, tmp_path: Path) -> Path:
+    """Who goes to which of three schools; friendships do not follow them."""
+    names = Graph.read(friends).labels.tolist()
+    lines = [f"{name},{'abc'[place % 3]}" for place, name in enumerate(names)]
+    file = tmp_path / "people.csv"
+    file.write_text("\n".join(["name,school", *lines]) + "\n")
+    return file
+
+
+def test_a_public_column_is_kept(run: Run, friends: Path, schools: Path, tmp_path: Path) -> None:
+    asked = ("synth", friends, "--unit", "edge", "--epsilon", "20", "--attributes", schools)
+    ran = run(*asked, "--partition", "school", "--out", "made.csv", "--no-ledger")
+    assert ran.code == 0, ran.err
+    release = Release.load(tmp_path / "made.csv.release.json")
+    assert release.mechanism == "synthetic_communities"
+    assert "3 parts" in release.query
+    assert SECRET not in (tmp_path / "made.csv.release.json").read_text()
+    # As many links within schools as there are, or nearly.
+    place = [int(part) for part in release.parameters["partition"].split(",")]
+    within, true = (
+        sum(place[a] == place[b] for a, b in graph.edges().tolist())
+        for graph in (release.value, Graph.read(friends))
+    )
+    assert abs(within - true) <= 10
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--partition", "age"), "no column 'age' of nodes. Columns: school"),
+        (("--partition", "school", "--model", "1k"), "does not keep a public partition"),
+    ],
+)
+def test_a_partition_that_cannot_be_kept_costs_nothing(
+    run: Run, friends: Path, schools: Path, more: tuple[str, ...], said: str
+) -> None:
+    ran = run("synth", friends, "--unit", "edge", "--epsilon", "20", "--attributes", schools,
+              *more, "--out", "made.csv", "--ledger", "s.ledger", "--budget", "20")  # fmt: skip
+    assert ran.code == 2
+    assert said in " ".join(ran.err.split())
+    assert not Path("made.csv").exists()
+
+
 def test_synth_is_booked_and_asked_before_is_free(run: Run, friends: Path) -> None:
     asked = ("synth", friends, *EDGE, "--out", "made.csv", "--ledger", "s.ledger", "--json")
     first = run(*asked, "--budget", "2").json()

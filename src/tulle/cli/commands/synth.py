@@ -29,6 +29,14 @@ Names = Annotated[
         help="Give nodes the names of the file: with topm, response or communities only.",
     ),
 ]
+Partition = Annotated[
+    str | None,
+    typer.Option(
+        "--partition",
+        metavar="COLUMN",
+        help="A column of --attributes that is public and is kept: with communities only.",
+    ),
+]
 ModelOptions = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="A setting of the model; may be repeated."),
@@ -55,6 +63,7 @@ def synth(
     option: ModelOptions = None,
     delta: options.Delta = "0",
     names: Names = False,
+    partition: Partition = None,
     as_json: options.Json = False,
 ) -> None:
     """Make a synthetic graph and record its price. Nodes have numbers, unless --names is given."""
@@ -69,6 +78,12 @@ def synth(
     for file in (out, beside):
         answering.check_out(file)
     graph = network.read()
+    if partition is not None:
+        columns = getattr(graph, "node_attributes", {})
+        if partition not in columns:
+            known = ", ".join(sorted(columns)) or "none; give a table with --attributes"
+            raise InputError(f"There is no column {partition!r} of nodes. Columns: {known}.")
+        query = synthetic(model, **asked, partition=columns[partition].tolist())
 
     def write(release: Release) -> Release:
         release.value.write(out)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.arrays import Array
-from tulle.core.compiled import compiled, in_chunks
+from tulle.core.compiled import compiled, in_chunks, inner
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import arc_supports
 from tulle.graphs.kernels.ordering import degree_rank, renumber
@@ -124,7 +124,7 @@ def _limb_table(values: list[int], limbs: int) -> npt.NDArray[np.int64]:
     )
 
 
-@compiled
+@inner
 def count_common(
     offsets: Array, neighbours: Array, node: int, common: Array, touched: Array
 ) -> int:

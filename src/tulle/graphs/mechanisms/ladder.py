@@ -22,6 +22,7 @@ from tulle.graphs.mechanisms.settings import (
     SpreadBudget,
     SpreadLaw,
     node_count,
+    printed_note,
     profiled_count,
     public_length,
 )
@@ -66,7 +67,11 @@ class _Ladder(Mechanism):
             return Prediction(worst, None)
         widths = ladder_widths(query, like, {**settings, "nodes": nodes})
         law = KnownLadderLaw(rational(settings["decay"]), query.cap(nodes), tuple(widths.profile))
-        return Prediction(worst, law)
+        budget = SpreadBudget.from_settings(settings)
+        if not budget.spread:
+            return Prediction(worst, law)
+        printed = _law(query, settings, widths.spread, 1 / budget.spread)
+        return Prediction(worst, law, notes=printed_note(printed, law))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from tulle.core import registry, validate
-from tulle.core.error_law import ErrorLaw
+from tulle.core.error_law import ErrorLaw, secret_size
 from tulle.core.errors import InputError, QueryError
 from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
@@ -86,6 +86,14 @@ class SpreadBudget:
             return spread + discrete_laplace(scale=scale, source=source), scale
 
 
+def printed_note(printed: ErrorLaw, known: ErrorLaw) -> tuple[str, ...]:
+    """Say in a plan how wide the interval will be that is printed with the answer."""
+    width, needed = printed.half_width(0.95), known.half_width(0.95)
+    about = f"{float(f'{width:.3g}'):,.10g}"
+    wider = secret_size(width / needed if needed > 0 else math.inf)
+    return (f"With the answer comes an interval of about ± {about}, {wider}.",)
+
+
 def public_length(query: ProfiledCount, nodes: int, decay: Fraction) -> int:
     """Return the public place from which a profile may be the global bound at no cost.
 
@@ -125,6 +133,15 @@ class SpreadLaw(ErrorLaw):
         factory = registry.find("query", "graph")[self.query]
         built: ProfiledCount = factory(self.k) if self.k else factory()
         return built
+
+    @property
+    def wider(self) -> float:
+        """How much of the interval is there because the spread is known with noise only."""
+        if self.spread_scale == 0:
+            return 1.0
+        likely = replace(self, spread=max(self.spread, 0), spread_scale=Fraction(0))
+        known = likely.half_width(0.95)
+        return self.half_width(0.95) / known if known > 0 else math.inf
 
     def bounded(self, level: float) -> tuple[int, float]:
         """Return an upper bound on the spread and the failure probability that is left."""

@@ -20,6 +20,7 @@ from tulle.graphs.mechanisms.settings import (
     SpreadBudget,
     SpreadLaw,
     node_count,
+    printed_note,
     profiled_count,
     public_length,
 )
@@ -136,7 +137,12 @@ class _Smooth(Mechanism):
         if not isinstance(like, Graph):
             return Prediction(worst, None)
         measured = query.measure(like, 1)
-        return Prediction(worst, self._law(query, settings, measured.spread, Fraction(0)))
+        known = self._law(query, settings, measured.spread, Fraction(0))
+        budget = SpreadBudget.from_settings(settings)
+        if not budget.spread:
+            return Prediction(worst, known)
+        printed = self._law(query, settings, measured.spread, 1 / budget.spread)
+        return Prediction(worst, known, notes=printed_note(printed, known))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar
@@ -21,7 +21,7 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.ladder import draw_ladder, ladder_half_width, smooth_widths
-from tulle.graphs.mechanisms.settings import SpreadBudget, node_count
+from tulle.graphs.mechanisms.settings import SpreadBudget, node_count, printed_note
 from tulle.graphs.queries.statistics import Statistic
 from tulle.graphs.sensitivity.counts import Profile
 from tulle.noise.charge import LadderCharge, charge
@@ -73,6 +73,12 @@ class StatisticLadderLaw(ErrorLaw):
         # One step for the place of a number in its rung, one for rounding the statistic.
         steps = math.exp(reach) + 2 if reach < math.log(self.most) else self.most
         return widen_up(min(steps, self.most) / self.units)
+
+    @property
+    def wider(self) -> float:
+        """How much of the interval is there because the level is known with noise only."""
+        known = replace(self, spread_scale=Fraction(0)).half_width(0.95)
+        return self.half_width(0.95) / known if known > 0 else math.inf
 
     def factor(self, failure: float) -> float:
         """Return c: how many first widths the interval reaches, or all when that is too few."""
@@ -282,8 +288,16 @@ class StatisticLadder(Mechanism):
         worst = _known_law(query, [query.cap(units)], settings)
         if not isinstance(like, Graph) or like.node_count < 2:
             return Prediction(worst, None)
-        row = query.profile(like, units, int(settings["length"]))
-        return Prediction(worst, _known_law(query, row, settings))
+        row = query.profile(
+            like, units, max(int(settings[name]) for name in ("length", "level_length"))
+        )
+        known = _known_law(query, row[: int(settings["length"])], settings)
+        budget = SpreadBudget.from_settings(settings)
+        if not budget.spread:
+            return Prediction(worst, known)
+        _, level = raise_widths(query, row, settings)
+        printed = _law(query, settings, level, 1 / budget.spread)
+        return Prediction(worst, known, notes=printed_note(printed, known))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

@@ -65,6 +65,11 @@ class Model(Mechanism):
                 f"Model {self.model!r} does not know who is who, so its nodes have numbers and no "
                 "names. Leave names out, or take topm, response or communities."
             )
+        if "partition" in asked and "partition" not in self.options:
+            raise QueryError(
+                f"Model {self.model!r} does not keep a public partition. Leave partition out, or "
+                "take communities."
+            )
         self.check_options(asked)
         nodes = int(terms.facts["nodes"])
         public = {"nodes": nodes, **({"names": True} if names else {})}
@@ -74,7 +79,18 @@ class Model(Mechanism):
         return {**public, **self.prepare(terms, nodes, asked)}
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        return Prediction(None, None)
+        kinds = getattr(terms.facts, "kinds", {}).get("node", {})
+        if not kinds or "partition" in settings:
+            return Prediction(None, None)
+        names = ", ".join(sorted(kinds))
+        return Prediction(
+            None,
+            None,
+            notes=(
+                f"Attributes of nodes ({names}) are not kept. A partition that is public is kept "
+                "by the model communities (its option partition).",
+            ),
+        )
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from tulle.core import registry
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import text
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.graphs.data import Graph
+from tulle.graphs.queries.local_counts import checked_partition, listed, shown
 
 _PREFIX = "synthetic_"
 
@@ -62,8 +63,19 @@ class Synthetic(Query):
         return dict(self.options)
 
     def __str__(self) -> str:
-        shown = [repr(self.model), *(f"{name}={value!r}" for name, value in self.options)]
-        return f"{self.name}({', '.join(shown)})"
+        said = [repr(self.model)]
+        for name, value in self.options:
+            long = name == "partition" and isinstance(value, str)
+            said.append(f"{name}={shown(parts_of(value)) if long else repr(value)}")
+        return f"{self.name}({', '.join(said)})"
+
+
+def parts_of(text: Any) -> tuple[int, ...]:
+    """Read a partition that :func:`synthetic` wrote: the number of each node's part."""
+    try:
+        return tuple(int(part) for part in str(text).split(","))
+    except ValueError:
+        raise_alone(InputError("partition must list one label for each node, numbers or strings."))
 
 
 @public("Publish a graph")
@@ -77,6 +89,11 @@ def synthetic(model: str = "auto", **options: Any) -> Synthetic:
     Its nodes have numbers. With ``names=True`` they have the names of the nodes, which are public
     per edge; only models that measure each node itself can do so (topm, response, communities).
 
+    With ``partition``, one label for each node that you declare public (its school, say), the
+    model communities keeps that partition: node i of the synthetic graph is in the part of node i,
+    and edges within and between parts are as many as their private counts say. Nothing is spent on
+    finding communities then. Other models do not keep what is public about single nodes.
+
     Example:
         >>> import tulle
         >>> ring = Graph.from_edges([(i, (i + 1) % 9) for i in range(9)], nodes=9)
@@ -88,4 +105,9 @@ def synthetic(model: str = "auto", **options: Any) -> Synthetic:
         name: text(value) if isinstance(value, Fraction) else value
         for name, value in options.items()
     }
+    if "partition" in plain:
+        model = "communities" if model == "auto" else model
+        if not isinstance(plain["partition"], str):
+            parts = checked_partition(listed(plain["partition"]))
+            plain["partition"] = ",".join(map(str, parts))
     return Synthetic(model, tuple(sorted(plain.items())))

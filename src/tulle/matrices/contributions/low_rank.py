@@ -76,7 +76,10 @@ def then_positive(release: Release) -> Release:
         True
     """
     value, _ = _totals(release)
-    return _after(release, np.maximum(value, 0.0), "positive")
+    raised = _after(release, np.maximum(value, 0.0), "positive")
+    highest = release.parameters.get("range", (None, None))[1]
+    # The truth is not negative, so neither are the ends of an interval.
+    return replace(raised, parameters={**raised.parameters, "range": [0.0, highest]})
 
 
 def then_sparse(release: Release) -> Release:

@@ -9,7 +9,7 @@ from tulle.core.errors import TulleError
 from tulle.sql.question.error_position import find_place
 from tulle.studio.pages.ask import opened, study_page
 from tulle.studio.responses import state_of, tell
-from tulle.studio.study import parse_groups
+from tulle.studio.study import parse_count, parse_groups
 
 router = APIRouter()
 
@@ -22,12 +22,33 @@ def sql(request: Request, identifier: str) -> Response:
 
 
 @router.get("/study/{identifier}/check.json")
-def check(request: Request, identifier: str, text: str, groups: str = "") -> Response:
+def check(
+    request: Request,
+    identifier: str,
+    text: str,
+    groups: str = "",
+    keys_per_person: str = "",
+    minimum: str = "",
+    other: str = "",
+    top: str = "",
+) -> Response:
     """Say whether a statement can be asked, and if not, where the trouble is."""
     state = state_of(request)
     study = opened(state, identifier)
+    # Groups that nobody listed are found with a delta; whether there is one is the account's word.
+    allowed = study.ledger.account(study.account or "").terms.delta or 0
     try:
-        asked = {"kind": "database", "text": text, "arguments": {"groups": parse_groups(groups)}}
+        asked = {
+            "kind": "database",
+            "text": text,
+            "arguments": {
+                "groups": parse_groups(groups),
+                "keys_per_person": parse_count(keys_per_person, "groups for one person"),
+                "minimum": parse_count(minimum, "people"),
+                "other": other.strip() or None,
+                "top": parse_count(top, "groups to show"),
+            },
+        }
         state.public_worker.call(
             "plan",
             asked=asked,
@@ -35,7 +56,7 @@ def check(request: Request, identifier: str, text: str, groups: str = "") -> Res
             facts=dict(study.facts),
             unit=study.unit,
             epsilon="1",
-            delta="0",
+            delta=str(allowed),
         )
     except TulleError as error:
         return tell({"problem": str(error), "place": _offsets(text, str(error))})

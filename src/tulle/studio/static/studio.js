@@ -224,7 +224,7 @@ function showPlan(place, made, choose, chosen) {
   const columns = (made.columns || []).filter((column) => column.half_width_95 !== null);
   if (columns.length) notes.push(write("p", `19 of 20 answers within: ${columns.map((column) => `${column.column} ± ${number(column.half_width_95)}`).join(", ")}.`));
   if (made.unpredicted) notes.push(write("p", made.unpredicted, { class: "small" }));
-  for (const part of made.parts.length ? made.parts : [made]) for (const words of part.not_in_the_error || []) notes.push(write("p", words, { class: "small" }));
+  for (const part of made.parts.length ? made.parts : [made]) for (const words of [...(part.not_in_the_error || []), ...(part.expected || [])]) notes.push(write("p", words, { class: "small" }));
   if (made.stand_in) notes.push(write("p", `Typical errors are those of ${made.stand_in.split(";")[0]}.`, { class: "small" }));
   if (chosen) {
     const back = write("button", "let the plan choose again", { type: "button", class: "link" });
@@ -237,13 +237,16 @@ function showPlan(place, made, choose, chosen) {
 function watchSql(form, base, asked, hold, refresh) {
   const field = find("#sql", form);
   if (!field) return;
-  const problem = find("#sql-problem", form), place = find("#sql-place", form), groups = find("#groups", form);
+  const problem = find("#sql-problem", form), place = find("#sql-place", form);
+  const options = every("[data-option]", form);
   let timer, turn = 0;
   async function check() {
     const mine = ++turn;
     asked.value = "";
     if (!field.value.trim()) { problem.hidden = place.hidden = true; return refresh(); }
-    const found = await read(`${base}/check.json?${new URLSearchParams({ text: field.value, groups: groups.value })}`).catch((e) => ({ problem: e.message }));
+    const said = { text: field.value };
+    for (const option of options) if (option.value.trim()) said[option.dataset.option] = option.value;
+    const found = await read(`${base}/check.json?${new URLSearchParams(said)}`).catch((e) => ({ problem: e.message }));
     if (mine !== turn) return;
     problem.hidden = !found.problem;
     problem.textContent = found.problem || "";
@@ -256,7 +259,7 @@ function watchSql(form, base, asked, hold, refresh) {
     refresh();
   }
   // Until it is checked, what is written is no question: the one before must not be paid instead.
-  for (const one of [field, groups]) one.addEventListener("input", () => {
+  for (const one of [field, ...options]) one.addEventListener("input", () => {
     clearTimeout(timer);
     asked.value = "";
     hold();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import combinations
 
 import mpmath
 import numpy as np
@@ -249,3 +250,83 @@ def test_kronecker_keeps_degrees_where_triangles_are_out_of_reach():
     found = expected_counts(fit_parameters(wanted, nodes, True), power) * np.array(survive)
     assert found[:3] == pytest.approx(wanted[:3], rel=0.05)
     assert found[3] < wanted[3] / 10
+
+
+# --- a public partition ---------------------------------------------------------------------------
+
+SCHOOLS = [0, 0, 1, 1]
+
+
+def exact(graph, partition):
+    """Return what the model counts when its communities are public, without noise."""
+    from tulle.graphs.synthesis.edge_counts import pair_counts
+    from tulle.graphs.synthesis.models.communities import inner_degrees
+
+    labels = np.array(partition)
+    kinds = int(labels.max()) + 1
+    row, column = np.triu_indices(kinds)
+    return inner_degrees(graph, labels), pair_counts(graph, labels, kinds)[row != column]
+
+
+def test_an_edge_moves_two_inner_degrees_or_one_count_between_parts():
+    pairs = list(combinations(range(4), 2))
+    for mask in range(2 ** len(pairs)):
+        held = [pair for place, pair in enumerate(pairs) if mask >> place & 1]
+        for pair in held:
+            fewer = [other for other in held if other != pair]
+            for partition in (SCHOOLS, [0, 0, 0, 0], [0, 1, 2, 0]):
+                found = [
+                    exact(
+                        tulle.Graph.from_edges(np.array(edges).reshape(-1, 2), nodes=4), partition
+                    )
+                    for edges in (held, fewer)
+                ]
+                moved = [int(np.abs(one - two).sum()) for one, two in zip(*found, strict=True)]
+                assert moved in ([2, 0], [0, 1])
+
+
+def test_a_public_partition_is_kept():
+    schools = np.repeat([0, 1, 2], 40)
+    random = np.random.default_rng(1)
+    pairs = np.array(list(combinations(range(120), 2)))
+    same = schools[pairs[:, 0]] == schools[pairs[:, 1]]
+    graph = tulle.Graph.from_edges(pairs[random.random(len(pairs)) < np.where(same, 0.3, 0.01)])
+    names = np.array(["north", "south", "west"])[schools]
+    query = tulle.synthetic(partition=names)
+    assert query.model == "communities"
+    assert "3 parts" in str(query)
+    assert "north" not in str(query)
+    r = tulle.release(graph, query, unit="edge", epsilon=2.0, source=SeededSource(1))
+
+    def within(one):
+        first, second = schools[one.edges()].T
+        return np.mean(first == second)
+
+    assert abs(within(r.value) - within(graph)) < 0.1
+    # Communities that were found again would not be the schools of those very nodes.
+    found = tulle.release(
+        graph, tulle.synthetic("communities"), unit="edge", epsilon=2.0, source=SeededSource(1)
+    )
+    assert abs(within(found.value) - within(graph)) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("model", "partition", "said"),
+    [
+        ("communities", [0, 1], "has 2 labels and the graph 9 nodes"),
+        ("1k", [0] * 9, "does not keep a public partition"),
+        ("communities", "0,x", "one label for each node"),
+        ("communities", "0,0,0,0,0,0,0,0,7", "without a gap"),
+    ],
+)
+def test_a_partition_that_does_not_fit_is_refused(model, partition, said):
+    ring = tulle.Graph.from_edges([(i, (i + 1) % 9) for i in range(9)], nodes=9)
+    with pytest.raises(tulle.TulleError, match=said):
+        tulle.release(ring, tulle.synthetic(model, partition=partition), unit="edge", epsilon=9.0)
+
+
+def test_a_plan_says_that_attributes_are_not_kept():
+    ring = tulle.Graph.from_edges([(i, (i + 1) % 9) for i in range(9)], nodes=9)
+    schools = ring.with_attributes(nodes={"school": ["a"] * 9})
+    plan = plan_for(schools, tulle.synthetic("1k"), unit="edge", epsilon=60.0)
+    assert any("school" in note and "not kept" in note for note in plan.notes())

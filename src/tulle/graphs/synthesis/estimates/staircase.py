@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, inner
 
 _REACH = 9.0
 """How many scales of noise around the middle line staircases are looked at."""
@@ -63,7 +63,7 @@ def weigh_staircases(
     return expected
 
 
-@compiled
+@inner
 def _plus(one: Any, other: Any) -> Any:
     """Return log(exp(one) + exp(other))."""
     if one < other:

@@ -13,7 +13,14 @@ import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.compiled import compiled
-from tulle.graphs.synthesis.generators.edge_set import add, empty_set, key_of, remove, stays_simple
+from tulle.graphs.synthesis.generators.edge_set import (
+    add,
+    draw_below,
+    empty_set,
+    key_of,
+    remove,
+    stays_simple,
+)
 from tulle.graphs.synthesis.generators.mixing import Mixing
 from tulle.graphs.synthesis.generators.swapping import steer
 from tulle.noise.post_processing import Random
@@ -153,7 +160,8 @@ def _join_groups(
                     if made == size:
                         size *= 2
                         longer = np.empty((size, 2), np.int64)
-                        longer[:made] = edges
+                        for place in range(made):
+                            longer[place, 0], longer[place, 1] = edges[place, 0], edges[place, 1]
                         edges = longer
                     edges[made, 0], edges[made, 1] = u, v
                     made += 1
@@ -265,7 +273,7 @@ def _repair(edges: Any, bad: Any, blocks: Any, table: Any, random: Any) -> None:
             place = waiting[rank]
             u, v = edges[place, 0], edges[place, 1]
             for _ in range(_ATTEMPTS):
-                other = random.integers(0, count)
+                other = draw_below(count, random)
                 if bad[other]:
                     continue
                 x, y = edges[other, 0], edges[other, 1]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, inner
 
 
 def empty_set(capacity: int) -> Wholes:
@@ -28,13 +28,23 @@ def set_of(edges: Wholes, nodes: int) -> Wholes:
     return table
 
 
-@compiled
+@inner
+def draw_below(count: Any, random: Any) -> Any:
+    """Return a whole number below ``count``; the generator's own takes longer, to compile as well.
+
+    The largest random number is 1 - 2^-53: its product with a count below 2^53 is rounded to less
+    than the count.
+    """
+    return int(random.random() * count)
+
+
+@inner
 def key_of(u: Any, v: Any, nodes: Any) -> Any:
     """Return the number of an unordered pair."""
     return u * nodes + v if u < v else v * nodes + u
 
 
-@compiled
+@inner
 def _home(key: Any, mask: Any) -> Any:
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mixed >> np.uint64(24)) & mask
@@ -92,7 +102,7 @@ def add_all(table: Any, first: Any, second: Any, nodes: Any) -> None:
         add(table, key_of(first[place], second[place], nodes))
 
 
-@compiled
+@inner
 def stays_simple(table: Any, nodes: Any, a: Any, x: Any, c: Any, y: Any) -> Any:
     """Say whether (a, c) and (x, y) are two edges that are not there, a and x being joined."""
     return not (
@@ -100,7 +110,7 @@ def stays_simple(table: Any, nodes: Any, a: Any, x: Any, c: Any, y: Any) -> Any:
     )
 
 
-@compiled
+@inner
 def swap_keys(table: Any, nodes: Any, a: Any, x: Any, c: Any, y: Any) -> None:
     """Let (a, x) and (c, y) become (a, c) and (x, y)."""
     remove(table, key_of(a, x, nodes))

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, inner
+from tulle.graphs.synthesis.generators.edge_set import draw_below
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses
 from tulle.noise.post_processing import Random
 
@@ -111,7 +112,7 @@ def round_joint(wanted: Floats, limits: Wholes, ends: Wholes, random: Random) ->
     return edges
 
 
-@compiled
+@inner
 def _change(edges: Any, missing: Any, one: Any, other: Any, by: Any) -> None:
     edges[one, other] += by
     if one != other:
@@ -126,7 +127,7 @@ def _repair(edges: Any, limits: Any, missing: Any, random: Any) -> None:
     count = len(missing)
     for sign in (1, -1):
         for one in range(count):
-            start = random.integers(0, count)
+            start = draw_below(count, random)
             step = 0
             while missing[one] * sign > 0 and step < count:
                 other = (start + step) % count
@@ -151,19 +152,19 @@ def _repair(edges: Any, limits: Any, missing: Any, random: Any) -> None:
                 break
 
 
-@compiled
+@inner
 def _detour(edges: Any, limits: Any, missing: Any, one: Any, random: Any) -> Any:
     """Bring the row nearer by two changes that leave a third row as it is; say whether it did."""
     count = len(missing)
     sign = 1 if missing[one] > 0 else -1
-    begin = random.integers(0, count)
+    begin = draw_below(count, random)
     for skip in range(count):
         other = (begin + skip) % count
         # The other row must gain what this one lacks, or share its lack.
         if missing[other] == 0 or (other == one and abs(missing[one]) < 2):
             continue
         opposite = missing[other] * sign < 0
-        start = random.integers(0, count)
+        start = draw_below(count, random)
         for step in range(count):
             third = (start + step) % count
             if third in (one, other):
@@ -180,7 +181,7 @@ def _detour(edges: Any, limits: Any, missing: Any, one: Any, random: Any) -> Any
                     return True
                 continue
             # Both lack: an edge third - fourth goes over to one - third and other - fourth.
-            place = random.integers(0, count)
+            place = draw_below(count, random)
             for move in range(count):
                 fourth = (place + move) % count
                 if fourth in (one, other, third):

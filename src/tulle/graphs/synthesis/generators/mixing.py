@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import inner
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses
 
 _SCALING = 100
@@ -171,7 +171,7 @@ class State(NamedTuple):
         return cells + float(self.correlation_weights @ self.sums**2)
 
 
-@compiled
+@inner
 def weigh_swap(state: Any, u: Any, x: Any, y: Any, v: Any) -> Any:
     """Return by how much the cost changes when (u, v), (x, y) become (u, y), (x, v).
 
@@ -217,7 +217,7 @@ def weigh_swap(state: Any, u: Any, x: Any, y: Any, v: Any) -> Any:
     return change, number
 
 
-@compiled
+@inner
 def keep_swap(state: Any, number: Any) -> None:
     """Let the swap that was weighed last stand."""
     for scale in range(len(state.marks)):

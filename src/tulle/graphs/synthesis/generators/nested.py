@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, inner
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles
 from tulle.graphs.synthesis.edge_counts import closed_picks
 from tulle.graphs.synthesis.generators.affinity import Frame
-from tulle.graphs.synthesis.generators.edge_set import empty_set, holds, key_of
+from tulle.graphs.synthesis.generators.edge_set import draw_below, empty_set, holds, key_of
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees
 from tulle.graphs.synthesis.generators.kinds import Kinds, Parts, sort_by_kind
 from tulle.graphs.synthesis.generators.realise_joint import join, lay_out, place_rest
@@ -96,13 +96,13 @@ def draw_nested(kinds: Kinds, pull: Pull, random: Random) -> Wholes:
     return placed
 
 
-@compiled
+@inner
 def _kind_of_other(row: Any, random: Any) -> Any:
     """Return a kind that edges are left to, each as often as there are; -1 when there is none."""
     total = row.sum()
     if total == 0:
         return -1
-    drawn = random.integers(0, total)
+    drawn = draw_below(total, random)
     kind = 0
     while drawn >= row[kind]:
         drawn -= row[kind]

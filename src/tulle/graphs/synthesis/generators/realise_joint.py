@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled
-from tulle.graphs.synthesis.generators.edge_set import add, empty_set, holds, key_of, remove
+from tulle.core.compiled import compiled, inner
+from tulle.graphs.synthesis.generators.edge_set import (
+    add,
+    draw_below,
+    empty_set,
+    holds,
+    key_of,
+    remove,
+)
 from tulle.noise.post_processing import Random
 
 _TRIES = 24
@@ -47,7 +54,7 @@ def place_edges(
     return placed
 
 
-@compiled
+@inner
 def _settle(
     node: Any, kind: Any, room: Any, starts: Any, free: Any, place: Any, count: Any
 ) -> None:
@@ -66,13 +73,13 @@ def _settle(
         place[node] = -1
 
 
-@compiled
+@inner
 def _hand_over(
     node: Any, keep: Any, kind: Any, nodes: Any, state: Any, table: Any, random: Any
 ) -> Any:
     """Give one of a node's edges to another of its kind with room; say whether that worked."""
     room, starts, free, place, count, offsets, filled, lists, _ = state
-    begin = random.integers(0, count[kind])
+    begin = draw_below(count[kind], random)
     for step in range(count[kind]):
         other = free[starts[kind] + (begin + step) % count[kind]]
         if other == node or (other == keep and room[other] < 2):
@@ -99,16 +106,16 @@ def _hand_over(
     return False
 
 
-@compiled
+@inner
 def _find_apart(one: Any, other: Any, starts: Any, nodes: Any, table: Any, random: Any) -> Any:
     """Return two nodes of these kinds that are not joined, or (-1, -1) when all are."""
     size_one, size_other = starts[one + 1] - starts[one], starts[other + 1] - starts[other]
     for _ in range(_TRIES):
-        x = starts[one] + random.integers(0, size_one)
-        y = starts[other] + random.integers(0, size_other)
+        x = starts[one] + draw_below(size_one, random)
+        y = starts[other] + draw_below(size_other, random)
         if x != y and not holds(table, key_of(x, y, nodes)):
             return x, y
-    begin_one, begin_other = random.integers(0, size_one), random.integers(0, size_other)
+    begin_one, begin_other = draw_below(size_one, random), draw_below(size_other, random)
     for i in range(size_one):
         x = starts[one] + (begin_one + i) % size_one
         for j in range(size_other):
@@ -118,14 +125,14 @@ def _find_apart(one: Any, other: Any, starts: Any, nodes: Any, table: Any, rando
     return -1, -1
 
 
-@compiled
+@inner
 def _take_off(node: Any, before: Any, after: Any) -> None:
     """Take a node without room off the ring."""
     after[before[node]] = after[node]
     before[after[node]] = before[node]
 
 
-@compiled
+@inner
 def _find_near(
     node: Any, kind: Any, kinds: Any, left: Any, nodes: Any, before: Any, after: Any, table: Any
 ) -> Any:
@@ -143,7 +150,7 @@ def _find_near(
     return -1
 
 
-@compiled
+@inner
 def _pick(kind: Any, state: Any, random: Any) -> Any:
     """Return a free node of a kind, those with more room more often; -1 when there is none."""
     room, starts, free, count, most = state[0], state[1], state[2], state[4], state[8]
@@ -151,13 +158,13 @@ def _pick(kind: Any, state: Any, random: Any) -> Any:
         return -1
     node = -1
     for _ in range(_TRIES):
-        node = free[starts[kind] + random.integers(0, count[kind])]
+        node = free[starts[kind] + draw_below(count[kind], random)]
         if random.random() * most[kind] < room[node]:
             break
     return node
 
 
-@compiled
+@inner
 def join(
     x: Any, y: Any, one: Any, other: Any, nodes: Any, left: Any, state: Any, table: Any
 ) -> None:
@@ -250,7 +257,7 @@ def place_rest(left: Any, state: Any, table: Any, random: Any) -> Any:
                 pairs[total, 0], pairs[total, 1] = one, other
                 total += 1
     for last in range(total - 1, 0, -1):
-        chosen = random.integers(0, last + 1)
+        chosen = draw_below(last + 1, random)
         for side in range(2):
             pairs[last, side], pairs[chosen, side] = pairs[chosen, side], pairs[last, side]
     for which in range(total):

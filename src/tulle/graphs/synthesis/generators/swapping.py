@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, inner
 from tulle.graphs.synthesis.generators.edge_set import (
+    draw_below,
     holds,
     key_of,
     set_of,
@@ -97,7 +98,8 @@ def _swap_at_random(
     for _ in range(attempts):
         if cost <= enough:
             break
-        first, second = random.integers(free, count), random.integers(free, count)
+        first = free + draw_below(count - free, random)
+        second = free + draw_below(count - free, random)
         a, x = edges[first, 0], edges[first, 1]
         c, y = edges[second, 0], edges[second, 1]
         if random.random() < 0.5:
@@ -200,7 +202,7 @@ def build_swap_graph(edges: Wholes, blocks: Wholes) -> SwapGraph:
     return network
 
 
-@compiled
+@inner
 def _mark(network: Any, node: Any) -> Any:
     """Mark the neighbours of a node, and note their places; return the mark."""
     network.stamp[0] += 1
@@ -231,7 +233,7 @@ def _find_shared(network: Any) -> None:
             )
 
 
-@compiled
+@inner
 def may_swap(network: Any, a: Any, x: Any, c: Any, y: Any) -> Any:
     """Say whether the graph stays simple, with as many edges between blocks."""
     if a in (c, y) or x in (c, y):
@@ -241,7 +243,7 @@ def may_swap(network: Any, a: Any, x: Any, c: Any, y: Any) -> Any:
     return stays_simple(network.table, len(network.degrees), a, x, c, y)
 
 
-@compiled
+@inner
 def _shared(network: Any, u: Any, v: Any, one: Any, two: Any) -> Any:
     """Return how many neighbours u and v share, beside two nodes, what they weigh, and the work."""
     if network.degrees[u] > network.degrees[v]:
@@ -266,7 +268,7 @@ def _shared(network: Any, u: Any, v: Any, one: Any, two: Any) -> Any:
     return found, weight, network.degrees[u] + network.degrees[v]
 
 
-@compiled
+@inner
 def is_loose(network: Any, place: Any, loose: Any) -> Any:
     """Say whether the ends of an edge share at most this part of their neighbours, or few."""
     fewer = min(
@@ -276,7 +278,7 @@ def is_loose(network: Any, place: Any, loose: Any) -> Any:
     return network.shared[place] <= max(loose * fewer, _FEW)
 
 
-@compiled
+@inner
 def weigh_triangles(network: Any, ax: Any, cy: Any, moved: Any) -> Any:
     """Note what (a, x), (c, y), by their places, becoming (a, c), (x, y) moves; return the work.
 
@@ -303,7 +305,7 @@ def weigh_triangles(network: Any, ax: Any, cy: Any, moved: Any) -> Any:
     return work + more
 
 
-@compiled
+@inner
 def _count_in(network: Any, place: Any, sign: Any) -> None:
     """Let the triangles of an edge count (1), or no longer (-1), with their other two edges."""
     u, v = network.neighbours[network.mates[place]], network.neighbours[place]

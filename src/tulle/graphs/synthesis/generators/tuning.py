@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled
+from tulle.core.compiled import compiled, inner
+from tulle.graphs.synthesis.generators.edge_set import draw_below
 from tulle.graphs.synthesis.generators.mixing import Mixing, State, keep_swap, weigh_swap
 from tulle.graphs.synthesis.generators.swapping import (
     ENOUGH,
@@ -190,7 +191,10 @@ def tune(edges: Wholes, blocks: Wholes, aims: Aims, work: int, random: Random) -
         score.price[3] = _TUNING.mixing
     else:
         state = State.none(len(blocks))
-    _swap_towards(network, state, score, work, random)
+    kinds = _TUNING.kinds
+    before = _off_by(score) / len(network.neighbours)
+    habit = _Habit(np.full(kinds, before), np.full(kinds, 1000.0), np.zeros(kinds))
+    _swap_towards(network, state, score, habit, work, random)
     return network.edges
 
 
@@ -217,14 +221,20 @@ def _score(edges: Wholes, network: SwapGraph, aims: Aims) -> _Score:
     return _Score(now, wanted, room, price, moved)
 
 
-@compiled
+def _off_by(score: _Score) -> float:
+    """Return what it costs that the graph is not there yet."""
+    apart = np.abs(score.now - score.wanted) - score.room
+    return float(score.price @ np.maximum(apart, 0.0))
+
+
+@inner
 def _off(score: Any, rank: Any, moved: Any) -> Any:
     """Return what it costs that a count is off, once it has moved."""
     apart = abs(score.now[rank] + moved - score.wanted[rank]) - score.room[rank]
     return score.price[rank] * max(apart, 0.0)
 
 
-@compiled
+@inner
 def _gain(score: Any, first: Any, last: Any) -> Any:
     """Return by how much less counts ``first`` ... ``last`` - 1 are off after the swap."""
     gain = 0.0
@@ -233,7 +243,7 @@ def _gain(score: Any, first: Any, last: Any) -> Any:
     return gain
 
 
-@compiled
+@inner
 def _cost(score: Any, first: Any, last: Any) -> Any:
     cost = 0.0
     for rank in range(first, last):
@@ -241,7 +251,7 @@ def _cost(score: Any, first: Any, last: Any) -> Any:
     return cost
 
 
-@compiled
+@inner
 def _learn(habit: Any) -> None:
     """Let kinds of proposals that bring more for their work come more often."""
     whole = 0.0
@@ -256,29 +266,23 @@ def _learn(habit: Any) -> None:
         habit.spent[kind] *= _TUNING.forgetting
 
 
-@compiled
-def _draw(count: Any, random: Any) -> Any:
-    """Return a whole number below ``count``, several times as fast as the generator does."""
-    return int(random.random() * count)
-
-
-@compiled
+@inner
 def _place_of(network: Any, node: Any, random: Any) -> Any:
     """Return a random place of a node."""
-    return network.offsets[node] + _draw(network.degrees[node], random)
+    return network.offsets[node] + draw_below(network.degrees[node], random)
 
 
-@compiled
+@inner
 def _step(network: Any, place: Any, random: Any) -> Any:
     """Return a random place of the node that a place leads to."""
     return _place_of(network, network.neighbours[place], random)
 
 
-@compiled
+@inner
 def _loosest(network: Any, node: Any, tries: Any, random: Any) -> Any:
     """Return, of some places of a node in a row, the one whose edge is in the fewest triangles."""
     first, degree = network.offsets[node], network.degrees[node]
-    rank = _draw(degree, random)
+    rank = draw_below(degree, random)
     best = first + rank
     for _ in range(min(tries, degree) - 1):
         rank = rank + 1 if rank + 1 < degree else 0
@@ -287,7 +291,7 @@ def _loosest(network: Any, node: Any, tries: Any, random: Any) -> Any:
     return best
 
 
-@compiled
+@inner
 def _propose(network: Any, kind: Any, reach: Any, tries: Any, random: Any) -> Any:
     """Return the places, at a and at c, of two edges (a, x), (c, y) to become (a, c), (x, y).
 
@@ -297,12 +301,12 @@ def _propose(network: Any, kind: Any, reach: Any, tries: Any, random: Any) -> An
     high degree come up more often. -1 stands for none.
     """
     if kind % 2 and kind < 6:
-        start = network.able[_draw(len(network.able), random)]
+        start = network.able[draw_below(len(network.able), random)]
     else:
-        start = network.neighbours[_draw(len(network.neighbours), random)]
+        start = network.neighbours[draw_below(len(network.neighbours), random)]
     first = _place_of(network, start, random)
     if kind == 7:
-        return (first, _draw(len(network.neighbours), random)) if reach > 1 else (-1, -1)
+        return (first, draw_below(len(network.neighbours), random)) if reach > 1 else (-1, -1)
     second = _step(network, first, random)
     end = network.neighbours[second]
     if end == start:
@@ -319,19 +323,17 @@ def _propose(network: Any, kind: Any, reach: Any, tries: Any, random: Any) -> An
     if random.random() < 0.5:
         first = network.mates[first]
     if reach > 1 and random.random() < 0.5:
-        return first, _draw(len(network.neighbours), random)
+        return first, draw_below(len(network.neighbours), random)
     return first, _step(network, _step(network, second, random), random)
 
 
 @compiled
-def _swap_towards(network: Any, state: Any, score: Any, work: Any, random: Any) -> None:
+def _swap_towards(network: Any, state: Any, score: Any, habit: Any, work: Any, random: Any) -> None:
     period = max(
         min(_TUNING.period * len(network.neighbours), work // _TUNING.periods), _TUNING.least_period
     )
     stages = len(_STAGES) - 1
     before = _cost(score, 0, 4)
-    gained = np.full(_TUNING.kinds, before / len(network.neighbours))
-    habit = _Habit(gained, np.full(_TUNING.kinds, 1000.0), np.zeros(_TUNING.kinds))
     stage = stages if _off(score, 0, 0.0) > _TUNING.far else 0
     tries = _TUNING.tries[1] if _off(score, 0, 0.0) > _TUNING.very_far else _TUNING.tries[0]
     done, turn, until = 0, 0, period

@@ -19,7 +19,7 @@ from tulle.graphs.synthesis.edge_counts import member_counts, pair_counts
 from tulle.graphs.synthesis.estimates.blocks import find_blocks, square_of
 from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.models.one_k import check_noise
-from tulle.graphs.synthesis.query import Synthetic
+from tulle.graphs.synthesis.query import Synthetic, parts_of
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge, disjoint, part
 from tulle.noise.post_processing import Random, post_processing
@@ -45,7 +45,8 @@ class Communities(Model):
         move by 1. It is seen from both ends by the counts of neighbours per community: 2. Given
         the communities, which are released by then, an edge is either inside one, where it moves
         two inner degrees, or between two, where it moves one count: each of the two parts may
-        spend the last third, since one edge touches only one of them.
+        spend the last third, since one edge touches only one of them. With a public ``partition``
+        the first two steps fall away, and the last has all of epsilon.
 
     Error:
         Good where communities are large and dense; small ones drown, and triangles are not kept.
@@ -66,7 +67,7 @@ class Communities(Model):
     title: ClassVar[str] = "private communities, inner degrees and edges between"
     keeps_identities: ClassVar[bool] = True
     reference: ClassVar[str] = "Yuan et al., USENIX Security 2023, corrected"
-    options: ClassVar[tuple[str, ...]] = ("size",)
+    options: ClassVar[tuple[str, ...]] = ("size", "partition")
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
         size = validate.whole(size=options.get("size", GROUP_SIZE), at_least=1)
@@ -76,6 +77,14 @@ class Communities(Model):
                 f"epsilon = {float(terms.epsilon):.3g} is too small for a graph of {nodes:,} "
                 "nodes: noise would exceed every count beyond measure. Spend more."
             )
+        if "partition" in options:
+            check_parts(parts_of(options["partition"]), nodes)
+            check_noise(nodes, terms.epsilon, terms.epsilon)
+            return {
+                "groups": 1,
+                "partition": options["partition"],
+                "inner": text(terms.epsilon),
+            }
         check_noise(nodes, terms.epsilon / 3, terms.epsilon)
         if groups < 2:
             # One group is one community: only the degrees are left to measure.
@@ -131,6 +140,26 @@ class Communities(Model):
         return np.concatenate(parts)
 
 
+def check_parts(parts: tuple[int, ...], nodes: int) -> None:
+    """Refuse a public partition that does not fit the graph.
+
+    Raises:
+        QueryError: when it has another length, or too many parts to count edges between each two.
+    """
+    if len(parts) != nodes:
+        raise QueryError(
+            f"The partition has {len(parts):,} labels and the graph {nodes:,} nodes. Pass one "
+            "label for each node, in their order."
+        )
+    if sorted(set(parts)) != list(range(len(set(parts)))):
+        raise QueryError("partition must number its parts from 0 on, without a gap.")
+    if len(set(parts)) > _MOST_GROUPS:
+        raise QueryError(
+            f"The partition has {len(set(parts)):,} parts; at most {_MOST_GROUPS:,} can be kept. "
+            "Put small ones together."
+        )
+
+
 def group_of(settings: Parameters) -> Wholes:
     """Return the public group of each node: the same for everyone, as good as random."""
     nodes, groups = int(settings["nodes"]), int(settings["groups"])
@@ -145,8 +174,10 @@ def start_of(seen: Statistics, settings: Parameters) -> Wholes:
 
 
 def communities_of(seen: Statistics, settings: Parameters) -> Wholes:
-    """Return the community of each node: where it has most noisy neighbours."""
+    """Return the community of each node: the public one, or where it has most noisy neighbours."""
     nodes = int(settings["nodes"])
+    if "partition" in settings:
+        return np.array(parts_of(settings["partition"]), dtype=np.int64)
     if "members" not in seen:
         return np.zeros(nodes, dtype=np.int64)
     table = seen["members"].reshape(nodes, -1)
