@@ -218,7 +218,7 @@ class PartitionSelection(Mechanism):
         laws: dict[str, ErrorLaw | None] = {}
         values = {}
         if table.parts():
-            plan = predicted_on(_plan_answers(table, _Public(found.schema), terms, settings), made)
+            plan = predicted_on(_plan_answers(table, OnSchema(found.schema), terms, settings), made)
             for part in plan.parts:
                 known = part.chosen.prediction
                 laws[str(part.query)] = known.typical or known.bound

@@ -20,6 +20,7 @@ from tulle.sql.question.parse import Statement, not_too_deep
 if TYPE_CHECKING:
     import pyarrow
 
+    from tulle.relations.mechanisms.single_owner import Owned
     from tulle.sql.compile.gather import Gathered
     from tulle.sql.compile.owned_rows import Gone
     from tulle.sql.compile.person_totals import PersonTotals
@@ -385,6 +386,15 @@ def person_totals_of(database: Database, query: SqlQuery, *, power: int = 1) -> 
     database.check(rewritten.text)
     signed = isinstance(query, SqlSum) and not query.positive
     return PersonTotals(database._engine, rewritten, signed=signed, power=power)
+
+
+def owned_rows_of(database: Database, query: SqlQuery, *, signed: bool) -> Owned:
+    """Return what each participant adds to each group, where the question is bound to a schema
+    by which each row is about one participant. Custodian side.
+    """
+    from tulle.sql.compile.gather import gather_owned
+
+    return gather_owned(*_fetch(database, query), signed=signed)
 
 
 def _fetch(database: Database, query: SqlQuery) -> tuple[Rewritten, pyarrow.Table]:

@@ -108,7 +108,7 @@ class Opening:
 class _Declaring(Asking):
     """A stream in place of one question, for an account that may have to be opened first."""
 
-    def plan(self, dataset: Dataset) -> Any:
+    def plan(self, dataset: Dataset, *, composed: bool = False) -> Any:
         """Return the price of all steps together; nothing is spent."""
         from tulle.core.events import Gaussian
         from tulle.streams.stream import named, plan_stream

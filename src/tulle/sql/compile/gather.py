@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.relations.data import Relation
+from tulle.relations.mechanisms.single_owner import Owned
 from tulle.relations.ways import Ways
 from tulle.sql.compile.alternatives import NOBODY, least_ways, merge_equal
 from tulle.sql.compile.derivations import Slot
@@ -65,6 +66,33 @@ def gather(rewritten: Rewritten, table: pyarrow.Table) -> Gathered:
             )
         relations.append(relation)
     return Gathered(tuple(relations), identifiers)
+
+
+def gather_owned(rewritten: Rewritten, table: pyarrow.Table, *, signed: bool) -> Owned:
+    """Return what each participant adds to each group, where rows are about one of them alone.
+
+    Rows of several participants, where a key on a path to owners is not unique, count for nothing.
+    Who a participant is plays no part, so nobody gets a name.
+    """
+    import pyarrow.compute as pc
+
+    columns = [table.column(slot.name) for slot in rewritten.slots]
+    first = columns[0]
+    people = np.full(table.num_rows, -1, dtype=np.int64)
+    if table.num_rows:
+        codes = pc.dictionary_encode(first.combine_chunks()).indices
+        people = pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    one = np.ones(table.num_rows, dtype=bool)
+    for other in columns[1:]:
+        one &= pc.fill_null(pc.equal(first, other), False).to_numpy()
+    places = np.zeros(table.num_rows, dtype=np.int64)
+    if GROUP in table.column_names:
+        places = table.column(GROUP).to_numpy().astype(np.int64)
+    # Each set of owners is in one row of a group; what is above and below zero adds up.
+    amounts = _numbers(table, ABOVE, 0.0) + (_numbers(table, BELOW, 0.0) if signed else 0.0)
+    if not bool(one.all()):
+        people, places, amounts = people[one], places[one], amounts[one]
+    return Owned.of_rows(people, places, amounts, rewritten.groups, signed=signed)
 
 
 def _number_participants(
