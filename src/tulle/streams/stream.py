@@ -319,7 +319,9 @@ class KeptStream:
 
     def values(self, ledger: Ledger) -> npt.NDArray[np.float64]:
         """Return the totals released so far, by step and group."""
-        entries = ledger.steps(self.account, self.debit)
+        return self._totals(ledger.steps(self.account, self.debit))
+
+    def _totals(self, entries: Sequence[Entry]) -> npt.NDArray[np.float64]:
         if not entries:
             return np.zeros((0, self.declaration.size))
         found = factor.decode(np.array([entry.body["values"] for entry in entries], dtype=float))
@@ -327,10 +329,11 @@ class KeptStream:
 
     def releases(self, ledger: Ledger) -> list[Release]:
         """Return every step released so far, as it was released."""
-        totals = self.values(ledger)
+        # Read once: another process may enter a step at any moment.
+        entries = ledger.steps(self.account, self.debit)
         return [
-            self._release(step, totals[step], entry)
-            for step, entry in enumerate(ledger.steps(self.account, self.debit))
+            self._release(step, totals, entry)
+            for step, (totals, entry) in enumerate(zip(self._totals(entries), entries, strict=True))
         ]
 
     def _release(self, step: int, totals: Any, entry: Entry) -> Release:
