@@ -346,6 +346,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("query", "matrix"): {"xor": "tulle.matrices.binary.queries"},
     ("query", "relation"): {"total": "tulle.relations.queries"},
     ("query", "table"): {"linear": "tulle.models.queries", "logistic": "tulle.models.queries"},
+    ("releases", "ledger"): {"streams": "tulle.streams.stream"},
     ("stand-in", "graph"): {"social network": "tulle.graphs.generators"},
     ("value", "core"): {"table": "tulle.core.table"},
     ("value", "spectrum"): {"spectrum": "tulle.graphs.spectra.queries"},

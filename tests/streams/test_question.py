@@ -253,7 +253,7 @@ def test_a_stream_goes_on_with_new_data_and_after_restarts(tmp_path: Path) -> No
     assert len(ledger.debits("trips")) == 1
     assert ledger.verify(releases=shown) == []
     (kept,) = kept_streams(ledger, "trips")
-    assert kept.title == f"running totals of 4 steps: {asked(GROUPED).line}"
+    assert kept.title == f"running totals of 4 steps: {GROUPED}"
     for one, other in zip(shown, kept.releases(ledger), strict=True):
         assert np.array_equal(one.value, other.value)
         assert one.to_json() == other.to_json()
@@ -356,3 +356,43 @@ def test_no_record_shows_in_what_a_stream_says(tmp_path: Path) -> None:
         assert kept.terms == found.terms
         assert found.deviation(2) == kept.deviation(2)
     assert bodies[0] == bodies[1] == bodies[2]
+
+
+@pytest.mark.parametrize("bound", ["1/3", "1.9999999999999999999", "2", "0.001", "1048576.25"])
+def test_a_stream_is_found_again_whatever_its_bound(tmp_path: Path, bound: str) -> None:
+    path, data = tmp_path / "study.ledger", database(rows_of(2, 6))
+    found = opened(path, data, SUM, bound=Fraction(bound))
+    again = tulle.Stream.again(study_of(path, data))
+    assert again.debit == found.debit
+    declared = found._summed.declaration
+    assert declared.bound * declared.scale <= Fraction(bound)
+    assert declared.bound * declared.scale > Fraction(bound) * Fraction(999_990, 10**6)
+    assert len(Ledger(path).debits("trips")) == 1
+
+
+def test_other_owners_or_times_are_another_stream(tmp_path: Path) -> None:
+    """What is declared is part of the stream: it says whose a row is, and in which step."""
+    path = tmp_path / "study.ledger"
+    data = database(rows_of(2, 6))
+    ledger = Ledger(path)
+    terms: dict[str, Any] = {"unit": "participant-week", "epsilon": 1, "delta": 1e-6}
+    study = ledger.open("trips", data, version="a", date=MONDAY, **terms)
+    tulle.Stream(study, asked(COUNT), **TERMS, **CALENDAR).advance()
+    data._engine._connection.execute("ALTER TABLE trips ADD COLUMN booked DATE")
+    other = tulle.Database.connect(
+        data._engine._connection,
+        owners={"trips": "rider", "stops": "trip -> trips[number]"},
+        times={"trips": "booked"},
+    )
+    later = study.next_version("b", other, date=MONDAY + timedelta(7))
+    with pytest.raises(InputError, match="not the time of one table"):
+        tulle.Stream.again(later)
+    third = tulle.Database.connect(
+        data._engine._connection,
+        owners={"trips": "number", "stops": "trip -> trips[number]"},
+        times={"trips": "day"},
+    )
+    last = later.next_version("c", third, date=MONDAY + timedelta(8))
+    with pytest.raises(InputError, match="declared otherwise"):
+        tulle.Stream.again(last)
+    assert len(ledger.debits("trips")) == 1

@@ -8,6 +8,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -214,6 +215,21 @@ def test_a_stream_in_a_restored_copy_is_found_by_what_was_shown(tmp_path: Path) 
         found.advance()
     assert Ledger(path).verify() == []
     assert Ledger(path).verify(releases=[shown])
+
+
+def test_a_step_that_was_shown_otherwise_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "study.ledger"
+    found = opened(path)
+    shown = [found.advance() for _ in range(2)]
+    assert Ledger(path).verify(releases=shown) == []
+    assert Ledger(path).verify(releases=[tulle.Release.from_json(r.to_json()) for r in shown]) == []
+    for forged in (
+        replace(shown[1], value=shown[1].value + 1),
+        replace(shown[0], query=shown[1].query),
+        replace(shown[0], parameters={**shown[0].parameters, "label": "2026-W09"}),
+    ):
+        (problem,) = Ledger(path).verify(releases=[shown[0], forged])
+        assert "than shown" in str(problem)
 
 
 def test_noise_of_steps_and_streams_is_never_the_same(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tulle.core import validate
+from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError, InputError, LedgerError
 from tulle.core.events import Event, event_to_json
@@ -692,7 +692,22 @@ class Ledger:
                 if found and not any(_same(entry.body["release"], item) for entry in found):
                     what = f"keeps another answer to {item.query} than the release shown"
                     problems.append(Problem(found[-1].number, what))
-        return problems
+        return problems + self._other_steps(published)
+
+    def _other_steps(self, published: Sequence[Release]) -> list[Problem]:
+        """Return the steps of streams that read otherwise than they were shown."""
+        numbers = {entry.digest: entry.number for entry in self._store.entries(kinds=("step",))}
+        shown = [item for item in published if item.debit in numbers]
+        if not shown:
+            return []
+        released = registry.find("releases", "ledger")["streams"]
+        with self._reading():
+            kept = {item.debit: item.to_json() for item in released(self)}
+            return [
+                Problem(numbers[str(item.debit)], f"has another value of {item.query} than shown")
+                for item in shown
+                if not _same(kept[item.debit], item)
+            ]
 
     def __repr__(self) -> str:
         return f"<Ledger {str(self.path)!r}>"

@@ -40,7 +40,7 @@ class Declaration:
     @property
     def line(self) -> str:
         """The question on one line; empty when the data is its own question."""
-        return "" if self.asked is None else str(self.asked["line"])
+        return "" if self.asked is None else " ".join(str(self.asked["text"]).split())
 
     def label(self, step: int) -> str:
         """Return the name of a step: its day, week, month or year."""

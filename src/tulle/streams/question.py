@@ -98,29 +98,8 @@ class Asked:
         if start + count > calendar.number(date.max):
             raise InputError("The steps end after the year 9999; give fewer.")
         lattice, most = _lattice(question, bound)
-        bare = question.bind(database)
-        assert bare.bound is not None
-        if not bare.alone or bare.bound.keyed or _is_nested(bare):
-            raise QueryError(
-                f"A stream sums up rows that are about one person each; {question} joins rows of "
-                "several, or has DISTINCT, a sub-select or a view. Ask it of one owned table, "
-                "joined with others over the keys that lead to the same owner, or with public ones."
-            )
-        column = _time_of(bare, database, time)
+        column, asked = _check(question, database, time)
         axes = tuple(Axis(name, tuple(values)) for name, values in question.groups)
-        asked = {
-            "line": question.line,
-            "query": bare.canonical(),
-            "text": question.text,
-            "dialect": question.dialect,
-            "functions": list(question.functions),
-            "time": column,
-            "declared": {
-                name: value
-                for name, value in database.schema.to_json().items()
-                if name in ("owners", "times", "ranges", "period")
-            },
-        }
         declared = Declaration(calendar, start, count, most, lattice, axes, asked)
         made = cls(database, question, declared, column)
         made.divided(1).bind(database)
@@ -138,15 +117,9 @@ class Asked:
             dialect=str(asked["dialect"]),
             functions=[str(name) for name in asked["functions"]],
         )
-        return cls.of(
-            database,
-            question,
-            every=declared.calendar.every,
-            first=declared.calendar.first_day(declared.first),
-            steps=declared.steps,
-            bound=declared.bound * declared.scale,
-            time=str(asked["time"]),
-        )
+        assert isinstance(question, SqlQuery)
+        column, present = _check(question, database, str(asked["time"]))
+        return cls(database, question, replace(declared, asked=present), column)
 
     def divided(self, until: int) -> SqlQuery:
         """Return the question with the first steps as one more column of groups."""
@@ -191,6 +164,34 @@ def _lattice(question: SqlQuery, bound: Number) -> tuple[Fraction, int]:
     return worth, min(int(most / worth), LARGEST_BOUND)
 
 
+def _check(question: SqlQuery, database: Database, time: str | None) -> tuple[str, dict[str, Any]]:
+    """Return the time of a question's rows, and what is noted about how it was asked.
+
+    Raises:
+        QueryError: when its rows are not about one person each, or have no time.
+    """
+    bare = question.bind(database)
+    assert bare.bound is not None
+    if not bare.alone or bare.bound.keyed or _is_nested(bare):
+        raise QueryError(
+            f"A stream sums up rows that are about one person each; {question} joins rows of "
+            "several, or has DISTINCT, a sub-select or a view. Ask it of one owned table, "
+            "joined with others over the keys that lead to the same owner, or with public ones."
+        )
+    column, said = _time_of(bare, database, time)
+    facts = database.schema.to_json()
+    return column, {
+        # As it was written: whatever a parser makes of it may change with the parser.
+        "text": question.text,
+        "dialect": question.dialect,
+        "functions": list(question.functions),
+        "time": said,
+        "declared": {
+            name: facts[name] for name in ("owners", "times", "ranges", "period") if name in facts
+        },
+    }
+
+
 def _is_nested(question: SqlQuery) -> bool:
     """Say whether a question has more than one SELECT: then the time of its rows is not plain."""
     from sqlglot import exp
@@ -199,8 +200,8 @@ def _is_nested(question: SqlQuery) -> bool:
     return len(list(question.bound.named.resolved.find_all(exp.Query))) > 1
 
 
-def _time_of(question: SqlQuery, database: Database, time: str | None) -> str:
-    """Return the source and column that say in which step a row is.
+def _time_of(question: SqlQuery, database: Database, time: str | None) -> tuple[str, str]:
+    """Return the source and column that say in which step a row is, and how a user names them.
 
     Under a unit with a period it is the time that says of which period a row's owner is. So all of
     a unit's rows are in the steps of that period.
@@ -217,7 +218,9 @@ def _time_of(question: SqlQuery, database: Database, time: str | None) -> str:
             continue
         ties = schema.ownership(table).ties
         if schema.period is None or any(tie.time == (HERE, own) for tie in ties):
-            found[f"{source.alias_or_name}.{named.normal(own)}"] = f"{table}.{own}"
+            place = f"{source.alias_or_name}.{named.normal(own)}"
+            # Sources without a name of their own are numbered; they are named like the table.
+            found[place] = f"{table}.{own}" if place.startswith("_") else place
     if not found:
         raise QueryError(
             "Nothing says in which step a row is: no table of the question has a time. Say which "
@@ -227,9 +230,9 @@ def _time_of(question: SqlQuery, database: Database, time: str | None) -> str:
         if len(found) > 1 and schema.period is None:
             listed = ", ".join(found.values())
             raise QueryError(f"Say which time decides the step: time= one of {listed}.")
-        return next(iter(found))
+        return next(iter(found.items()))
     meant = time.lower()
-    wanted = [one for one, full in found.items() if meant in (one.lower(), full.lower())]
+    wanted = [(one, full) for one, full in found.items() if meant == full.lower()]
     if len(wanted) != 1:
         raise QueryError(
             f"time={time!r} is not the time of one table. Times here: {', '.join(found.values())}."

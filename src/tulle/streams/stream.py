@@ -36,7 +36,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import validate
+from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.errors import InputError
@@ -367,6 +367,17 @@ class KeptStream:
 def kept_streams(ledger: Ledger, account: str) -> list[KeptStream]:
     """Return the streams of an account, in the order in which they were opened."""
     return [KeptStream.of(account, e) for e in ledger.debits(account) if "stream" in e.body]
+
+
+@registry.register("releases", "ledger", "streams")
+def stream_releases(ledger: Ledger) -> list[Release]:
+    """Return every step of every stream in a ledger, as it was released."""
+    return [
+        release
+        for account in ledger.accounts()
+        for kept in kept_streams(ledger, account.name)
+        for release in kept.releases(ledger)
+    ]
 
 
 def find_stream(ledger: Ledger, account: str, stream: str | int) -> Entry:

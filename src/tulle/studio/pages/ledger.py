@@ -10,6 +10,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
+from tulle.core.exact import rational
+from tulle.core.guarantee import display
 from tulle.studio.pages.ask import opened
 from tulle.studio.responses import go, page, state_of
 from tulle.studio.state import StudioState
@@ -36,8 +38,8 @@ def ledger(request: Request) -> Response:
             {
                 "digest": entry.digest,
                 "question": entry.body["question"],
-                "epsilon": entry.body["guarantee"]["epsilon"],
-                "delta": entry.body["guarantee"]["delta"],
+                "epsilon": display(rational(entry.body["guarantee"]["epsilon"])),
+                "delta": display(rational(entry.body["guarantee"]["delta"])),
                 "answered": entry.digest in kept,
             }
             for entry in state.ledger.debits(account.name)
