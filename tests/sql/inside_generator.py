@@ -37,9 +37,10 @@ class Inside:
                 f"({inner}) {name}",
                 f"({inner}) {name} JOIN edge e ON e.b = {name}.x",
                 f"edge e LEFT JOIN ({inner}) {name} ON {name}.k = e.a",
+                f"({inner}) {name} RIGHT JOIN edge e ON {name}.k = e.a AND {name}.x < e.w",
                 f"visit v JOIN person p ON v.pid = p.id LEFT JOIN ({inner}) {name}"
                 f" ON {name}.k = v.pid AND {name}.x > v.minutes",
-            ][: 3 if padded else 5]
+            ][: 3 if padded else 6]
         )
         if self.draw.random() < 0.2:
             return f"WITH w AS ({inner}) SELECT {aggregate} FROM w {name}, w v{where}"
@@ -51,16 +52,21 @@ class Inside:
         kinds = [
             *(self.group, self.group, self.left, self.left, self.inner, self.window),
             *(self.first, self.set_operation, self.filtered, self.filtered, self.distinct),
-            *(self.public, self.path, self.selected),
+            *(self.public, self.path, self.selected, self.right, self.full),
         ]
         return self.draw.choice(kinds)(depth - 1)
+
+    def tables(self) -> list[str]:
+        return [
+            "SELECT id AS k, age AS x, id AS y FROM person",
+            "SELECT cust AS k, okey AS x, price AS y FROM orders",
+            "SELECT cust AS k, okey AS x, price AS y FROM orders WHERE note = 'x'",
+        ]
 
     def base(self) -> str:
         return self.draw.choice(
             [
-                "SELECT id AS k, age AS x, id AS y FROM person",
-                "SELECT cust AS k, okey AS x, price AS y FROM orders",
-                "SELECT cust AS k, okey AS x, price AS y FROM orders WHERE note = 'x'",
+                *self.tables(),
                 "SELECT o.cust AS k, i.sku AS x, i.qty AS y FROM orders o JOIN item i"
                 " ON o.okey = i.okey",
                 "SELECT id AS k, age - id AS x, CASE WHEN city = 'ams' THEN 1 END AS y FROM person",
@@ -98,6 +104,27 @@ class Inside:
         return (
             f"SELECT {a}.k AS k, {a}.x AS x, {y} AS y FROM ({self.rows(depth)}) {a}"
             f" LEFT JOIN ({self.rows(depth)}) {b} ON {a}.k = {b}.k{on}{self.where(a, 0)}"
+        )
+
+    def right(self, depth: int) -> str:
+        a, b = self.name(), self.name()
+        on = self.draw.choice(["", f" AND {a}.x < {b}.x", f" AND {b}.y IS NULL"])
+        return (
+            f"SELECT {a}.k AS k, {a}.x AS x, COALESCE({b}.x, {a}.y) AS y FROM ({self.rows(depth)})"
+            f" {b} RIGHT JOIN ({self.rows(depth)}) {a} ON {a}.k = {b}.k{on}{self.where(a, 0)}"
+        )
+
+    def full(self, depth: int) -> str:
+        """Rows of one table or groups: what joins several has too many ways for a group of it."""
+        a, b = self.name(), self.name()
+        y = self.draw.choice([f"{b}.y", f"COALESCE({a}.x, {b}.x)"])
+        sides = [
+            self.group(0) if self.draw.random() < 0.3 else self.draw.choice(self.tables())
+            for _ in range(2)
+        ]
+        return (
+            f"SELECT k AS k, {a}.x AS x, {y} AS y FROM ({sides[0]}) {a}"
+            f" FULL JOIN ({sides[1]}) {b} USING (k)"
         )
 
     def inner(self, depth: int) -> str:

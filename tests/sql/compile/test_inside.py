@@ -110,7 +110,26 @@ def _agrees(plain: Any, question: SqlQuery, total: float) -> bool:
     return bool(np.isclose(total, _answer(plain, question), rtol=1e-6))
 
 
+@pytest.mark.parametrize("kind", ["right", "full"])
+def test_random_right_and_full_joins(kind: str) -> None:
+    for seed in range(12):
+        drawn = Inside(seed)
+        inner = getattr(drawn, kind)(0)
+        chosen = ("COUNT(*)", "SUM(t.x)", "COUNT(t.y)")[seed % 3]
+        text = f"SELECT {chosen} FROM ({inner}) t"
+        if seed % 4 == 3:
+            text = f"SELECT SUM(c) FROM (SELECT t.k, COUNT(t.x) AS c FROM ({inner}) t GROUP BY t.k)"
+        found = list(differences(sql(text), SEEDS[seed % 4], unique=bool(seed % 4)))
+        assert found == [], text
+
+
 QUESTIONS = [
+    "SELECT COUNT(*) FROM orders RIGHT JOIN person ON id = cust LEFT JOIN city ON name = note",
+    "SELECT COUNT(*) FROM person NATURAL RIGHT JOIN (SELECT cust AS id, okey FROM orders) t",
+    "SELECT COUNT(o.okey) FROM person p FULL JOIN orders o ON p.id = o.cust AND o.note = 'x'",
+    "SELECT COUNT(*) FROM person p FULL OUTER JOIN orders o ON p.id = o.cust WHERE p.age > 20",
+    "SELECT SUM(n) FROM (SELECT id, COUNT(o.okey) AS n FROM person FULL JOIN (SELECT cust AS id,"
+    " okey FROM orders) o USING (id) GROUP BY id) t",
     "SELECT COUNT(*) FROM person LEFT JOIN orders ON id = cust LEFT JOIN city ON name = note",
     "SELECT COUNT(*) FROM edge LEFT JOIN person ON a = id",
     "SELECT COUNT(*) FROM edge e LEFT JOIN edge f ON e.a = f.b AND e.b = f.a",

@@ -13,7 +13,8 @@ from tulle.sql.engines.base import EngineError
 from tulle.sql.queries import relation_of, sql
 
 REFUSED = [
-    ("SELECT COUNT(*) FROM edge RIGHT JOIN person ON a = id", "RIGHT JOIN"),
+    ("SELECT COUNT(*) FROM edge, city RIGHT JOIN person ON a = id", "RIGHT JOIN"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM edge RIGHT JOIN person ON a = id) t", "RIGHT JOIN"),
     ("SELECT COUNT(*) FROM edge FULL OUTER JOIN person ON a = id", "FULL JOIN"),
     ("SELECT COUNT(*) FROM edge SEMI JOIN person ON a = id", "SEMI JOIN .* EXISTS"),
     ("SELECT COUNT(*) FROM edge ANTI JOIN person ON a = id", "ANTI JOIN"),

@@ -214,7 +214,7 @@ UNSUPPORTED = [
     ("SELECT COUNT(*), SUM(pay) FROM staff GROUP BY dept + 1", "give it a name"),
     ("SELECT COUNT(*), SUM(RANDOM()) FROM staff", "volatile"),
     ("SELECT COUNT(*) FILTER (WHERE RANDOM() < 1), SUM(pay) FROM staff", "volatile"),
-    ("SELECT COUNT(*), SUM(pay) FROM staff RIGHT JOIN edge ON who = a", "RIGHT JOIN"),
+    ("SELECT COUNT(*), SUM(pay) FROM staff FULL JOIN edge ON who = a", "FULL JOIN"),
     ("SELECT COUNT(*), SUM(pay) FROM staff HAVING SUM(pay) > (SELECT 1)", "sub-select"),
     ("SELECT COUNT(*), SUM(pay) FROM staff ORDER BY 7", "no such column"),
 ]

@@ -124,6 +124,47 @@ def ordered_sum(value: str, dialect: str) -> str:
     return f"AGGREGATE({listed}, CAST(0 AS DOUBLE), (one, other) -> one + other)"
 
 
+MOST_PARTS = 400_000
+"""A statement may have so many parts as an engine plans it; with millions that takes minutes."""
+
+MOST_TIMES = 8
+"""Long lists have more parts, and are no trouble: nothing in them is planned as often as this."""
+
+
+def size_as_planned(tree: Any) -> int:
+    """Return how many parts a statement has once an engine has written it out.
+
+    NULLIF(x, y) is planned as CASE WHEN x = y THEN NULL ELSE x END, and CASE x WHEN ... compares x
+    again for each branch: what they hold counts as often as it is then there.
+    """
+    sizes: dict[int, int] = {}
+    for node in reversed(list(tree.walk(bfs=True))):
+        size = 1 + sum(sizes[id(child)] for child in node.iter_expressions())
+        if isinstance(node, exp.Nullif):
+            size += sizes[id(node.this)]
+        elif isinstance(node, exp.Anonymous) and node.name.upper() == "NULLIF":
+            size += sizes[id(node.expressions[0])]
+        elif isinstance(node, exp.Case) and node.this is not None:
+            size += sizes[id(node.this)] * (len(node.args["ifs"]) - 1)
+        sizes[id(node)] = size
+    return sizes[id(tree)]
+
+
+def check_size(tree: Any) -> None:
+    """Refuse a statement that takes an engine long to plan; that follows from the text alone.
+
+    Raises:
+        QueryError: saying how large it is and may be.
+    """
+    size = size_as_planned(tree)
+    if size > max(MOST_PARTS, MOST_TIMES * sum(1 for _ in tree.walk())):
+        raise QueryError(
+            f"The statement is too large: as the engine plans it, it has about {size:,} parts, and "
+            f"{MOST_PARTS:,} are allowed. What is nested counts many times over: nest fewer "
+            "functions and divisions, compute a part of it in a sub-select, or store it in a table."
+        )
+
+
 class Compiler:
     """Goes through one statement; see the module's text."""
 
@@ -137,6 +178,7 @@ class Compiler:
             for table, columns in schema.tables.items()
         }
         self._last = 0
+        self._depth = 0
         self._rules: dict[type[Any], Callable[[Any, Scope], Typed]] = {
             exp.Column: self._column,
             exp.Literal: self._literal,
@@ -176,7 +218,19 @@ class Compiler:
     # Statements
 
     def query(self, tree: Any, scope: Scope) -> Columns:
-        """Rewrite something that gives rows, in place, and return its columns."""
+        """Rewrite something that gives rows, in place, and return its columns.
+
+        Raises:
+            QueryError: also when the whole statement is larger than ``MOST_PARTS``.
+        """
+        self._depth += 1
+        columns = self._query(tree, scope)
+        self._depth -= 1
+        if not self._depth:
+            check_size(tree)
+        return columns
+
+    def _query(self, tree: Any, scope: Scope) -> Columns:
         if isinstance(tree, exp.Subquery):
             scope = self._with(tree, scope)
             return self.query(tree.this, scope)

@@ -43,8 +43,15 @@ _CLAUSES: dict[str, tuple[str, str]] = {
 }
 
 _JOINS = {
-    "RIGHT": ("RIGHT JOIN", "write it as a LEFT JOIN, with the tables exchanged"),
-    "FULL": ("FULL JOIN", "write UNION ALL of a LEFT JOIN and of what is missing from it"),
+    "RIGHT": (
+        "RIGHT JOIN",
+        "after another join, and with SELECT *, write it as a LEFT JOIN with the tables exchanged",
+    ),
+    "FULL": (
+        "FULL JOIN",
+        "join two tables only, with the table's name in front of every column and no sub-select "
+        "beside, or write UNION ALL of a LEFT JOIN and of what is missing from it",
+    ),
     "SEMI": ("SEMI JOIN", "write WHERE EXISTS (SELECT ...) instead"),
     "ANTI": ("ANTI JOIN", "write WHERE NOT EXISTS (SELECT ...) instead"),
     "ASOF": ("ASOF JOIN", "another row becomes the nearest when somebody leaves"),

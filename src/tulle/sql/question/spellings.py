@@ -32,6 +32,10 @@ def plain_spelling(tree: Any, dialect: str) -> Any:
                 node.replace(made)
     for select in list(tree.find_all(exp.Select)):
         _open_brackets(select)
+    # From the inside: what stands in FROM is copied.
+    for select in reversed(list(tree.find_all(exp.Select))):
+        _turn_right_join(select)
+        _divide_full_join(select)
     return tree
 
 
@@ -230,3 +234,114 @@ def _opened(source: Any) -> tuple[Any, list[Any]]:
     nested = exp.Select(**{"from_": exp.From(this=table), "joins": [j.copy() for j in joins]})
     _open_brackets(nested)
     return nested.args["from_"].this, nested.args.get("joins") or []
+
+
+def _turn_right_join(select: Any) -> None:
+    """a RIGHT JOIN b is b LEFT JOIN a, but for the order of columns in SELECT *."""
+    joins = select.args.get("joins") or []
+    if not joins or _side(joins[0]) != "RIGHT" or _selects_all(select):
+        return
+    start, first = select.args["from_"], joins[0]
+    left, right = start.this, first.this
+    start.set("this", right.copy())
+    first.set("this", left.copy())
+    first.set("side", "LEFT")
+
+
+def _divide_full_join(select: Any) -> None:
+    """a FULL JOIN b is a LEFT JOIN b, and the rows of b that have no match, with NULL for a.
+
+    The two are one sub-select of the columns that the statement uses, so these must say which side
+    they are of, but for those of USING. NULL of the right type comes from a join without a match.
+    """
+    joins = select.args.get("joins") or []
+    if len(joins) != 1 or _side(joins[0]) != "FULL" or _selects_all(select):
+        return
+    (join,) = joins
+    left, right = select.args["from_"].this, join.this
+    one, other = left.alias_or_name, right.alias_or_name
+    shared = [name.name for name in join.args.get("using") or []]
+    condition = join.args.get("on")
+    if shared:
+        condition = exp.and_(
+            *(exp.EQ(this=exp.column(k, one), expression=exp.column(k, other)) for k in shared)
+        )
+    others = [part for name, part in select.args.items() if name not in ("from_", "joins", "with_")]
+    listed = [part for one_or_all in others for part in _parts(one_or_all)]
+    columns = [node for part in listed for node in part.find_all(exp.Column)]
+    known = {one.lower(), other.lower()}
+    unclear = [
+        node
+        for node in [*columns, *(condition.find_all(exp.Column) if condition else [])]
+        if node.table.lower() not in known and (node.table or node.name not in shared)
+    ]
+    nested = any(part.find(exp.Query) for part in [*listed, *([condition] if condition else [])])
+    if condition is None or unclear or nested or join.method or one.lower() == other.lower():
+        return
+    # Names are kept as they are written: what a column is called is for the engine to say.
+    used = list(dict.fromkeys((node.table.lower(), node.name) for node in columns))
+    names = {found: f"full_column_{place}" for place, found in enumerate(used)}
+
+    def chosen(merged: str) -> list[Any]:
+        listed = [
+            exp.alias_(exp.column(name, table or merged), names[table, name])
+            for table, name in used
+        ]
+        return listed or [exp.alias_(exp.Literal.number(1), "full_row")]
+
+    def joined(first: Any, second: Any, on: Any) -> Any:
+        return exp.Join(this=second.copy(), side="LEFT", on=on), exp.From(this=first.copy())
+
+    never = exp.and_(
+        condition.copy(), exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(0))
+    )
+    matched_join, matched_from = joined(left, right, condition.copy())
+    matched = exp.Select(expressions=chosen(one), from_=matched_from, joins=[matched_join])
+    again = left.copy()
+    again.set("alias", exp.TableAlias(this=exp.to_identifier("full_match")))
+    same = condition.copy()
+    for node in same.find_all(exp.Column):
+        if node.table.lower() == one.lower():
+            node.set("table", exp.to_identifier("full_match"))
+    match = exp.select(exp.Literal.number(1)).from_(again).where(same)
+    lonely_join, lonely_from = joined(right, left, never)
+    lonely = exp.Select(
+        expressions=chosen(other),
+        from_=lonely_from,
+        joins=[lonely_join],
+        where=exp.Where(this=exp.Not(this=exp.Exists(this=match))),
+    )
+    for place, expression in enumerate(select.expressions):
+        if isinstance(expression, exp.Column):
+            select.expressions[place].replace(exp.alias_(expression.copy(), expression.name))
+    for part in [p for one_or_all in others for p in _parts(one_or_all)]:
+        _rename(part, names)
+    for expression in list(select.expressions):
+        _rename(expression, names)
+    union = exp.Union(this=matched, expression=lonely, distinct=False)
+    alias = exp.TableAlias(this=exp.to_identifier("full_rows"))
+    select.set("from_", exp.From(this=exp.Subquery(this=union, alias=alias)))
+    select.set("joins", None)
+
+
+def _rename(part: Any, names: dict[tuple[str, str], str]) -> None:
+    """Let the columns of two joined sources be those of the sub-select that joins them."""
+    for node in list(part.find_all(exp.Column)):
+        name = names.get((node.table.lower(), node.name))
+        if name is not None:
+            node.set("this", exp.to_identifier(name))
+            node.set("table", exp.to_identifier("full_rows"))
+
+
+def _parts(clause: Any) -> list[Any]:
+    listed = clause if isinstance(clause, list) else [clause]
+    return [one for one in listed if isinstance(one, exp.Expression)]
+
+
+def _side(join: Any) -> str:
+    return str(join.side or "").upper()
+
+
+def _selects_all(select: Any) -> bool:
+    """Say whether all columns are selected, in an order that the joins decide."""
+    return any(isinstance(one, exp.Star) or one.is_star for one in select.expressions)
