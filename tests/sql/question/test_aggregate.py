@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -11,17 +13,70 @@ from tulle.sql.queries import sql
 from tulle.sql.schema.schema import Schema
 
 SCHEMA = Schema.build(
-    "duckdb", {"visit": {"person": "INTEGER", "day": "INTEGER"}}, owners={"visit": "person"}
+    "duckdb",
+    {"visit": {"person": "INTEGER", "day": "INTEGER", "town": "VARCHAR"}},
+    owners={"visit": "person"},
 )
 BY_DAY = "SELECT day, COUNT(*) FROM visit GROUP BY day"
+BY_TOWN = "SELECT town, COUNT(*) FROM visit GROUP BY town"
 
 
 def test_many_groups_can_be_asked_for() -> None:
-    days = list(range(600))
-    bound = sql(BY_DAY, groups={"day": days}).bound_to(SCHEMA.to_json())
+    towns = [f"town {place}" for place in range(600)]
+    bound = sql(BY_TOWN, groups={"town": towns}).bound_to(SCHEMA.to_json())
     assert bound.bound is not None
     assert bound.bound.groups == 600
-    assert bound.bound.text.count('"day" = 599') == 2
+    assert bound.bound.text.count("\"town\" = 'town 599'") == 2
+
+
+def test_the_place_of_a_number_is_found_by_halving() -> None:
+    bound = sql(BY_DAY, groups={"day": list(range(600))}).bound_to(SCHEMA.to_json())
+    assert bound.bound is not None
+    assert bound.bound.groups == 600
+    assert bound.bound.text.count('"day" = 599') == 1
+    # As many comparisons on the way to a value as halvings.
+    assert max(map(len, re.findall(r"^ *", bound.bound.text, re.MULTILINE))) < 100
+
+
+def places(values: list[Any], column: str) -> dict[Any, Any]:
+    """Return the place that DuckDB finds for each value of a column."""
+    duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
+    meant = exp.column("x")
+    number, (inside,) = tulle.sql.question.aggregate.group_number([meant], (("x", tuple(values)),))
+    found = duckdb.connect().execute(
+        f"SELECT x, {number.sql(dialect='duckdb')}, {inside.sql(dialect='duckdb')} "
+        f"FROM (SELECT {column} AS x FROM range(40) t(i))"
+    )
+    return {x: place for x, place, there in found.fetchall() if there}
+
+
+NUMBERS = [7, -3, 30, 2, 11, 0, 5, 19, 8, 12, 100]
+COLUMNS = {
+    "whole": ("CAST(i AS INTEGER) - 5", NUMBERS),
+    "double": ("i / 2.0 - 5", NUMBERS),
+    "day": (
+        "DATE '2024-02-20' + CAST(i AS INTEGER)",
+        [date(2024, 2, 1) + timedelta(days=place * 7 % 31) for place in range(25)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_places_are_those_of_the_list(name: str) -> None:
+    column, values = COLUMNS[name]
+    found = places(values, column)
+    assert len(found) > 4
+    assert all(values[place] == value for value, place in found.items())
+
+
+def test_places_of_another_order_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: values that are not in order are halved all the same."""
+    monkeypatch.setattr(
+        tulle.sql.question.aggregate, "sorted", lambda listed, key: list(listed), raising=False
+    )
+    column, values = COLUMNS["whole"]
+    found = places(values, column)
+    assert any(place is None for place in found.values())
 
 
 def test_groups_in_one_long_chain_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

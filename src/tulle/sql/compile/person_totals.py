@@ -84,6 +84,11 @@ class PersonTotals:
     def _counts(self) -> bool:
         return not self._rewritten.summed
 
+    @property
+    def _in_all(self) -> bool:
+        """Whether what somebody adds in all is their load."""
+        return self._power == 1 and bool(self._rewritten.in_all)
+
     def _number(self, value: float) -> str:
         """Write a double: with an exponent every engine reads it as one, to the last bit."""
         return f"CAST({value:.17e} AS {self._double})"
@@ -122,7 +127,7 @@ class PersonTotals:
 
     def _people(self, entries: str) -> str:
         """Return the statement of owner (i) and load (l); ``entries`` gives the amounts."""
-        if self._power == 1 and self._rewritten.in_all:
+        if self._in_all:
             # What somebody adds in all is their load: groups need not be told apart.
             once = self._amounts(self._rewritten.in_all, grouped=False)
             load = f"a.w * {self._number(_UP)}"
@@ -211,6 +216,9 @@ class PersonTotals:
             cut = f"SELECT o.i AS i, o.l AS l FROM ({self._people('e')}) o WHERE o.l > {limit}"
             with_clause = f"WITH e AS ({self.entries}), c AS ({cut}) "
             source = "e LEFT JOIN c ON c.i = e.i"
+            if self._in_all:
+                # Read once, amounts need not be kept.
+                with_clause, source = f"WITH c AS ({cut}) ", f"({self.entries}) {source}"
             load, above = "c.l", "c.l IS NOT NULL"
         size = f"CASE WHEN {above} THEN ABS(e.w) * ({limit} / {load}) ELSE ABS(e.w) END"
         steps = f"CAST(FLOOR(LEAST({size}, {limit}) * {per}) AS BIGINT)"

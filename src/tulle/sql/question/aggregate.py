@@ -156,15 +156,21 @@ def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]
     total: Any = None
     conditions = []
     for expression, (name, values) in zip(expressions, groups, strict=True):
-        matches = [_equals(expression, value, name) for value in values]
-        chosen = _place(expression, values, name) if _is_ordered(values) else _case(matches)
+        if _is_ordered(values):
+            chosen = _place(expression, values, name)
+            inside: Any = exp.In(this=expression.copy(), expressions=[*map(_literal, values)])
+            inside.meta["groups"] = name
+        else:
+            matches = [_equals(expression, value, name) for value in values]
+            chosen = _case(matches)
+            inside = exp.Paren(this=_any_of([match.copy() for match in matches]))
         if total is None:
             total = chosen
         else:
             size = exp.Literal.number(len(values))
             shifted = exp.Mul(this=exp.Paren(this=total), expression=size)
             total = exp.Add(this=shifted, expression=chosen)
-        conditions.append(exp.Paren(this=_any_of([match.copy() for match in matches])))
+        conditions.append(inside)
     return total, conditions
 
 
