@@ -72,7 +72,7 @@ class Grammar:
             return "", source, columns
         name = self.inside.name()
         rows = self.inside.rows(depth)
-        if self.draw.random() < 0.15:
+        if self.draw.random() < 0.3:
             rows = self.loosened(rows)
         columns = [f"{name}.k", f"{name}.x", f"{name}.y"]
         if kind < 0.8:
