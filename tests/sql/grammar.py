@@ -35,9 +35,13 @@ TEXTS = ("'ams'", "'12'", "''", "'a-b-c'")
 
 
 class Grammar:
-    """Writes one statement; the same seed writes the same one."""
+    """Writes one statement; the same seed writes the same one.
 
-    def __init__(self, seed: int) -> None:
+    ``loose`` is how often it looks at something else than the owner where it should not.
+    """
+
+    def __init__(self, seed: int, loose: float = 0.3) -> None:
+        self.loose = loose
         self.draw = random.Random(seed)
         self.inside = Inside(seed)
         self.plain = Generator(seed)
@@ -72,7 +76,7 @@ class Grammar:
             return "", source, columns
         name = self.inside.name()
         rows = self.inside.rows(depth)
-        if self.draw.random() < 0.15:
+        if self.draw.random() < self.loose:
             rows = self.loosened(rows)
         columns = [f"{name}.k", f"{name}.x", f"{name}.y"]
         if kind < 0.8:

@@ -24,7 +24,7 @@ from sqlglot.errors import SqlglotError
 from tulle.core.arrays import Array
 from tulle.sql.schema.owners import Step
 from tulle.sql.schema.schema import Schema
-from tulle.sql.stand_in.assumption import Assumption
+from tulle.sql.stand_in.assumption import PEOPLE, Assumption
 from tulle.sql.stand_in.mentions import EQUAL, LIKE, ORDERED, YEAR, Mentions, Place
 
 PUBLIC_ROWS = 100
@@ -39,9 +39,9 @@ LARGEST = 100
 NEARBY = 3
 """How far on a ring acquaintances live from each other, mostly."""
 
-MOST_ROWS = 200_000
-"""More rows than this are not made up: errors follow what few people have, not how many there are.
-"""
+MOST_ROWS = 60_000
+"""More rows than this are not made up, unless there are few people of some kind: errors follow what
+few people have, not how many there are. In no case are there ten times as many."""
 
 _DAY = date(2020, 1, 1)
 _YEARS = (1900, 2200)
@@ -92,7 +92,10 @@ class Rows:
         self.rates = {table: self._rate(table) for table in self.tables if table in schema.owners}
         people = dict(assumption.people)
         total = sum(people[self._kind(table)] * rate[0] for table, rate in self.rates.items())
-        self.scale = min(1.0, MOST_ROWS / max(total, 1.0))
+        kinds = {tie.entity for table in self.rates for tie in schema.ownership(table).ties}
+        fewest = min((people[kind] for kind in kinds), default=PEOPLE)
+        enough = max(MOST_ROWS / max(total, 1.0), min(1.0, PEOPLE / fewest))
+        self.scale = min(1.0, enough, 10 * MOST_ROWS / max(total, 1.0))
         """Which part of the people and rows that are assumed are made up."""
         self.people = {kind: max(round(n * self.scale), 1) for kind, n in people.items()}
         self.sizes = {table: self._size(table) for table in self.tables}
