@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test wheel test-slow test-slow-audit test-slow-sql test-slow-rest lint types audit bench docs index clean help
+.PHONY: demo test wheel test-slow test-slow-audit test-slow-sql test-slow-rest lint types audit bench bench-minute docs index clean help
 
 help:
 	@echo "make demo       set up, then show a private answer about a network, end to end"
@@ -16,6 +16,7 @@ help:
 	@echo "make docs       the guide as a site, in docs/_build (built offline, without warnings)"
 	@echo "make index      what follows from registrations: names, type stubs; and the drawing of the rooms"
 	@echo "make bench      the benchmarks, compared with peers in the same run"
+	@echo "make bench-minute  all benchmarks, small and on made-up records: do they run?"
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tulle needs Python 3.11 or later; set PYTHON=...")'
@@ -88,6 +89,9 @@ audit: $(VENV)/.test-ready
 
 bench: $(VENV)/.bench-ready
 	$(BIN)/python -m benchmarks
+
+bench-minute: $(VENV)/.bench-ready
+	$(BIN)/python -m benchmarks --minute
 
 clean:
 	rm -rf $(VENV) build dist demo docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,7 +12,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -38,7 +38,11 @@ def run(name: str, folder: Path) -> None:
     smaller: dict[str, Any] = dict(module.MINUTE)
     if hasattr(module, "RESULTS"):
         smaller["RESULTS"] = folder / f"{name}.json"
-    with mock.patch.multiple(module, **smaller), made_up(folder), mock.patch("sys.argv", [name]):
+    with ExitStack() as stack:
+        for size, value in smaller.items():
+            stack.enter_context(mock.patch.object(module, size, value))
+        stack.enter_context(made_up(folder))
+        stack.enter_context(mock.patch("sys.argv", [name]))
         module.main()
 
 

@@ -261,6 +261,8 @@ def against_threshold(records: Records) -> list[dict[str, Any]]:
     best = plan_for(data, chosen, unit="participant", epsilon=1.0, mechanism="block_laplace")
     rows = []
     levels = np.unique(bounds)
+    if len(levels) < 2:
+        return []
     for tau in levels[np.unique(np.linspace(0, len(levels) - 2, 10).astype(int))]:
         labels = (bounds > tau).astype(int)
         blocks, total = reach(public, labels, bounds)
@@ -415,7 +417,7 @@ def in_engine(count: int) -> list[dict[str, Any]]:
 
 
 MINUTE: dict[str, Any] = {
-    "SIDES": (4,),
+    "SIDES": (2,),
     "EPSILONS": (1.0,),
     "REPEATS": 1,
     "ROWS": 10_000,

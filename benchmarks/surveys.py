@@ -362,7 +362,7 @@ def show(title: str, rows: list[Table]) -> None:
 MINUTE: dict[str, Any] = {
     "EPSILONS": (1.0,),
     "LINK_EPSILONS": (1.0,),
-    "RUNS": 2,
+    "RUNS": 10,
     "NETWORKS": {"polbooks": 1},
     "FEWER": 10**4,
 }

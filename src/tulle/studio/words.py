@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from tulle.core.unit import PERIODS
@@ -150,4 +151,5 @@ def figure(value: Any) -> str:
         return "unbounded"
     if number == int(number) and abs(number) < 1e15:
         return f"{int(number):,}"
-    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+    # A delta of 5e-07 is written out: not everyone reads powers of ten.
+    return f"{number:,.0f}" if abs(number) >= 1000 else format(Decimal(f"{number:.4g}"), "f")

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled
 from tulle.graphs.mechanisms.isotonic import decreasing
 from tulle.graphs.mechanisms.ladder import SMOOTHING_SHARE
 from tulle.graphs.synthesis.auto.tuning import TUNING
@@ -169,25 +168,30 @@ def _slanted(steps: Floats, start: float) -> Floats:
     return slanted
 
 
-@compiled
-def _average(density: Any, enough: Any) -> Any:
-    """Return each entry averaged with as many neighbours as hold ``enough`` in all."""
+def _average(density: Floats, enough: float) -> Floats:
+    """Return each entry averaged with as many neighbours as hold ``enough`` in all.
+
+    It reaches as far on both sides, up to a third of its place; a tail that holds next to nothing
+    is left as it is.
+    """
     count = len(density)
-    sums = np.zeros(count + 1)
-    for place in range(count):
-        sums[place + 1] = sums[place] + density[place]
+    sums = np.append(0.0, np.cumsum(density))
+    place = np.arange(1, count)
+    place = place[np.cumprod(sums[count] - sums[place] >= 0.3) > 0]
+
+    def window(reach: Wholes) -> Floats:
+        return np.asarray(sums[np.minimum(count, place + reach + 1)] - sums[place - reach])
+
+    # The least reach that holds enough: what is held grows with it.
+    low, high = np.zeros_like(place), np.minimum(place // 3, count - place)
+    while (low < high).any():
+        middle = (low + high) // 2
+        holds = window(middle) >= enough
+        low, high = (
+            np.where(holds, low, np.minimum(middle + 1, high)),
+            np.where(holds, middle, high),
+        )
     smooth = density.copy()
-    for place in range(1, count):
-        if sums[count] - sums[place] < 0.3:
-            break
-        reach = 0
-        while (
-            reach < place // 3
-            and place + reach < count
-            and sums[min(count, place + reach + 1)] - sums[place - reach] < enough
-        ):
-            reach += 1
-        end = min(count, place + reach + 1)
-        smooth[place] = (sums[end] - sums[place - reach]) / (end - place + reach)
+    smooth[place] = window(low) / (np.minimum(count, place + low + 1) - place + low)
     total = smooth.sum()
     return smooth * (sums[count] / total) if total > 0 else smooth

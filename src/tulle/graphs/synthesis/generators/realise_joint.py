@@ -216,26 +216,21 @@ def _place_near(
             _take_off(y, before, after)
 
 
-@compiled
-def lay_out(room: Any, starts: Any) -> Any:
+def lay_out(room: Wholes, starts: Wholes) -> tuple[Wholes, tuple[Wholes, ...]]:
     """Return the kind of each node, and the state in which no edge is placed yet."""
-    count_kinds = len(starts) - 1
-    nodes = starts[count_kinds]
+    nodes, sizes = int(starts[-1]), np.diff(starts)
+    kinds = np.repeat(np.arange(len(sizes)), sizes)
+    offsets = np.append(0, np.cumsum(room))
+    has_room = room > 0
+    # Free nodes are listed kind by kind, from the start of their kind on.
+    before = np.append(0, np.cumsum(has_room))
+    place = np.where(has_room, before[:-1] - before[starts[kinds]], -1)
     free = np.arange(nodes)
-    place = np.full(nodes, -1, dtype=np.int64)
-    count = np.zeros(count_kinds, dtype=np.int64)
-    most = np.zeros(count_kinds, dtype=np.int64)
-    kinds = np.empty(nodes, dtype=np.int64)
-    offsets = np.zeros(nodes + 1, dtype=np.int64)
-    for kind in range(count_kinds):
-        for node in range(starts[kind], starts[kind + 1]):
-            kinds[node] = kind
-            offsets[node + 1] = offsets[node] + room[node]
-            most[kind] = max(most[kind], room[node])
-    filled = np.zeros(nodes, dtype=np.int64)
-    lists = np.empty(offsets[nodes], dtype=np.int64)
-    for node in range(nodes):
-        _settle(node, kinds[node], room, starts, free, place, count)
+    free[starts[kinds[has_room]] + place[has_room]] = np.flatnonzero(has_room)
+    count = before[starts[1:]] - before[starts[:-1]]
+    most = np.zeros(len(sizes), dtype=np.int64)
+    np.maximum.at(most, kinds, room)
+    filled, lists = np.zeros(nodes, dtype=np.int64), np.empty(int(offsets[-1]), dtype=np.int64)
     return kinds, (room, starts, free, place, count, offsets, filled, lists, most)
 
 
