@@ -400,9 +400,18 @@ def _plan_concentrated(
     wide = least if terms.composed else largest_rho_alone(terms.epsilon, terms.delta, _WIDE)
     for part in (Fraction(1, 100), Fraction(1, 8), Fraction(1, 2), Fraction(1)):
         rho = wide + (least - wide) * (part if wide > least else 1)
-        made = _plan_at_rho(terms, rho, parts, shares, named, like, described)
-        if made is not None or rho == least:
-            return made
+        found = _plan_at_rho(terms, rho, parts, shares, named, like, described)
+        if found is None:
+            # Less rho would be worse still.
+            return None
+        spent, _ = price(Composed(tuple(plan.event for plan in found)), terms.delta)
+        if spent <= terms.epsilon:
+            stated = Guarantee(terms.unit, spent, terms.delta)
+            return found, stated.assuming(
+                assumed for plan in found for assumed in plan.guarantee.assumptions
+            )
+        if rho == least:
+            break
     return None
 
 
@@ -414,10 +423,8 @@ def _plan_at_rho(
     named: Sequence[str | None],
     like: Dataset | None,
     described: str | None,
-) -> tuple[tuple[Plan, ...], Guarantee] | None:
-    """Plan all parts with Gaussian noise of this rho in all; None if the price does not allow it,
-    or if it is worse for one.
-    """
+) -> tuple[Plan, ...] | None:
+    """Plan all parts with Gaussian noise of this rho in all; None if that is worse for one."""
     found = []
     for part, share, name in zip(parts, shares, named, strict=True):
         # A little less, since a part finds its own rho again from epsilon and delta.
@@ -440,16 +447,8 @@ def _plan_at_rho(
         if best is None or _order(best) > _order(part):
             return None
         found.append(best)
-    together = Composed(tuple(plan.event for plan in found))
-    if noise_of(together) is None:
-        return None
-    spent, _ = price(together, terms.delta)
-    if spent > terms.epsilon:
-        return None
-    stated = Guarantee(terms.unit, spent, terms.delta)
-    return tuple(found), stated.assuming(
-        assumed for plan in found for assumed in plan.guarantee.assumptions
-    )
+    all_gaussian = all(noise_of(plan.event) is not None for plan in found)
+    return tuple(found) if all_gaussian else None
 
 
 _MARGIN = Fraction(1, 10**6)

@@ -95,13 +95,16 @@ def decompose_noisy(
     nodes = matrix.nodes
     spare = min(5 * k + 5, 25)
     order = np.arange(nodes) if degrees is None else np.argsort(-degrees, kind="stable")
-    best, core, inside = (-1.0, 0.0), order, np.zeros((nodes, 0))
+    best, core, inside, plain = (-1.0, 0.0), order, np.zeros((nodes, 0)), np.zeros(k)
     for size in _sizes(nodes, 2 * (k + spare), by_degree=degrees is not None):
         part = matrix if size == nodes else matrix.part(order[:size])
         values, vectors = _search(part, min(k + spare, size), by_size)
         left = _left(values[:k], part.noise, size, by_size)
         if left > best:
             best, core, inside = left, order[:size] if size < nodes else np.arange(nodes), vectors
+            plain = values[:k]
+    uncleaned = np.zeros((nodes, k))
+    uncleaned[core] = inside[:, :k]
     if len(core) < nodes:
         part = matrix.part(core)
         inside = _ritz(part, _cleaned(part, inside, _INSIDE), by_size)[1]
@@ -112,9 +115,19 @@ def decompose_noisy(
         columns = _cleaned(matrix, inside, _INSIDE + _SPARSE)
     columns = _cleaned(matrix, _ritz(matrix, columns, by_size)[1][:, :k], _LAST)
     values, vectors = _ritz(matrix, columns, by_size)
+    # Cleaning helps vectors on parts of the nodes, and hurts those that are spread over all.
+    size = max(int(vectors.any(axis=1).sum()), 1)
+    if best[0] > _left(values, matrix.noise, size, by_size)[0]:
+        values, vectors, size = plain, uncleaned, len(core)
+    elif not by_size and len(core) < nodes:
+        # What is left of a core was chosen with a view to the noise: it fits more than so many
+        # nodes chosen beforehand would, and less than the core.
+        size = math.isqrt(size * len(core))
+    certain = _outside(plain, matrix.noise, len(core), by_size) > _TUNING.margin
     most = float(nodes) - 1
     level = matrix.noise * math.sqrt(len(core))
-    return Spectrum(np.clip(values, -most, most), oriented(vectors), level)
+    estimated = _estimated(values, matrix.noise, size, certain, level, by_size)
+    return Spectrum(np.clip(estimated, -most, most), oriented(vectors), level)
 
 
 def _search(part: NoisyMatrix, width: int, by_size: bool) -> tuple[Floats, Floats]:
@@ -160,11 +173,48 @@ def _left(values: Floats, noise: float, size: int, by_size: bool) -> tuple[float
     """
     seen = np.abs(values) if by_size else values
     bulk = 2 * noise * math.sqrt(size)
-    # Without noise, at a huge epsilon, everything is out.
-    out = (seen - bulk) / max(noise * size ** (-1 / 6), 1e-9)
+    out = _outside(values, noise, size, by_size)
     true = (seen + np.sqrt(np.maximum(seen**2 - bulk**2, 0.0))) / 2
     left = np.sqrt(np.maximum(true**2 - bulk**2 / 4, 0.0))
     return float(left[out > _TUNING.margin].sum()), float(out[0])
+
+
+def _outside(values: Floats, noise: float, size: int, by_size: bool) -> Floats:
+    """Return how far values are out of the bulk of the noise, in their own fluctuations."""
+    seen = np.abs(values) if by_size else values
+    # Without noise, at a huge epsilon, everything is out.
+    return np.asarray(
+        (seen - 2 * noise * math.sqrt(size)) / max(noise * size ** (-1 / 6), 1e-9),
+        dtype=np.float64,
+    )
+
+
+def _estimated(
+    values: Floats,
+    noise: float,
+    size: int,
+    certain: npt.NDArray[np.bool_],
+    level: float,
+    by_size: bool,
+) -> Floats:
+    """Return estimates of true eigenvalues from those of a noisy matrix, which are too large.
+
+    A true value v shows as w = v + s²n/v, since its vector was chosen to fit the noise too. Of the
+    true matrix, the vector found has the quotient r = v·cosine² = v - s²n/v (Benaych-Georges &
+    Nadakuditi 2011). So r² = w² - 4s²n, and v = (w + r)/2. For eigenvalues it is v that is wanted.
+    For the nearest matrix of low rank it is r: with vectors u_i and numbers c_i the squared
+    distance from the true matrix is less than that of zeros by the sum of 2·c_i·r_i - c_i², which
+    is largest at c_i = r_i. There n is the number of nodes on which a vector is not zero. Where
+    nothing stood outside the bulk for certain before vectors were cleaned, what is left of them
+    was chosen from the noise: r is then taken for zero, and v for no more than s·sqrt(n) for the
+    core, from where on values show.
+    """
+    seen = np.abs(values)
+    quotient = np.where(certain, np.sqrt(np.maximum(seen**2 - 4 * noise**2 * size, 0.0)), 0.0)
+    if by_size:
+        return np.asarray(np.sign(values) * quotient, dtype=np.float64)
+    seen = np.where(certain, seen, np.minimum(seen, 2 * level))
+    return np.asarray(np.sign(values) * (seen + quotient) / 2, dtype=np.float64)
 
 
 def _cleaned(matrix: NoisyMatrix, columns: Floats, rounds: int) -> Floats:

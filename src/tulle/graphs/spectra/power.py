@@ -64,6 +64,10 @@ def whole_rows(rows: Floats, longest: float, levels: int, order: int) -> Wholes:
         made[long] -= np.sign(made[long])
 
 
+_CERTAIN = 4.0
+"""For a matrix of low rank, values of fewer deviations of their noise are taken for zero."""
+
+
 class _Iteration(Mechanism):
     """What both versions share: they differ in the norm of rows and in the noise."""
 
@@ -187,6 +191,9 @@ class _Iteration(Mechanism):
         # The noise on a column has this size after it is mixed and turned.
         noise = self.deviation(settings) * np.linalg.norm(unmix @ turn, axis=0)
         vectors, _ = np.linalg.qr(self.clean(image @ turn, noise, settings))
+        if terms.query.by_size:
+            # Noise alone would take the matrix further away than zeros are.
+            values = np.where(np.abs(values) > _CERTAIN * noise, values, 0.0)
         most = float(settings["nodes"]) - 1
         level = float(noise.mean()) * math.sqrt(int(settings["nodes"]))
         return Spectrum(np.clip(values, -most, most), oriented(vectors), level)

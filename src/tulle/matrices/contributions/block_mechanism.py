@@ -89,10 +89,12 @@ class BlockMechanism(Mechanism):
             exponent = round(math.log2(query.step))
         limits = limits_of(frame, exponent, declared_lengths(query))
         exact = self._exact_scales(frame, limits, budget)
-        caps, total = masses(frame, limits, self.squared)
-        if not terms.composed:
-            larger = self.alone(terms, budget, min(exact), total)
-            exact = exact if larger == budget else self._exact_scales(frame, limits, larger)
+        described: dict[str, Any] = {}
+        if self.squared and not terms.composed:
+            caps, total = masses(frame, limits, self.squared)
+            exact = self._exact_scales(frame, limits, self.alone(terms, budget, min(exact), total))
+            paid = price(caps, total, [1 / scale for scale in exact])
+            described = {"price": text(paid), "moved": total}
         return {
             "rows": frame.labels.shape[0],
             "columns": frame.labels.shape[1],
@@ -105,8 +107,7 @@ class BlockMechanism(Mechanism):
             "squares": None if limits.squares is None else list(limits.squares),
             "square": limits.square,
             "scales": [text(scale) for scale in exact],
-            "price": text(price(caps, total, [1 / scale for scale in exact])),
-            "moved": total,
+            **described,
         }
 
     def _scales(self, frame: Frame, budget: Fraction) -> Floats:

@@ -73,6 +73,8 @@ class BlockGaussian(BlockMechanism):
         return 2 * found
 
     def event(self, terms: Terms, settings: Parameters) -> Event:
+        if "price" not in settings:
+            return super().event(terms, settings)
         rho, scales = rational(settings["price"]) / 2, settings["scales"]
         return Gaussian(rho, Fraction(settings["moved"]), min(map(rational, scales)))
 

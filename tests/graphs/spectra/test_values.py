@@ -1,0 +1,93 @@
+"""Released eigenvalues: not moved by the noise that their vectors fit, and no worse than zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tulle
+from tulle.graphs.spectra import denoising, power
+from tulle.graphs.spectra.denoising import HeldMatrix, decompose_noisy
+from tulle.graphs.spectra.queries import Spectrum, adjacency
+
+NODES = 120
+
+
+def blocks(seed: int = 3) -> tulle.Graph:
+    """Two dense groups of thirty among 120 nodes: two eigenvalues near 25 and 24."""
+    generator = np.random.default_rng(seed)
+    group = np.repeat([0, 1, 2, 2], NODES // 4)
+    chance = np.where((group[:, None] == group) & (group < 2)[:, None], 0.85, 0.04)
+    first, second = np.nonzero(np.triu(generator.random((NODES, NODES)) < chance, 1))
+    return tulle.Graph.from_edges(np.column_stack([first, second]), nodes=NODES)
+
+
+def gain(found: Spectrum, graph: tulle.Graph) -> float:
+    """Return by how much a matrix is nearer than zeros, in parts of their squared distance."""
+    true = adjacency(graph).astype(np.float64)
+    quotients = np.einsum("ik,ik->k", found.vectors, true @ found.vectors)
+    better = 2 * (found.values * quotients).sum() - (found.values**2).sum()
+    return float(better / (2 * graph.edge_count))
+
+
+def gains(mechanism: str, epsilon: float, runs: int) -> list[float]:
+    graph = blocks()
+    delta = 1e-6 if mechanism == "power" else 0.0
+    terms: dict[str, Any] = {"unit": "edge", "epsilon": epsilon, "delta": delta}
+    return [
+        gain(tulle.release(graph, tulle.low_rank(2), **terms, mechanism=mechanism).value, graph)
+        for _ in range(runs)
+    ]
+
+
+@pytest.mark.parametrize("mechanism", ["spectral_response", "power_pure", "power"])
+def test_low_rank_is_no_worse_than_zeros(mechanism: str) -> None:
+    for epsilon in (0.05, 0.3, 1.0, 5.0):
+        assert np.mean(gains(mechanism, epsilon, 8)) > -0.01, epsilon
+    assert np.mean(gains(mechanism, 60.0, 2)) > 0.3
+
+
+@pytest.mark.parametrize("mechanism", ["spectral_response", "power_pure", "power"])
+def test_the_same_check_catches_values_as_they_are_found(
+    mechanism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(denoising, "_estimated", lambda values, *_: values)
+    monkeypatch.setattr(power, "_CERTAIN", 0.0)
+    assert np.mean(gains(mechanism, 0.05, 8)) < -0.01
+
+
+@pytest.mark.parametrize("members", [60, 500])
+@pytest.mark.parametrize("noise", [0.4, 0.8, 1.2])
+def test_estimates_are_near_the_true_values_where_these_show(noise: float, members: int) -> None:
+    """One true vector, on some or all nodes, with independent noise on each pair."""
+    nodes, value = 500, 60.0
+    generator = np.random.default_rng(7)
+    vector = np.where(np.arange(nodes) < members, 1.0, 0.0) / np.sqrt(members)
+    found, raw, quotients, shown = [], [], [], []
+    for _ in range(6):
+        upper = np.triu(generator.normal(0, noise, (nodes, nodes)), 1)
+        seen = value * np.outer(vector, vector) + upper + upper.T
+        matrix = HeldMatrix(seen.astype(np.float32), noise)
+        largest = decompose_noisy(matrix, 1, None, by_size=False)
+        nearest = decompose_noisy(matrix, 1, None, by_size=True)
+        found.append(largest.values[0])
+        raw.append(float(largest.vectors[:, 0] @ seen @ largest.vectors[:, 0]))
+        quotients.append(value * float(nearest.vectors[:, 0] @ vector) ** 2)
+        shown.append(nearest.values[0])
+    assert abs(np.mean(found) - value) < 0.05 * value
+    assert abs(np.mean(shown) - np.mean(quotients)) < 0.08 * value
+    if noise > 1 and members == nodes:
+        # As they are found they are too large, by the share of the noise that the vector fits.
+        assert np.mean(raw) - value > 0.15 * value
+
+
+def test_noise_alone_shows_no_value_of_low_rank() -> None:
+    generator = np.random.default_rng(9)
+    for _ in range(10):
+        upper = np.triu(generator.normal(0, 1.0, (200, 200)), 1)
+        matrix = HeldMatrix((upper + upper.T).astype(np.float32), 1.0)
+        found = decompose_noisy(matrix, 3, generator.integers(0, 20, 200), by_size=True)
+        assert not found.values.any()
+        assert decompose_noisy(matrix, 3, None, by_size=False).informative == 0
