@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 from sqlglot import exp
+from tests.sql.inside_generator import Inside
 from tests.sql.sql_worlds import (
     Rows,
     connect,
