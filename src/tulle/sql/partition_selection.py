@@ -33,7 +33,7 @@ from tulle.sql.found_keys import FoundKeys, FoundTable, table_of
 from tulle.sql.keys.question import OF_TABLE, PUBLIC, DiscoveredTable, Discovery
 from tulle.sql.keys.statements import DIGEST, KEY, LONGEST, PEOPLE
 from tulle.sql.schema.schema import Schema
-from tulle.sql.tables.question import LEVEL, SqlTable
+from tulle.sql.tables.question import LEVEL
 
 SHARE = Fraction(1, 2)
 """Which part of epsilon and of delta finds the keys; the rest is for their answers."""
@@ -173,7 +173,7 @@ class PartitionSelection(Mechanism):
 
     def _check_answers(self, found: Discovery, terms: Terms, settings: Parameters) -> None:
         """Refuse before anything is paid what would be refused once the keys are known."""
-        _plan_answers(found.blank, OnSchema(found.schema), terms, settings)
+        plan_answers(found.blank, OnSchema(found.schema), terms, settings)
 
     def guarantee(self, terms: Terms, settings: Parameters) -> Guarantee:
         """Return all of epsilon and delta: answers may use what finding the keys leaves."""
@@ -218,7 +218,7 @@ class PartitionSelection(Mechanism):
         laws: dict[str, ErrorLaw | None] = {}
         values = {}
         if table.parts():
-            plan = predicted_on(_plan_answers(table, OnSchema(found.schema), terms, settings), made)
+            plan = predicted_on(plan_answers(table, OnSchema(found.schema), terms, settings), made)
             for part in plan.parts:
                 known = part.chosen.prediction
                 laws[str(part.query)] = known.typical or known.bound
@@ -311,7 +311,7 @@ class PartitionSelection(Mechanism):
         """Buy what is not known from finding the keys, as if the list were public."""
         if not table.parts():
             return {}
-        return buy_parts(_plan_answers(table, dataset, terms, settings), terms, dataset, source)
+        return buy_parts(plan_answers(table, dataset, terms, settings), terms, dataset, source)
 
     def true_table(self, query: DiscoveredTable, dataset: Database) -> Table:
         """Return the exact table of all keys. Custodian side."""
@@ -349,10 +349,10 @@ def _bound(terms: Terms) -> tuple[DiscoveredTable, Discovery]:
     return bound, bound.bound
 
 
-def _plan_answers(table: SqlTable, public: Any, terms: Terms, settings: Parameters) -> Plan:
-    """Return how the answers of some keys are bought for what finding the keys leaves."""
+def plan_answers(asked: Any, public: Any, terms: Terms, settings: Parameters) -> Plan:
+    """Return how answers are bought for what is left by finding what they are asked about."""
     return make_plan(
-        table,
+        asked,
         kind="database",
         facts=terms.facts,
         public=public,

@@ -11,11 +11,9 @@ from tulle.core.errors import QueryError
 from tulle.core.exact import rational, text
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
-from tulle.core.plan import Plan
 from tulle.core.source import Source
-from tulle.planning.planner import make_plan
 from tulle.sql.data import Database
-from tulle.sql.partition_selection import OnSchema, buy_parts
+from tulle.sql.partition_selection import OnSchema, buy_parts, plan_answers
 from tulle.sql.schema.ranges import Range
 from tulle.sql.tables.question import SqlTable
 from tulle.sql.tables.value_cells import beyond_at_most, draw_range
@@ -82,7 +80,7 @@ class PrivateRanges(Mechanism):
             "beyond_at_most": [beyond_at_most(one.cells, end) for one, _ in found.missing],
         }
         # Refuse before anything is paid what would be refused once the bounds are known.
-        plan = _plan_answers(found.blank, OnSchema(found.schema), terms, made)
+        plan = plan_answers(found.blank, OnSchema(found.schema), terms, made)
         least = rational(made["epsilon_answers"]) / (4 * max(len(plan.parts), 1))
         if least < validate.LEAST_EPSILON:
             raise QueryError("epsilon is too small to divide among what is asked")
@@ -111,7 +109,7 @@ class PrivateRanges(Mechanism):
         assert isinstance(dataset, Database)
         ranges = self.ranges(query, found, settings, dataset, source)
         asked = query.within(ranges, [one for one, _ in found.missing])
-        plan = _plan_answers(asked, dataset, terms, settings)
+        plan = plan_answers(asked, dataset, terms, settings)
         details: dict[str, Any] = {
             "ranges_found": {name: [one.low, one.high] for name, one in ranges.items()},
             "leaves_out": [
@@ -162,16 +160,3 @@ def _bound(terms: Terms) -> tuple[UnrangedTable, Unranged]:
     bound = query if query.bound is not None else query.bound_to(terms.facts)
     assert bound.bound is not None
     return bound, bound.bound
-
-
-def _plan_answers(asked: Any, public: Any, terms: Terms, settings: Parameters) -> Plan:
-    """Return how the answers within some bounds are bought for what the bounds leave."""
-    return make_plan(
-        asked,
-        kind="database",
-        facts=terms.facts,
-        public=public,
-        unit=terms.unit,
-        epsilon=rational(settings["epsilon_answers"]),
-        delta=rational(settings["delta_answers"]),
-    )

@@ -26,6 +26,16 @@ class Finding:
     witness: str = ""
     """Where the worst case was seen."""
 
+    def of_broken(self, name: str) -> Finding:
+        """Return this as the finding on a broken version, which passes by being caught."""
+        return replace(
+            self,
+            query=f"broken: {name}",
+            passed=not self.passed,
+            worst=1 / max(self.worst, 1e-9),
+            figure=f"{self.figure}, as it should not be",
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form; an infinite ratio is written as text."""
         return {

@@ -302,21 +302,11 @@ BOUNDING_TWINS: dict[str, Callable[[str], str]] = {
 }
 
 
-def _as_twin(found: Finding, name: str) -> Finding:
-    return replace(
-        found,
-        query=f"broken: {name}",
-        passed=not found.passed,
-        worst=1 / max(found.worst, 1e-9),
-        figure=f"{found.figure}, as it should not be",
-    )
-
-
 def selection_findings() -> list[Finding]:
     """Return what is found on small tables, and on broken twins that must be caught."""
     found = [check_selection(), check_bounding()]
-    found += [_as_twin(check_selection(way), name) for name, way in TWINS.items()]
+    found += [check_selection(way).of_broken(name) for name, way in TWINS.items()]
     found += [
-        _as_twin(check_bounding(choose=choose), name) for name, choose in BOUNDING_TWINS.items()
+        check_bounding(choose=choose).of_broken(name) for name, choose in BOUNDING_TWINS.items()
     ]
     return found

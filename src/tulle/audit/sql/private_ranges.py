@@ -9,7 +9,7 @@ watched: what they draw must not cost more than the price.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
@@ -224,19 +224,9 @@ def check_price(run: PrivateRanges, *, few: bool = False) -> Finding:
     )
 
 
-def _as_twin(found: Finding, name: str) -> Finding:
-    return replace(
-        found,
-        query=f"broken: {name}",
-        passed=not found.passed,
-        worst=1 / max(found.worst, 1e-9),
-        figure=f"{found.figure}, as it should not be",
-    )
-
-
 def range_findings() -> list[Finding]:
     """Return what is found on small tables, and on broken twins that must be caught."""
     found = [check_bounds(), check_price(PrivateRanges())]
-    found += [_as_twin(check_bounds(way, few=True), name) for name, way in TWINS.items()]
-    found.append(_as_twin(check_price(NotCharged(), few=True), "bounds are not charged"))
+    found += [check_bounds(way, few=True).of_broken(name) for name, way in TWINS.items()]
+    found.append(check_price(NotCharged(), few=True).of_broken("bounds are not charged"))
     return found

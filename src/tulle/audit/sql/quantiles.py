@@ -334,20 +334,10 @@ END_TWINS: dict[str, EndWay] = {
 }
 
 
-def _as_twin(twin: Finding, name: str) -> Finding:
-    return replace(
-        twin,
-        query=f"broken: {name}",
-        passed=not twin.passed,
-        worst=1 / max(twin.worst, 1e-9),
-        figure=f"{twin.figure}, as it should not be",
-    )
-
-
 def quantile_findings() -> list[Finding]:
     """Return what is found on small tables, and on broken twins that must be caught."""
     few = list(neighbours(few=True))
     found = [check_quantiles(), check_ends()]
-    found += [_as_twin(check_quantiles(way, pairs=few), name) for name, way in TWINS.items()]
-    found += [_as_twin(check_ends(way, few[::2]), name) for name, way in END_TWINS.items()]
+    found += [check_quantiles(way, pairs=few).of_broken(name) for name, way in TWINS.items()]
+    found += [check_ends(way, few[::2]).of_broken(name) for name, way in END_TWINS.items()]
     return found
