@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from tulle.core.mechanism import Mechanism
     from tulle.core.query import Query
 
-Role = Literal["mechanism", "law", "value", "query", "stand-in", "audit", "page", "data"]
+Role = Literal[
+    "mechanism", "law", "value", "query", "stand-in", "audit", "page", "data", "releases"
+]
 Item = TypeVar("Item")
 Named = TypeVar("Named", bound="type[Mechanism]")
 
