@@ -155,8 +155,8 @@ def take_union_for_union_all(patch: pytest.MonkeyPatch) -> str:
 def count_every_witness(patch: pytest.MonkeyPatch) -> str:
     true = tulle.sql.compile.select_rewriter.Rewriter.block
 
-    def block(self: Any, tree: Any, views: Any) -> Any:
-        made = true(self, tree, views)
+    def block(self: Any, tree: Any, views: Any, **more: Any) -> Any:
+        made = true(self, tree, views, **more)
         made.items += made.witnesses
         made.witnesses = []
         return made
