@@ -244,7 +244,7 @@ def test_larger_moves_are_caught(fault: str, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(
             PersonTotals,
             "_people",
-            lambda self, of: f"SELECT i, MAX(ABS(w)) AS l FROM {of} e GROUP BY i",
+            lambda self, of: f"SELECT i, MAX(ABS(w)) AS l FROM ({self.entries}) x GROUP BY i",
         )
     monkeypatch.setattr(PersonTotals, "statement", broken)
     assert moves(visits(), cuts=(9.3,), asked=ASKED[4:5])[0] > 1.0

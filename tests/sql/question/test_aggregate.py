@@ -42,7 +42,8 @@ def places(values: list[Any], column: str) -> dict[Any, Any]:
     """Return the place that DuckDB finds for each value of a column."""
     duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
     meant = exp.column("x")
-    number, (inside,) = tulle.sql.question.aggregate.group_number([meant], (("x", tuple(values)),))
+    number, parts = tulle.sql.question.aggregate.group_number([meant], (("x", tuple(values)),))
+    inside = exp.and_(*parts)
     found = duckdb.connect().execute(
         f"SELECT x, {number.sql(dialect='duckdb')}, {inside.sql(dialect='duckdb')} "
         f"FROM (SELECT {column} AS x FROM range(40) t(i))"

@@ -329,7 +329,7 @@ def test_expressions_stay_within_their_range() -> None:
     }
     points = {"p": (0, 1.5, 7), "d": (0, 0.25, 1), "s": (-2, -0.5, 1), "f": (-3, 4)}
     atoms = ["t.p", "t.d", "t.s", "t.f", "2", "0.5", "-1"]
-    pairs = [f"({a} {o} {b})" for a in atoms for b in atoms for o in "+-*/"]
+    pairs = [f"({a} {o} {b})" for a in atoms for b in atoms for o in ("+", "-", "*", "/", "//")]
     wrapped = [f"{f}({a})" for f in ("ABS", "ROUND", "FLOOR", "CEIL", "-") for a in pairs[::7]]
     chosen = [f"GREATEST({a}, {b})" for a in atoms for b in atoms]
     chosen += [f"CASE WHEN t.f > 0 THEN {a} ELSE {b} END" for a in pairs[::9] for b in atoms]

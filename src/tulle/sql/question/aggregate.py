@@ -160,6 +160,11 @@ def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]
             chosen = _place(expression, values, name)
             inside: Any = exp.In(this=expression.copy(), expressions=[*map(_literal, values)])
             inside.meta["groups"] = name
+            # Engines leave out whole blocks of rows by their ends.
+            for side, end in ((exp.GTE, min(values)), (exp.LTE, max(values))):
+                beyond = side(this=expression.copy(), expression=_literal(end))
+                beyond.meta["groups"] = name
+                conditions.append(beyond)
         else:
             matches = [_equals(expression, value, name) for value in values]
             chosen = _case(matches)

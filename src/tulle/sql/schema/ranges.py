@@ -194,6 +194,16 @@ def _absolute(node: Any, known: Known) -> Range:
 
 def _quotient(node: Any, known: Known) -> Range:
     above, below = range_of(node.this, known), range_of(node.expression, known)
+    if below.low > 0 or below.high < 0:
+        # Whole numbers are divided to a whole one on the way to zero, or with // downwards.
+        found = above * Range(1 / below.high, 1 / below.low)
+        low, high = min(found.low, 0.0), max(found.high, 0.0)
+        if isinstance(node, exp.IntDiv) and math.isfinite(low):
+            low = float(math.floor(low))
+        return Range(
+            math.nextafter(low, -math.inf) if low else 0.0,
+            math.nextafter(high, math.inf) if high else 0.0,
+        )
     # Divisors are never zero: they were made NULL. Only the sign is of use.
     same = above.low >= 0 and below.low >= 0
     return POSITIVE if same else ANY
