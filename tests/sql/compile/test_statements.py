@@ -110,6 +110,7 @@ def test_nests_that_take_long_to_plan_are_refused_at_once(
         return sizes[-1]
 
     monkeypatch.setattr(statements, "size_as_planned", watched)
+    refused = ""
     for _ in range(40):
         written = nest.format(written)
         try:
@@ -117,11 +118,10 @@ def test_nests_that_take_long_to_plan_are_refused_at_once(
             assert isinstance(asked, SqlQuery)
             asked.rewrite(database.schema)
         except QueryError as error:
-            assert "too large" in str(error) or "too deeply" in str(error)
+            refused = str(error)
             break
         assert sizes[-1] <= statements.MOST_PARTS
-    else:
-        pytest.fail("nothing was refused")
+    assert "too large" in refused
     # Without the limit each further one would be planned as much larger again.
     assert sizes[-1] > 1.5 * sizes[-2]
 
