@@ -746,7 +746,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
                 ),
                 tulle.sql("SELECT MIN(salary) AS least, MAX(salary) AS most FROM person"),
                 tulle.sql(
-                    "SELECT dept, AVG(salary * 2) AS mean, MAX(salary + 0.5) AS most FROM person "
+                    "SELECT dept, AVG(LENGTH(name)) AS mean, MAX(salary / 7) AS most FROM person "
                     "GROUP BY dept",
                     groups={"dept": ["art", "law"]},
                     ranges="private",
