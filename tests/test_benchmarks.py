@@ -27,6 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("minute")
 
 
+@pytest.mark.slow  # ``make bench-minute`` runs them all beside the everyday suite
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if name in WITHOUT_THE_LIBRARY:

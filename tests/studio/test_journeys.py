@@ -277,9 +277,16 @@ def test_a_database_is_asked_in_sql(page: Any, look: Any) -> None:
     assert "How to cite" in page.inner_text(".release")
     assert "a guarantee with delta = 0" in page.inner_text(".release")
     look("-answer")
-    # Groups that nobody listed: the same statement, with a delta and the options for it.
     page.go_back()
     page.wait_for_selector("#sql")
+    # A median needs a range; where nobody declared one it can be found.
+    page.fill("#sql", "SELECT median(orders.id) AS middle FROM orders")
+    page.wait_for_selector("#sql-problem:not([hidden])")
+    assert "private" in page.inner_text("#sql-problem")
+    page.select_option("#ranges", "private")
+    page.wait_for_selector("#sql-problem", state="hidden")
+    page.select_option("#ranges", "")
+    # Groups that nobody listed: the same statement, with a delta and the options for it.
     page.click("#grouping summary")
     page.fill("#top", "none")
     page.fill("#sql", "SELECT region, count(*) AS n FROM customer GROUP BY region")

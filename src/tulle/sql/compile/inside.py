@@ -417,6 +417,7 @@ class Inside:
         if distinct or isinstance(node, exp.Min | exp.Max):
             value = SameValue(this=value)
         name = computed(value)
+        name.meta[WRITTEN] = Written(listed[0])
         found = exp.Distinct(expressions=[name]) if distinct else name
         if isinstance(node, exp.Count):
             return [_count(found)], _first

@@ -31,6 +31,7 @@ def check(
     minimum: str = "",
     other: str = "",
     top: str = "",
+    ranges: str = "",
 ) -> Response:
     """Say whether a statement can be asked, and if not, where the trouble is."""
     state = state_of(request)
@@ -47,6 +48,7 @@ def check(
                 "minimum": parse_count(minimum, "people"),
                 "other": other.strip() or None,
                 "top": parse_count(top, "groups to show"),
+                "ranges": ranges.strip() or None,
             },
         }
         state.public_worker.call(
