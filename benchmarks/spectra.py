@@ -262,7 +262,8 @@ MINUTE: dict[str, Any] = {
 
 def main() -> None:
     compare()
-    print_table("Values of spectrum and low_rank, spectral_response", value_rows(HELD_OUT))
+    if rows := value_rows(HELD_OUT):
+        print_table("Values of spectrum and low_rank, spectral_response", rows)
     communities()
 
 

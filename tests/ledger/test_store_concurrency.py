@@ -228,7 +228,7 @@ def test_the_race_catches_a_store_that_checks_outside_the_transaction(
 
     def append(self: Store, kind: str, account: str, body: Any, *, guard: Any) -> Entry:
         self.read(account, guard)
-        time.sleep(0.05)  # long enough that the others look at the same entries
+        time.sleep(0.5)  # long enough that the others look at the same entries
         return honest(self, kind, account, body)
 
     monkeypatch.setattr(Store, "append", append)

@@ -234,7 +234,7 @@ def test_what_cannot_be_divided_is_refused_in_words() -> None:
         with pytest.raises(InputError, match=words):
             tulle.Database.connect(connection, owners={"trips": "rider"}, times=times)
     graph = tulle.Graph.from_edges([(0, 1)], nodes=3)
-    with pytest.raises(UnitError, match="only participants of a database"):
+    with pytest.raises(UnitError, match="Nobody knows of which day an edge is"):
         tulle.release(graph, tulle.edges(), unit="edge-day", epsilon=1)
     with pytest.raises(UnitError, match="per participant-week"):
         tulle.release(graph, tulle.edges(), **weeks)  # type: ignore[arg-type]

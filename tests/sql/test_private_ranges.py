@@ -53,6 +53,25 @@ def test_bounds_are_found_and_said(people: Any) -> None:
     assert "is not known" in said
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("SELECT MEDIAN(pay) AS m, AVG(hours) AS h FROM staff", {}),
+        ("SELECT dept, MAX(pay) AS m FROM staff GROUP BY dept", {"groups": {"dept": ["a", "b"]}}),
+        ("SELECT dept, MIN(pay) AS m FROM staff GROUP BY dept", {}),
+    ],
+)
+def test_public_facts_are_enough_for_a_plan(people: Any, text: str, options: Any) -> None:
+    from tulle.planning.planner import make_plan
+
+    unit = people.check_unit("participant")
+    asked = tulle.sql(text, ranges="private", **options)
+    terms: Any = {"unit": unit, "epsilon": Fraction(2), "delta": Fraction(1, 10**6)}
+    alone = make_plan(asked, kind="database", facts=people.facts(unit), **terms)
+    here = plan_for(people, asked, unit="participant", epsilon=2.0, delta=1e-6)
+    assert alone.canonical() == here.canonical()
+
+
 def test_only_ends_that_are_missing_are_bought(people: Any) -> None:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT range AS who, range % 50 AS x FROM range(3000)")

@@ -91,7 +91,7 @@ def _is_accepted(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("start", range(0, 160, 20))
+@pytest.mark.parametrize("start", range(0, 80, 20))
 def test_random_statements(start: int) -> None:
     check(start, 20, 1, every=3)
 
@@ -115,7 +115,7 @@ def test_statements_are_made_of_every_part() -> None:
 
 
 TWINS: list[Any] = [*test_inside.TWINS, *test_removal.TWINS]
-QUICK = [test_inside.accept_any_match, test_removal.forget_distinct]
+QUICK = [test_inside.keep_rows_of_nobody, test_removal.forget_distinct]
 """Those that are caught within few statements; the rest is in the slow suite."""
 
 

@@ -227,7 +227,7 @@ def accept_any_group(patch: pytest.MonkeyPatch) -> list[str]:
 
 def forget_the_owner_of_a_window(patch: pytest.MonkeyPatch) -> list[str]:
     patch.setattr(tulle.sql.compile.inside.Inside, "_by_owner", lambda self: [])
-    return [QUESTIONS[6]]
+    return [next(text for text in QUESTIONS if "PARTITION BY" in text)]
 
 
 def keep_rows_of_nobody(patch: pytest.MonkeyPatch) -> list[str]:

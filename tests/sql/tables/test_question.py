@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -271,9 +272,12 @@ def few() -> Any:
     return tulle.Database.connect(connection, owners={"staff": "who"}, ranges=ranges)
 
 
-@pytest.mark.parametrize("epsilon", [pytest.param(1.0, marks=pytest.mark.slow), 4.0])
+@pytest.mark.parametrize(
+    ("epsilon", "runs"),
+    [(4.0, 100), *(pytest.param(e, 300, marks=pytest.mark.slow) for e in (1.0, 4.0))],
+)
 def test_ends_of_every_column_hold(
-    few: Any, epsilon: float, monkeypatch: pytest.MonkeyPatch
+    few: Any, epsilon: float, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tulle.sql import mechanisms
     from tulle.sql.tables.quantiles import SqlQuantile
@@ -290,7 +294,6 @@ def test_ends_of_every_column_hold(
     plan = plan_for(few, question, unit="participant", epsilon=epsilon)
     truth = question.truth(few).to_dict()
     missed = dict.fromkeys(("n", "total", "mean", "var", "mixed", "middle"), 0)
-    runs = 300
     assert len(plan.parts) == 5
     for seed in range(runs):
         table = _draw(plan, few, SeededSource(seed), debit=None).value.to_dict()
@@ -303,8 +306,8 @@ def test_ends_of_every_column_hold(
                 ):
                     missed[name] += 1
                     break
-    # At 95 % at most 15 of 300 are expected; 40 is beyond six standard deviations.
-    assert max(missed.values()) <= 40, missed
+    # One in twenty may be missed; this is beyond five standard deviations.
+    assert max(missed.values()) <= runs / 20 + 5.5 * math.sqrt(runs * 0.05 * 0.95), missed
     assert missed["n"] + missed["total"] > 0
 
 
