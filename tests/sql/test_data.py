@@ -76,7 +76,15 @@ def test_csv_and_parquet_files(tmp_path: Path) -> None:
         Database.connect("duckdb://", tables={"x": tmp_path / "none.csv"}, owners={})
     for wrong, words in (
         ({"edge.c": "INTEGER"}, "has no such column"),
-        ({"edge.a": "NOT A TYPE"}, "is not a type"),
+        *(
+            ({"edge.a": text}, "is not a type")
+            for text in (
+                "NOT A TYPE",
+                "INTEGER, edge.b=DATE",
+                "INTEGER) AS x --",
+                "DATE FORMAT 'y'",
+            )
+        ),
         ({"node.id": "TEXT"}, "types of its own"),
         ({"other.id": "TEXT"}, "types of its own"),
     ):

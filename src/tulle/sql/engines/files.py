@@ -99,10 +99,14 @@ def check_types(types: Mapping[str, str], tables: Mapping[str, Any]) -> None:
 
 
 def _written(key: str, kind: str, dialect: str) -> str:
-    from sqlglot import exp
+    from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
     try:
+        # In its place nothing may stand after it; by itself it must be a type that is known.
+        cast = parse_one(f"CAST(x AS {kind})", dialect=dialect)
+        if not isinstance(cast, exp.Cast) or cast.args.get("format") is not None:
+            raise ValueError(kind)
         return str(exp.DataType.build(kind, dialect=dialect).sql(dialect=dialect))
     except (SqlglotError, ValueError, AttributeError):
         raise_alone(
