@@ -250,3 +250,30 @@ def test_the_calendar_agrees_with_numpy_days() -> None:
         week: Any = graph.of_days(weeks.first_day(number), weeks.last_day(number))
         assert {weeks.number(day) for day in week._dated.days.tolist()} == {number}
         assert len(week._dated.days) == 7
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["20260105", "2026", "2026-01", "-1", "2026-01-05abc", "NaT", "0000-01-01", "2026-13-40"],
+)
+def test_only_days_and_moments_are_days(tmp_path: Path, cell: str) -> None:
+    """What another reader would take for some year, or for a day that is missing, is refused."""
+    file = tmp_path / "calls.csv"
+    file.write_text(f"a,b,day\n1,2,2026-01-05T08:00\n2,3,\n3,4,{cell}\n")
+    # The whole text: whatever the cell says, it is the same.
+    with pytest.raises(
+        InputError, match=r"^The times of edges must be days, or moments\. Days are"
+    ):
+        tulle.Graph.read(file, columns=["a", "b"], time="day")
+
+
+@pytest.mark.parametrize("nodes", [None, ["5", "7", "12345678901234567890", "x"]])
+@pytest.mark.parametrize("more", ["", "x,5,2026-01-07\n", "12345678901234567890,7,2026-01-07\n"])
+def test_nodes_are_named_as_without_days(tmp_path: Path, nodes: Any, more: str) -> None:
+    file = tmp_path / "calls.csv"
+    file.write_text("a,b,day\n5,7,2026-01-05\n 7,5,2026-01-06\n" + more)
+    with_days = tulle.Graph.read(file, columns=["a", "b"], time="day", nodes=nodes)
+    without = tulle.Graph.read(file, columns=["a", "b"], header=True, nodes=nodes)
+    assert with_days.edge_count == without.edge_count > 0
+    assert list(with_days.labels) == list(without.labels)
+    assert pairs_of(with_days) == pairs_of(without)

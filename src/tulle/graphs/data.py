@@ -262,9 +262,10 @@ class Graph(Dataset):
             4
         """
         if time is not None:
-            return Dated.read(path, time, format, columns, header, delimiter, ignore).graph(
-                nodes=nodes
-            )
+            from tulle.graphs.io.node_sets import declared_nodes
+
+            found = Dated.read(path, time, format, columns, header, delimiter, ignore)
+            return found.graph(nodes=declared_nodes(nodes, from_file=True))
         from tulle.graphs.io.reading import read
 
         pairs = read(

@@ -11,8 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.graphs.io.labels import from_text
 
 _WRITTEN = "Days are written 2026-11-09, moments 2026-11-09T08:00:00; missing ones are empty."
+
+
+_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?$"
+_FIRST, _LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 
 
 def read_days(times: Any) -> npt.NDArray[np.datetime64]:
@@ -23,13 +28,32 @@ def read_days(times: Any) -> npt.NDArray[np.datetime64]:
     """
     try:
         if isinstance(times, np.ndarray) and times.dtype.kind == "M":
-            return times.astype("datetime64[D]")
-        listed = np.asarray(list(times), dtype=object)
-        missing = np.array([one is None or one == "" for one in listed.tolist()], dtype=bool)
-        texts = np.where(missing, "NaT", listed).astype(str)
-        return texts.astype("U10").astype("datetime64[D]")
+            days = times.astype("datetime64[D]")
+        else:
+            days = _days_of(times)
+        if bool(((days < _FIRST) | (days > _LAST)).any()):
+            raise ValueError
     except (ValueError, TypeError):
         raise_alone(InputError(f"The times of edges must be days, or moments. {_WRITTEN}"))
+    return days
+
+
+def _days_of(times: Any) -> npt.NDArray[np.datetime64]:
+    """Return the days of texts (an Arrow column), or of dates, moments and texts in a list."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = times
+    if not isinstance(times, pa.ChunkedArray):
+        # What is not equal to itself is missing: NaN, and the NaT of numpy and pandas.
+        written = [None if one is None or one != one else str(one) for one in times]
+        texts = pa.chunked_array([pa.array(written, pa.string())])
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    if pc.any(pc.invert(pc.match_substring_regex(texts, _DAY))).as_py():
+        raise ValueError
+    found = pc.fill_null(pc.utf8_slice_codeunits(texts, 0, 10), "NaT")
+    days: npt.NDArray[np.datetime64] = found.to_numpy().astype("U10").astype("datetime64[D]")
+    return days
 
 
 def read_dated(
@@ -105,22 +129,21 @@ def _text(file: Path, wanted: list[Any], delimiter: str | None) -> Any:
 
 
 def _ids(column: Any) -> npt.NDArray[Any]:
-    """Return labels: whole numbers where a cell has digits, text where it has anything else."""
+    """Return labels, read cell by cell as in every edge list."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_integer(column.type) and not column.null_count:
         return np.asarray(column.to_numpy(), dtype=np.int64)
-    texts = pc.fill_null(column.cast(pa.string()), "")
+    texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
     if pc.any(pc.equal(texts, "")).as_py():
         raise InputError("An end of an edge is missing; each row needs both.")
-    digits = pc.match_substring_regex(texts, r"^(0|[1-9][0-9]{0,17})$").to_numpy()
-    found = np.asarray(texts.to_numpy(), dtype=object)
-    if digits.all():
-        return found.astype(np.int64)
-    labels = found.copy()
-    labels[digits] = found[digits].astype(np.int64).astype(object)
-    return labels
+    kinds = texts.combine_chunks().dictionary_encode()
+    labels = np.empty(len(kinds.dictionary), dtype=object)
+    labels[:] = [from_text(label) for label in kinds.dictionary.to_pylist()]
+    found: npt.NDArray[Any] = labels[kinds.indices.to_numpy()]
+    whole = all(isinstance(label, int) and label < 2**63 for label in labels)
+    return found.astype(np.int64) if whole else found
 
 
 def _days(column: Any) -> Any:
@@ -128,4 +151,4 @@ def _days(column: Any) -> Any:
 
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("s"), safe=False).to_numpy().astype("datetime64[D]")
-    return column.to_pylist()
+    return column.cast(pa.string())
