@@ -16,10 +16,8 @@ import numpy as np
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.source import Source
-from tulle.noise.bits import Bits
-from tulle.noise.charge import report
-from tulle.noise.gaussian import discrete_gaussian
-from tulle.noise.source import resolve
+from tulle.noise.additive import discrete_gaussian
+from tulle.noise.source import Bits, report, resolve
 
 ASSUMED_ERROR = Fraction(1, 2**34)
 """No entry of a drawn vector is assumed to be further from what exact arithmetic would give.

@@ -16,7 +16,7 @@ from tests.noise.noise_helpers import SIGNIFICANCE, chi_square, counted
 from tulle import noise
 from tulle.core.errors import InputError
 from tulle.noise import Lattice, SeededSource, TapeExhausted, TapeSource
-from tulle.noise.exponent import exp_bounds
+from tulle.noise.source import exp_bounds
 
 
 def test_exponential_law():

@@ -21,10 +21,10 @@ from tests.noise.noise_helpers import (
 )
 
 from tulle import noise
-from tulle.noise import bits
-from tulle.noise.bits import Bits
-from tulle.noise.heavy import _draw as draw_heavy
+from tulle.noise import source as bits
+from tulle.noise.additive import heavy_from_bits
 from tulle.noise.select import Choice
+from tulle.noise.source import Bits
 
 HALF = Fraction(1, 2)
 
@@ -181,7 +181,7 @@ def test_heavy_tailed(power):
         return Fraction(part / total)
 
     masses, undecided = tape_law(
-        lambda tape: draw_heavy(Fraction(2), power, Bits(tape), step=1), 17
+        lambda tape: heavy_from_bits(Fraction(2), power, Bits(tape), step=1), 17
     )
     assert undecided < 0.35
     for outcome, mass in masses.items():

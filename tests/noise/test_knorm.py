@@ -25,10 +25,11 @@ from tulle import noise
 from tulle.core.error_law import KNormLaw
 from tulle.core.errors import InputError
 from tulle.core.events import Pure
-from tulle.noise import bits, knorm
-from tulle.noise.bits import Bits
+from tulle.noise import knorm
+from tulle.noise import source as bits
 from tulle.noise.charge import CostError, KNormCharge, LaplaceCharge, charge, watch
 from tulle.noise.knorm import _radius, accepted_floor
+from tulle.noise.source import Bits
 
 
 @pytest.fixture

@@ -23,13 +23,12 @@ from tests.noise.noise_helpers import SIGNIFICANCE, exp, geometric_mass
 
 from tulle import noise
 from tulle.core.source import Source
-from tulle.noise import bits
 from tulle.noise import kernels as _kernels
+from tulle.noise import source as bits
 from tulle.noise.bernoulli import _FEW_COINS, fixed_coins
-from tulle.noise.bits import Bits, coin_exponents, coin_floor, coin_thresholds
 from tulle.noise.select import Choice
-from tulle.noise.shape import ranks
-from tulle.noise.tables import WORD_BITS, laplace_table
+from tulle.noise.source import Bits, coin_exponents, coin_floor, coin_thresholds
+from tulle.noise.tables import WORD_BITS, laplace_table, ranks
 from tulle.noise.xor import kernels as xor_kernels
 from tulle.noise.xor.patterns import response_bits, uniform_subsets
 

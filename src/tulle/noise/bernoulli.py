@@ -15,11 +15,8 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
-from tulle.noise.bits import Bits
-from tulle.noise.charge import report
-from tulle.noise.exponent import exp_bounds
-from tulle.noise.shape import Size, by_value, is_array, shape_of
-from tulle.noise.source import resolve
+from tulle.noise.source import Bits, Size, exp_bounds, is_array, report, resolve, shape_of
+from tulle.noise.tables import by_value
 
 _FEW_COINS = 2048
 """Up to so many coins have 128 bits each, and need no compiled code."""

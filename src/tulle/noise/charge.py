@@ -14,8 +14,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
@@ -38,6 +37,8 @@ from tulle.core.events import (
 )
 from tulle.core.exact import Number, rational
 from tulle.core.source import Source
+from tulle.noise.source import NOTHING, WATCHER, Watcher
+from tulle.noise.source import charge as charge
 
 
 class CostError(TulleError):
@@ -66,7 +67,7 @@ class Charge(ABC):
         """Return what these draws cost, from the parameters that they were made with."""
 
 
-class _Watch:
+class _Watch(Watcher):
     """The events of one run, as they come."""
 
     def __init__(self) -> None:
@@ -77,10 +78,13 @@ class _Watch:
         self.free = False
         self.finished = False
 
-    def report(self, draw: Draw) -> None:
+    def report(self, kind: str, parameters: dict[str, Any]) -> None:
         if self.draws is None:
-            raise CostError(f"A draw by {draw.kind} is outside of every charge.")
-        self.draws.append(draw)
+            raise CostError(f"A draw by {kind} is outside of every charge.")
+        self.draws.append(Draw(kind, parameters))
+
+    def guard(self, source: Source) -> Source:
+        return source if isinstance(source, _Watched) else _Watched(source, self)
 
     def check_read(self) -> None:
         if self.draws is None and not self.free:
@@ -92,7 +96,7 @@ class _Watch:
         self.events.append(event)
 
     @contextmanager
-    def charging(self, charge: Charge) -> Iterator[None]:
+    def charging(self, what: Charge) -> Iterator[None]:
         if self.draws is not None:
             raise CostError("A charge was opened inside another.")
         self.draws = []
@@ -102,11 +106,11 @@ class _Watch:
         finally:
             self.draws = None
         for draw in drawn:
-            if draw.kind not in charge.kinds:
-                raise CostError(f"{type(charge).__name__} does not account for {draw.kind}.")
+            if draw.kind not in what.kinds:
+                raise CostError(f"{type(what).__name__} does not account for {draw.kind}.")
         if not drawn:
-            raise CostError(f"{type(charge).__name__} was opened, and nothing was drawn.")
-        self.record(charge.event(drawn))
+            raise CostError(f"{type(what).__name__} was opened, and nothing was drawn.")
+        self.record(what.event(drawn))
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -133,8 +137,17 @@ class _Watch:
             self.events = kept
 
 
-_WATCH: ContextVar[_Watch | None] = ContextVar("tulle_noise_watch", default=None)
-_NOTHING: AbstractContextManager[None] = nullcontext()
+class _Watched(Source):
+    """A source that gives no bits outside of a charge."""
+
+    def __init__(self, source: Source, found: _Watch) -> None:
+        self._source = source
+        self._found = found
+
+    def read(self, count: int) -> bytes:
+        """Return bytes of the source, if a charge is open."""
+        self._found.check_read()
+        return self._source.read(count)
 
 
 @contextmanager
@@ -149,70 +162,42 @@ def watch() -> Iterator[list[Event]]:
         [Laplace(epsilon=Fraction(1, 2))]
     """
     found = _Watch()
-    token = _WATCH.set(found)
+    token = WATCHER.set(found)
     try:
         yield found.events
     finally:
-        _WATCH.reset(token)
+        WATCHER.reset(token)
 
 
-def charge(what: Charge) -> AbstractContextManager[None]:
-    """Say what the draws inside a ``with`` block are charged for."""
-    found = _WATCH.get()
-    return _NOTHING if found is None else found.charging(what)
+def _watch() -> _Watch | None:
+    found = WATCHER.get()
+    assert found is None or isinstance(found, _Watch)
+    return found
 
 
 def spend(event: Event) -> None:
     """Say what was spent beside all draws, such as a probability of failure."""
-    found = _WATCH.get()
+    found = _watch()
     if found is not None:
         found.record(event)
 
 
 def disjoint() -> AbstractContextManager[None]:
     """Say that what is charged inside concerns separate parts of the data; see :func:`part`."""
-    found = _WATCH.get()
-    return _NOTHING if found is None else found.apart()
+    found = _watch()
+    return NOTHING if found is None else found.apart()
 
 
 def part(name: str) -> AbstractContextManager[None]:
     """Say which of the separate parts of the data the charges inside are about."""
-    found = _WATCH.get()
-    return _NOTHING if found is None else found.inside(name)
-
-
-def report(kind: str, **parameters: Any) -> None:
-    """Tell whoever watches that a sampler was called. Samplers do this, nobody else."""
-    found = _WATCH.get()
-    if found is not None:
-        found.report(Draw(kind, parameters))
-
-
-class _Watched(Source):
-    """A source that gives no bits outside of a charge."""
-
-    def __init__(self, source: Source, found: _Watch) -> None:
-        self._source = source
-        self._found = found
-
-    def read(self, count: int) -> bytes:
-        """Return bytes of the source, if a charge is open."""
-        self._found.check_read()
-        return self._source.read(count)
-
-
-def watched(source: Source) -> Source:
-    """Return the source, or while somebody watches one that demands a charge."""
-    found = _WATCH.get()
-    if found is None or isinstance(source, _Watched):
-        return source
-    return _Watched(source, found)
+    found = _watch()
+    return NOTHING if found is None else found.inside(name)
 
 
 @contextmanager
 def free_of_charge(source: Source | None) -> Iterator[None]:
     """Allow bits for post-processing; while somebody watches, check who asks for them."""
-    found = _WATCH.get()
+    found = _watch()
     if found is None:
         yield
         return

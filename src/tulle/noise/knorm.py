@@ -13,11 +13,8 @@ from tulle.core.errors import InputError
 from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
-from tulle.noise.bits import Bits
-from tulle.noise.charge import report
-from tulle.noise.shape import FEW
-from tulle.noise.source import resolve
-from tulle.noise.tables import LARGEST_SCALE, geometric_table
+from tulle.noise.source import Bits, report, resolve
+from tulle.noise.tables import FEW, LARGEST_SCALE, geometric_table
 
 LARGEST_RADIUS = 2**60
 """So large may (count + 128)·scale be: the radius is beyond 2**63 once in 2**1000 draws then."""

@@ -15,7 +15,7 @@ from tulle.core.errors import InputError, raise_alone
 from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
-from tulle.noise.laplace import discrete_laplace
+from tulle.noise.additive import discrete_laplace
 
 _INT_LIMIT = 2**62
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import ClassVar
 
-from tulle.noise.exponent import exp_bounds
+from tulle.noise.source import exp_bounds
 
 Bounds = tuple[int, int]
 

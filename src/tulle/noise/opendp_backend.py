@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
@@ -20,9 +19,7 @@ from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.exact import round_up
 from tulle.core.public import public
 from tulle.core.source import Source
-from tulle.noise.shape import Size, shape_of
-
-_BACKEND: ContextVar[str] = ContextVar("tulle_noise_backend", default="tulle")
+from tulle.noise.source import BACKEND, Size, shape_of
 
 
 @public()
@@ -47,16 +44,11 @@ def backend(name: str) -> Iterator[None]:
         raise InputError(f"backend {name!r} is not known. Use 'tulle' or 'opendp'.")
     if name == "opendp":
         _library()
-    token = _BACKEND.set(name)
+    token = BACKEND.set(name)
     try:
         yield
     finally:
-        _BACKEND.reset(token)
-
-
-def active() -> bool:
-    """Tell whether noise comes from OpenDP here."""
-    return _BACKEND.get() == "opendp"
+        BACKEND.reset(token)
 
 
 @lru_cache(maxsize=1)

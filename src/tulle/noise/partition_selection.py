@@ -36,10 +36,9 @@ from tulle.core.events import Approximate, Composed, Event, Gaussian, price
 from tulle.core.exact import Number, rational, text
 from tulle.core.gaussian import largest_rho_alone
 from tulle.core.source import Source
-from tulle.noise import opendp_backend
-from tulle.noise.charge import CostError, Draw, PricedCharge, charge, report
-from tulle.noise.gaussian import discrete_gaussian
-from tulle.noise.source import resolve
+from tulle.noise.additive import discrete_gaussian
+from tulle.noise.charge import CostError, Draw, PricedCharge, charge
+from tulle.noise.source import drawn_elsewhere, report, resolve
 from tulle.noise.tables import check_scale, laplace_table
 
 SEEN = 0.95
@@ -71,7 +70,9 @@ def truncated_laplace(
     source = resolve(source)
 
     def draw(count: int) -> Array:
-        if opendp_backend.active():
+        if drawn_elsewhere():
+            from tulle.noise import opendp_backend
+
             return np.asarray(opendp_backend.laplace(exact, count, source))
         table, mode = laplace_table(exact)
         return table.draw(count, mode, source)

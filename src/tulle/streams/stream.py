@@ -52,8 +52,8 @@ from tulle.core.unit import Unit
 from tulle.ledger.chain import Entry, canonical
 from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session
+from tulle.noise.additive import discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
-from tulle.noise.gaussian import discrete_gaussian
 from tulle.streams import factor
 from tulle.streams.data import Series
 from tulle.streams.declaration import Declaration

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tulle.core import validate
 from tulle.core.exact import Number, round_up
-from tulle.noise.exponent import exp_bounds
+from tulle.noise.source import exp_bounds
 
 LARGEST_EPSILON = Fraction(64)
 """Designs for a larger epsilon are those for this one, which satisfy it as well."""

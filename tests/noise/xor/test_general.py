@@ -10,7 +10,7 @@ from tests.noise import noise_helpers as helpers
 
 from tulle.core.errors import InputError
 from tulle.noise import SeededSource
-from tulle.noise.bits import Bits
+from tulle.noise.source import Bits
 from tulle.noise.xor import general as xor_general
 from tulle.noise.xor import prices
 from tulle.noise.xor.general import Couplings, accept_exactly, couple, draw_listed

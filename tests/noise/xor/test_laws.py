@@ -14,7 +14,7 @@ from tests.noise import noise_helpers as helpers
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise import SeededSource
-from tulle.noise.exponent import logistic_floor
+from tulle.noise.source import logistic_floor
 from tulle.noise.xor.laws import Coupled, TwoLevel
 from tulle.noise.xor.limits import Estimate, FlipLaw, Limit, leakage, most_kept
 from tulle.noise.xor.patterns import (

@@ -245,7 +245,7 @@ def _drawn(divided: int = 1, seed: bool = False, shared: bool = False) -> Noise:
     """Return noise of a fraction of the variance, from a seed at each restart, or one for all."""
 
     def noise(terms: Terms, size: int, step: int) -> Any:
-        from tulle.noise.gaussian import discrete_gaussian
+        from tulle.noise.additive import discrete_gaussian
 
         found = discrete_gaussian(
             variance=terms.variance // divided,

@@ -18,12 +18,9 @@ import numpy as np
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.source import Source
-from tulle.noise.bits import Bits
-from tulle.noise.charge import report
-from tulle.noise.exponent import exp_bounds, logistic_floor
-from tulle.noise.shape import ranks
-from tulle.noise.source import resolve
-from tulle.noise.uniform import uniform_below
+from tulle.noise.select import uniform_below
+from tulle.noise.source import Bits, exp_bounds, logistic_floor, report, resolve
+from tulle.noise.tables import ranks
 
 Method = Literal["enumeration", "coupling from the past"]
 

@@ -13,13 +13,9 @@ from tulle.core.arrays import Array
 from tulle.core.exact import Number
 from tulle.core.source import Source
 from tulle.noise.bernoulli import fixed_coins
-from tulle.noise.bits import Bits
-from tulle.noise.charge import report
-from tulle.noise.exponent import logistic_floor
 from tulle.noise.laws import Law
-from tulle.noise.shape import ranks
-from tulle.noise.source import resolve
-from tulle.noise.tables import settle
+from tulle.noise.source import Bits, logistic_floor, report, resolve
+from tulle.noise.tables import ranks, settle
 from tulle.noise.xor.laws import Counts
 
 _CHUNK = 1 << 20

@@ -22,8 +22,8 @@ from tulle.graphs.synthesis.query import Synthetic
 from tulle.graphs.topology.response import pair_places, pairs_of
 from tulle.noise import bernoulli, discrete_laplace, geometric
 from tulle.noise.charge import KeptCharge, LaplaceCharge, charge
-from tulle.noise.exponent import exp_bounds
 from tulle.noise.post_processing import Random
+from tulle.noise.source import exp_bounds
 
 COUNT_SHARE = Fraction(1, 10)
 """Part of epsilon that the number of edges gets."""
