@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from tulle.core import validate
-from tulle.core.exact import Number
+from tulle.core.validate import Number
 from tulle.noise.source import exp_bounds
 from tulle.surveys.designs import DesignMatrix, row_ratio
 from tulle.surveys.exact import LARGEST_EPSILON, checked_epsilon, ratio_is_within

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from baselines import baseline
 from tulle.core.arrays import Wholes
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import rational
 from tulle.genomes.queries import TopSnps
 from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import discrete_laplace

@@ -12,14 +12,14 @@ from baselines import baseline
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.settings import node_count
+from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.denoising import LARGEST_HELD, HeldMatrix, decompose_noisy
 from tulle.graphs.spectra.queries import (
     Eigenvalues,

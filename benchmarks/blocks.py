@@ -28,7 +28,7 @@ from pyarrow import csv
 import tulle
 from benchmarks.common import print_table
 from tulle.core.release import Release
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.matrices.contributions.low_rank import then_low_rank, then_positive, then_sparse
 from tulle.matrices.contributions.reference import look_up
 
@@ -150,8 +150,8 @@ def draw(data: Any, query: Any, epsilon: float, mechanism: str, delta: float) ->
 def clipped(data: Any, query: Any, epsilon: float, mechanism: str, delta: float) -> Array:
     """Return the totals that noise is added to. Custodian side."""
     from tulle.core import registry
-    from tulle.core.exact import rational
     from tulle.core.mechanism import Terms
+    from tulle.core.validate import rational
     from tulle.matrices.contributions.block_mechanism import limits_from
     from tulle.matrices.contributions.clipping import clip
 

@@ -45,7 +45,7 @@ from tulle.genomes import (
     top_snps,
 )
 from tulle.genomes.generators import made_up_people
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 Table = dict[str, Any]
 

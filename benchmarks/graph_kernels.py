@@ -25,9 +25,11 @@ from tulle.graphs.kernels.counts import (
     count_k_triangles,
     count_stars,
     count_triangles,
+    pair_front,
+    star_front,
     triangles_per_node,
 )
-from tulle.graphs.kernels.pair_bounds import k_triangle_local_sensitivity, pair_front, star_front
+from tulle.graphs.kernels.local_counts import k_triangle_local_sensitivity
 
 REPEATS = 7
 BAR = 2.0

@@ -18,10 +18,10 @@ import numpy as np
 
 from benchmarks.common import print_table
 from tulle.core.arrays import Array
-from tulle.core.exact import rational
 from tulle.core.mechanism import Outcome, Terms
 from tulle.core.registry import mechanisms
 from tulle.core.unit import Unit
+from tulle.core.validate import rational
 from tulle.relations.annotations import Participant, either
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import STRETCH, RecursiveSettings

@@ -26,7 +26,7 @@ import pyarrow.csv as reader
 import tulle
 from benchmarks.common import print_table
 from tulle.attacks import confusion_matrix, feature_inference
-from tulle.core.exact import rational
+from tulle.core.validate import rational
 from tulle.models import Model, Table, linear, logistic
 from tulle.models.design import frame_of
 from tulle.models.sensitivity import functional_sensitivity

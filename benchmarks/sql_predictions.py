@@ -115,7 +115,7 @@ def predicted(plan: Any) -> dict[str, float]:
 def measured(database: Any, question: Any, runs: int) -> dict[str, float]:
     """Return the median distance of released numbers from the truth, for each column."""
     from tulle.core.table import Table
-    from tulle.ledger.session import _draw, plan_for
+    from tulle.ledger.answer import draw, plan_for
     from tulle.sql.queries import SqlQuery, gather_tuples
 
     truth = question.truth(database)
@@ -128,7 +128,7 @@ def measured(database: Any, question: Any, runs: int) -> dict[str, float]:
     drawn: dict[str, list[Any]] = {}
     exact = _columns(truth, Table)
     for _ in range(runs):
-        for name, column in _columns(_draw(plan, database, None, debit=None).value, Table).items():
+        for name, column in _columns(draw(plan, database, None, debit=None).value, Table).items():
             true = np.asarray(exact[name], dtype=float)
             drawn.setdefault(name, []).append(np.abs(np.asarray(column, dtype=float) - true))
     return {name: float(np.nanmedian(np.concatenate(found))) for name, found in drawn.items()}

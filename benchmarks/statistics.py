@@ -22,16 +22,16 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
-from tulle.core.exact import rational
 from tulle.core.expression_error import predict_error
+from tulle.core.plan import Plan
 from tulle.core.registry import mechanisms
+from tulle.core.validate import rational
 from tulle.graphs.generators import erdos_renyi, watts_strogatz
 from tulle.graphs.mechanisms.ladder import draw_ladder
 from tulle.graphs.mechanisms.projection import on_grid
 from tulle.graphs.mechanisms.statistic_ladder import measure_widths
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
-from tulle.planning.planner import Plan
 
 RUNS = 100
 VECTOR_RUNS = 3

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import print_table
-from tulle.core.exact import rational
+from tulle.core.validate import rational
 
 TABLES = ("customer", "orders", "lineitem", "supplier", "partsupp", "part", "nation", "region")
 

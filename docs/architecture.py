@@ -171,7 +171,7 @@ class Walk:
                 self.after_plan.add(module)
         elif event == "return":
             self._bound |= code.co_name == "bind"
-            self._planned |= code.co_name == "plan_for"
+            self._planned |= code.co_name == "make_plan"
 
 
 def walk(unit: str, *, seeded: bool = True) -> tuple[Walk, int]:

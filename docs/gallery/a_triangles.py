@@ -13,7 +13,7 @@ from gallery._style import INSIDE, OUTSIDE, panels, save
 
 import tulle
 from tulle.graphs.generators import social_network
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 
 def draw(path: Path) -> None:

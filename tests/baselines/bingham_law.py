@@ -26,8 +26,8 @@ from baselines.bingham import (
 )
 
 from tulle.audit.engine.laws import Claim, Floats, Law, ratio
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.spectra.queries import Spectrum, decompose, public_signs
 

@@ -29,10 +29,10 @@ from tests.baselines.bingham_law import (
 import tulle
 from baselines import bingham_draws as noise_bingham
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Terms
 from tulle.core.release import Release
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.generators import social_network
 from tulle.graphs.spectra.queries import adjacency, spectrum

@@ -10,11 +10,11 @@ from tests.genomes.genome_helpers import study
 import tulle
 from tulle.audit.engine.cost import Case, cost_of
 from tulle.audit.genomes.laws import _log_chances
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Terms
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, text
 from tulle.genomes import Genotypes, score_intervals, top_snps
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 PAIR = Genotypes([[0, 2], [1, -1]], cases=[1, 0])
 

@@ -10,10 +10,10 @@ from tests.graphs.spectra.test_queries import clique, two_groups
 import tulle
 from tulle.audit.engine.cost import Case, cost_of
 from tulle.audit.graphs.spectra import GaussianVector
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Terms
 from tulle.core.release import Release
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.generators import social_network
 from tulle.graphs.spectra.queries import eigenvalues, spectrum

@@ -14,7 +14,7 @@ from baselines import _known
 from tulle import _index
 from tulle.core import registry
 from tulle.graphs.data import Graph
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.surveys import Survey
 
 

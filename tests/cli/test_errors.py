@@ -253,7 +253,7 @@ def test_faults_hold_back_what_they_might_quote(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(f"at the edge {SECRET}-1,{SECRET}-2")
 
-    monkeypatch.setattr("tulle.ledger.session.plan_for", fail)
+    monkeypatch.setattr("tulle.ledger.answer.plan_for", fail)
     words = ("plan", friends, "edges", "--unit", "edge", "--epsilon", "1")
     message = check(run, 70, "fault", *words)
     assert "RuntimeError" in message

@@ -17,7 +17,7 @@ from tulle.audit.engine.laws import LaplaceVector
 from tulle.audit.faults import halve_noise, seed_source
 from tulle.core import registry
 from tulle.core.error_law import LaplaceLaw
-from tulle.core.exact import rational, text
+from tulle.core.validate import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Prediction
 from tulle.graphs.queries.counts import Edges, edges
 from tulle.noise import discrete_laplace
@@ -60,7 +60,7 @@ ASK = """
 import json, sys
 import tulle
 from tulle.audit import run_audit
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
 

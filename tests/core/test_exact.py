@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tulle.core.exact import rational, round_down, round_up, text
+from tulle.core.validate import rational, round_down, round_up, text
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

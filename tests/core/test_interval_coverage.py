@@ -16,7 +16,7 @@ import tulle
 from tulle.core import wording
 from tulle.core.release import Release
 from tulle.graphs.generators import social_network
-from tulle.ledger.session import _draw, plan_for
+from tulle.ledger.answer import draw, plan_for
 from tulle.noise import SeededSource
 
 RUNS, LEAST = 300, 266
@@ -42,7 +42,7 @@ def planned() -> dict[str, tuple[Any, Any, Any]]:
     found = {}
     for name, data, query, terms in cases():
         plan = plan_for(data, query, epsilon=EPSILON, **terms)
-        first = _draw(plan, data, SeededSource(1), debit=None)
+        first = draw(plan, data, SeededSource(1), debit=None)
         if wording.ends(first) is not None:
             found[name] = data, plan, query.truth(data)
     return found
@@ -86,7 +86,7 @@ def holds(release: Release, truth: Any, share: float) -> bool:
 
 def again(name: str) -> Callable[[int], Release]:
     data, plan, _ = planned()[name]
-    return lambda run: _draw(plan, data, SeededSource(1000 + run), debit=None)
+    return lambda run: draw(plan, data, SeededSource(1000 + run), debit=None)
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_one_sided_interval_taken_for_a_symmetric_one_would_be_seen() -> None:
     """Truncation cuts far below the truth: plus or minus the noise would be false."""
     star = tulle.Graph.from_edges([(0, leaf) for leaf in range(1, 400)], nodes=400)
     plan = plan_for(star, tulle.edges(), unit="node", epsilon=1.0)
-    drawn = [_draw(plan, star, SeededSource(run), debit=None) for run in range(FEW)]
+    drawn = [draw(plan, star, SeededSource(run), debit=None) for run in range(FEW)]
     assert sum(holds(release, 399, 1.0) for release in drawn) >= LEAST_OF_FEW
     widths = [release.error.half_width(0.95) for release in drawn if release.error is not None]
     symmetric = [
@@ -306,7 +306,7 @@ def test_seeded_answers_say_so() -> None:
     """What is drawn here is replayable, and never passes for a private answer."""
     graph = social_network(NODES, seed=4)
     plan = plan_for(graph, tulle.edges(), unit="edge", epsilon=1.0)
-    assert not _draw(plan, graph, SeededSource(1), debit=None).guarantee.holds
+    assert not draw(plan, graph, SeededSource(1), debit=None).guarantee.holds
     assert replace(plan.guarantee).holds
 
 
@@ -342,7 +342,7 @@ def quantiles() -> tuple[Any, Any, dict[str, list[Any]]]:
 def drawn_quantiles(runs: int) -> list[dict[str, list[Any]]]:
     people, plan, _ = quantiles()
     return [
-        _draw(plan, people, SeededSource(500 + run), debit=None).value.to_dict()
+        draw(plan, people, SeededSource(500 + run), debit=None).value.to_dict()
         for run in range(runs)
     ]
 
@@ -397,12 +397,12 @@ def test_totals_raised_to_zero_keep_their_interval() -> None:
     plan = plan_for(data, tulle.weights(total=2), unit="participant", epsilon=1.0)
     truth = data.totals()
 
-    def draw(run: int) -> Release:
-        return then_positive(_draw(plan, data, SeededSource(run), debit=None))
+    def raised(run: int) -> Release:
+        return then_positive(draw(plan, data, SeededSource(run), debit=None))
 
-    assert hits(draw, truth, FEW) >= LEAST_OF_FEW
+    assert hits(raised, truth, FEW) >= LEAST_OF_FEW
     for run in range(5):
-        low, high = draw(run).interval(0.95)
+        low, high = raised(run).interval(0.95)
         assert low.min() == 0
         assert (high > 0).all()
     # Negative weights would make it false, and a tenth of the width as well.
@@ -416,7 +416,7 @@ def test_what_cannot_be_is_shown_as_what_can() -> None:
     cells = random.binomial(2, 0.3, size=(60, 20)).astype(np.int8)
     study = Genotypes(cells, cases=np.arange(60) < 30)
     plan = plan_for(study, chi_squares(), unit="row", epsilon=5.0)
-    release = _draw(plan, study, SeededSource(1), debit=None)
+    release = draw(plan, study, SeededSource(1), debit=None)
     shown = np.array(release.to_dict()["value"])
     assert release.value.min() < 0
     assert shown.min() == 0
@@ -443,7 +443,7 @@ def test_an_interval_says_how_much_wider_it_is_than_the_noise(mechanism: str, de
     assert known is not None
     printed, said = [], []
     for run in range(FEW):
-        release = _draw(plan, graph, SeededSource(run), debit=None)
+        release = draw(plan, graph, SeededSource(run), debit=None)
         assert release.error is not None
         printed.append(release.error.half_width(0.95) / known)
         words = wording.allowance(release)

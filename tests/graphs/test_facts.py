@@ -27,7 +27,7 @@ from tulle.core.unit import UNITS, Unit
 from tulle.graphs.data import READ_OFF, Graph
 from tulle.graphs.facts import EdgeFacts, NodeFacts
 from tulle.graphs.synthesis.query import MODELS
-from tulle.ledger.session import plan_for, release
+from tulle.ledger.answer import plan_for, release
 from tulle.noise import SeededSource
 
 ASKED: dict[str, list[tuple[Any, ...]]] = {

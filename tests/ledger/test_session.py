@@ -204,7 +204,7 @@ def test_plans_come_from_public_facts_only(friends: tulle.Graph, ledger: tulle.L
 
 def test_like_changes_the_prediction_and_the_split(friends: tulle.Graph) -> None:
     from tulle.graphs.generators import erdos_renyi
-    from tulle.ledger.session import plan_for
+    from tulle.ledger.answer import plan_for
 
     ratio = 3 * tulle.triangles() / tulle.stars(2)
     dense = erdos_renyi(12, 0.9, seed=1)

@@ -9,7 +9,7 @@ from scipy.stats import binom
 import tulle
 from tulle.core.errors import InputError, NoIntervalError
 from tulle.core.release import Release
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.models import Model, Table, design, linear, logistic, noise_interval
 from tulle.models.design import frame_of, moments, whole_rows
 from tulle.models.fitting import in_own_units, minimise_logistic

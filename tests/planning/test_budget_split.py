@@ -10,7 +10,7 @@ import pytest
 import tulle
 from tulle.core.unit import Unit
 from tulle.graphs.generators import social_network
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.planning.budget_split import LEAST_SHARE, Split, best_shares, choose_split, rounded
 from tulle.planning.planner import make_plan
 

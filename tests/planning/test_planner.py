@@ -11,7 +11,7 @@ from tulle.audit.engine.kind import is_audited, kind_of
 from tulle.core import registry
 from tulle.core.errors import TulleError
 from tulle.graphs.generators import social_network
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 EPSILONS = [Fraction(1, 10**digits) for digits in (9, 7, 5, 3)]
 MOST = 2.0

@@ -11,7 +11,7 @@ from tests.answer_forms import cases
 
 import tulle
 from tulle.graphs.generators import social_network
-from tulle.ledger.session import _draw, plan_for
+from tulle.ledger.answer import draw, plan_for
 from tulle.noise import SeededSource
 
 CASES = list(cases())
@@ -21,7 +21,7 @@ CASES = list(cases())
 def test_every_form_is_a_picture_or_says_why_not(case: tuple, tmp_path: Path) -> None:
     _, data, query, terms = case
     plan = plan_for(data, query, epsilon=1.0, **terms)
-    release = _draw(plan, data, SeededSource(1), debit=None)
+    release = draw(plan, data, SeededSource(1), debit=None)
     value = release.value
     number = isinstance(value, int | float | np.number)
     listed = isinstance(value, np.ndarray) and value.ndim <= 2

@@ -15,8 +15,8 @@ import tulle
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Composed, noise_of, price
 from tulle.core.guarantee import largest_rho
+from tulle.ledger.answer import plan_for
 from tulle.ledger.divergence import concentration
-from tulle.ledger.session import plan_for
 
 DAYS = [date(2024, 1, 1) + timedelta(days=day) for day in range(60)]
 UNIT = {"unit": "participant"}

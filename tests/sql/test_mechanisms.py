@@ -78,13 +78,13 @@ def test_a_sum_pays_for_both_signs(friends: Any) -> None:
     question = tulle.sql("SELECT SUM(a - 100) FROM edge")
     r = tulle.release(friends, question, unit="participant", epsilon=4.0)
     assert len(r.parameters["thresholds"]) == 2
-    spent = tulle.core.exact.rational(r.parameters["epsilon_select"])
-    spent += tulle.core.exact.rational(r.parameters["epsilon_answer"])
+    spent = tulle.core.validate.rational(r.parameters["epsilon_select"])
+    spent += tulle.core.validate.rational(r.parameters["epsilon_answer"])
     assert spent == 2
 
 
 def test_plans_do_not_look_at_rows(friends: Any) -> None:
-    from tulle.ledger.session import plan_for
+    from tulle.ledger.answer import plan_for
 
     smaller = friends.without("", friends.participants()[0][1]) if friends.participants() else None
     question = tulle.sql(TRIANGLES)
@@ -97,8 +97,8 @@ def test_plans_do_not_look_at_rows(friends: Any) -> None:
 
 
 def settings_of(database: Any, text: str, **options: Any) -> Any:
-    from tulle.core.exact import rational
     from tulle.core.mechanism import Terms
+    from tulle.core.validate import rational
     from tulle.sql.mechanisms import DatabaseRecursive
 
     unit = database.check_unit("participant")
@@ -227,7 +227,7 @@ def test_groups_of_single_owners_share_one_threshold_and_all_of_epsilon(shop: An
     for _ in range(40):
         r = tulle.release(shop, question, unit="participant", epsilon=1.0)
         spent = [r.parameters["epsilon_select"], r.parameters["epsilon_answer"]]
-        assert sum(map(tulle.core.exact.rational, spent)) == 1
+        assert sum(map(tulle.core.validate.rational, spent)) == 1
         assert len(r.parameters["thresholds"]) == 1
         errors.append(np.abs(r.value - truth).max())
         covered += bool(np.all(r.interval(0.9)[0] <= truth))

@@ -10,7 +10,7 @@ import pytest
 
 import tulle
 from tulle.audit.sql.one_row import one_row_findings
-from tulle.ledger.session import _draw, plan_for
+from tulle.ledger.answer import draw, plan_for
 from tulle.noise import SeededSource
 from tulle.sql import one_row
 from tulle.sql.data import Database
@@ -83,7 +83,7 @@ def test_ends_hold_on_both_sides(town: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(one_row, "person_totals_of", once)
         for seed in range(300):
-            table = _draw(plan, town, SeededSource(seed), debit=None).value.to_dict()
+            table = draw(plan, town, SeededSource(seed), debit=None).value.to_dict()
             for name in names:
                 for place, exact in enumerate(truth[name]):
                     low, high = table[f"{name}_low"][place], table[f"{name}_high"][place]
@@ -105,7 +105,7 @@ def test_the_error_is_known_beforehand(town: Any) -> None:
     law = plan.chosen.prediction.bound
     assert law is not None
     errors = [
-        abs(_draw(plan, town, SeededSource(seed), debit=None).value - 400) for seed in range(300)
+        abs(draw(plan, town, SeededSource(seed), debit=None).value - 400) for seed in range(300)
     ]
     assert np.mean(np.array(errors) <= law.half_width(0.9)) >= 0.85
     assert np.median(errors) > law.half_width(0.5) / 3

@@ -18,7 +18,7 @@ from tulle.core import registry
 from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Terms
 from tulle.core.table import Table
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
 from tulle.sql.compile.rewrite import ABOVE, GROUP
 from tulle.sql.keys import statements as key_statements

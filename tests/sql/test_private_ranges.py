@@ -12,7 +12,7 @@ import tulle
 from tulle.core import wording
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Composed, price
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.noise.charge import watch
 from tulle.sql.unranged import UnrangedTable
 

@@ -124,7 +124,7 @@ class Stalling(DataWorker):
             self.report(0.5, "stalled")
             time.sleep(600)
 
-        session._draw = stall  # type: ignore[assignment]
+        session.draw = stall  # type: ignore[assignment]
         return super().ask(**arguments)
 
 

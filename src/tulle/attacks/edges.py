@@ -21,10 +21,10 @@ from tulle.attacks.report import CERTAIN, AttackReport, released
 from tulle.core import registry, validate
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.query import parse
 from tulle.core.release import Release
+from tulle.core.validate import Number
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import GraphQuery
 from tulle.graphs.topology.estimates import estimate_density

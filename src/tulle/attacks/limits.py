@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from tulle.core import validate
 from tulle.core.errors import InputError
-from tulle.core.exact import Number, widen_up
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
+from tulle.core.validate import Number, widen_up
 
 NO_LIMIT = public()((0.0, 1.0))
 """Limits of an attack on a secret that the unit does not protect."""

@@ -14,11 +14,11 @@ from typing import Any
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.laws import Law
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.noise import SeededSource
 
 Questions = Sequence[Query]

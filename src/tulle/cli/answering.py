@@ -228,8 +228,8 @@ def _to_json(
     release: Release, ledger_account: LedgerAccount | None, kept: bool, left: Budget | None
 ) -> dict[str, Any]:
     from tulle.cli.output import interval_json
-    from tulle.core.exact import text
     from tulle.core.table import Table
+    from tulle.core.validate import text
     from tulle.core.wording import allowance, leaves_out
 
     table = release.value if isinstance(release.value, Table) else None

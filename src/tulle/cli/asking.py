@@ -13,11 +13,11 @@ from tulle.core.errors import BudgetError, InputError
 if TYPE_CHECKING:
     from tulle.cli.options import Price
     from tulle.core.dataset import Dataset
+    from tulle.core.plan import Plan
     from tulle.core.query import Query
     from tulle.core.release import Release
     from tulle.ledger.ledger import Ledger
     from tulle.ledger.session import Session
-    from tulle.planning.planner import Plan
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Asking:
 
     def plan(self, dataset: Dataset, *, composed: bool = False) -> Plan:
         """Plan it; nothing is spent. ``composed``: an account adds the price up by divergences."""
-        from tulle.ledger.session import plan_for
+        from tulle.ledger.answer import plan_for
 
         return plan_for(
             dataset,
@@ -48,7 +48,7 @@ class Asking:
 
     def release(self, dataset: Dataset) -> Release:
         """Answer it outside a ledger."""
-        from tulle.ledger.session import release
+        from tulle.ledger.answer import release
 
         return release(dataset, self.query, unit=self.price.unit, **self._terms(), **self.settings)
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from tulle.core import registry
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text
+from tulle.core.validate import rational, text
 
 _INLINE = 10_000
 """Arrays up to this many entries are written as readable lists, longer ones compressed."""

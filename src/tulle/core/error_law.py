@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from tulle.core import registry
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text, widen_up
+from tulle.core.validate import rational, text, widen_up
 
 _SLICES = 12
 """How many equally likely parts of a law stand for it when its variance is computed."""

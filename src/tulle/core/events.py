@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import epsilon_of_rho
+from tulle.core.validate import rational, text
 
 
 @dataclass(frozen=True)

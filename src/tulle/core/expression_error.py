@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from tulle.core.error_law import ErrorLaw, check_level
-from tulle.core.exact import rational
 from tulle.core.query import Tree, enclose
+from tulle.core.validate import rational
 
 Range = tuple[float, float]
 Slopes = dict[str, Any]

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from tulle.core import validate
 from tulle.core.errors import InputError
-from tulle.core.exact import Number, rational, round_up, text
 from tulle.core.public import public
 from tulle.core.unit import Unit
+from tulle.core.validate import Number, rational, round_up, text
 
 Measure = Literal["pure", "approximate", "concentrated"]
 

@@ -12,11 +12,11 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError
 from tulle.core.events import Approximate, Event, Gaussian, Pure
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import Guarantee, largest_rho
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, text
 
 Parameters = Mapping[str, Any]
 """A mechanism's public, JSON-able settings: exact numbers are written as text."""

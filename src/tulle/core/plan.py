@@ -8,12 +8,12 @@ from typing import Any
 
 from tulle.core.error_law import ErrorLaw
 from tulle.core.events import Composed, Event
-from tulle.core.exact import text
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.mechanism import Parameters, Prediction, Terms
 from tulle.core.public import public
 from tulle.core.query import Expression, Query
 from tulle.core.unit import Unit
+from tulle.core.validate import text
 
 
 @dataclass(frozen=True)

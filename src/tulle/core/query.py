@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from tulle.core import validate
 from tulle.core.errors import InputError, QueryError, raise_alone
-from tulle.core.exact import rational, text
+from tulle.core.validate import rational, text
 
 Shape = Literal["scalar", "vector", "object"]
 Operator = Literal["+", "-", "*", "/"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tulle.core.errors import UnitError, raise_alone
@@ -61,6 +61,10 @@ class Unit:
     name: str
     relation: Relation
     meaning: str
+    base: str = field(init=False, repr=False, compare=False)
+    """The unit whose records are divided into periods; of others, the name itself."""
+    period: str | None = field(init=False, repr=False, compare=False)
+    """The period of whose records a unit is; None when all records of a unit are protected."""
 
     def __post_init__(self) -> None:
         if _EXISTING.get(self.name) != (self.relation, self.meaning):
@@ -68,16 +72,9 @@ class Unit:
                 f"There is no unit {self.name!r} with this relation and meaning: mechanisms are "
                 f"proved for those that exist. Name one of: {', '.join(_EXISTING)}."
             )
-
-    @property
-    def base(self) -> str:
-        """The unit whose records are divided into periods; of others, the name itself."""
-        return self.name.partition("-")[0]
-
-    @property
-    def period(self) -> str | None:
-        """The period of whose records a unit is; None when all records of a unit are protected."""
-        return self.name.partition("-")[2] or None
+        base, _, period = self.name.partition("-")
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "period", period or None)
 
     @classmethod
     def of(cls, unit: str | Unit) -> Unit:

@@ -1,16 +1,121 @@
-"""Argument checks that put the argument's own name into the message.
+"""Numbers as users write them: read exactly, checked, and rounded outwards where a float is needed.
 
-Call them with the argument as a keyword: ``epsilon = validate.positive(epsilon=epsilon)``.
+A user who writes ``0.1`` means one tenth. :func:`rational` therefore reads a float as the decimal
+that it prints, so that ten questions at 0.1 cost exactly 1. Everything that is priced or sampled
+afterwards uses that fraction; no float addition can understate what was spent.
+
+Checks put the argument's own name into the message. Call them with the argument as a keyword:
+``epsilon = validate.positive(epsilon=epsilon)``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from numbers import Rational, Real
+from typing import Any, SupportsFloat
 
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import rational
+
+Number = int | float | str | Fraction | Decimal | SupportsFloat
+
+_EXPONENT_LIMIT = 400
+"""Decimal exponents beyond this are refused: they would make fractions of absurd length."""
+
+
+def rational(value: Number) -> Fraction:
+    """Return the exact fraction that ``value`` denotes; floats denote the decimal they print.
+
+    Raises:
+        ValueError: when ``value`` is not a finite number.
+
+    Example:
+        >>> rational(0.1) * 10
+        Fraction(1, 1)
+    """
+    if isinstance(value, bool):
+        raise ValueError("a truth value is not a number")
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} is not finite")
+        return _bounded_decimal(value)
+    if isinstance(value, str):
+        return _parse(value)
+    if isinstance(value, Real) or hasattr(value, "__float__"):
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError(f"{number} is not finite")
+        return Fraction(repr(number))
+    raise ValueError(f"{type(value).__name__} is not a number")
+
+
+def _parse(text: str) -> Fraction:
+    stripped = text.strip()
+    if "/" in stripped:
+        top, _, bottom = stripped.partition("/")
+        if int(bottom) == 0:
+            raise ValueError(f"{text!r} divides by zero")
+        return Fraction(int(top), int(bottom))
+    try:
+        decimal = Decimal(stripped)
+    except ArithmeticError:
+        raise_alone(ValueError(f"{text!r} is not a number"))
+    if not decimal.is_finite():
+        raise ValueError(f"{text} is not finite")
+    return _bounded_decimal(decimal)
+
+
+def _bounded_decimal(value: Decimal) -> Fraction:
+    if value and abs(value.adjusted()) > _EXPONENT_LIMIT:
+        raise ValueError(f"{value} is out of range")
+    return Fraction(value)
+
+
+def text(value: Fraction) -> str:
+    """Write a fraction so that :func:`rational` reads it back exactly.
+
+    Example:
+        >>> text(Fraction(1, 10)), text(Fraction(1, 3))
+        ('0.1', '1/3')
+    """
+    short = repr(float(value)) if abs(value) < 2**1000 else ""
+    if short and Fraction(short) == value:
+        return short.removesuffix(".0")
+    return f"{value.numerator}/{value.denominator}"
+
+
+def round_up(value: Fraction) -> float:
+    """Return the smallest float that is at least ``value`` (infinity if none is finite)."""
+    return -round_down(-value)
+
+
+def round_down(value: Fraction) -> float:
+    """Return the largest float that is at most ``value`` (minus infinity if none is finite)."""
+    try:
+        nearest = value.numerator / value.denominator
+    except OverflowError:
+        return math.nextafter(math.inf, 0.0) if value > 0 else -math.inf
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def widen_up(value: float, ulps: int = 4) -> float:
+    """Move a computed float up by some units in the last place, to cover rounding in its making."""
+    for _ in range(ulps):
+        value = math.nextafter(value, math.inf)
+    return value
+
+
+def short_up(value: Fraction) -> Fraction:
+    """Round up to thirty binary digits, so that what is computed with it stays short."""
+    mantissa, exponent = math.frexp(round_up(value))
+    return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)
+
+
+# --- checks of arguments ----------------------------------------------------------------------
 
 
 def _single(named: dict[str, Any]) -> tuple[str, Any]:

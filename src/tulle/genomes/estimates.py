@@ -126,7 +126,7 @@ def score_intervals(release: Release, *, level: float = 0.95) -> SnpEstimates:
     Raises:
         InputError: when this is not a release of ``top_snps(..., scores=True)``.
     """
-    from tulle.core.exact import rational
+    from tulle.core.validate import rational
 
     known = release.parameters if isinstance(release, Release) else {}
     if "score_scale" not in known:

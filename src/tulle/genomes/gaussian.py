@@ -11,10 +11,10 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.events import Event
 from tulle.core.events import Gaussian as GaussianEvent
-from tulle.core.exact import rational, text
 from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
 from tulle.genomes.laplace import Laplace, check_noise, real_value
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery

@@ -11,9 +11,9 @@ from tulle.core import registry
 from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import KNormLaw
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
 from tulle.genomes.laplace import FINENESS, Laplace, check_noise, real_value
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery

@@ -12,11 +12,11 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery, groups_of
 from tulle.genomes.scores import COUNT_SENSITIVITY, chi_square_sensitivity

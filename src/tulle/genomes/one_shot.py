@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from tulle.core import registry
 from tulle.core.arrays import Wholes
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
+from tulle.core.validate import rational
 from tulle.genomes.queries import TopSnps
 from tulle.genomes.top import TopMechanism, largest
 from tulle.noise import geometric

@@ -15,11 +15,11 @@ from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational, text, widen_up
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, text, widen_up
 from tulle.genomes.data import Genotypes
 from tulle.genomes.laplace import FINENESS, check_noise
 from tulle.genomes.queries import TopSnps, groups_of

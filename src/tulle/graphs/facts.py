@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,23 +14,12 @@ Kinds = Mapping[str, Mapping[str, str]]
 """Kinds of attributes by owner ("node", "edge") and name."""
 
 
-class GraphFacts(Mapping[str, Any]):
+class GraphFacts(dict[str, Any]):
     """Public facts of a graph under some unit; the kinds of its attributes are public under all."""
 
     def __init__(self, facts: Mapping[str, Any], kinds: Kinds) -> None:
-        self._facts, self.kinds = dict(facts), kinds
-
-    def __getitem__(self, name: str) -> Any:
-        return self._facts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._facts)
-
-    def __len__(self) -> int:
-        return len(self._facts)
-
-    def __repr__(self) -> str:
-        return repr(self._facts)
+        super().__init__(facts)
+        self.kinds = kinds
 
 
 class EdgeFacts(GraphFacts):

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from tulle.core import validate
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.core.exact import Number, round_up, widen_up
 from tulle.core.guarantee import Guarantee
+from tulle.core.validate import Number, round_up, widen_up
 
 _GRID = 1e-4
 """Privacy losses are rounded up to multiples of this; finer is tighter and slower."""

@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, round_up
 from tulle.core.public import public
+from tulle.core.validate import rational, round_up
 
 if TYPE_CHECKING:
     from tulle.core.guarantee import Guarantee

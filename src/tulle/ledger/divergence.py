@@ -16,7 +16,7 @@ from tulle.core.events import (
     Gaussian,
     Pure,
 )
-from tulle.core.exact import round_down
+from tulle.core.validate import round_down
 
 DIGITS = 30
 """Divergences are rounded up to so many digits after the point."""

@@ -19,13 +19,13 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError, InputError, LedgerError
 from tulle.core.events import Event, event_to_json
-from tulle.core.exact import Number, rational, round_down, text
 from tulle.core.guarantee import Guarantee, display, floor_to
 from tulle.core.period import Calendar, Day, check_zone, day_in
 from tulle.core.plan import Plan
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.unit import Unit
+from tulle.core.validate import Number, rational, round_down, text
 from tulle.ledger.batch import composed
 from tulle.ledger.chain import Entry, Head, Problem, canonical
 from tulle.ledger.divergence import best_order

@@ -1,4 +1,4 @@
-"""Asking: plan, pay, draw, release. The one way from data to answer."""
+"""An account opened with its data: plan, pay, draw, keep."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from fractions import Fraction
-from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +19,15 @@ from tulle.core.errors import (
     UnkeptAnswerWarning,
     raise_alone,
 )
-from tulle.core.exact import Number
 from tulle.core.guarantee import Guarantee, epsilon_of_rho
-from tulle.core.mechanism import Outcome
+from tulle.core.plan import Plan
 from tulle.core.public import public
 from tulle.core.query import Composite, Expression, Query, parse
-from tulle.core.release import Release, noisy_values
+from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.planning.planner import Plan, make_plan
+from tulle.core.validate import Number
+from tulle.ledger.answer import draw, kind_of_source, plan_for
 
 if TYPE_CHECKING:
     from tulle.core.period import Day
@@ -38,160 +36,6 @@ if TYPE_CHECKING:
 
 NOMINAL = Fraction(1, 10**6)
 """The delta at which Gaussian noise of a batch states its own guarantee; accounts book its rho."""
-
-
-@public("Plan, pay, release")
-def release(
-    dataset: Dataset,
-    query: Query,
-    *,
-    unit: str | Unit,
-    epsilon: Number,
-    delta: Number = 0.0,
-    mechanism: str | None = None,
-    like: Dataset | None = None,
-    source: Source | None = None,
-    **options: Any,
-) -> Release:
-    """Answer one question about a dataset, without a ledger.
-
-    Nobody adds up what was spent this way; use :class:`tulle.Ledger` when more than one answer
-    about the same data will be published.
-
-    Guarantee:
-        (epsilon, delta) for the unit named, as written in ``release.guarantee``.
-
-    Raises:
-        InputError: for arguments out of range; its subclasses say what is allowed.
-
-    Example:
-        >>> import tulle
-        >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
-        >>> r = tulle.release(square, tulle.edges(), unit="edge", epsilon=1.0)
-        >>> print(r.guarantee)
-        epsilon = 1, pure, per edge (add-remove)
-    """
-    plan = plan_for(
-        dataset,
-        query,
-        unit=unit,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        like=like,
-        options=options,
-    )
-    return _draw(plan, dataset, source, debit=None)
-
-
-@public("Plan, pay, release")
-def plan(
-    dataset: Dataset,
-    query: Query,
-    *,
-    unit: str | Unit,
-    epsilon: Number,
-    delta: Number = 0.0,
-    mechanism: str | None = None,
-    like: Dataset | None = None,
-    people: Any = None,
-    rows_per_person: Any = None,
-    values: Any = None,
-    **options: Any,
-) -> Plan:
-    """Show which mechanisms could answer a question, their price and predicted error.
-
-    Nothing is spent, and nothing private is looked at: a plan is the same on all data with the same
-    public facts.
-
-    ``like`` is a dataset that you declare public, similar to the one at hand: errors that depend on
-    the data are predicted on it, and the way to answer is chosen by it; give it to ``release`` too.
-
-    Without it, errors of a question in SQL are predicted on a database that is made up of the
-    schema, the declared ranges, the public groups, and the constants of the statement. What else it
-    rests on is an assumption, which the plan states: ``people`` is how many there are, by kind if
-    there are several (``{"customer": 5000, "shop": 40}``); ``rows_per_person`` in how many rows of
-    a table each of them is on average, by table if they differ (``{"orders": 10}``), and the most
-    of anybody if few have far more (``{"orders": (10, 400)}``); ``values`` what columns hold: a
-    number of different values, a list, or a pair of ends (``{"orders.day": ("2024-01-01",
-    "2024-12-31")}``). An assumption changes what is predicted, and never what is done.
-
-    Raises:
-        InputError: for arguments out of range; its subclasses say what is allowed.
-
-    Example:
-        >>> import tulle
-        >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
-        >>> tulle.plan(square, tulle.edges(), unit="edge", epsilon=1.0).mechanism
-        'laplace'
-    """
-    return plan_for(
-        dataset,
-        query,
-        unit=unit,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        like=like,
-        options=options,
-        assumed={"people": people, "rows_per_person": rows_per_person, "values": values},
-    )
-
-
-def plan_for(
-    dataset: Dataset,
-    query: Query,
-    *,
-    unit: str | Unit,
-    epsilon: Number,
-    delta: Number = 0.0,
-    mechanism: str | None = None,
-    like: Dataset | None = None,
-    options: Mapping[str, Any] | None = None,
-    composed: bool = False,
-    assumed: Mapping[str, Any] | None = None,
-) -> Plan:
-    """Plan a question about a dataset from its public facts; nothing is spent.
-
-    ``composed`` says that an account adds the price up by divergences. With ``assumed``, which may
-    be empty, errors are predicted also where no ``like`` is given.
-    """
-    if not isinstance(dataset, Dataset):
-        raise InputError(
-            f"A sealed dataset is needed, such as tulle.Graph.read(...); got "
-            f"{type(dataset).__name__}."
-        )
-    known = dataset.check_unit(unit)
-    dataset = dataset.under(known)
-    like = like.under(known) if isinstance(like, Dataset) else like
-    facts, side = dataset.facts(known), dataset.public_side(known)
-    made = make_plan(
-        query,
-        kind=dataset.kind,
-        facts=facts,
-        public=side,
-        assumptions=dataset.assumptions(known),
-        unit=known,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        like=like,
-        options=options,
-        composed=composed,
-    )
-    if assumed is None:
-        return made
-    if like is not None:
-        said = [f"{name}=" for name, value in assumed.items() if value is not None]
-        if said:
-            raise InputError(
-                f"{', '.join(said)} and like= exclude each other: errors are predicted either on "
-                "what is assumed or on a dataset that is given."
-            )
-        return made
-    from tulle.planning.preview import preview
-
-    return preview(made, facts=facts, public=side, unit=known, assumed=assumed)
 
 
 @public("Plan, pay, release")
@@ -298,7 +142,7 @@ class Session:
         plan = self._plan(
             query, epsilon=epsilon, delta=delta, mechanism=mechanism, like=like, options=options
         )
-        key = {**plan.canonical(), "source": _kind_of_source(source)}
+        key = {**plan.canonical(), "source": kind_of_source(source)}
         debit: str | None = None
         asked = self.version if version is None else version
         if asked != self.version and again:
@@ -317,7 +161,7 @@ class Session:
             )
             if stored is not None:
                 return replace(stored, kept=True)
-            answer = self._signed(_draw(plan, self._dataset, source, debit=debit))
+            answer = self._signed(draw(plan, self._dataset, source, debit=debit))
             try:
                 self._ledger.keep(self.name, debit, key, answer)
             except TulleError as error:
@@ -389,7 +233,7 @@ class Session:
 
     def _pay_and_draw(self, plans: Sequence[Plan]) -> list[Release]:
         """Book one debit for all plans whose answers are not kept, then draw those."""
-        keys = [{**item.canonical(), "source": _kind_of_source(None)} for item in plans]
+        keys = [{**item.canonical(), "source": kind_of_source(None)} for item in plans]
         debit: str | None = None
         answers: list[Release] = []
         try:
@@ -403,7 +247,7 @@ class Session:
                     answers.append(replace(kept, kept=True))
                     continue
                 assert debit is not None
-                drawn = _draw(item, self._dataset, None, debit=debit)
+                drawn = draw(item, self._dataset, None, debit=debit)
                 answers.append(self._signed(drawn))
                 try:
                     self._ledger.keep(self.name, debit, key, answers[-1])
@@ -547,91 +391,3 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.name!r}: {self._account.terms}; {self.remaining} left>"
-
-
-def _kind_of_source(source: Source | None) -> str:
-    return "secure" if source is None or source.secure else "replayable"
-
-
-def _draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | None) -> Release:
-    guarantee = plan.guarantee
-    if _kind_of_source(source) != "secure":
-        guarantee = guarantee.void()
-    dataset = dataset.under(plan.unit)
-    public = dataset.public_side(plan.unit)
-    expression = plan.expression
-    if expression is not None:
-        from tulle.core.expression_error import estimate
-
-        parts = {str(part.query): _draw(part, dataset, source, debit=debit) for part in plan.parts}
-        tree = expression.tree()
-        low, high = plan.query.limits()
-        value = estimate(tree, *noisy_values(parts))
-        return Release(
-            value=min(max(value, low), high),
-            query=str(plan.query),
-            mechanism=plan.mechanism,
-            guarantee=guarantee,
-            error=None,
-            parameters={"expression": tree} | ({} if isinf(low) else {"range": [low, high]}),
-            debit=debit,
-            versions=_versions(),
-            parts=parts,
-            labels=plan.query.labelled(public, {}),
-            date=_today(),
-        )
-    if isinstance(plan.query, Composite):
-        parts = {str(part.query): _draw(part, dataset, source, debit=debit) for part in plan.parts}
-        table, parameters = plan.query.assemble(parts)
-        return Release(
-            value=table,
-            query=str(plan.query),
-            mechanism=plan.mechanism,
-            guarantee=guarantee,
-            error=None,
-            parameters=parameters,
-            debit=debit,
-            versions=_versions(),
-            parts=parts,
-            labels=plan.query.labelled(public, parameters),
-            date=_today(),
-        )
-    offer = plan.chosen
-    mechanism = registry.make_mechanism(plan.query.kind, offer.mechanism)
-    import numpy as np
-
-    # Whether a number overflows on the way may depend on records; nobody outside is told.
-    with np.errstate(all="ignore"):
-        outcome: Outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
-    parameters = {**offer.settings, **outcome.details}
-    return Release(
-        value=outcome.value,
-        query=str(plan.query),
-        mechanism=offer.mechanism,
-        guarantee=guarantee,
-        error=outcome.error,
-        parameters=parameters,
-        debit=debit,
-        versions=_versions(),
-        labels=plan.query.labelled(public, parameters),
-        date=_today(),
-    )
-
-
-def _today() -> str:
-    """Return the day in UTC; a finer time would tell how long the answer took."""
-    return datetime.now(UTC).date().isoformat()
-
-
-def _versions() -> dict[str, str]:
-    import platform
-
-    import numpy
-
-    import tulle
-
-    return {
-        "tulle": tulle.__version__,
-        "numpy": numpy.__version__,
-        "python": platform.python_version(),
-    }

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from tulle.core import exact
+from tulle.core import validate as exact
 from tulle.core.events import Approximate, Event, Pure, event_from_json
 from tulle.core.period import Calendar
 from tulle.ledger.divergence import concentration, divergence, has_gaussian

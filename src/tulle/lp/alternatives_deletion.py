@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from tulle.core import validate
-from tulle.core.exact import Number
 from tulle.core.progress import report
+from tulle.core.validate import Number
 from tulle.lp.alternatives import AlternativesProblem, Deletions
 from tulle.lp.alternatives_certificate import (
     binding,

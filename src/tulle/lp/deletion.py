@@ -41,8 +41,8 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.errors import InputError
-from tulle.core.exact import Number
 from tulle.core.progress import report
+from tulle.core.validate import Number
 from tulle.lp.deletion_certificate import (
     cover_sums,
     dual_line,

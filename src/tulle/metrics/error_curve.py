@@ -9,11 +9,11 @@ import numpy as np
 
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.query import Query
 from tulle.core.table import Table
-from tulle.ledger.session import plan_for, release
+from tulle.core.validate import Number
+from tulle.ledger.answer import plan_for, release
 
 
 @public("Judge")

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.events import Event, Gaussian
-from tulle.core.exact import rational, short_up, text
 from tulle.core.gaussian import largest_rho_where
 from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, short_up, text
 from tulle.models.design import Frame
 from tulle.models.moments import MomentMechanism, Places, Spreads, choose_bits, frame_for
 from tulle.models.queries import Regression

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.unit import Unit
-from tulle.ledger.session import Session, release
+from tulle.core.validate import Number
+from tulle.ledger.answer import release
+from tulle.ledger.session import Session
 from tulle.models.data import Table
 from tulle.models.model import Model
 from tulle.models.queries import Regression, linear, logistic

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.models.moments import MomentMechanism, Places, Spreads, choose_bits, frame_for
 from tulle.models.queries import Regression
 from tulle.models.sensitivity import (

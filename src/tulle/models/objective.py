@@ -16,12 +16,12 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Pure
-from tulle.core.exact import rational, round_up, short_up, text
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, round_up, short_up, text
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, whole_rows
 from tulle.models.fitting import fit_scaled_logistic, in_own_units, minimise_logistic

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational
 from tulle.models.design import Frame
 from tulle.models.objective import LEAST_PENALTY, OUTPUT, STEPS, persons, row_entry
 from tulle.models.objective_laplace import ObjectiveLaplace

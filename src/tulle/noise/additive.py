@@ -14,9 +14,9 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError
-from tulle.core.exact import Number, round_up, widen_up
 from tulle.core.public import public
 from tulle.core.source import Source
+from tulle.core.validate import Number, round_up, widen_up
 from tulle.noise.bernoulli import exponential_coins
 from tulle.noise.laws import FoldedGaussian
 from tulle.noise.source import Bits, Size, drawn_elsewhere, is_array, report, resolve, shape_of

@@ -12,9 +12,9 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError
-from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
+from tulle.core.validate import Number
 from tulle.noise.source import Bits, Size, exp_bounds, is_array, report, resolve, shape_of
 from tulle.noise.tables import by_value
 

@@ -35,8 +35,8 @@ from tulle.core.events import (
     RandomizedResponse,
     price,
 )
-from tulle.core.exact import Number, rational
 from tulle.core.source import Source
+from tulle.core.validate import Number, rational
 from tulle.noise.source import NOTHING, WATCHER, Watcher
 from tulle.noise.source import charge as charge
 

@@ -10,9 +10,9 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
-from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
+from tulle.core.validate import Number
 from tulle.noise.source import Bits, report, resolve
 from tulle.noise.tables import FEW, LARGEST_SCALE, geometric_table
 

@@ -12,9 +12,9 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.source import Source
+from tulle.core.validate import Number
 from tulle.noise.additive import discrete_laplace
 
 _INT_LIMIT = 2**62

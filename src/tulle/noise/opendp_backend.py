@@ -16,9 +16,9 @@ import numpy as np
 
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.core.exact import round_up
 from tulle.core.public import public
 from tulle.core.source import Source
+from tulle.core.validate import round_up
 from tulle.noise.source import BACKEND, Size, shape_of
 
 

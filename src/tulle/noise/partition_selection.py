@@ -33,9 +33,9 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.arrays import Array
 from tulle.core.events import Approximate, Composed, Event, Gaussian, price
-from tulle.core.exact import Number, rational, text
 from tulle.core.gaussian import largest_rho_alone
 from tulle.core.source import Source
+from tulle.core.validate import Number, rational, text
 from tulle.noise.additive import discrete_gaussian
 from tulle.noise.charge import CostError, Draw, PricedCharge, charge
 from tulle.noise.source import drawn_elsewhere, report, resolve

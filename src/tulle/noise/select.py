@@ -13,9 +13,9 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import Number, rational
 from tulle.core.public import public
 from tulle.core.source import Source
+from tulle.core.validate import Number, rational
 from tulle.noise.source import Bits, Size, exp_bounds_of, report, resolve, shape_of
 
 Values = Sequence[Any] | Array

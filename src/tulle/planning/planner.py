@@ -13,17 +13,15 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Composed, noise_of, price
-from tulle.core.exact import Number
 from tulle.core.guarantee import Guarantee, display, epsilon_of_rho, floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Prediction, Terms
 from tulle.core.plan import Offer, Plan
 from tulle.core.query import Composite, Expression, Query, Tree, kind_of
 from tulle.core.unit import Unit
+from tulle.core.validate import Number
 
 if TYPE_CHECKING:
     from tulle.planning.budget_split import Split
-
-__all__ = ["Offer", "Plan", "make_plan"]
 
 GIVEN = "the public stand-in given as like="
 

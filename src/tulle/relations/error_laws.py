@@ -13,8 +13,8 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.error_law import ErrorLaw, check_level
-from tulle.core.exact import widen_up
 from tulle.core.expression_error import SampledLaw
+from tulle.core.validate import widen_up
 
 
 @registry.register("law", "relation", "truncation")

@@ -42,7 +42,7 @@ from tulle.reports.layout import MOST_NODES
 from tulle.reports.terms import TERMS, guarantee_terms
 
 if TYPE_CHECKING:
-    from tulle.planning.planner import Plan
+    from tulle.core.plan import Plan
 _ROWS = 20
 """So many rows of a table stand on a page."""
 

@@ -15,7 +15,6 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw, check_level
 from tulle.core.errors import QueryError
 from tulle.core.events import Pure
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.plan import Plan
@@ -23,6 +22,7 @@ from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.table import Table
+from tulle.core.validate import rational, text
 from tulle.noise import uniform_below
 from tulle.noise.charge import PricedCharge, charge
 from tulle.noise.partition_selection import Rule, best_rule, rule_from_json

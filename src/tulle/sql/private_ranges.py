@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.sql.data import Database
 from tulle.sql.partition_selection import OnSchema, buy_parts, plan_answers
 from tulle.sql.schema.ranges import Range

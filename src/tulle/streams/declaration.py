@@ -10,9 +10,9 @@ from math import prod
 from typing import Any
 
 from tulle.core.codec import decode, encode
-from tulle.core.exact import rational, text
 from tulle.core.period import Calendar
 from tulle.core.query import Axis
+from tulle.core.validate import rational, text
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,6 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.errors import InputError
 from tulle.core.events import Gaussian
-from tulle.core.exact import Number, rational, round_up, text
 from tulle.core.guarantee import Guarantee, epsilon_of_rho, largest_rho
 from tulle.core.period import Day
 from tulle.core.public import public
@@ -49,6 +48,7 @@ from tulle.core.query import Labels, Query
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import Number, rational, round_up, text
 from tulle.ledger.chain import Entry, canonical
 from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session

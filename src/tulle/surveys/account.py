@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from tulle.core import validate
 from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError, raise_alone
-from tulle.core.exact import Number, rational, text
 from tulle.core.guarantee import display
 from tulle.core.public import public
 from tulle.core.unit import Unit
+from tulle.core.validate import Number, rational, text
 
 
 class Question(NamedTuple):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tulle.core import registry, validate
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import Number
 from tulle.core.public import public
+from tulle.core.validate import Number
 
 if TYPE_CHECKING:
     from tulle.surveys.designs import Design

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import Number, rational, text
 from tulle.core.public import public
+from tulle.core.validate import Number, rational, text
 from tulle.surveys.exact import (
     checked_epsilon,
     epsilon_of_ratio,

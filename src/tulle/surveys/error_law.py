@@ -11,7 +11,7 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.error_law import ErrorLaw, check_level
-from tulle.core.exact import widen_up
+from tulle.core.validate import widen_up
 
 MOST_SIGMAS = 10_000
 """Longer vectors carry one standard error, the largest."""

@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
 from tulle.core import validate
-from tulle.core.exact import Number, round_up
+from tulle.core.validate import Number, round_up
 from tulle.noise.source import exp_bounds
 
 LARGEST_EPSILON = Fraction(64)

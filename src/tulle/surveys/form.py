@@ -11,9 +11,9 @@ from typing import Any
 
 from tulle.core import registry
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import Number, rational
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
+from tulle.core.validate import Number, rational
 from tulle.surveys.data import Survey
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.exact import checked_epsilon

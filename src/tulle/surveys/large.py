@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import Number, text
 from tulle.core.public import public
+from tulle.core.validate import Number, text
 from tulle.surveys.designs import PRECISION, Design, Draw, Report, fraction_text, other_json
 from tulle.surveys.exact import checked_epsilon, round_up_to, shrunk
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from tulle.core import validate
 from tulle.core.errors import InputError
-from tulle.core.exact import Number, text
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
 from tulle.core.source import Source
+from tulle.core.validate import Number, text
 from tulle.noise import uniform_below
 from tulle.surveys.account import ClientAccount, Question
 from tulle.surveys.designs import Draw, RandomizedResponse

@@ -8,8 +8,8 @@ from math import sqrt
 
 from tulle.core import validate
 from tulle.core.errors import InputError
-from tulle.core.exact import Number, text
 from tulle.core.public import public
+from tulle.core.validate import Number, text
 from tulle.surveys.designs import Design, RandomizedResponse
 from tulle.surveys.exact import checked_epsilon
 from tulle.surveys.large import LocalHashing, UnaryEncoding

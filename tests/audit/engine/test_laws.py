@@ -9,9 +9,9 @@ from tulle.audit.engine.laws import Ladder, LaplaceVector, excess
 from tulle.audit.engine.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.graphs.kind import describe_ladder, describe_smooth
 from tulle.core import registry
-from tulle.core.exact import rational
 from tulle.core.mechanism import Terms
 from tulle.core.unit import Unit
+from tulle.core.validate import rational
 from tulle.graphs.generators import erdos_renyi
 from tulle.graphs.mechanisms.ladder import ladder_widths
 from tulle.graphs.mechanisms.smooth import smooth_bound

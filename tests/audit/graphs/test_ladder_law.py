@@ -8,8 +8,8 @@ import pytest
 
 from tulle.graphs.generators import erdos_renyi, social_network
 from tulle.graphs.mechanisms.ladder import KnownLadderLaw, LadderLaw, smooth_widths
-from tulle.graphs.mechanisms.settings import public_length
 from tulle.graphs.queries.counts import cliques, k_triangles, stars, triangles
+from tulle.graphs.sensitivity.counts import public_length
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 EPSILONS = tuple(Fraction(number) for number in ("0.1", "0.5", "1", "2", "5"))

@@ -17,7 +17,7 @@ from tulle.audit.table import closed_form
 from tulle.core import registry
 from tulle.graphs.generators import erdos_renyi, social_network
 from tulle.graphs.mechanisms.projection import at_most, candidates, projected_degrees
-from tulle.ledger.session import _draw, plan_for
+from tulle.ledger.answer import draw, plan_for
 
 GRAPHS = kind_of("graph")
 LEVEL, SIGNIFICANCE = 0.9, 1e-6
@@ -99,7 +99,7 @@ def covered(graph, query, mechanism, epsilon, runs):
     """Return how many of the runs have the truth inside their interval; planned once."""
     truth = query.truth(graph)
     plan = plan_for(graph, query, unit="edge", epsilon=epsilon, mechanism=mechanism)
-    ends = (_draw(plan, graph, None, debit=None).interval(LEVEL) for _ in range(runs))
+    ends = (draw(plan, graph, None, debit=None).interval(LEVEL) for _ in range(runs))
     return sum(low <= truth <= high for low, high in ends)
 
 

@@ -126,7 +126,7 @@ def test_an_interrupted_answer_says_what_was_booked(
     def interrupt(*arguments: object, **named: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tulle.ledger.session._draw", interrupt)
+    monkeypatch.setattr("tulle.ledger.session.draw", interrupt)
     file = tmp_path / "study.ledger"
     asked = ("ask", friends, "edges", *EDGE, "0.25", "--ledger", file, "--budget", "1")
     ran = run(*asked)

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tulle
-from tulle.core.exact import rational
+from tulle.core.validate import rational
 from tulle.graphs.generators import social_network
 from tulle.graphs.mechanisms.ladder import rung_counts
-from tulle.graphs.mechanisms.settings import SpreadBudget
 from tulle.graphs.mechanisms.statistic_ladder import (
     KnownStatisticLadderLaw,
     StatisticLadder,
@@ -22,7 +21,8 @@ from tulle.graphs.mechanisms.statistic_ladder import (
     measure_widths,
     raise_widths,
 )
-from tulle.ledger.session import plan_for
+from tulle.graphs.sensitivity.counts import SpreadBudget
+from tulle.ledger.answer import plan_for
 
 QUERY = tulle.transitivity()
 

@@ -14,7 +14,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, SubgraphCount, Triangles
 from tulle.graphs.queries.local_counts import BoundedVector
 from tulle.graphs.queries.statistics import Statistic, Transitivity
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 
 def wedges(graph: Graph) -> int:

@@ -13,7 +13,7 @@ from tulle.graphs.mechanisms.decomposed import TriplesLaw
 from tulle.graphs.mechanisms.isotonic import graphical
 from tulle.graphs.mechanisms.private_bound import safe_shift
 from tulle.graphs.mechanisms.statistic_ladder import StatisticLadder, width_level
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 SCALARS = [
     tulle.transitivity(),

@@ -22,7 +22,7 @@ from tulle.graphs.spectra.queries import (
 )
 from tulle.graphs.spectra.response import FlippedMatrix, core_of, entry_noise, noise_bulk
 from tulle.graphs.topology.response import topology
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
 
 ITERATIVE = ["power", "power_pure"]

@@ -126,7 +126,7 @@ def test_generators_cope_with_whatever_noise_produces(drawn):
         terms = tulle.core.mechanism.Terms(
             Synthetic(word),
             tulle.Unit.of("edge"),
-            tulle.core.exact.rational(1),
+            tulle.core.validate.rational(1),
             0,
             {"nodes": nodes},
         )

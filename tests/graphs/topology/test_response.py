@@ -21,7 +21,7 @@ from tulle.graphs.topology.estimates import (
     limit,
 )
 from tulle.graphs.topology.response import Response, Topology, TopologyCodec, topology
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
 from tulle.noise.xor.patterns import flip_probability
 

@@ -9,7 +9,7 @@ import scipy.sparse
 
 import tulle
 from tulle.core.errors import InputError, QueryError
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
 
 MATRIX = tulle.BinaryMatrix(np.arange(120).reshape(20, 6) % 3 == 0)

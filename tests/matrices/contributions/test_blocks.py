@@ -8,10 +8,10 @@ from scipy.stats import binom
 
 import tulle
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import rational
 from tulle.core.guarantee import epsilon_of_rho, largest_rho
 from tulle.core.release import Release
-from tulle.ledger.session import plan_for
+from tulle.core.validate import rational
+from tulle.ledger.answer import plan_for
 from tulle.matrices.contributions.clipping import Limits, clip
 from tulle.matrices.contributions.low_rank import then_low_rank, then_positive, then_whole
 from tulle.matrices.contributions.partition import price

@@ -11,7 +11,7 @@ import pytest
 import tulle
 from tulle.core.errors import InputError, QueryError
 from tulle.core.guarantee import Guarantee
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.matrices.contributions.low_rank import _thresholds, then_positive, then_sparse
 from tulle.matrices.contributions.reference import QUANTILES
 

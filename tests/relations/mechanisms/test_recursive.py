@@ -115,7 +115,7 @@ def test_pruning_the_race_changes_no_answer(epsilon) -> None:
 
 
 def test_the_planner_prefers_recursive_and_says_why() -> None:
-    from tulle.ledger.session import plan_for
+    from tulle.ledger.answer import plan_for
 
     plan = plan_for(friends(), total(), unit="participant", epsilon=1.0)
     assert plan.mechanism == "recursive"

@@ -70,8 +70,8 @@ def in_duckdb(table: dict[str, list[Any]]) -> Any:
 
 def limits_of(query: Any, data: Any, mechanism: str, delta: float) -> Any:
     from tulle.core import registry
-    from tulle.core.exact import rational
     from tulle.core.mechanism import Terms
+    from tulle.core.validate import rational
     from tulle.matrices.contributions.block_mechanism import limits_from
 
     unit = data.check_unit("participant")

@@ -22,8 +22,8 @@ from tests.sql.sql_worlds import (
 
 import tulle
 from tulle.core.errors import InputError
-from tulle.core.exact import rational
-from tulle.ledger.session import plan_for
+from tulle.core.validate import rational
+from tulle.ledger.answer import plan_for
 from tulle.sql.compile import owned_rows as owned
 from tulle.sql.compile.gather import gather
 from tulle.sql.data import Database

@@ -15,7 +15,7 @@ import tulle
 import tulle.sql.stand_in.build as build
 from tulle.core.errors import InputError
 from tulle.core.table import Table
-from tulle.ledger.session import _draw, plan_for
+from tulle.ledger.answer import draw, plan_for
 from tulle.planning.planner import make_plan
 from tulle.planning.preview import preview
 from tulle.sql.engines.duckdb.engine import DuckDB
@@ -172,7 +172,7 @@ def measured(data: Any, text: str, options: Any, runs: int) -> dict[str, float]:
     truth = question.truth(data)
     errors: dict[str, list[Any]] = {}
     for _ in range(runs):
-        value = _draw(made, data, None, debit=None).value
+        value = draw(made, data, None, debit=None).value
         for name, law in made.columns or (("", None),):
             del law
             answer, exact = (

@@ -14,7 +14,7 @@ import pytest
 
 import tulle
 from tulle.core.events import Composed, price
-from tulle.ledger.session import _draw, plan_for
+from tulle.ledger.answer import draw, plan_for
 from tulle.noise import SeededSource
 from tulle.noise.charge import watch
 from tulle.sql.tables.question import SqlTable, _shown
@@ -171,7 +171,7 @@ def test_ends_are_found_in_a_range_that_is_far_too_wide() -> None:
     question = tulle.sql("SELECT MIN(x) AS least, MEDIAN(x) AS middle, MAX(x) AS most FROM t")
     plan = plan_for(wide, question, unit="participant", epsilon=3.0)
     for seed in range(10):
-        table = _draw(plan, wide, SeededSource(seed), debit=None).value.to_dict()
+        table = draw(plan, wide, SeededSource(seed), debit=None).value.to_dict()
         assert table["least"][0] == pytest.approx(0, abs=40)
         assert table["middle"][0] == pytest.approx(500, abs=20)
         assert table["most"][0] == pytest.approx(1000, abs=40)
@@ -242,7 +242,7 @@ def test_plans_show_parts_and_their_prices(staff: Any) -> None:
     truth = question.truth(staff).to_dict()
     found: dict[str, list[float]] = {"n": [], "m": [], "top": []}
     for seed in range(40):
-        drawn = _draw(known, staff, SeededSource(seed), debit=None).value
+        drawn = draw(known, staff, SeededSource(seed), debit=None).value
         for name, listed in found.items():
             listed.append(abs(drawn.to_dict()[name][0] - truth[name][0]))
     for name, listed in found.items():
@@ -296,7 +296,7 @@ def test_ends_of_every_column_hold(
     missed = dict.fromkeys(("n", "total", "mean", "var", "mixed", "middle"), 0)
     assert len(plan.parts) == 5
     for seed in range(runs):
-        table = _draw(plan, few, SeededSource(seed), debit=None).value.to_dict()
+        table = draw(plan, few, SeededSource(seed), debit=None).value.to_dict()
         for name in missed:
             for place, exact in enumerate(truth[name]):
                 low, high = table[f"{name}_low"][place], table[f"{name}_high"][place]

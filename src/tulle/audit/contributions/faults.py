@@ -33,9 +33,9 @@ from tulle.audit.faults import (
 )
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.matrices.contributions.block_mechanism import (
     BlockMechanism,
     limits_from,

@@ -16,9 +16,9 @@ from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.validate import rational
 from tulle.matrices.contributions.block_mechanism import limits_from, masses, weights_query
 from tulle.matrices.contributions.blocks import frame_of
 from tulle.matrices.contributions.clipping import clip

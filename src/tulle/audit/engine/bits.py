@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tulle.audit.engine.laws import Claim, Floats, Law
-from tulle.core.exact import rational
+from tulle.core.validate import rational
 from tulle.noise.xor.patterns import flip_probability
 
 

@@ -22,8 +22,8 @@ from tulle.audit.engine.answers import Answer, attempt, describe
 from tulle.core import validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
-from tulle.core.exact import round_down, round_up
 from tulle.core.unit import Unit
+from tulle.core.validate import round_down, round_up
 
 Draw = Callable[[Any, int], Iterable[Any]]
 """Given an input and a number, that many independent answers."""

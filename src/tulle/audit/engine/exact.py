@@ -17,10 +17,10 @@ from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.laws import excess
 from tulle.audit.engine.world import World
-from tulle.core.exact import text
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.validate import text
 
 TOLERANCE = 1e-9
 """Largest error of the computed log-ratios and divergences, relative to epsilon and delta."""

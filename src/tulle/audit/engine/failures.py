@@ -16,7 +16,7 @@ from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.query import Query
 from tulle.core.release import Release
-from tulle.ledger.session import plan_for, release
+from tulle.ledger.answer import plan_for, release
 from tulle.noise import SeededSource
 
 ALIKE = "neighbours fail alike"

@@ -14,8 +14,8 @@ from tulle.audit.engine.laws import Law
 from tulle.audit.faults import BOTH, broken, forget_delta, halve_noise, scaled
 from tulle.audit.genomes.kind import QUESTIONS
 from tulle.core import registry
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
+from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
 from tulle.genomes.queries import AlleleCounts, ChiSquares
 from tulle.genomes.scores import true_chi_squares

@@ -19,10 +19,10 @@ from tulle.audit.engine.world import World
 from tulle.audit.genomes.laws import ChosenScores, KNormVector, Selection
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
+from tulle.core.validate import rational
 from tulle.genomes.data import MISSING, Genotypes
 from tulle.genomes.laplace import Laplace
 from tulle.genomes.queries import (

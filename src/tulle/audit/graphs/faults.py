@@ -37,18 +37,17 @@ from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees as degrees_of
 from tulle.graphs.mechanisms.projection import candidates
-from tulle.graphs.mechanisms.settings import profiled_count
 from tulle.graphs.mechanisms.smooth import Smooth, smooth_bound
 from tulle.graphs.queries.counts import (
     GraphQuery,
     cliques,
-    degree_distribution,
-    degrees,
     edges,
     k_triangles,
+    profiled_count,
     stars,
     triangles,
 )
+from tulle.graphs.queries.degrees import degree_distribution, degrees
 from tulle.graphs.queries.local_counts import (
     chains,
     degree_of,

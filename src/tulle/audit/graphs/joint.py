@@ -14,9 +14,9 @@ from scipy.signal import fftconvolve
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, log_ratio, ratio
 from tulle.audit.engine.rounded import RoundedLaplace
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.joint_degrees.mechanisms import joint_bound, soft_cells
 from tulle.graphs.synthesis.joint_degrees.queries import (

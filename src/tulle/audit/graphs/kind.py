@@ -65,29 +65,27 @@ from tulle.audit.graphs.truncation import OPTIONS as TRUNCATION_OPTIONS
 from tulle.audit.relations.kind import draw_totals, seen_total
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
 from tulle.graphs.mechanisms.ladder import smooth_widths
-from tulle.graphs.mechanisms.settings import SpreadBudget, SpreadLaw, graph_query, profiled_count
 from tulle.graphs.mechanisms.smooth import smooth_bound
 from tulle.graphs.queries.counts import (
-    DegreeDistribution,
-    Degrees,
     GraphQuery,
     ProfiledCount,
     cliques,
-    degree_distribution,
-    degrees,
     edges,
+    graph_query,
     k_triangles,
+    profiled_count,
     stars,
     triangles,
 )
-from tulle.graphs.sensitivity.counts import LocalSensitivity
+from tulle.graphs.queries.degrees import DegreeDistribution, Degrees, degree_distribution, degrees
+from tulle.graphs.sensitivity.counts import LocalSensitivity, SpreadBudget, SpreadLaw
 from tulle.graphs.spectra.queries import Spectrum
 from tulle.graphs.synthesis.model import Model
 from tulle.graphs.topology.response import Topology, WholeTopology, topology

@@ -15,8 +15,8 @@ from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
 from tulle.audit.engine.world import World
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
 from tulle.core.mechanism import Outcome, Parameters, Terms
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.mechanisms.projection import (
     at_most,
@@ -25,7 +25,7 @@ from tulle.graphs.mechanisms.projection import (
     projected_degrees,
     standing,
 )
-from tulle.graphs.queries.counts import DegreeDistribution
+from tulle.graphs.queries.degrees import DegreeDistribution
 
 
 @dataclass(frozen=True)

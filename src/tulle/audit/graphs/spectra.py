@@ -19,9 +19,9 @@ import numpy as np
 from tulle.audit.engine.bits import response_coins
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.spectra.eigenvalues_laplace import finish as finish_values
 from tulle.graphs.spectra.eigenvalues_laplace import snapped

@@ -14,9 +14,9 @@ from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.laws import LaplaceVector, Law
 from tulle.audit.faults import BOTH, broken, halve_noise, seed_source
 from tulle.audit.graphs.spectra import GaussianVector, worst_iterates
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Parameters, Terms
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.spectra.queries import adjacency, decompose, eigenvalues, spectrum
 from tulle.noise.xor.patterns import flip_probability

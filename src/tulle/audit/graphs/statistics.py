@@ -13,9 +13,9 @@ import numpy as np
 
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Claim, Floats, Ladder, LaplaceVector, Law, ratio
-from tulle.core.exact import rational
 from tulle.core.mechanism import Outcome, Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.decomposed import TriplesLaw, combine_clustering, combine_triples
@@ -23,7 +23,6 @@ from tulle.graphs.mechanisms.private_bound import (
     PrivateBoundLaw,
     law_of,
 )
-from tulle.graphs.mechanisms.settings import SpreadBudget
 from tulle.graphs.mechanisms.statistic_ladder import StatisticLadderLaw, raise_widths
 from tulle.graphs.queries.counts import GraphQuery
 from tulle.graphs.queries.local_counts import (
@@ -49,6 +48,7 @@ from tulle.graphs.queries.statistics import (
     modularity,
     transitivity,
 )
+from tulle.graphs.sensitivity.counts import SpreadBudget
 
 COUNTS: tuple[GraphQuery, ...] = (
     chains(),

@@ -8,11 +8,12 @@ from fractions import Fraction
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Ladder, LaplaceVector
 from tulle.audit.graphs.synthesis_case import Coarse, SynthesisCase
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
-from tulle.graphs.queries.counts import DegreeDistribution, Triangles
+from tulle.graphs.queries.counts import Triangles
+from tulle.graphs.queries.degrees import DegreeDistribution
 from tulle.graphs.synthesis.models.one_k import FORMS
 from tulle.graphs.synthesis.models.two_five_k import class_triangles, class_widths, triangle_widths
 from tulle.graphs.synthesis.models.two_k import classes_of

@@ -32,9 +32,9 @@ from tulle.audit.graphs.synthesis_models import (
     laplace,
     true_bits,
 )
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees, edge_triangles
 from tulle.graphs.mechanisms.smooth import smooth_bound

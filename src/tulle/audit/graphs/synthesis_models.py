@@ -19,13 +19,14 @@ from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Ladder, LaplaceVector, Law
 from tulle.audit.graphs.synthesis_case import SynthesisCase
 from tulle.core.arrays import Truths
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
 from tulle.graphs.mechanisms.ladder import ladder_widths
-from tulle.graphs.queries.counts import DegreeDistribution, Degrees, ProfiledCount, triangles
+from tulle.graphs.queries.counts import ProfiledCount, triangles
+from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
 from tulle.graphs.spectra.response import induced
 from tulle.graphs.synthesis.auto.budget import Known, guess_known
 from tulle.graphs.synthesis.auto.core import AGAIN, INWARDS, OUTWARDS

@@ -25,9 +25,9 @@ from tulle.audit.matrices.kind import (
     two_level_noise,
 )
 from tulle.core import registry
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.validate import rational
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
 

@@ -16,10 +16,10 @@ from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query, Shape
 from tulle.core.unit import Unit
+from tulle.core.validate import rational
 from tulle.matrices.binary.data import BinaryMatrix, all_matrices
 from tulle.matrices.binary.queries import Xor, xor
 

@@ -13,8 +13,8 @@ from tulle.audit.engine.broken import Broken
 from tulle.audit.faults import BOTH, HALF, broken, forget_delta, halve_noise
 from tulle.audit.models.kind import CHANGE, CHANGE_PAIR, CROWD, ODDS, ONE, PAIR, QUESTIONS, TWO
 from tulle.core import registry
-from tulle.core.exact import text
 from tulle.core.mechanism import Mechanism, Parameters, Terms
+from tulle.core.validate import text
 from tulle.models.data import Table
 from tulle.models.moments import MomentMechanism, Places, frame_for
 from tulle.models.queries import linear

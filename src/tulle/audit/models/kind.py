@@ -16,10 +16,10 @@ from tulle.audit.engine.world import World
 from tulle.audit.models.laws import MomentVector, Tilted, TiltedPlane
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
+from tulle.core.validate import rational
 from tulle.models.adassp import squared_moves
 from tulle.models.data import Table
 from tulle.models.design import whole_rows

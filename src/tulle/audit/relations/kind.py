@@ -22,10 +22,10 @@ from tulle.audit.relations.tiny import (
 from tulle.audit.relations.truncated import Difference, Grid, Lanes, Side, Truncated, place
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.exact import rational
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
+from tulle.core.validate import rational
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.race import Lane
 from tulle.relations.mechanisms.recursive import RecursiveSettings, TruncationMechanism

@@ -19,10 +19,10 @@ import numpy as np
 
 from tulle.audit.engine.findings import Finding
 from tulle.core.events import Composed, price
-from tulle.core.exact import text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
+from tulle.core.validate import text
 from tulle.noise.charge import watch
 from tulle.sql.compile.value_rows import Values
 from tulle.sql.data import Database

@@ -16,11 +16,11 @@ from tulle.core.errors import BudgetError, InputError, LedgerError, MissingExtra
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tulle.core.plan import Plan
     from tulle.core.release import Release
     from tulle.graphs.data import Graph
     from tulle.ledger.ledger import Ledger
     from tulle.ledger.session import Session
-    from tulle.planning.planner import Plan
 
 PEOPLE = 4_000
 BUDGET = "3"
@@ -146,7 +146,7 @@ def _make_network(console: Console, path: Path) -> tuple[Graph, Graph]:
 
 def _show_plan(console: Console, graph: Graph, like: Graph) -> None:
     from tulle.cli.commands.plan import table
-    from tulle.ledger.session import plan_for
+    from tulle.ledger.answer import plan_for
 
     text, epsilon, _ = QUESTIONS[1]
     query = options.parse_question(text)

@@ -354,7 +354,7 @@ def _show_account(ledger: Ledger, account: Account) -> None:
 
 
 def _account_json(ledger: Ledger, account: Account) -> dict[str, Any]:
-    from tulle.core.exact import text
+    from tulle.core.validate import text
 
     spent = ledger.spent(account.name)
     left = ledger.remaining(account.name)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tulle.cli.asking import Asking
     from tulle.core.dataset import Dataset
-    from tulle.planning.planner import Plan
+    from tulle.core.plan import Plan
 
 
 _NEEDS = re.compile(r"it needs (\w+)=")

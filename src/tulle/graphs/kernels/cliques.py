@@ -15,9 +15,17 @@ from tulle.core import validate
 from tulle.core.arrays import Array
 from tulle.core.compiled import compiled, in_chunks, lowest_bit, population_count
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels.counts import arc_supports, count_triangles, triangles_from_supports
-from tulle.graphs.kernels.ordering import degeneracy_rank, degree_rank, orient, renumber
-from tulle.graphs.kernels.pair_bounds import count_common, pair_front, wedge_work
+from tulle.graphs.kernels.counts import (
+    arc_supports,
+    count_common,
+    count_triangles,
+    degree_rank,
+    orient,
+    pair_front,
+    renumber,
+    triangles_from_supports,
+    wedge_work,
+)
 
 _SATURATED = 2**62
 _PAIRS_AT_ONCE = 4_000_000
@@ -355,3 +363,49 @@ def _best_pair(
         for place in range(found):
             allowed[shared[place]] = 0
     return best
+
+
+@compiled
+def degeneracy_rank(indptr: Array, indices: Array) -> tuple[Array, Array]:
+    """Return (order, rank) such that each node has at most ``degeneracy`` earlier neighbours.
+
+    Nodes are peeled off by smallest remaining degree; the order is the reverse of the peeling
+    (Batagelj and Zaversnik, 2003).
+    """
+    count = len(indptr) - 1
+    degree = np.empty(count, np.int64)
+    largest = 0
+    for node in range(count):
+        degree[node] = indptr[node + 1] - indptr[node]
+        largest = max(largest, degree[node])
+    start = np.zeros(largest + 2, np.int64)
+    for node in range(count):
+        start[degree[node] + 1] += 1
+    for value in range(largest + 1):
+        start[value + 1] += start[value]
+    peeled = np.empty(count, np.int64)
+    place_of = np.empty(count, np.int64)
+    fill = start.copy()
+    for node in range(count):
+        place_of[node] = fill[degree[node]]
+        peeled[place_of[node]] = node
+        fill[degree[node]] += 1
+    for place in range(count):
+        node = peeled[place]
+        for position in range(indptr[node], indptr[node + 1]):
+            other = indices[position]
+            if degree[other] > degree[node]:
+                # Swap the neighbour to the front of its bucket, then move the bucket's border.
+                front = start[degree[other]]
+                swapped = peeled[front]
+                peeled[front], peeled[place_of[other]] = other, swapped
+                place_of[swapped], place_of[other] = place_of[other], front
+                start[degree[other]] += 1
+                degree[other] -= 1
+    order = np.empty(count, np.uint32)
+    rank = np.empty(count, np.uint32)
+    for place in range(count):
+        node = peeled[count - 1 - place]
+        order[place] = node
+        rank[node] = place
+    return order, rank

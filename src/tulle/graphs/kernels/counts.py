@@ -1,7 +1,10 @@
-"""Exact counts on a graph. Custodian side: every number here is private.
+"""Exact counts on a graph, and on pairs of its nodes. Custodian side: every number is private.
 
 Each function works on the graph's CSR arrays with compiled code. Results are exact; where a count
 can pass 2^63 it is summed in Python integers from a histogram.
+
+Kernels number nodes by descending degree. Then the neighbours that come before a node are few (at
+most the square root of twice the number of edges), and they sit close together in memory.
 """
 
 from __future__ import annotations
@@ -13,9 +16,8 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.arrays import Array
-from tulle.core.compiled import compiled, in_chunks
+from tulle.core.compiled import compiled, in_chunks, inner
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels.ordering import degree_rank, orient, renumber, spans_before
 
 _BLOCK = 16
 
@@ -200,3 +202,239 @@ def _mirror(offsets: Array, neighbours: Array, split: Array, supports: Array) ->
             other = neighbours[place]
             supports[place] = supports[cursor[other]]
             cursor[other] += 1
+
+
+# --- pairs of nodes -----------------------------------------------------------------------------
+
+
+def pair_front(graph: Graph) -> npt.NDArray[np.int64]:
+    """Return, for each number of common neighbours, the most one-sided neighbours of any pair.
+
+    Entry ``a`` is the largest x over all pairs i, j (adjacent or not) with exactly ``a`` common
+    neighbours, where x counts the nodes other than i and j that are adjacent to exactly one of
+    them; it is -1 when no pair has ``a`` common neighbours. The array ends at the largest number
+    of common neighbours, so that number is ``len(front) - 1``. A graph with fewer than two nodes
+    gives ``[-1]``.
+
+    Takes on the order of the sum of squared degrees, and memory linear in the graph.
+
+    Example:
+        >>> pair_front(Graph.from_edges([(0, 1), (0, 2), (0, 3)])).tolist()
+        [2, 0]
+    """
+    indptr, indices = graph.csr()
+    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    parts = in_chunks(
+        wedge_work(offsets),
+        lambda chunk, chunks: _pair_front(offsets, neighbours, split, chunk, chunks),
+    )
+    front: npt.NDArray[np.int64] = np.maximum.reduce(parts)
+    filled = np.flatnonzero(front >= 0)
+    return front[: filled[-1] + 1] if len(filled) else front[:1]
+
+
+def star_front(graph: Graph) -> npt.NDArray[np.int64]:
+    """Return the pairs of degrees that no other pair of nodes exceeds.
+
+    A pair i, j has u_i = degree of i without the edge ij, if there is one, and u_j likewise,
+    ordered so that u_i >= u_j. The rows are all (u_i, u_j) that are not below another in both,
+    by descending u_i. A graph with fewer than two nodes gives no rows.
+
+    Example:
+        >>> star_front(Graph.from_edges([(0, 1), (0, 2), (3, 4)])).tolist()
+        [[2, 1]]
+    """
+    indptr, indices = graph.csr()
+    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    best = _star_front(offsets, neighbours, split)
+    rows = []
+    below = -1
+    for upper in range(len(best) - 1, -1, -1):
+        if best[upper] > below:
+            below = int(best[upper])
+            rows.append((upper, below))
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+
+def wedge_work(offsets: Array) -> int:
+    """Return the number of steps of a walk over all paths of two edges."""
+    degree = np.diff(offsets)
+    return int(np.dot(degree, degree))
+
+
+@inner
+def count_common(
+    offsets: Array, neighbours: Array, node: int, common: Array, touched: Array
+) -> int:
+    """Count common neighbours of ``node`` with every later node; return how many have any.
+
+    ``common`` must be all zero; ``touched`` receives the nodes whose entry is not zero any more.
+    """
+    found = 0
+    for place in range(offsets[node], offsets[node + 1]):
+        middle = neighbours[place]
+        for step in range(offsets[middle + 1] - 1, offsets[middle] - 1, -1):
+            other = neighbours[step]
+            if other <= node:
+                break
+            if common[other] == 0:
+                touched[found] = other
+                found += 1
+            common[other] += 1
+    return found
+
+
+@compiled
+def _pair_front(offsets: Array, neighbours: Array, split: Array, chunk: int, chunks: int) -> Array:
+    count = len(offsets) - 1
+    # Nodes come by descending degree, so the first one has the largest.
+    largest = offsets[1] - offsets[0] if count else 0
+    front = np.full(largest + 1, -1, np.int64)
+    common = np.zeros(count, np.int32)
+    touched = np.empty(count, np.uint32)
+    joined = np.zeros(count, np.uint8)
+    for node in range(chunk, count, chunks):
+        degree = offsets[node + 1] - offsets[node]
+        found = count_common(offsets, neighbours, node, common, touched)
+        for place in range(split[node], offsets[node + 1]):
+            joined[neighbours[place]] = 1
+        for place in range(found):
+            other = touched[place]
+            shared = common[other]
+            apart = degree + offsets[other + 1] - offsets[other] - 2 * (shared + joined[other])
+            front[shared] = max(front[shared], apart)
+        # Pairs without common neighbours: the first such node has the largest degree of them,
+        # once among the neighbours and once among the rest.
+        for place in range(split[node], offsets[node + 1]):
+            other = neighbours[place]
+            if common[other] == 0:
+                apart = degree + offsets[other + 1] - offsets[other] - 2
+                front[0] = max(front[0], apart)
+                break
+        for other in range(node + 1, count):
+            apart = degree + offsets[other + 1] - offsets[other]
+            if apart <= front[0]:
+                break
+            if common[other] == 0 and joined[other] == 0:
+                front[0] = apart
+                break
+        for place in range(found):
+            common[touched[place]] = 0
+        for place in range(split[node], offsets[node + 1]):
+            joined[neighbours[place]] = 0
+    return front
+
+
+@compiled
+def _star_front(offsets: Array, neighbours: Array, split: Array) -> Array:
+    count = len(offsets) - 1
+    largest = offsets[1] - offsets[0] if count else 0
+    best = np.full(largest + 1, -1, np.int64)
+    for node in range(count):
+        degree = offsets[node + 1] - offsets[node]
+        # The later neighbours come by descending degree, so the first is the best of them.
+        if split[node] < offsets[node + 1]:
+            other = neighbours[split[node]]
+            smaller = offsets[other + 1] - offsets[other] - 1
+            best[degree - 1] = max(best[degree - 1], smaller)
+        # The first later node that is not a neighbour: skip those that are.
+        other_node = node + 1
+        place = split[node]
+        while place < offsets[node + 1] and neighbours[place] == other_node:
+            place += 1
+            other_node += 1
+        if other_node < count:
+            smaller = offsets[other_node + 1] - offsets[other_node]
+            best[degree] = max(best[degree], smaller)
+    return best
+
+
+# --- node orders, and graphs renumbered by them ---------------------------------------------------
+
+
+def degree_rank(indptr: Array) -> tuple[Array, Array]:
+    """Return (order, rank): nodes by descending degree, and the place of each node therein."""
+    # No kernel: to compile one takes longer than to sort the degrees of a million nodes.
+    order = np.argsort(-np.diff(indptr), kind="stable").astype(np.uint32)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order), dtype=np.uint32)
+    return order, rank
+
+
+@compiled
+def orient(
+    indptr: Array, indices: Array, order: Array, rank: Array, earlier: bool
+) -> tuple[Array, Array]:
+    """Return each edge once, numbered by ``rank``: (offsets, neighbours).
+
+    The edge stays with its later end, which then lists its earlier neighbours, or the other way
+    round. Lists are not sorted.
+    """
+    count = len(indptr) - 1
+    offsets = np.zeros(count + 1, np.int64)
+    kept = np.empty(len(indices) // 2 + 1, np.uint32)
+    fill = 0
+    for mine in range(count):
+        node = order[mine]
+        for place in range(indptr[node], indptr[node + 1]):
+            other = rank[indices[place]]
+            # Writing always and stepping on only if it is kept avoids a branch nobody can predict.
+            kept[fill] = other
+            fill += (other < mine) == earlier
+        offsets[mine + 1] = fill
+    return offsets, kept[:fill]
+
+
+@compiled
+def spans_before(
+    indptr: Array, order: Array, later_offsets: Array, later: Array, spans: Array
+) -> tuple[Array, Array]:
+    """Return (offsets, sorted earlier neighbours) and fill ``spans`` to go with ``later``.
+
+    When ``later[place]`` is u in the list of v, then the earlier neighbours of u that come before
+    v are ``earlier[spans[place, 0]:spans[place, 1]]``.
+    """
+    count = len(later_offsets) - 1
+    offsets = np.zeros(count + 1, np.int64)
+    for mine in range(count):
+        degree = indptr[order[mine] + 1] - indptr[order[mine]]
+        offsets[mine + 1] = offsets[mine] + degree - (later_offsets[mine + 1] - later_offsets[mine])
+    earlier = np.empty(len(later), np.uint32)
+    fill = offsets.copy()
+    # Handing out node numbers in ascending order leaves every list sorted.
+    for mine in range(count):
+        for place in range(later_offsets[mine], later_offsets[mine + 1]):
+            other = later[place]
+            spans[place, 0] = offsets[other]
+            spans[place, 1] = fill[other]
+            earlier[fill[other]] = mine
+            fill[other] += 1
+    return offsets, earlier
+
+
+@compiled
+def renumber(
+    indptr: Array, indices: Array, order: Array, rank: Array
+) -> tuple[Array, Array, Array]:
+    """Return the whole graph numbered by ``rank``: (offsets, sorted neighbours, split).
+
+    The neighbours of ``u`` before it are ``neighbours[offsets[u]:split[u]]``, those after it
+    ``neighbours[split[u]:offsets[u + 1]]``.
+    """
+    count = len(indptr) - 1
+    offsets = np.zeros(count + 1, np.int64)
+    for mine in range(count):
+        node = order[mine]
+        offsets[mine + 1] = offsets[mine] + indptr[node + 1] - indptr[node]
+    neighbours = np.empty(offsets[count], np.uint32)
+    fill = offsets[:count].copy()
+    split = np.empty(count, np.int64)
+    # Handing out node numbers in ascending order leaves every list sorted.
+    for mine in range(count):
+        node = order[mine]
+        split[mine] = fill[mine]
+        for place in range(indptr[node], indptr[node + 1]):
+            other = rank[indices[place]]
+            neighbours[fill[other]] = mine
+            fill[other] += 1
+    return offsets, neighbours, split

@@ -13,10 +13,10 @@ from tulle.core import registry, validate
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, LaplaceLaw
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.private_bound import (
@@ -25,8 +25,8 @@ from tulle.graphs.mechanisms.private_bound import (
     law_of,
     usable_units,
 )
-from tulle.graphs.mechanisms.settings import node_count
 from tulle.graphs.mechanisms.statistic_ladder import StatisticLadder
+from tulle.graphs.queries.counts import node_count
 from tulle.graphs.queries.local_counts import TrianglesPerNode, TriplesPerNode
 from tulle.graphs.queries.statistics import AverageClustering, Clustering
 from tulle.noise import SeededSource, discrete_laplace

@@ -13,14 +13,19 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.events import Event
 from tulle.core.events import Gaussian as GaussianEvent
-from tulle.core.exact import rational, text
 from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.settings import graph_query, node_count
-from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, SubgraphCount
+from tulle.graphs.queries.counts import (
+    GraphQuery,
+    ProfiledCount,
+    SubgraphCount,
+    graph_query,
+    node_count,
+)
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
 

@@ -11,13 +11,13 @@ from tulle.core import registry
 from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.settings import graph_query, node_count
-from tulle.graphs.queries.counts import DegreeDistribution, Degrees
+from tulle.graphs.queries.counts import graph_query, node_count
+from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 

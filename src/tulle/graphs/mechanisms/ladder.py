@@ -14,24 +14,20 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.settings import (
-    SpreadBudget,
-    SpreadLaw,
-    node_count,
-    printed_note,
-    profiled_count,
-    public_length,
-)
-from tulle.graphs.queries.counts import ProfiledCount
+from tulle.graphs.queries.counts import ProfiledCount, node_count, profiled_count
 from tulle.graphs.sensitivity.counts import (
     LocalSensitivity,
     Profile,
+    SpreadBudget,
+    SpreadLaw,
+    printed_note,
+    public_length,
 )
-from tulle.noise import geometric
+from tulle.noise import choose_log_weights, geometric, uniform_below
 from tulle.noise.charge import LadderCharge, charge
 
 SMOOTHING_SHARE = Fraction(1, 8)
@@ -231,8 +227,6 @@ def draw_ladder(profile: Profile, most: int, decay: Fraction, source: Source | N
     geometric weight (1 - q)·q^(t-j), the rung is the sum of a j drawn from the finitely many
     weights (m_j - m_{j-1})·q^j and an independent geometric variable.
     """
-    from tulle.noise import choose_log_weights, uniform_below
-
     counts = rung_counts(profile, most)
     steps = [after - before for before, after in zip([0, *counts], counts, strict=False)]
     # Where widths do not grow, nothing starts: such places have no weight, and are left out.

@@ -9,14 +9,19 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.settings import graph_query, node_count
-from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, SubgraphCount
+from tulle.graphs.queries.counts import (
+    GraphQuery,
+    ProfiledCount,
+    SubgraphCount,
+    graph_query,
+    node_count,
+)
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 

@@ -14,11 +14,11 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, LaplaceLaw
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.settings import node_count
+from tulle.graphs.queries.counts import node_count
 from tulle.graphs.queries.local_counts import BoundedVector
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import BoundCharge, LaplaceCharge, charge

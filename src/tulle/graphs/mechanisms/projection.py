@@ -13,11 +13,11 @@ from tulle.core.arrays import Array, Wholes
 from tulle.core.compiled import compiled
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.queries.counts import DegreeDistribution
+from tulle.graphs.queries.degrees import DegreeDistribution
 from tulle.noise import SeededSource, discrete_laplace, exponential
 from tulle.noise.charge import ExponentialCharge, LaplaceCharge, charge
 

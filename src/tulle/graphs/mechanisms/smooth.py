@@ -12,21 +12,17 @@ from typing import ClassVar, Literal
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import check_level
-from tulle.core.exact import rational, text, widen_up
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text, widen_up
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.settings import (
-    SpreadBudget,
-    SpreadLaw,
-    node_count,
-    printed_note,
-    profiled_count,
-    public_length,
-)
-from tulle.graphs.queries.counts import ProfiledCount
+from tulle.graphs.queries.counts import ProfiledCount, node_count, profiled_count
 from tulle.graphs.sensitivity.counts import (
     Profile,
+    SpreadBudget,
+    SpreadLaw,
+    printed_note,
+    public_length,
 )
 from tulle.noise import heavy_tailed, heavy_tailed_quantile, rounded_laplace
 from tulle.noise.charge import Charge, HeavyCharge, SmoothCharge, charge

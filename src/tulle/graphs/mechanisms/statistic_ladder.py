@@ -16,14 +16,14 @@ from tulle.core.arrays import Floats
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text, widen_up
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text, widen_up
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.ladder import draw_ladder, ladder_half_width, smooth_widths
-from tulle.graphs.mechanisms.settings import SpreadBudget, node_count, printed_note
+from tulle.graphs.queries.counts import node_count
 from tulle.graphs.queries.statistics import Statistic
-from tulle.graphs.sensitivity.counts import Profile
+from tulle.graphs.sensitivity.counts import Profile, SpreadBudget, printed_note
 from tulle.noise.charge import LadderCharge, charge
 
 THOUSANDTH = 7

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational
+from tulle.core.validate import rational
 
 _NAMES = "abcde"
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

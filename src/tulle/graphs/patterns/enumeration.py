@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tulle.core.compiled import in_chunks
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels.ordering import degree_rank
+from tulle.graphs.kernels.counts import degree_rank
 from tulle.graphs.patterns import pattern as patterns
 from tulle.graphs.patterns.kernels import (
     count_squares,

@@ -1,4 +1,4 @@
-"""Questions about a graph.
+"""Questions that count in a graph, and what all questions about a graph state.
 
 Each class owns its bounds: the largest answer on so many nodes, how much one edge can move it at
 most, and for a :class:`ProfiledCount` what the graph at hand says about its sensitivity. They are
@@ -9,17 +9,17 @@ are in :mod:`tulle.graphs.queries.subgraphs`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry, validate
+from tulle.core.errors import QueryError
+from tulle.core.mechanism import Terms
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.sensitivity import counts as sensitivity
 from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
@@ -360,66 +360,6 @@ class Cliques(ProfiledCount, SubgraphCount):
         return True
 
 
-@dataclass(frozen=True)
-class Degrees(GraphQuery):
-    """The degree sequence, largest first, without saying whose degree it is."""
-
-    name: ClassVar[str] = "degrees"
-    words: ClassVar[str] = (
-        "How many links do the nodes have, the largest number first, without saying whose?"
-    )
-    quantity: ClassVar[str] = "links"
-    shape: ClassVar[Shape] = "vector"
-
-    def truth(self, dataset: Graph) -> npt.NDArray[np.int64]:
-        from tulle.graphs.kernels.counts import degrees as count
-
-        return np.sort(count(dataset))[::-1].copy()
-
-    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
-        return (Axis("rank", first=1),)
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        """Return 2: two degrees move by one, and sorting never moves vectors apart in L1."""
-        return 2
-
-    def edge_squared(self, nodes: int) -> int:
-        """Return 2: two degrees move by one, and sorting never moves vectors apart in L2."""
-        return 2
-
-    def maximum(self, nodes: int) -> int:
-        return max(nodes - 1, 0)
-
-
-@dataclass(frozen=True)
-class DegreeDistribution(GraphQuery):
-    """How many nodes have degree 0, 1, ... n - 1, on the public grid of all degrees."""
-
-    name: ClassVar[str] = "degree_distribution"
-    words: ClassVar[str] = "How many nodes have no link, one link, two links, and so on?"
-    quantity: ClassVar[str] = "nodes"
-    shape: ClassVar[Shape] = "vector"
-
-    def truth(self, dataset: Graph) -> npt.NDArray[np.int64]:
-        from tulle.graphs.kernels.counts import degrees as count
-
-        return np.bincount(count(dataset), minlength=dataset.node_count).astype(np.int64)
-
-    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
-        return (Axis("degree"),)
-
-    def edge_sensitivity(self, nodes: int) -> int:
-        """Return 4: each end of an edge leaves one place of the grid and enters another."""
-        return 4
-
-    def edge_squared(self, nodes: int) -> int:
-        """Return 8: at most, two nodes leave one place together and enter one together."""
-        return 8
-
-    def maximum(self, nodes: int) -> int:
-        return nodes
-
-
 @public("Count in a graph")
 @registry.register("query", "graph", "edges")
 def edges() -> Edges:
@@ -482,25 +422,28 @@ def cliques(k: int) -> Cliques:
     return Cliques(k)
 
 
-@public("Describe a graph")
-@registry.register("query", "graph", "degrees")
-def degrees() -> Degrees:
-    """Ask for the degree sequence, largest first.
+def node_count(terms: Terms) -> int:
+    """Return the public number of nodes.
 
-    Example:
-        >>> degrees().truth(Graph.from_edges([(0, 1), (1, 2)], nodes=3)).tolist()
-        [2, 1, 1]
+    Raises:
+        QueryError: when there are fewer than two, since then there is no edge to protect.
     """
-    return Degrees()
+    nodes = int(terms.facts["nodes"])
+    if nodes < 2:
+        raise QueryError(
+            f"A graph with {nodes} node{'' if nodes == 1 else 's'} has no pair of nodes, so there "
+            f"is no edge to protect and nothing to ask. {terms.query} needs at least two nodes."
+        )
+    return nodes
 
 
-@public("Describe a graph")
-@registry.register("query", "graph", "degree_distribution")
-def degree_distribution() -> DegreeDistribution:
-    """Ask how many nodes have each degree.
+def graph_query(terms: Terms) -> GraphQuery:
+    """Return the question as one that has a global sensitivity."""
+    assert isinstance(terms.query, GraphQuery)
+    return terms.query
 
-    Example:
-        >>> degree_distribution().truth(Graph.from_edges([(0, 1), (1, 2)], nodes=3)).tolist()
-        [0, 2, 1]
-    """
-    return DegreeDistribution()
+
+def profiled_count(terms: Terms) -> ProfiledCount:
+    """Return the question as one that has local sensitivities."""
+    assert isinstance(terms.query, ProfiledCount)
+    return terms.query

@@ -13,23 +13,43 @@ not depend on the graph.
 
 Notation: a(G) is the largest number of common neighbours over all pairs, adjacent or not. One
 edge changes a(G) by at most one.
+
+A mechanism whose noise follows the profile cannot publish its scale. It releases the spread, the
+one number that governs the profile, and from that anyone can compute an interval.
 """
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import comb
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core import registry, validate
+from tulle.core.error_law import ErrorLaw, secret_size
+from tulle.core.errors import InputError
+from tulle.core.mechanism import Parameters
+from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
+from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
+
+if TYPE_CHECKING:
+    from tulle.graphs.queries.counts import ProfiledCount
 
 Profile = list[int]
 """I_0, I_1, ... up to the public length; afterwards the global bound."""
+
+SPREAD_SHARE = Fraction(1, 10)
+"""Part of epsilon that buys the interval, unless the user says otherwise."""
 
 _FRONTS: OrderedDict[tuple[int, str], tuple[ReferenceType[Graph], Any]] = OrderedDict()
 _KEPT = 8
@@ -69,7 +89,7 @@ def triangles(graph: Graph, length: int) -> LocalSensitivity:
     A pair with a common neighbours, and x nodes adjacent to exactly one of the two, gains one
     common neighbour from one edge while those x last, afterwards from two edges.
     """
-    from tulle.graphs.kernels.pair_bounds import pair_front
+    from tulle.graphs.kernels.counts import pair_front
 
     front = remembered(graph, pair_front)
     common = np.flatnonzero(front >= 0)
@@ -86,8 +106,7 @@ def stars(graph: Graph, k: int, length: int) -> LocalSensitivity:
     Toggling ij moves the count by C(u_i, k-1) + C(u_j, k-1), where u are degrees without ij. Each
     of t edges raises one of the two; the sum is convex, so the larger is filled up first.
     """
-    from tulle.graphs.kernels.counts import degrees
-    from tulle.graphs.kernels.pair_bounds import star_front
+    from tulle.graphs.kernels.counts import degrees, star_front
 
     front = [(int(u), int(v)) for u, v in remembered(graph, star_front)]
     room = max(graph.node_count - 2, 0)
@@ -109,7 +128,7 @@ def cliques(graph: Graph, k: int, length: int) -> LocalSensitivity:
     or joins two old ones, in at most C(a-2, k-4) <= C(a, k-3). Also never above C(a + t, k - 2).
     """
     from tulle.graphs.kernels.cliques import clique_local_sensitivity
-    from tulle.graphs.kernels.pair_bounds import pair_front
+    from tulle.graphs.kernels.counts import pair_front
 
     common = max(len(remembered(graph, pair_front)) - 1, 0)
     rungs = rising_cliques(k, clique_local_sensitivity(graph, k), common, length)
@@ -130,7 +149,8 @@ def k_triangles(graph: Graph, k: int, length: int) -> LocalSensitivity:
 
     So F grows by at most 3·C(a, k-1) + max(a, 4)·C(a, k-2). Also F <= C(a, k) + 2a·C(a, k-1).
     """
-    from tulle.graphs.kernels.pair_bounds import k_triangle_local_sensitivity, pair_front
+    from tulle.graphs.kernels.counts import pair_front
+    from tulle.graphs.kernels.local_counts import k_triangle_local_sensitivity
 
     common = max(len(remembered(graph, pair_front)) - 1, 0)
     rungs = rising_k_triangles(k, k_triangle_local_sensitivity(graph, k), common, length)
@@ -215,3 +235,114 @@ def rising_k_triangles(k: int, start: int, common: int, length: int) -> Profile:
 def most_k_triangles(k: int, common: int) -> int:
     """Return the most that one edge can move the k-triangle count where a(G) is at most this."""
     return comb(common, k) + 2 * common * comb(common, k - 1)
+
+
+# --- the spread, released for an interval -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SpreadBudget:
+    """How a mechanism divides epsilon: the answer, and the spread that its interval needs.
+
+    A mechanism whose noise follows the data cannot publish the noise's scale: that is data. It
+    spends a share of epsilon on a private spread instead, from which anyone can compute how wrong
+    the answer may be.
+    """
+
+    answer: Fraction
+    spread: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Fraction, options: Parameters) -> SpreadBudget:
+        """Divide epsilon by the option ``spread_share`` (0: no interval)."""
+        share = validate.non_negative(spread_share=options.get("spread_share", SPREAD_SHARE))
+        if share > Fraction(9, 10):
+            raise InputError(f"spread_share must be at most 0.9; got {text(share)}.")
+        return cls(epsilon * (1 - share), epsilon * share)
+
+    @classmethod
+    def from_settings(cls, settings: Parameters) -> SpreadBudget:
+        """Read the division back from a mechanism's settings."""
+        return cls(rational(settings["epsilon_answer"]), rational(settings["epsilon_spread"]))
+
+    def to_settings(self) -> dict[str, Any]:
+        """Return the division as public settings."""
+        return {"epsilon_answer": text(self.answer), "epsilon_spread": text(self.spread)}
+
+    def draw(self, spread: int, source: Source | None) -> tuple[int, Fraction] | None:
+        """Return a private spread and its noise scale, or None when no interval was bought."""
+        if self.spread == 0:
+            return None
+        scale = 1 / self.spread
+        with charge(LaplaceCharge(1)):
+            return spread + discrete_laplace(scale=scale, source=source), scale
+
+
+def printed_note(printed: ErrorLaw, known: ErrorLaw) -> tuple[str, ...]:
+    """Say in a plan how wide the interval will be that is printed with the answer."""
+    width, needed = printed.half_width(0.95), known.half_width(0.95)
+    about = f"{float(f'{width:.3g}'):,.10g}"
+    wider = secret_size(width / needed if needed > 0 else math.inf)
+    return (f"With the answer comes an interval of about ± {about}, {wider}.",)
+
+
+def public_length(query: ProfiledCount, nodes: int, decay: Fraction) -> int:
+    """Return the public place from which a profile may be the global bound at no cost.
+
+    At exp(-decay) per step the global bound weighs less than exp(-60) from there on. No profile
+    grows any more after 2n steps.
+    """
+    enough = (math.log(query.cap(nodes)) + 60) / float(decay)
+    return int(min(math.ceil(enough), 2 * nodes + 2))
+
+
+def upper_spread(private: int, scale: float, failure: float) -> int:
+    """Return a bound on the true spread that fails with at most this probability."""
+    if scale <= 0:
+        return max(private, 0)
+    q = math.exp(-1 / scale)
+    # P(noise <= -(w + 1)) = q^(w+1) / (1 + q) must be at most the failure probability.
+    w = math.ceil(scale * math.log(1 / ((1 + q) * failure)) - 1 + 1e-9)
+    return max(private + max(w, 0), 0)
+
+
+@dataclass(frozen=True)
+class SpreadLaw(ErrorLaw):
+    """An error law that holds whatever the graph, given its private spread.
+
+    A quarter of the failure probability is kept for the spread being underestimated.
+    """
+
+    query: str
+    k: int
+    nodes: int
+    spread: int
+    spread_scale: Fraction
+    name: ClassVar[str]
+
+    def question(self) -> ProfiledCount:
+        """Return the question that the law is about."""
+        factory = registry.find("query", "graph")[self.query]
+        built: ProfiledCount = factory(self.k) if self.k else factory()
+        return built
+
+    @property
+    def wider(self) -> float:
+        """How much of the interval is there because the spread is known with noise only."""
+        if self.spread_scale == 0:
+            return 1.0
+        likely = replace(self, spread=max(self.spread, 0), spread_scale=Fraction(0))
+        known = likely.half_width(0.95)
+        return self.half_width(0.95) / known if known > 0 else math.inf
+
+    def bounded(self, level: float) -> tuple[int, float]:
+        """Return an upper bound on the spread and the failure probability that is left."""
+        alpha = 1 - level
+        if self.spread_scale == 0:
+            return self.upper(self.spread), alpha
+        known = upper_spread(self.spread, float(self.spread_scale), alpha / 4)
+        return self.upper(known), 3 * alpha / 4
+
+    def upper(self, spread: int) -> int:
+        """Return the spread cut at what so many nodes allow."""
+        return min(spread, self.question().largest_spread(self.nodes))

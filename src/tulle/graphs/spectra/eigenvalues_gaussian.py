@@ -10,12 +10,12 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.events import Event, Gaussian
-from tulle.core.exact import rational, text
 from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.settings import node_count
+from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.eigenvalues_laplace import ROUNDING, check_size, finish, snapped
 from tulle.graphs.spectra.queries import Eigenvalues, rank_of
 from tulle.noise import Lattice, discrete_gaussian

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.ladder import SMOOTHING_SHARE, draw_ladder, ladder_widths
-from tulle.graphs.mechanisms.settings import public_length
 from tulle.graphs.queries.counts import ProfiledCount
+from tulle.graphs.sensitivity.counts import public_length
 from tulle.noise.charge import LadderCharge, charge
 
 _SHARES = tuple(Fraction(parts, 16) for parts in (1, 2, 3, 4, 6))

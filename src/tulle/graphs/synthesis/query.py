@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from tulle.core import registry
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import text
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
+from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.local_counts import checked_partition, listed, shown
 

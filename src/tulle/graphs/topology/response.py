@@ -16,14 +16,14 @@ from tulle.core import registry
 from tulle.core.arrays import Bytes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.public import public
 from tulle.core.query import Axis, Labels, Query, Shape
 from tulle.core.source import Source
+from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import node_axis
-from tulle.graphs.mechanisms.settings import node_count
+from tulle.graphs.queries.counts import node_count
 from tulle.noise.charge import ResponseCharge, charge, disjoint, part
 from tulle.noise.xor.limits import FlipLaw
 from tulle.noise.xor.patterns import flip_probability, response_bits

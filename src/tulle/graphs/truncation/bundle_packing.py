@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import Number
 from tulle.core.progress import report
 from tulle.core.query import Query
+from tulle.core.validate import Number
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import Edges, KTriangles, Stars, Triangles
 from tulle.graphs.truncation.bundle_bounds import Tables, lower_bound, upper_bound

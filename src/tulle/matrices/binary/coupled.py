@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.matrices.binary.families import couplings_for
 from tulle.matrices.binary.outcome import XorMechanism, common_settings, shape_of, xor_query
 from tulle.matrices.binary.queries import Xor

@@ -14,9 +14,9 @@ from tulle.core import cells, validate
 from tulle.core.arrays import Bytes
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.exact import Number
 from tulle.core.public import public
 from tulle.core.unit import Unit
+from tulle.core.validate import Number
 
 LARGEST_ROW_NEIGHBOURHOOD = 12
 """All values of a row are listed for rows of at most so many cells."""

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tulle.core.errors import InputError, QueryError, raise_alone
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Terms
+from tulle.core.validate import rational, text
 from tulle.noise.xor.general import Couplings
 from tulle.noise.xor.laws import Coupled
 

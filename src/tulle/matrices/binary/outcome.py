@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.dataset import Dataset
-from tulle.core.exact import text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
+from tulle.core.validate import text
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
 from tulle.noise.xor.limits import FlipLaw

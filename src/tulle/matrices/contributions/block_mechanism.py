@@ -15,10 +15,10 @@ import numpy as np
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.matrices.contributions.blocks import BlockLaw, Frame, cell_bounds, frame_of
 from tulle.matrices.contributions.clipping import LARGEST, Limits, clip, step_exponent
 from tulle.matrices.contributions.data import Contributions

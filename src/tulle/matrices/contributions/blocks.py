@@ -15,7 +15,7 @@ from tulle.core import registry
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational, widen_up
+from tulle.core.validate import rational, widen_up
 from tulle.matrices.contributions.labels import unpack_labels
 from tulle.matrices.contributions.partition import GAUSSIAN, cut, group
 from tulle.matrices.contributions.queries import Weights

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.events import Event, Gaussian
-from tulle.core.exact import rational
 from tulle.core.gaussian import largest_rho_where
 from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational
 from tulle.matrices.contributions.block_mechanism import BlockMechanism
 from tulle.matrices.contributions.partition import GAUSSIAN
 from tulle.matrices.contributions.queries import Weights

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tulle.core import validate
 from tulle.core.error_law import ErrorLaw, check_level
-from tulle.core.exact import Number, widen_up
+from tulle.core.validate import Number, widen_up
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from tulle.core import validate
 from tulle.core.arrays import Array
-from tulle.core.exact import Number
 from tulle.core.source import Source
+from tulle.core.validate import Number
 from tulle.noise.bernoulli import fixed_coins
 from tulle.noise.laws import Law
 from tulle.noise.source import Bits, logistic_floor, report, resolve

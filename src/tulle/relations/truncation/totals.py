@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.exact import Number
 from tulle.core.progress import report
+from tulle.core.validate import Number
 from tulle.relations.data import Relation
 
 if TYPE_CHECKING:

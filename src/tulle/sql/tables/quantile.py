@@ -13,10 +13,10 @@ from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import NoIntervalError
-from tulle.core.exact import rational, text
 from tulle.core.expression_error import SampledLaw
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.recursive import RecursiveSettings, RelationRecursive

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
-from tulle.core.exact import rational
 from tulle.core.guarantee import display
+from tulle.core.validate import rational
 from tulle.studio.pages.ask import opened
 from tulle.studio.responses import go, page, state_of
 from tulle.studio.state import StudioState

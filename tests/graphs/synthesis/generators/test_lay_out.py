@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tulle.graphs.kernels.ordering import degree_rank
+from tulle.graphs.kernels.counts import degree_rank
 from tulle.graphs.synthesis.auto.degrees import _average
 from tulle.graphs.synthesis.generators.edge_set import draw_below
 from tulle.graphs.synthesis.generators.realise_joint import lay_out

@@ -15,7 +15,7 @@ import pytest
 import tulle
 from tulle.core.errors import InputError, QueryError
 from tulle.graphs.synthesis.query import MODELS
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 EPSILONS = ("1e-9", "1e-6", "1", "1e4")
 ADVICE = re.compile(r"[Ss]pend more|Use an epsilon of at least|Ask for counts")

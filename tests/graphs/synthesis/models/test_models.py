@@ -20,7 +20,7 @@ from tulle.graphs.generators import erdos_renyi, social_network
 from tulle.graphs.kernels.counts import count_triangles, degrees
 from tulle.graphs.synthesis.models.kronecker import drop_edges, expected_counts, fit_parameters
 from tulle.graphs.synthesis.models.topm import coins_for, is_private, keep_limits, safe_rates
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
 from tulle.noise.post_processing import post_processing
 

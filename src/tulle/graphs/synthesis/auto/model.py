@@ -12,13 +12,14 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
-from tulle.graphs.queries.counts import DegreeDistribution, Degrees, ProfiledCount, stars, triangles
+from tulle.graphs.queries.counts import ProfiledCount, stars, triangles
+from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
 from tulle.graphs.synthesis.auto.blocks import divide, first_blocks, last_blocks
 from tulle.graphs.synthesis.auto.budget import LEAST, first_shares, rungs_of
 from tulle.graphs.synthesis.auto.core import Ranks, measure_core

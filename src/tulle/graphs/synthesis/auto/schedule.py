@@ -19,8 +19,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters
+from tulle.core.validate import rational
 from tulle.graphs.mechanisms.isotonic import decreasing
 from tulle.graphs.synthesis.auto.budget import (
     DEGREES,

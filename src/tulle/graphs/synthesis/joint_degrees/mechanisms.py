@@ -11,14 +11,14 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
-from tulle.graphs.mechanisms.settings import node_count
 from tulle.graphs.mechanisms.smooth import smooth_bound
+from tulle.graphs.queries.counts import node_count
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
 from tulle.graphs.synthesis.joint_degrees.queries import JointDegreeQuery, SoftJointDegreeQuery
 from tulle.noise import Lattice, discrete_laplace, rounded_laplace

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.arrays import Wholes
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.edge_counts import member_counts, pair_counts
 from tulle.graphs.synthesis.estimates.blocks import find_blocks, square_of

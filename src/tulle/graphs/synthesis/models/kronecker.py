@@ -11,12 +11,13 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
-from tulle.graphs.queries.counts import Degrees, triangles
+from tulle.graphs.queries.counts import triangles
+from tulle.graphs.queries.degrees import Degrees
 from tulle.graphs.synthesis.ladder_counts import draw_count
 from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.models.one_k import check_noise, consistent_degrees

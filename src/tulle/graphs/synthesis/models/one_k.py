@@ -11,13 +11,13 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
-from tulle.graphs.queries.counts import DegreeDistribution, Degrees
+from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
 from tulle.graphs.synthesis.generators.realise import realise_degrees
 from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.query import Synthetic

@@ -9,9 +9,9 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.arrays import Wholes
-from tulle.core.exact import rational
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.query import Synthetic

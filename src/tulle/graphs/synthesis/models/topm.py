@@ -12,10 +12,10 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.arrays import Wholes
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational, text
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.query import Synthetic

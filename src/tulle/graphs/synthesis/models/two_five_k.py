@@ -11,15 +11,14 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees, triangles_per_node
 from tulle.graphs.mechanisms.ladder import draw_ladder, smooth_widths
-from tulle.graphs.mechanisms.settings import public_length
 from tulle.graphs.queries.counts import Triangles
-from tulle.graphs.sensitivity.counts import Profile
+from tulle.graphs.sensitivity.counts import Profile, public_length
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees
 from tulle.graphs.synthesis.generators.kinds import sort_by_kind
 from tulle.graphs.synthesis.generators.realise_joint import place_edges

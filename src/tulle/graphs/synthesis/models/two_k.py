@@ -10,12 +10,12 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
-from tulle.core.exact import rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
-from tulle.graphs.queries.counts import DegreeDistribution
+from tulle.graphs.queries.degrees import DegreeDistribution
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
