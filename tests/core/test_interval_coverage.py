@@ -406,7 +406,7 @@ def test_totals_raised_to_zero_keep_their_interval() -> None:
         assert low.min() == 0
         assert (high > 0).all()
     # Negative weights would make it false, and a tenth of the width as well.
-    assert hits(draw, truth, FEW, 0.1) < LEAST_OF_FEW
+    assert hits(raised, truth, FEW, 0.1) < LEAST_OF_FEW
 
 
 def test_what_cannot_be_is_shown_as_what_can() -> None:
