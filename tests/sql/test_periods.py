@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from sqlglot import exp
+from tests.audit.replay.engine import Case, replay_case
 
 import tulle
-from tulle.audit.replay.engine import Case, replay_case
 from tulle.core.errors import InputError, QueryError, UnitError
 from tulle.core.guarantee import Guarantee
 from tulle.core.period import Calendar

@@ -10,8 +10,7 @@
 * ``faults``: mechanisms that are wrong on purpose; the same checks must reject them.
 
 ``engine.kind`` says what a kind of data must provide to be audited; each room has a folder with its
-``kind`` and its ``faults``. ``table`` puts all of it together; ``replay`` runs whole paths on
-neighbours.
+``kind`` and its ``faults``. ``table`` puts all of it together.
 """
 
 from tulle.audit.engine.blackbox import Evidence, find_pairs, lower_bound, one_by_one, power

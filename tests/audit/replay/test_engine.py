@@ -8,11 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
-
-import tulle
-from tulle.audit.replay import worlds
-from tulle.audit.replay.engine import (
+from tests.audit.replay import worlds
+from tests.audit.replay.engine import (
     Case,
     Replayed,
     Seen,
@@ -23,6 +20,9 @@ from tulle.audit.replay.engine import (
     replay_commands,
     replay_studio,
 )
+from typer.testing import CliRunner
+
+import tulle
 from tulle.cli.main import app
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Outcome
@@ -555,7 +555,7 @@ def test_the_form_of_an_outcome_hides_numbers_and_nothing_else():
 
 
 def test_what_is_seen_is_told_with_hidden_texts_replaced():
-    from tulle.audit.replay.engine import Onlooker
+    from tests.audit.replay.engine import Onlooker
 
     onlooker = Onlooker()
     onlooker.hide("/tmp/x", "folder")

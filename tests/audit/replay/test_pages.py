@@ -14,10 +14,10 @@ pytest.importorskip("fastapi", reason="the studio's extra is not installed")
 
 from fastapi import Request
 from starlette.testclient import TestClient
+from tests.audit.replay import worlds
+from tests.audit.replay.engine import replay_pages
 from tests.audit.replay.test_engine import LINES, STAFF
 
-from tulle.audit.replay import worlds
-from tulle.audit.replay.engine import replay_pages
 from tulle.core.errors import TulleError
 from tulle.studio import app as studio_app
 from tulle.studio import state, study

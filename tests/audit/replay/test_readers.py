@@ -10,10 +10,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.audit.replay.engine import causes_of
+from tests.audit.replay.worlds import write_rows
 
 import tulle
-from tulle.audit.replay.engine import causes_of
-from tulle.audit.replay.worlds import write_rows
 from tulle.core import cells
 from tulle.models import Table
 from tulle.surveys.bulk import encode

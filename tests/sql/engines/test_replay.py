@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.audit.replay import worlds
+from tests.audit.replay.engine import Case, replay_case
 
 import tulle
-from tulle.audit.replay import worlds
-from tulle.audit.replay.engine import Case, replay_case
 
 QUESTIONS = worlds.questions()["database", "sql"]
 

@@ -7,17 +7,18 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.laws import Claim, Floats, Law, Wholes, log_ratio, ratio
+from tulle.audit.engine.laws import Centred, Claim, Floats, Wholes, log_ratio, ratio
 
 _PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 @dataclass(frozen=True)
-class Rounded(Law):
+class Rounded(Centred):
     """Centre plus (bound / alpha) times a variable of fixed shape, rounded to nearest."""
 
     centre: int
@@ -51,7 +52,7 @@ class Rounded(Law):
     def reach(self, left_out: float) -> int:
         """Return a distance from the centre beyond which at most that much mass lies."""
 
-    def loss(self, other: Rounded) -> float:
+    def largest_ratio(self, other: Rounded) -> float:
         values = self._far(other)
         return float(np.max(self.logs(values) - other.logs(values)))
 
@@ -62,7 +63,7 @@ class Rounded(Law):
         reach = np.concatenate([-far[::-1], np.arange(-near, near + 1), far])
         return np.unique(np.concatenate([self.centre + reach, other.centre + reach]))
 
-    def losses(self, other: Rounded) -> tuple[Floats, Floats]:
+    def ratios(self, other: Rounded) -> tuple[Floats, Floats]:
         far = self.reach(1e-16) + abs(self.centre - other.centre)
         values = self.centre + np.arange(-far, far + 1)
         logs = self.logs(values)
@@ -94,18 +95,32 @@ class RoundedHeavy(Rounded):
     """The shape has density proportional to 1 / (1 + z⁴)."""
 
     def logs(self, values: Wholes) -> Floats:
-        """Integrate the density over each cell; beyond one in the variable 1/z, flat there."""
-        distance = np.abs(values - self.centre).astype(np.float64)
-        low = np.maximum(distance - 0.5, 0.0) / self.scale
-        high = (distance + 0.5) / self.scale
-        inner = _integral(np.minimum(low, 1.0), np.minimum(high, 1.0), inverted=False)
-        outer = _integral(1 / np.maximum(high, 1.0), 1 / np.maximum(low, 1.0), inverted=True)
-        mass = (inner + outer) * (math.sqrt(2) / math.pi)
-        return np.asarray(np.log(np.where(distance == 0, 2 * mass, mass)), dtype=np.float64)
+        distance = np.abs(values - self.centre)
+        near = _near_logs(self.scale)
+        listed = distance < len(near)
+        found = near[np.where(listed, distance, 0)]
+        found[~listed] = _cell_logs(distance[~listed], self.scale)
+        return found
 
     def reach(self, left_out: float) -> int:
         # Two tails of at most sqrt(2) / (3·pi·z³) each. Heavy tails never become negligible.
         return math.ceil(self.scale * min(math.cbrt(0.31 / left_out), 1e4)) + 1
+
+
+@lru_cache(maxsize=256)
+def _near_logs(scale: float) -> Floats:
+    """Return the log-probabilities of all cells within forty scales, which most comparisons use."""
+    return _cell_logs(np.arange(math.ceil(40 * scale) + 8), scale)
+
+
+def _cell_logs(distance: Wholes, scale: float) -> Floats:
+    """Integrate the density over each cell; beyond one in the variable 1/z, flat there."""
+    low = np.maximum(distance - 0.5, 0.0) / scale
+    high = (distance + 0.5) / scale
+    inner = _integral(np.minimum(low, 1.0), np.minimum(high, 1.0), inverted=False)
+    outer = _integral(1 / np.maximum(high, 1.0), 1 / np.maximum(low, 1.0), inverted=True)
+    mass = (inner + outer) * (math.sqrt(2) / math.pi)
+    return np.asarray(np.log(np.where(distance == 0, 2 * mass, mass)), dtype=np.float64)
 
 
 def _integral(low: Floats, high: Floats, *, inverted: bool) -> Floats:

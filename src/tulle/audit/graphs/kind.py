@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations, permutations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.laws import Ladder, LaplaceVector, Law
 from tulle.audit.engine.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.engine.world import World
-from tulle.audit.graphs.joint import JOINT_OPTIONS
+from tulle.audit.graphs.joint import JOINT, JOINT_OPTIONS
 from tulle.audit.graphs.projection import OPTIONS as PROJECTION_OPTIONS
 from tulle.audit.graphs.projection import PER_NODE, PerNode, describe_projection, node_world
 from tulle.audit.graphs.projection import finish as finish_projection
@@ -44,9 +45,11 @@ from tulle.audit.graphs.statistics import OPTIONS as STATISTICS_OPTIONS
 from tulle.audit.graphs.statistics import finish as finish_statistic
 from tulle.audit.graphs.statistics import see as see_statistic
 from tulle.audit.graphs.synthesis import (
+    CASES,
     DRAWN_SYNTHESIS,
     SYNTHESIS,
     SYNTHESIS_DESCRIBERS,
+    UNLABELLED_MODELS,
     draw_statistics,
     finish_statistics,
     is_synthesis,
@@ -85,6 +88,8 @@ from tulle.graphs.queries.counts import (
     triangles,
 )
 from tulle.graphs.queries.degrees import DegreeDistribution, Degrees, degree_distribution, degrees
+from tulle.graphs.queries.local_counts import chains, degree_squares
+from tulle.graphs.queries.statistics import assortativity, average_clustering, transitivity
 from tulle.graphs.sensitivity.counts import LocalSensitivity, SpreadBudget, SpreadLaw
 from tulle.graphs.spectra.queries import Spectrum
 from tulle.graphs.synthesis.model import Model
@@ -103,6 +108,22 @@ QUESTIONS: tuple[GraphQuery, ...] = (
     *STATISTIC_COUNTS,
 )
 """The questions of the audit; each mechanism is examined on those that it answers."""
+
+UNLABELLED: frozenset[Query] = frozenset(
+    (
+        *(edges(), triangles(), chains(), degree_distribution(), degree_squares()),
+        *(stars(k) for k in (2, 3, 4)),
+        *(k_triangles(k) for k in (2, 3)),
+        *(cliques(k) for k in (3, 4, 5)),
+        *(transitivity(), average_clustering(), assortativity()),
+        *JOINT,
+        *(query for name in UNLABELLED_MODELS for query in CASES[name].questions),
+    )
+)
+"""Questions of which every closed form is the same whatever numbers the nodes have.
+
+They are examined on one graph of each shape, and a test holds all numberings against it.
+"""
 
 _DRAWN = (edges(), triangles(), stars(2), degrees(), degree_distribution(), topology())
 
@@ -270,7 +291,7 @@ class AuditedGraphs(Kind):
             size = min(size, LARGEST)
         if self._unit(query) == "node":
             return node_world(size, graph_key)
-        return self.world(size)
+        return shapes(size) if query in UNLABELLED else self.world(size)
 
     def unit_for(self, query: Query, dataset: Dataset) -> Unit:
         return Unit.of(self._unit(query))
@@ -417,6 +438,29 @@ class AuditedGraphs(Kind):
 @lru_cache(maxsize=8)
 def _world(nodes: int) -> World:
     return World.of(f"all graphs on {nodes} nodes", "edge", all_graphs(nodes), graph_key)
+
+
+@lru_cache(maxsize=8)
+def shapes(nodes: int) -> World:
+    """Return one graph of each shape, with every pair of neighbours among all graphs."""
+    pairs = list(combinations(range(nodes), 2))
+    place = {pair: bit for bit, pair in enumerate(pairs)}
+    every = np.arange(1 << len(pairs))
+    least = every.copy()
+    for order in permutations(range(nodes)):
+        moved = np.zeros_like(every)
+        for bit, (u, v) in enumerate(pairs):
+            moved |= (every >> bit & 1) << place[min(order[u], order[v]), max(order[u], order[v])]
+        np.minimum(least, moved, out=least)
+    kept, shape = np.unique(least, return_inverse=True)
+    graphs = [
+        Graph.from_edges([pair for pair in pairs if one >> place[pair] & 1], nodes=nodes)
+        for one in kept.tolist()
+    ]
+    second = [shape[every ^ 1 << bit] for bit in range(len(pairs))]
+    first = np.tile(shape, len(pairs))
+    joined = np.concatenate(second) if second else first
+    return World(f"all shapes of {nodes} nodes", Unit.of("edge"), graphs, first, joined, 0)
 
 
 def consistent(query: Query, nodes: int, noisy: tuple[int, ...]) -> tuple[int, ...]:

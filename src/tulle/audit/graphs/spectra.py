@@ -160,11 +160,15 @@ def products(graph: Graph, settings: Parameters, order: int) -> tuple[int, ...]:
     matrix = np.zeros((graph.node_count,) * 2, dtype=np.int64)
     first, second = graph.edges().T
     matrix[first, second] = matrix[second, first] = 1
-    made = [
-        matrix @ whole_rows(iterate, _shortest(iterate, order), levels, order)
-        for iterate in worst_iterates(settings)
-    ]
-    return tuple(int(entry) for product in made for entry in product.ravel())
+    key = tuple(int(settings[name]) for name in ("nodes", "k", "iterations"))
+    made = (matrix @ rows for rows in _clipped_rows(*key, levels, order))
+    return tuple(entry for product in made for entry in product.ravel().tolist())
+
+
+@lru_cache(maxsize=64)
+def _clipped_rows(nodes: int, k: int, iterations: int, levels: int, order: int) -> list[Any]:
+    iterates = worst_iterates({"nodes": nodes, "k": k, "iterations": iterations})
+    return [whole_rows(each, _shortest(each, order), levels, order) for each in iterates]
 
 
 def _shortest(iterate: Floats, order: int) -> float:

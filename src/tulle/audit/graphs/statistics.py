@@ -191,30 +191,6 @@ def _move_losses(moves: tuple[int, ...], rate: float) -> tuple[Floats, Floats]:
     return np.asarray(masses, dtype=np.float64), np.arange(-reach, reach + 1.0) * rate
 
 
-@dataclass(frozen=True)
-class FewLadder(Ladder):
-    """A ladder whose log-ratios, of which there are few, are listed once each."""
-
-    def losses(self, other: Ladder) -> tuple[Floats, Floats]:
-        return _few_losses(self, other)
-
-    def loss(self, other: Ladder) -> float:
-        return _largest_loss(self, other)
-
-
-@lru_cache(maxsize=4096)
-def _few_losses(ladder: Ladder, other: Ladder) -> tuple[Floats, Floats]:
-    masses, losses = Ladder.losses(ladder, other)
-    # Rounded up, so that nothing looks more private than it is.
-    kept, place = np.unique(np.ceil(losses * 1e12) / 1e12, return_inverse=True)
-    return np.bincount(place, weights=masses).astype(np.float64), kept
-
-
-@lru_cache(maxsize=4096)
-def _largest_loss(ladder: Ladder, other: Ladder) -> float:
-    return Ladder.loss(ladder, other)
-
-
 def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe a draw from the statistic's ladder, and the private level of its widths."""
     assert isinstance(terms.query, Statistic)
@@ -226,7 +202,7 @@ def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     return Description((("answer", ladder), ("spread", noise)))
 
 
-def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[FewLadder, int]:
+def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[Ladder, int]:
     # No two graphs are further apart than this; a shorter profile is the start of a longer one.
     farthest = graph.node_count * (graph.node_count - 1) // 2 + 1
     units = int(settings["units"])
@@ -242,10 +218,10 @@ def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[FewLa
 
 def statistic_ladder(
     query: Statistic, settings: Parameters, centre: int, widths: list[int]
-) -> FewLadder:
+) -> Ladder:
     """Return the ladder with these widths and the rates that the settings say."""
     rates = rational(settings["decay"]), rational(settings["smoothing"])
-    return FewLadder(centre, tuple(widths), query.cap(int(settings["units"])), *rates)
+    return Ladder(centre, tuple(widths), query.cap(int(settings["units"])), *rates)
 
 
 def describe_bounded(terms: Terms, settings: Parameters, graph: Graph) -> Description:

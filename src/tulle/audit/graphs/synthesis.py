@@ -28,6 +28,9 @@ from tulle.graphs.synthesis.query import Synthetic
 CASES: dict[str, SynthesisCase] = {**DEGREE_CASES, **MODEL_CASES}
 """The case of each model, by the name of its mechanism."""
 
+UNLABELLED_MODELS = (*DEGREE_CASES, "synthetic_kronecker")
+"""Models whose statistics do not depend on the numbers of the nodes."""
+
 SYNTHESIS: tuple[Query, ...] = (*JOINT, *(q for case in CASES.values() for q in case.questions))
 """The questions of the audit about synthetic graphs and joint degrees."""
 

@@ -126,7 +126,7 @@ def model_faults() -> list[Broken]:
         ),
         forget_delta(adassp, QUESTIONS["adassp"]),
         halve_noise(laplace, "spread", QUESTIONS["objective_laplace"]),
-        halve_noise(gaussian, "spread", (ODDS,)),
+        halve_noise(gaussian, "spread", (ODDS, PAIR)),
         halve_noise(knorm, "spread", QUESTIONS["objective_knorm"]),
         halve_noise(
             knorm,

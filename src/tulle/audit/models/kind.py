@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from fractions import Fraction
@@ -13,7 +14,7 @@ import numpy as np
 
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
-from tulle.audit.models.laws import MomentVector, Tilted, TiltedPlane
+from tulle.audit.models.laws import MomentVector, Tilted
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
@@ -22,7 +23,7 @@ from tulle.core.unit import Unit
 from tulle.core.validate import rational
 from tulle.models.adassp import squared_moves
 from tulle.models.data import Table
-from tulle.models.design import whole_rows
+from tulle.models.design import Frame, whole_rows
 from tulle.models.moments import NOISE_LAW, CoefficientLaw, MomentMechanism, Places, frame_for
 from tulle.models.objective import OUTPUT, Objective, persons, row_entry, row_length, volume
 from tulle.models.queries import linear, logistic
@@ -47,8 +48,8 @@ QUESTIONS: dict[str, tuple[Query, ...]] = {
     "functional": (ONE, TWO, HIDDEN, SHORT, CHANGE, CHANGE_HIDDEN, ODDS),
     "adassp": (ONE, ODDS, CHANGE_ONE),
     "objective_knorm": (ODDS, CHANGE_ODDS, PAIR, CHANGE_PAIR, CROWD),
-    "objective_laplace": (ODDS, CHANGE_ODDS),
-    "objective_gaussian": (ODDS, CHANGE_ODDS),
+    "objective_laplace": (ODDS, CHANGE_ODDS, PAIR, CHANGE_PAIR),
+    "objective_gaussian": (ODDS, CHANGE_ODDS, PAIR, CHANGE_PAIR),
 }
 """The questions on which each mechanism is examined."""
 
@@ -58,9 +59,9 @@ PER_ROW = frozenset({CHANGE, CHANGE_HIDDEN, CHANGE_ODDS, CHANGE_PAIR, CHANGE_ONE
 DRAWN: dict[str, tuple[Query, ...]] = {
     "functional": (ONE, ODDS),
     "adassp": (ONE,),
-    "objective_knorm": (ODDS,),
-    "objective_laplace": (ODDS,),
-    "objective_gaussian": (ODDS,),
+    "objective_knorm": (ODDS, PAIR),
+    "objective_laplace": (ODDS, PAIR),
+    "objective_gaussian": (ODDS, PAIR),
 }
 
 # Two is beyond the bounds of the first column and must be clipped.
@@ -114,35 +115,32 @@ def describe_moments(
     return Description((("sums", law),))
 
 
+_LONGEST: dict[str, Callable[[Frame], Fraction]] = {
+    "knorm": row_entry,
+    "laplace": row_length,
+    "gaussian": lambda frame: Fraction(math.sqrt(frame.length_squared + frame.intercept)),
+}
+"""How long a row is at most, in the norm of each noise."""
+
+
 def describe_objective(
     mechanism: Objective, terms: Terms, settings: Parameters, dataset: Table
 ) -> Description:
-    """Return the law of the minimum of a tilted loss with one feature, or with two."""
+    """Return the law of the minimum of a tilted loss."""
     frame = frame_for(terms)
     features, target = whole_rows(frame, dataset, settings["bits"])
-    steps = 2 ** settings["bits"]
-    if frame.size == 2:
-        rows = zip(*(features / steps).T.tolist(), (target > 0).tolist(), strict=True)
-        plane = TiltedPlane(
-            mechanism.noise,
-            tuple(sorted(rows)),
-            rational(settings["penalty"]),
-            rational(settings["spread"]),
-            persons(frame) * row_entry(frame),
-            volume(frame, rational(settings["penalty"])),
-            OUTPUT * terms.epsilon,
-        )
-        return Description((("minimum", plane),))
-    people = sorted(zip((features[:, 0] / steps).tolist(), (target > 0).tolist(), strict=True))
+    rows = (features / 2 ** settings["bits"]).tolist()
+    people = sorted(zip(map(tuple, rows), (target > 0).tolist(), strict=True))
     penalty = rational(settings["penalty"])
     # K-norm noise pays for the change of volume together with that of the slope.
     together = mechanism.noise == "knorm"
     law = Tilted(
         mechanism.noise,
         tuple(people),
+        frame.size,
         penalty,
         rational(settings["spread"]),
-        persons(frame) * row_length(frame),
+        persons(frame) * _LONGEST[mechanism.noise](frame),
         volume(frame, penalty) if together else rational(settings["volume_share"]) * terms.epsilon,
         OUTPUT * terms.epsilon,
         2 * OUTPUT * terms.delta,
@@ -209,7 +207,7 @@ class AuditedTables(Kind):
         self, mechanism: Mechanism, terms: Terms, settings: Parameters
     ) -> Callable[[tuple[Any, ...]], Hashable]:
         if isinstance(mechanism, Objective):
-            return lambda parts: (parts[0],)
+            return lambda parts: parts[0]
         assert isinstance(mechanism, MomentMechanism)
         frame = frame_for(terms)
         return lambda parts: self.observe(

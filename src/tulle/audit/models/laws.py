@@ -1,4 +1,4 @@
-"""Closed forms of noisy sums of products, and of a tilted logistic loss with one feature."""
+"""Closed forms of noisy sums of products, and of a tilted logistic loss with a few features."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import laplace, norm
 
 from tulle.audit.contributions.laws import BlockVector
 from tulle.audit.engine.laws import Claim, Floats, Law, ratio
@@ -47,140 +47,137 @@ class MomentVector(BlockVector):
             )
 
 
-GRID = np.concatenate((-np.geomspace(4000, 1e-3, 2000), [0.0], np.geomspace(1e-3, 4000, 2000)))
-FINE = 8_001
+def _axis(reach: float, least: float, count: int) -> Floats:
+    far = np.geomspace(least, reach, count)
+    return np.concatenate((-far[::-1], [0.0], far))
+
+
+def _everywhere(axis: Floats, features: int) -> Floats:
+    """Return the points of a grid with this axis in each of so many directions."""
+    return np.stack(np.meshgrid(*(axis,) * features, indexing="ij"), axis=-1).reshape(-1, features)
+
+
+PLACES = {1: _everywhere(_axis(4000, 1e-3, 2000), 1), 2: _everywhere(_axis(400, 1e-2, 32), 2)}
+"""Where minima of losses are compared, by the number of features."""
+
+FINE, CURVE = {1: 8_001, 2: 121}, 4.0
+"""How many points along each axis masses are summed over, by the number of features; and how much
+closer they stand about zero."""
+
+INSIDE = {1: 32, 2: 6}
+"""At how many points along each axis the density in one bin is looked at."""
+
+REACH = {"gaussian": 9, "laplace": 36, "knorm": 40}
+"""How many times its spread noise is at most, but for a negligible part of the mass."""
+
+Person = tuple[tuple[float, ...], bool]
+
+
+def _size(noise: str, vectors: Floats) -> Floats:
+    """Return lengths in the norm that noise of this kind follows."""
+    order = {"gaussian": 2, "laplace": 1, "knorm": np.inf}[noise]
+    return np.asarray(np.linalg.norm(vectors, ord=order, axis=1))
 
 
 @dataclass(frozen=True)
 class Tilted(Law):
-    """The minimum of the logistic loss of rows (a, y) plus L·w²/2 + b·w, with random b.
+    """The minimum of the logistic loss of people (row, y) plus L·|w|²/2 + b·w, with random b.
 
-    K-norm noise on one number is Laplace noise.
-
-    The density of the minimum is that of b(w) = -slope(w) times the curvature. What hides the
-    last digits of the minimiser found comes on top as ``output`` (and ``lost``, of delta).
+    The density of the minimum is that of b(w) = -slope(w) times the determinant of the curvature.
+    What hides the last digits of the minimiser found comes on top as ``output`` (and ``lost``, of
+    delta).
     """
 
     noise: str
-    people: tuple[tuple[float, bool], ...]
+    people: tuple[Person, ...]
+    features: int
     penalty: Fraction
     spread: Fraction
     slope_move: Fraction
-    """The most that one person moves the slope, as claimed."""
+    """The most that one person moves the slope, in the norm of the noise, as claimed."""
     volume: Fraction
-    """The most that the log of the curvature moves, as claimed."""
+    """The most that the log of the determinant moves, as claimed."""
     output: Fraction
     lost: Fraction
-    width: float = 0.5
+    width: float
     """Drawn minima are sorted into bins of this width."""
 
-    def _slope(self, at: Floats) -> Floats:
-        total = float(self.penalty) * at
-        for a, y in self.people:
-            total = total + (expit(a * at) - y) * a
-        return np.asarray(total)
+    def _bent(self, reach: float | None = None) -> tuple[Floats, Floats]:
+        return _bent(self.people, self.features, float(self.penalty), reach)
 
-    def _curvature(self, at: Floats) -> Floats:
-        total = np.full(at.shape, float(self.penalty))
-        for a, _ in self.people:
-            chance = expit(a * at)
-            total = total + a * a * chance * (1 - chance)
-        return total
-
-    def _logs(self, at: Floats) -> Floats:
+    def _logs(self, reach: float | None = None) -> Floats:
         """Return log-densities up to a constant, which is the same for all tables."""
-        far = np.abs(self._slope(at)) / float(self.spread)
-        density = -(far**2) / 2 if self.noise == "gaussian" else -far
-        return np.asarray(density + np.log(self._curvature(at)))
+        return self._log_density(*self._bent(reach))
+
+    def _log_density(self, slope: Floats, volume: Floats) -> Floats:
+        far = _size(self.noise, slope) / float(self.spread)
+        return np.asarray(volume - (far**2 / 2 if self.noise == "gaussian" else far))
 
     def claims(self, other: Tilted) -> Iterator[Claim]:
-        moved = float(np.max(np.abs(self._slope(GRID) - other._slope(GRID))))
+        ours, theirs = self._bent(), other._bent()
+        moved = float(np.max(_size(self.noise, ours[0] - theirs[0])))
         yield Claim("slope", ratio(moved, float(self.slope_move)), f"moves {moved:.4g}")
-        logs = np.log(self._curvature(GRID)) - np.log(other._curvature(GRID))
-        most = float(np.max(np.abs(logs)))
+        most = float(np.max(np.abs(ours[1] - theirs[1])))
         yield Claim("volume", ratio(most, float(self.volume)), f"log moves {most:.4g}")
 
     def loss(self, other: Tilted) -> float:
         if (self.penalty, self.spread) != (other.penalty, other.spread):
             return math.inf
-        return float(np.max(self._logs(GRID) - other._logs(GRID))) + float(self.output)
-
-    def losses(self, other: Tilted) -> tuple[Floats, Floats]:
-        at = self._range()
-        masses = np.exp(self._logs(at))
-        masses *= (1 - float(self.lost)) / masses.sum()
-        found = self._logs(at) - other._logs(at) + float(self.output)
-        return np.append(masses, float(self.lost)), np.append(found, math.inf)
-
-    def _range(self) -> Floats:
-        """Return evenly spaced points that hold all but a negligible part of the mass."""
-        reach = float(self.spread) * (9 if self.noise == "gaussian" else 36)
-        most = (reach + sum(abs(a) for a, _ in self.people)) / float(self.penalty)
-        return np.linspace(-most, most, FINE)
-
-    def points(self, left_out: float) -> tuple[list[Any], Floats]:
-        law = norm if self.noise == "gaussian" else laplace
-        most = (
-            float(self.spread) * (4 + math.log(2 / left_out)) + sum(abs(a) for a, _ in self.people)
-        ) / float(self.penalty)
-        count = math.ceil(most / self.width) + 1
-        bins = np.arange(-count, count + 1)
-        edges = (np.append(bins, bins[-1] + 1) - 0.5) * self.width
-        # The minimum is at most x when the slope at x is at least zero: b >= -slope(x).
-        below = law.cdf(self._slope(edges) / float(self.spread))
-        return bins.tolist(), np.diff(below)
-
-
-AXIS = np.concatenate((-np.geomspace(400, 1e-2, 24), [0.0], np.geomspace(1e-2, 400, 24)))
-PLANE = np.stack(np.meshgrid(AXIS, AXIS), axis=-1).reshape(-1, 2)
-"""Where minima of losses with two features are compared."""
-
-
-@dataclass(frozen=True)
-class TiltedPlane(Law):
-    """The same with two features, where it matters in which norm the slope's move is bounded."""
-
-    noise: str
-    people: tuple[tuple[float, float, bool], ...]
-    penalty: Fraction
-    spread: Fraction
-    slope_move: Fraction
-    """The most that one person moves either number of the slope, as claimed."""
-    volume: Fraction
-    output: Fraction
-
-    def claims(self, other: TiltedPlane) -> Iterator[Claim]:
-        ours, theirs = _plane(self.people, self.penalty), _plane(other.people, other.penalty)
-        moved = float(np.max(np.abs(ours[0] - theirs[0])))
-        yield Claim("slope", ratio(moved, float(self.slope_move)), f"moves {moved:.4g}")
-        most = float(np.max(np.abs(ours[1] - theirs[1])))
-        yield Claim("volume", ratio(most, float(self.volume)), f"log moves {most:.4g}")
-
-    def _logs(self) -> Floats:
-        slope, volume = _plane(self.people, self.penalty)
-        sizes = np.abs(slope).max(axis=1) if self.noise == "knorm" else np.abs(slope).sum(axis=1)
-        return np.asarray(volume - sizes / float(self.spread))
-
-    def loss(self, other: TiltedPlane) -> float:
-        if (self.penalty, self.spread) != (other.penalty, other.spread):
-            return math.inf
         return float(np.max(self._logs() - other._logs())) + float(self.output)
 
-    def losses(self, other: TiltedPlane) -> tuple[Floats, Floats]:
-        raise NotImplementedError("only pure guarantees are examined with two features")
+    def losses(self, other: Tilted) -> tuple[Floats, Floats]:
+        reach = self._reach(REACH[self.noise])
+        logs = self._logs(reach)
+        masses = np.exp(logs - logs.max()) * _weighted(reach, self.features)[1]
+        masses *= (1 - float(self.lost)) / masses.sum()
+        found = logs - other._logs(reach) + float(self.output)
+        return np.append(masses, float(self.lost)), np.append(found, math.inf)
+
+    def _reach(self, times: float) -> float:
+        """Return how far the minimum is at most while the noise is so many times its spread."""
+        pulls = sum(float(np.linalg.norm(row)) for row, _ in self.people)
+        # Up to a power of two, so that neighbours are mostly looked at in the same places.
+        most = times * float(self.spread) + 2.0 ** math.ceil(math.log2(pulls + 1))
+        return most / float(self.penalty)
 
     def points(self, left_out: float) -> tuple[list[Any], Floats]:
-        raise NotImplementedError("runs are drawn with one feature")
+        times = 2 + math.log(4 / left_out)
+        far = self._reach(math.sqrt(2 * times) if self.noise == "gaussian" else times)
+        count = math.ceil(far / self.width) + 1
+        bins, inside = range(-count, count + 1), INSIDE[self.features]
+        within = np.arange(len(bins) * inside) + 0.5
+        at = _everywhere((within / inside - count - 0.5) * self.width, self.features)
+        logs = self._log_density(*_slope_and_volume(self.people, float(self.penalty), at))
+        cells = np.exp(logs - logs.max()).reshape((len(bins), inside) * self.features)
+        masses = cells.sum(axis=tuple(range(1, 2 * self.features, 2))).ravel()
+        return list(product(bins, repeat=self.features)), masses / masses.sum()
 
 
-@lru_cache(maxsize=2048)
-def _plane(people: tuple[tuple[float, float, bool], ...], penalty: Fraction) -> Any:
-    """Return slopes and logs of the determinant of the curvature, all over the plane."""
-    slope = float(penalty) * PLANE
-    curvature = np.tile(float(penalty) * np.eye(2), (len(PLANE), 1, 1))
-    for *entries, y in people:
+def _slope_and_volume(people: tuple[Person, ...], penalty: float, at: Floats) -> tuple[Any, Any]:
+    """Return slopes, and logs of the determinant of the curvature, at some points."""
+    features = at.shape[1]
+    slope = penalty * at
+    curvature = np.tile(penalty * np.eye(features), (len(at), 1, 1))
+    for entries, y in people:
         row = np.array(entries)
-        chance = expit(PLANE @ row)
+        chance = expit(at @ row)
         slope = slope + (chance - y)[:, None] * row
         curvature = curvature + (chance * (1 - chance))[:, None, None] * np.outer(row, row)
     return slope, np.log(np.linalg.det(curvature))
+
+
+@lru_cache(maxsize=384)
+def _bent(
+    people: tuple[Person, ...], features: int, penalty: float, reach: float | None
+) -> tuple[Any, Any]:
+    """Return the same where minima are compared, or on the grid of masses that reaches so far."""
+    at = PLACES[features] if reach is None else _weighted(reach, features)[0]
+    return _slope_and_volume(people, penalty, at)
+
+
+@lru_cache(maxsize=64)
+def _weighted(reach: float, features: int) -> tuple[Floats, Floats]:
+    """Return a grid that is finer about zero, where minima are dense, and each point's share."""
+    steps = np.linspace(-CURVE, CURVE, FINE[features])
+    shares = _everywhere(np.cosh(steps), features).prod(axis=1)
+    return _everywhere(reach * np.sinh(steps) / math.sinh(CURVE), features), shares

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.audit.replay.engine import Case, Opener
 
 import tulle
-from tulle.audit.replay.engine import Case, Opener
 from tulle.core import registry
 from tulle.core.query import Query
 
