@@ -6,6 +6,7 @@ a failure tells of a change, and no statistical test fails by bad luck. With TUL
 set, as in ``make test-slow``, all of it is drawn anew. Child processes always draw anew.
 """
 
+import gc
 import hashlib
 import os
 import threading
@@ -51,6 +52,16 @@ def stream(name: str) -> Iterator[None]:
         yield
     finally:
         streams.pop()
+
+
+def pytest_collection_finish(session):
+    """What was imported stays to the end: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish(session):
+    gc.unfreeze()
 
 
 @pytest.hookimpl(wrapper=True)

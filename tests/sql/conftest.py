@@ -29,6 +29,9 @@ def postgres_server() -> Iterator[Any]:
             server = _start(pgserver, folder / "data")
         except (OSError, RuntimeError, ValueError, AssertionError) as error:
             pytest.skip(f"PostgreSQL cannot be started here: {error}")
+    # Nothing here need outlive the machine, and each test makes a database.
+    server.psql("ALTER SYSTEM SET fsync = off; ALTER SYSTEM SET full_page_writes = off;")
+    server.psql("ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf();")
     try:
         yield server
     finally:
