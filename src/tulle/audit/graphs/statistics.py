@@ -24,6 +24,7 @@ from tulle.graphs.mechanisms.private_bound import (
     law_of,
 )
 from tulle.graphs.mechanisms.settings import SpreadBudget
+from tulle.graphs.mechanisms.sparse import keep_large
 from tulle.graphs.mechanisms.statistic_ladder import StatisticLadderLaw, raise_widths
 from tulle.graphs.queries.counts import GraphQuery
 from tulle.graphs.queries.local_counts import (
@@ -193,13 +194,30 @@ def _move_losses(moves: tuple[int, ...], rate: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class FewLadder(Ladder):
-    """A ladder whose log-ratios, of which there are few, are listed once each."""
+    """A ladder whose log-ratios, of which there are few, are listed once each.
+
+    Rungs have ``parts``, each of the width that is said and with its share of the decay.
+    """
+
+    parts: int = 1
+
+    def _covered(self) -> int:
+        return self.parts * self.widths[0]
+
+    def _fine(self) -> Ladder:
+        widths = tuple(width for width in self.widths for _ in range(self.parts))
+        return Ladder(self.centre, widths, self.most, self.decay / self.parts, self.smoothing)
 
     def losses(self, other: Ladder) -> tuple[Floats, Floats]:
-        return _few_losses(self, other)
+        assert isinstance(other, FewLadder)
+        return _few_losses(self._fine(), other._fine())
 
     def loss(self, other: Ladder) -> float:
-        return _largest_loss(self, other)
+        assert isinstance(other, FewLadder)
+        return _largest_loss(self._fine(), other._fine())
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        return self._fine().points(left_out)
 
 
 @lru_cache(maxsize=4096)
@@ -245,7 +263,9 @@ def statistic_ladder(
 ) -> FewLadder:
     """Return the ladder with these widths and the rates that the settings say."""
     rates = rational(settings["decay"]), rational(settings["smoothing"])
-    return FewLadder(centre, tuple(widths), query.cap(int(settings["units"])), *rates)
+    parts = int(settings["parts"])
+    most = -(-query.cap(int(settings["units"])) // parts)
+    return FewLadder(centre, tuple(widths), most, *rates, parts)
 
 
 def describe_bounded(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -308,7 +328,9 @@ def finish(name: str, terms: Terms, settings: Parameters) -> Callable[[tuple[Any
             units = int(settings["units"])
             return tuple(min(max(entry / units, 0.0), 1.0) for entry in vector), bound
         largest = TrianglesPerNode().maximum(nodes)
-        return tuple(min(max(entry, 0), largest) for entry in vector), bound
+        scale = law_of(TrianglesPerNode(), settings, bound).scale()
+        kept, _ = keep_large(np.array(vector), float(scale))
+        return _numbers(np.clip(kept, 0, largest)), bound
 
     def finish_decomposed(parts: tuple[Any, ...]) -> Hashable:
         if isinstance(terms.query, TriplesPerNode):
