@@ -269,20 +269,23 @@ def membership() -> list[Table]:
 
 def frequencies() -> list[Table]:
     """Measure the mean error of allele frequencies, as many controls as cases."""
-    study = planted(0)
-    cells = study.to_numpy().astype(float)
+    found = planted(0)
+    cells = found.to_numpy()
+    declared = Genotypes(cells, cases=found.labels, complete=True)
+    cases = product((found, declared), ("participant", "row"), ((100, 1.0), (1000, 5.0)))
     rows = []
-    for unit, (snps, epsilon) in product(("participant", "row"), ((100, 1.0), (1000, 5.0))):
+    for study, unit, (snps, epsilon) in cases:
         query, truth = allele_counts(range(snps)), cells[:PEOPLE, :snps].mean(axis=0) / 2
-        row: Table = {"unit": unit, "SNPs": snps, "epsilon": epsilon}
+        complete = "yes" if study is declared else "no"
+        row: Table = {"complete": complete, "unit": unit, "SNPs": snps, "epsilon": epsilon}
         for name in ("laplace", "knorm", "gaussian"):
             errors = []
             for _ in range(FREQUENCIES):
                 drawn = tulle.release(
                     study, query, unit=unit, epsilon=epsilon, delta=1e-6, mechanism=name
                 )
-                found = allele_frequencies(drawn)["cases"].value
-                errors.append(np.abs(found - truth).mean())
+                value = allele_frequencies(drawn)["cases"].value
+                errors.append(np.abs(value - truth).mean())
             row[f"{name}, delta 1e-6" if name == "gaussian" else name] = float(np.mean(errors))
         row["the plan takes"] = plan_for(study, query, unit=unit, epsilon=epsilon).mechanism
         rows.append(row)

@@ -35,6 +35,8 @@ def write_tables(docs: Path) -> None:
     for name, lines in (
         ("dissertation", _dissertation(_read(results, "dissertation"), results)),
         ("routes", _routes(_read(results, "statistics"))),
+        ("nodes", _nodes(_read(results, "statistics"))),
+        ("corners", _corners(_read(results, "statistics"))),
         ("splits", _splits(_read(results, "statistics"))),
         ("vectors", _vectors(_read(results, "statistics"))),
         ("per-node", _per_node(_read(results, "statistics"))),
@@ -101,6 +103,25 @@ def _routes(found: Any) -> Iterator[str]:
     for graph in dict.fromkeys(row["graph"] for row in found["routes"]):
         rows = {row["statistic"]: row for row in found["routes"] if row["graph"] == graph}
         yield f"| {graph} | " + " | ".join(_pair(rows[name]) for name in shown) + " |"
+
+
+def _nodes(found: Any) -> Iterator[str]:
+    routes = ("direct", "decomposed", "smooth")
+    yield "| graph | neighbours | truth | epsilon | `statistic_ladder` | `decomposed` | smooth |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for row in found["nodes"]:
+        best = min(row[route] for route in routes)
+        cells = [f"**{_short(row[r])}**" if row[r] == best else _short(row[r]) for r in routes]
+        start = f"| {row['graph']} | {row['degree']} | {row['truth']:.3g} | {row['epsilon']:g} | "
+        yield start + " | ".join(cells) + " |"
+
+
+def _corners(found: Any) -> Iterator[str]:
+    yield "| graph | epsilon | all zeros | noise, negative ones zero | released |"
+    yield "|---|---:|---:|---:|---:|"
+    for row in found["corners"]:
+        numbers = [_short(row[name]) for name in ("all zeros", "noise", "released")]
+        yield f"| {row['graph']} | {row['epsilon']:g} | " + " | ".join(numbers) + " |"
 
 
 def _pair(row: dict[str, Any]) -> str:

@@ -220,6 +220,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "bounded": "tulle.graphs.mechanisms.private_bound",
         "smooth": "tulle.graphs.mechanisms.smooth",
         "smooth_pure": "tulle.graphs.mechanisms.smooth",
+        "sparse laplace": "tulle.graphs.mechanisms.sparse",
         "direct": "tulle.graphs.mechanisms.statistic_ladder",
     },
     ("law", "relation"): {

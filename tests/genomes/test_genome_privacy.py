@@ -13,6 +13,7 @@ from tulle.audit.table import BUDGETS, closed_form, drawn
 from tulle.audit.table import FAST as EFFORT
 from tulle.core import registry
 from tulle.genomes.exponential import round_epsilon
+from tulle.genomes.laplace import count_value
 from tulle.genomes.scores import (
     chi_square_sensitivity,
     chi_squares,
@@ -108,6 +109,38 @@ def test_sums_and_differences_move_as_little_as_claimed(unit, snps):
     )
     allowed = max(weights) * (2 if unit == "row" else 1)
     assert most == allowed if snps == 1 else most <= allowed
+
+
+@pytest.mark.parametrize("snps", [1, 2])
+@pytest.mark.parametrize("unit", ["row", "participant"])
+def test_numbers_of_a_complete_table_move_as_little_as_claimed(unit, snps):
+    asked = next(
+        q
+        for q in KIND.questions(MECHANISMS["laplace"])
+        if (q.unit, q.snps) == (unit, snps) and q.complete
+    )
+    world = KIND.world_for(3, asked)
+    terms = KIND.terms(asked, world.datasets[0], world.unit, Fraction(1))
+    settings = MECHANISMS["laplace"].settings(terms, {})
+    numbers = [MECHANISMS["laplace"].centre(terms, settings, one) for one in world.datasets]
+    # What has no noise is public.
+    whole = [count_value(settings, one) for one in numbers]
+    assert all(
+        np.array_equal(one, group_sums(dataset))
+        for one, dataset in zip(whole, world.datasets, strict=True)
+        if unit == "participant" or dataset.group_sizes() == world.datasets[0].group_sizes()
+    )
+    pairs = zip(world.first.tolist(), world.second.tolist(), strict=True)
+    moves = np.array([numbers[a] - numbers[b] for a, b in pairs])
+    assert (np.abs(moves).sum(axis=2) > 0).sum(axis=1).max() == 1
+    if unit == "row":
+        assert np.abs(moves).max() == 2
+        assert np.abs(moves).sum(axis=(1, 2)).max() == 2 * snps
+        assert (moves**2).sum(axis=(1, 2)).max() == 4 * snps
+    else:
+        assert np.abs(moves).max() == 1
+        assert np.abs(moves).sum(axis=(1, 2)).max() == snps + 1
+        assert (moves**2).sum(axis=(1, 2)).max() == snps + 1
 
 
 @pytest.mark.parametrize(("name", "query"), CASES, ids=str)

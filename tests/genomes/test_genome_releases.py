@@ -20,6 +20,7 @@ from tulle.genomes import (
     significance,
     top_snps,
 )
+from tulle.ledger.session import plan_for
 
 STUDY = study()
 LEVEL = 0.9
@@ -106,21 +107,49 @@ def test_statistics_from_counts_are_those_of_the_table():
     assert association_tests(release).value == pytest.approx(chi_squares().truth(full))
 
 
+@pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("unit", ["row", "participant"])
 @pytest.mark.parametrize("mechanism", NOISES)
-def test_counts_are_as_far_off_as_predicted(mechanism, unit):
+def test_counts_are_as_far_off_as_predicted(mechanism, unit, complete):
     """Mean error within a tenth of the plan's, and all numbers at once inside the interval."""
     table = study(snps=30)
+    if complete:
+        table = tulle.Genotypes(table.to_numpy(), cases=table.labels, complete=True)
     truth = allele_counts().truth(table)
     asked = {"unit": unit, "epsilon": 1.0, "delta": 1e-6, "mechanism": mechanism}
-    plan = tulle.ledger.session.plan_for(table, allele_counts(), **asked)
+    plan = plan_for(table, allele_counts(), **asked)
     runs = 200
-    errors = [
-        np.abs(tulle.release(table, allele_counts(), **asked).value - truth) for _ in range(runs)
-    ]
+    errors = np.array(
+        [np.abs(tulle.release(table, allele_counts(), **asked).value - truth) for _ in range(runs)]
+    )
+    if complete and unit == "row":
+        assert not errors[..., 1].any()
+        errors = errors[..., :1]
     assert np.mean(errors) == pytest.approx(plan.chosen.prediction.mean_error, rel=0.1)
     hits = sum(error.max() <= plan.chosen.prediction.bound.half_width(LEVEL) for error in errors)
     assert binom.cdf(hits, runs, LEVEL) >= 1e-6
+
+
+def test_a_complete_table_needs_less_noise():
+    """Of others, how many genotypes are known is secret too, and needs noise as well."""
+    people = 1000
+    for complete, limits in ((False, (0.056, 0.028)), (True, (0.0275, 0.0205))):
+        table = tulle.Genotypes(
+            np.zeros((2 * people, 100), dtype=np.int8),
+            cases=np.arange(2 * people) < people,
+            complete=complete,
+        )
+        for delta, limit in zip((0.0, 1e-6), limits, strict=True):
+            asked = {"unit": "participant", "epsilon": 1.0, "delta": delta}
+            plan = plan_for(table, allele_counts(), **asked)
+            assert plan.chosen.prediction.mean_error / (2 * people) < limit
+    assert tulle.Genotypes([[None, 2]], complete=True).to_numpy().tolist() == [[1, 2]]
+    everyone = tulle.Genotypes([[0, 2], [1, 2]], complete=True)
+    for unit in ("row", "participant"):
+        release = tulle.release(everyone, allele_counts(), unit=unit, epsilon=1000.0)
+        assert release.value.tolist() == [[[-1, 2], [2, 2]]]
+        assert release.labels.axes[0].labels == ["everyone"]
+        assert allele_frequencies(release)["everyone"].value.tolist() == [0.25, 1.0]
 
 
 @pytest.mark.parametrize("unit", ["row", "participant"])
@@ -128,15 +157,11 @@ def test_the_plan_takes_the_least_noise(unit):
     """One radius for all beats noise of its own for each; Gaussian noise beats both at a delta."""
     table = study(snps=100)
     for delta, best in ((0.0, "knorm"), (1e-6, "gaussian")):
-        plan = tulle.ledger.session.plan_for(
-            table, allele_counts(), unit=unit, epsilon=1.0, delta=delta
-        )
+        plan = plan_for(table, allele_counts(), unit=unit, epsilon=1.0, delta=delta)
         errors = {offer.mechanism: offer.prediction.mean_error for offer in plan.offers}
         assert plan.mechanism == best == min(errors, key=errors.get)
         assert errors["laplace"] > (1.4 if unit == "row" else 1.9) * errors["knorm"]
-    few = tulle.ledger.session.plan_for(
-        table, allele_counts([0]), unit=unit, epsilon=1.0, delta=1e-6
-    )
+    few = plan_for(table, allele_counts([0]), unit=unit, epsilon=1.0, delta=1e-6)
     assert few.mechanism in ("knorm", "laplace")
 
 
@@ -159,8 +184,7 @@ def test_chi_squares_are_not_raised_to_zero(mechanism):
 
 def test_chi_squares_beat_p_values():
     plans = [
-        tulle.ledger.session.plan_for(STUDY, query, unit="row", epsilon=1)
-        for query in (chi_squares([3]), p_values([3]))
+        plan_for(STUDY, query, unit="row", epsilon=1) for query in (chi_squares([3]), p_values([3]))
     ]
     truth = chi_squares([3]).truth(STUDY)[0]
     noise = plans[0].half_width(0.95)
@@ -183,7 +207,7 @@ def test_selection_is_as_good_as_predicted():
     large = study(cases=80, controls=60, snps=60, missing=0.0)
     query = top_snps(3)
     for name in ("one_shot", "peeling"):
-        plan = tulle.ledger.session.plan_for(large, query, unit="row", epsilon=5, mechanism=name)
+        plan = plan_for(large, query, unit="row", epsilon=5, mechanism=name)
         weights = plan.chosen.settings["weights"]
         from tulle.genomes.scores import true_differences
 
@@ -199,14 +223,14 @@ def test_selection_is_as_good_as_predicted():
 
 
 def test_the_planner_prefers_the_better_choice():
-    plan = tulle.ledger.session.plan_for(STUDY, top_snps(3), unit="row", epsilon=1)
+    plan = plan_for(STUDY, top_snps(3), unit="row", epsilon=1)
     assert [offer.mechanism for offer in plan.offers] == ["one_shot", "peeling"]
 
 
 def test_many_snps_are_cheaper_with_a_delta():
     wide = study(snps=200)
     plans = [
-        tulle.ledger.session.plan_for(wide, top_snps(count), unit="row", epsilon=1, delta=delta)
+        plan_for(wide, top_snps(count), unit="row", epsilon=1, delta=delta)
         for count, delta in ((50, 1e-6), (50, 0), (3, 1e-6))
     ]
     assert [plan.mechanism for plan in plans] == ["exponential", "one_shot", "one_shot"]

@@ -157,6 +157,9 @@ class Query(ABC):
     bounds: ClassVar[tuple[str, ...]] = ()
     """Names of the members that say how far one unit moves the answer, here and in all bases."""
 
+    parts_when_named: ClassVar[bool] = False
+    """Whether the route through simpler questions is taken only when it is named."""
+
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a question with a new answer and the bound of another: it would be a leak."""
         super().__init_subclass__(**options)

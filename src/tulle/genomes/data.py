@@ -52,6 +52,10 @@ class Genotypes(Dataset):
     any one person may be added or left out, and how many there are is not public. The SNPs, their
     names and their counted alleles are public under both.
 
+    With ``complete`` it is declared, and public, that every genotype is known, as of an imputed
+    panel. How many are known is then the same for all SNPs, and ``allele_counts`` need less noise.
+    Whatever is missing all the same counts as one copy, in whoever's record it is.
+
     Raises:
         InputError: when a cell is none of these, the shapes do not fit, or a name occurs twice.
 
@@ -74,8 +78,12 @@ class Genotypes(Dataset):
         snps: Sequence[str] | None = None,
         counted: Sequence[str] | None = None,
         other: Sequence[str] | None = None,
+        complete: bool = False,
     ) -> None:
         cells = _read_cells(genotypes, None if snps is None else len(snps))
+        self._complete = bool(complete)
+        if self._complete:
+            cells[cells == MISSING] = 1
         self._assumed: tuple[str, ...] = () if snps is not None else (UNDECLARED["snps"],)
         self._cells = cells
         self._cells.flags.writeable = False
@@ -96,6 +104,7 @@ class Genotypes(Dataset):
         cases: Any = None,
         snps: Sequence[str] | None = None,
         counted: Sequence[str] | None = None,
+        complete: bool = False,
         format: str | None = None,
     ) -> Genotypes:
         """Read genotypes from a CSV, VCF or PLINK bed file, gzipped or not.
@@ -111,7 +120,7 @@ class Genotypes(Dataset):
         does not list are missing in everybody. Without ``snps`` those of the file are taken to be
         public, and every guarantee says that this is assumed. Without ``counted``, of a VCF and of
         a CSV file the alternative allele is counted, of a PLINK file the one that is later in the
-        alphabet, and never the rarer one.
+        alphabet, and never the rarer one. ``complete`` declares that no genotype is missing.
 
         Raises:
             InputError: naming the line, when the file is not of that format.
@@ -121,7 +130,8 @@ class Genotypes(Dataset):
         found = read(path, cases=cases, snps=snps, counted=counted, format=format)
         missing = [name for name, given in (("snps", snps), ("counted", counted)) if given is None]
         found._assumed = tuple(UNDECLARED[name] for name in missing[:1])
-        return found
+        found._complete = bool(complete)
+        return found._with(found._cells, found._cases)
 
     # --- public -----------------------------------------------------------------------------
 
@@ -199,13 +209,15 @@ class Genotypes(Dataset):
     # --- what privacy needs -----------------------------------------------------------------
 
     def facts(self, unit: str | Unit) -> Facts:
-        """Return what is public: the SNPs and, under ``row``, the sizes of the groups."""
+        """Return what is public: the SNPs, what was declared, per ``row`` the groups' sizes."""
         digest = hashlib.sha256("\n".join(self._snps).encode()).hexdigest()[:12]
         found: dict[str, Any] = {
             "snps": len(self._snps),
             "names": digest,
             "labelled": self._cases is not None,
         }
+        if self._complete:
+            found["complete"] = True
         if self.check_unit(unit).name == "row":
             found["groups"] = list(self.group_sizes())
         return found
@@ -213,6 +225,10 @@ class Genotypes(Dataset):
     def assumptions(self, unit: str | Unit) -> tuple[str, ...]:
         """Return what guarantees rest on when the SNPs, or their alleles, were not declared."""
         return self._assumed
+
+    def _possible(self) -> Iterator[tuple[int, ...]]:
+        """Yield all records that somebody can have."""
+        return product(range(3) if self._complete else range(MISSING, 3), repeat=len(self._snps))
 
     def neighbours(self, unit: str | Unit) -> Iterator[Genotypes]:
         """Yield all neighbours of a small table.
@@ -233,7 +249,7 @@ class Genotypes(Dataset):
 
     def _replaced(self) -> Iterator[Genotypes]:
         for person, row in enumerate(self._cells):
-            for values in product((MISSING, 0, 1, 2), repeat=len(self._snps)):
+            for values in self._possible():
                 if tuple(row) != values:
                     changed = self._cells.copy()
                     changed[person] = values
@@ -243,7 +259,7 @@ class Genotypes(Dataset):
         for person in range(len(self._cells)):
             kept = np.arange(len(self._cells)) != person
             yield self._with(self._cells[kept], None if self._cases is None else self._cases[kept])
-        for values in product((MISSING, 0, 1, 2), repeat=len(self._snps)):
+        for values in self._possible():
             more = np.vstack([self._cells, np.array([values], dtype=np.int8)])
             if self._cases is None:
                 yield self._with(more, None)
@@ -253,7 +269,12 @@ class Genotypes(Dataset):
 
     def _with(self, cells: Cells, cases: Truths | None) -> Genotypes:
         made = Genotypes(
-            cells, cases=cases, snps=self._snps, counted=self._counted, other=self._other
+            cells,
+            cases=cases,
+            snps=self._snps,
+            counted=self._counted,
+            other=self._other,
+            complete=self._complete,
         )
         made._assumed = self._assumed
         return made

@@ -49,11 +49,13 @@ def allele_frequencies(release: Release, *, level: float = 0.95) -> dict[str, Sn
         [0.75]
     """
     value, width, names = _counts(release, level)
+    # Of a table that is declared complete the number of people may be public.
+    known = 0.0 if isinstance(release.parameters.get("sizes"), list) else width
     words = ("cases", "controls") if len(value) == 2 else ("everyone",)
     found = {}
     for word, sums in zip(words, value, strict=True):
         d, m = sums[:, 0].astype(np.float64), sums[:, 1].astype(np.float64)
-        low, high = _quotient(d, m, width)
+        low, high = _quotient(d, m, width, known)
         middle = np.where(m > 0, np.clip(0.5 + d / (2 * np.maximum(m, 1)), 0, 1), 0.5)
         found[word] = SnpEstimates(names, middle, 0.5 + low / 2, 0.5 + high / 2, level)
     return found
@@ -151,9 +153,9 @@ def _counts(
     return np.asarray(release.value), width, tuple(release.parameters["snps"])
 
 
-def _quotient(d: Floats, m: Floats, width: float) -> tuple[Floats, Floats]:
-    """Return the ends of d/m within [-1, 1] when both are off by at most the width."""
-    least, most = m - width, np.maximum(m + width, 1.0)
+def _quotient(d: Floats, m: Floats, width: float, known: float) -> tuple[Floats, Floats]:
+    """Return the ends of d/m within [-1, 1] when d is off by ``width`` at most, m by ``known``."""
+    least, most = m - known, np.maximum(m + known, 1.0)
     # A negative numerator is smallest over the smallest denominator, a positive one over the
     # largest; where the denominator may be zero or less, the quotient may be anything.
     unknown = least < 1

@@ -16,7 +16,7 @@ from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
-from tulle.genomes.laplace import Laplace, check_noise, real_value
+from tulle.genomes.laplace import Laplace, check_noise, count_value, real_value
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
@@ -29,7 +29,8 @@ class Gaussian(Laplace):
     Guarantee:
         (epsilon, delta). *Allele counts* of K SNPs: who joins or leaves moves the two numbers of
         each SNP by (1, 1) at most, whose squares add up to 2; who changes moves them by (2, 0) or
-        (1, 1) at most: 4. So 2K or 4K in all. *Chi-square and p-values*: K times the square of
+        (1, 1) at most: 4. So 2K or 4K in all; of a table that is declared complete K + 1 or 4K,
+        since m is one number or public. *Chi-square and p-values*: K times the square of
         what one of them moves, a lattice step included. Independent discrete Gaussian noise of
         variance squares / (2·rho) is rho-zero-concentrated (Canonne, Kamath & Steinke 2020,
         theorem 4), and rho is one that by itself implies (epsilon, delta), as
@@ -58,11 +59,13 @@ class Gaussian(Laplace):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         found = self.numbers(terms)
-        if isinstance(terms.query, AlleleCounts):
-            squared = Fraction(4 if terms.unit.name == "row" else 2)
+        if found.get("sizes") == "noisy":
+            squared = Fraction(self.snps(terms) + 1)
+        elif isinstance(terms.query, AlleleCounts):
+            squared = Fraction(4 if terms.unit.name == "row" else 2) * self.snps(terms)
         else:
-            squared = (rational(found["sensitivity"]) / rational(found["step"]) + 1) ** 2
-        squared *= self.snps(terms)
+            moved = rational(found["sensitivity"]) / rational(found["step"]) + 1
+            squared = moved**2 * self.snps(terms)
         variance = squared / (2 * rho_for(terms, squared))
         check_noise(Fraction(math.isqrt(math.ceil(variance))), terms)
         return {**found, "squared": text(squared), "variance": text(variance)}
@@ -85,7 +88,8 @@ class Gaussian(Laplace):
             noisy = centre + discrete_gaussian(
                 variance=rational(settings["variance"]), size=centre.shape, source=source
             )
-        value = real_value(terms, settings, noisy) if "range" in settings else noisy
+        real = "range" in settings
+        value = real_value(terms, settings, noisy) if real else count_value(settings, noisy)
         return Outcome(value, _law(settings), {"snps": names})
 
 

@@ -15,7 +15,7 @@ from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
-from tulle.genomes.laplace import FINENESS, Laplace, check_noise, real_value
+from tulle.genomes.laplace import FINENESS, Laplace, check_noise, count_value, real_value
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery
 from tulle.noise import Lattice, discrete_knorm
 from tulle.noise.charge import KNormCharge, charge, disjoint, part
@@ -30,9 +30,11 @@ class KNorm(Laplace):
         apart. Who joins or leaves adds (-1, 1), (0, 1), (1, 1) or (0, 0) to the numbers (d, m) of
         each SNP: each moves by at most 1, all at once. Who changes moves each of d + m and m - d,
         the copies of either allele, by at most 2: so noise is drawn for those, and halved sums and
-        differences of them are released. *Chi-square and p-values*: each moves by at most the
-        bound of :class:`Laplace`, plus a lattice step. Noise of density falling with the largest
-        of its numbers, of scale D/epsilon, pays for moves of at most D in each number.
+        differences of them are released. Where the table is declared complete, d moves by at most 2
+        under ``row``, and d and the size of the group by at most 1 under ``participant``.
+        *Chi-square and p-values*: each moves by at most the bound of :class:`Laplace`, plus a
+        lattice step. Noise of density falling with the largest of its numbers, of scale D/epsilon,
+        pays for moves of at most D in each number.
 
         Numbers are counted in steps so small that the sampler serves the scale, and counts are
         rounded to whole people afterwards: post-processing.
@@ -63,10 +65,13 @@ class KNorm(Laplace):
             numbers, draws = snps, 1
             moved = rational(found["sensitivity"]) / rational(found["step"]) + 1
         else:
-            numbers, draws = 2 * snps, int(found["entries"]) // (2 * snps)
+            draws = int(found["groups"])
+            numbers = int(found["entries"]) // draws
             people = Fraction(2 if terms.unit.name == "row" else 1)
             # Steps so small that the scale is half of the numbers at least.
-            step = Lattice.for_scale(min(people / (snps * terms.epsilon), Fraction(1)), 1).step
+            step = Lattice.for_scale(
+                min(2 * people / (numbers * terms.epsilon), Fraction(1)), 1
+            ).step
             found = {**found, "sensitivity": text(people), "step": text(step)}
             moved = people / step
         scale = moved / terms.epsilon
@@ -80,7 +85,7 @@ class KNorm(Laplace):
         law = _law(settings)
         # The radius is count + 1 scales on average, and numbers are uniform up to it; half a
         # difference of two of them is a third of it on average.
-        halved = "range" not in settings and terms.unit.name == "row"
+        halved = "range" not in settings and is_halved(terms, settings)
         mean = (law.count + 1) * float(law.scale * law.step) / (3 if halved else 2)
         return Prediction(law, law, mean)
 
@@ -104,8 +109,13 @@ class KNorm(Laplace):
                 with part(group), charge(KNormCharge(moved)):
                     drawn.append(discrete_knorm(scale=scale, count=count, source=source))
         noise = np.stack(drawn).reshape(centre.shape)
-        value = centre + whole_noise(noise, int(1 / step), halved=terms.unit.name == "row")
-        return Outcome(value, _law(settings), {"snps": names})
+        noise = whole_noise(noise, int(1 / step), halved=is_halved(terms, settings))
+        return Outcome(count_value(settings, centre + noise), _law(settings), {"snps": names})
+
+
+def is_halved(terms: Terms, settings: Parameters) -> bool:
+    """Return whether noise on counts is drawn for d + m and m - d."""
+    return terms.unit.name == "row" and "sizes" not in settings
 
 
 def whole_noise(noise: Wholes, steps: int, *, halved: bool) -> Wholes:

@@ -37,8 +37,10 @@ class Laplace(Mechanism):
     Guarantee:
         Pure epsilon. Allele counts of K SNPs: one person is in one group and moves each SNP's two
         numbers by at most 2 in L1, both alleles and missing values included, so 2K in all; under
-        ``participant`` as well as under ``row``. Chi-square: at most the exact largest step of
-        the statistic for the public numbers of cases and controls (``scores.py`` has the
+        ``participant`` as well as under ``row``. Where the table is declared complete, m is the
+        size of the group for every SNP: public under ``row``, and one number under
+        ``participant``, where who joins moves K + 1 in all. Chi-square: at most the exact largest
+        step of the statistic for the public numbers of cases and controls (``scores.py`` has the
         argument), times K, plus a lattice step each. P-values lie in [0, 1] and one person can
         move one by more than 0.8, so 1 is used.
 
@@ -69,10 +71,19 @@ class Laplace(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         found = self.numbers(terms)
-        moved = rational(found["sensitivity"]) / rational(found["step"]) + ("range" in found)
-        total = moved * self.snps(terms)
+        total = self.total(terms, found)
         check_noise(total / terms.epsilon, terms)
         return {**found, "scale": text(total / terms.epsilon)}
+
+    def total(self, terms: Terms, found: Parameters) -> Fraction:
+        """Return the most that one person moves all numbers, in L1 and in steps.
+
+        Snapping a real number to the lattice adds up to a step; counts are whole already.
+        """
+        if found.get("sizes") == "noisy":
+            return Fraction(self.snps(terms) + 1)
+        moved = rational(found["sensitivity"]) / rational(found["step"]) + ("range" in found)
+        return moved * self.snps(terms)
 
     def snps(self, terms: Terms) -> int:
         """Return how many SNPs are asked about."""
@@ -84,11 +95,17 @@ class Laplace(Mechanism):
         snps = self.snps(terms)
         if isinstance(terms.query, AlleleCounts):
             groups = 2 if terms.facts["labelled"] else 1
-            return {
+            found: Parameters = {
+                "groups": groups,
                 "entries": 2 * snps * groups,
                 "sensitivity": text(Fraction(COUNT_SENSITIVITY)),
                 "step": text(Fraction(1)),
             }
+            if "complete" not in terms.facts:
+                return found
+            if "groups" in terms.facts:
+                return {**found, "entries": snps * groups, "sizes": terms.facts["groups"]}
+            return {**found, "entries": (snps + 1) * groups, "sizes": "noisy"}
         sensitivity = self.sensitivity(terms)
         step = Lattice.for_scale(sensitivity, self.fineness(terms)).step
         return {
@@ -131,24 +148,41 @@ class Laplace(Mechanism):
         assert isinstance(terms.query, SnpQuery)
         centre = self.centre(terms, settings, dataset)
         names = [dataset.snps[place] for place in terms.query.chosen(len(dataset.snps))]
-        # Snapping a real number to the lattice adds up to a step; counts are whole already.
-        moved = rational(settings["sensitivity"]) / rational(settings["step"])
-        moved += "range" in settings
-        with charge(LaplaceCharge(moved * len(names))):
+        with charge(LaplaceCharge(self.total(terms, settings))):
             noisy = centre + discrete_laplace(
                 scale=rational(settings["scale"]), size=centre.shape, source=source
             )
         details = {"snps": names}
         if "range" not in settings:
-            return Outcome(noisy, _law(settings), details)
+            return Outcome(count_value(settings, noisy), _law(settings), details)
         return Outcome(real_value(terms, settings, noisy), _law(settings), details)
 
     def centre(self, terms: Terms, settings: Parameters, dataset: Genotypes) -> Wholes:
-        """Return the whole numbers that noise is added to."""
+        """Return the whole numbers that noise is added to; of counts, a row for each group.
+
+        For each SNP d and m; where the table is declared complete d alone and, if it is not
+        public, the size of the group after the others.
+        """
         truth = terms.query.truth(dataset)
         if isinstance(terms.query, AlleleCounts):
-            return np.asarray(truth, dtype=np.int64)
+            counts = np.asarray(truth, dtype=np.int64)
+            if "sizes" not in settings:
+                return counts
+            if settings["sizes"] == "noisy":
+                return np.column_stack((counts[..., 0], dataset.group_sizes()))
+            return counts[..., 0]
         return np.asarray(Lattice(rational(settings["step"])).snap(truth), dtype=np.int64)
+
+
+def count_value(settings: Parameters, noisy: Wholes) -> Wholes:
+    """Return d and m of each group and SNP from the numbers that had noise added."""
+    if "sizes" not in settings:
+        return noisy
+    if settings["sizes"] == "noisy":
+        noisy, sizes = noisy[:, :-1], noisy[:, -1:]
+    else:
+        sizes = np.array(settings["sizes"], dtype=np.int64)[:, None]
+    return np.stack((noisy, np.broadcast_to(sizes, noisy.shape)), axis=-1)
 
 
 def real_value(terms: Terms, settings: Parameters, noisy: Wholes) -> Floats:

@@ -62,10 +62,7 @@ class AlleleCounts(SnpQuery):
         return group_sums(dataset)[:, self.chosen(len(dataset.snps))]
 
     def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
-        snps = parameters.get("snps") or ()
-        groups = ["cases", "controls"]
-        if parameters.get("entries") == 2 * len(snps):
-            groups = ["everyone"]
+        groups = ["everyone"] if parameters.get("groups") == 1 else ["cases", "controls"]
         return (
             Axis("group", groups),
             *super().axes(public, parameters),

@@ -385,10 +385,12 @@ class NoisyMaxCharge(Charge):
 class LadderCharge(Charge):
     """A ladder: weights exp(-decay·rung) on rungs whose widths grow by at most exp(smoothing).
 
-    With a smoothing of zero widths may do what they like, and the sum of weights pays for it.
+    With a smoothing of zero widths may do what they like, and the sum of weights pays for it. One
+    unit moves the answer by so many ``parts`` at most, in steps of which widths grow.
     """
 
     smoothing: Fraction
+    parts: int = 1
     kinds: ClassVar[tuple[str, ...]] = ("choice", "geometric", "uniform")
 
     def event(self, draws: Sequence[Draw]) -> Event:
@@ -399,8 +401,11 @@ class LadderCharge(Charge):
         # Rungs as wide as the one before have no weight of their own, and are left out.
         if any((exponent / decay).denominator != 1 for exponent in exponents):
             raise CostError("The rungs of a ladder are not one decay apart.")
+        # The first is the answer itself; after it, widths change where a new rung begins.
+        if any((exponent / decay - 1) % self.parts for exponent in exponents[1:]):
+            raise CostError("The widths of a ladder grow inside a rung.")
         if not self.smoothing:
-            return Pure(2 * decay)
+            return Pure(2 * self.parts * decay)
         counts = list(first.parameters["multiplicities"])
         widths, whole = [], 0
         for step in counts:
@@ -411,7 +416,7 @@ class LadderCharge(Charge):
             most = Fraction(_decimal(self.smoothing).exp()) * (1 + Fraction(1, 10**25))
         if any(b > a * most for a, b in pairwise(widths[1:])):
             raise CostError("The widths of a ladder grow faster than its smoothing says.")
-        return Pure(decay + self.smoothing)
+        return Pure(self.parts * decay + self.smoothing)
 
 
 @dataclass(frozen=True)

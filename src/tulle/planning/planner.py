@@ -100,7 +100,9 @@ def _plan_leaf(
     known = registry.mechanisms(kind, terms.query, terms.unit.base)
     named = registry.find("mechanism", kind)
     route = terms.query.decomposition()
-    together = route is not None and mechanism in (None, DECOMPOSED)
+    together = route is not None and (
+        mechanism == DECOMPOSED or (mechanism is None and not terms.query.parts_when_named)
+    )
     if mechanism is not None and mechanism not in named and not together:
         raise QueryError(
             f"There is no mechanism {mechanism!r} for a {kind}.{validate.meant(mechanism, named)} "

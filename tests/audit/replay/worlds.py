@@ -516,6 +516,10 @@ def genotype_readers() -> dict[str, Callable[[Study, Path], Any]]:
     def lists(people: Study, folder: Path) -> Any:
         return Genotypes([list(g) for _, _, g in people], cases=cases(people), snps=SNPS)
 
+    def complete(people: Study, folder: Path) -> Any:
+        held = [list(g) for _, _, g in people]
+        return Genotypes(held, cases=cases(people), snps=SNPS, complete=True)
+
     def numpy(people: Study, folder: Path) -> Any:
         held = np.array([g for _, _, g in people], dtype=float).reshape(-1, len(SNPS))
         return Genotypes(held, cases=cases(people), snps=SNPS)
@@ -532,6 +536,7 @@ def genotype_readers() -> dict[str, Callable[[Study, Path], Any]]:
 
     return {
         "lists": lists,
+        "complete lists": complete,
         "numpy": numpy,
         "pandas": pandas,
         "csv by person": partial(read, write=write_people),
@@ -574,7 +579,7 @@ def genotype_settings() -> Iterator[Setting]:
     for reader, opened in genotype_readers().items():
         for name, (unit, variants) in STUDIES.items():
             openers = tuple(partial(opened, people) for people in variants)
-            plain = reader == "lists" and name != "all missing"
+            plain = reader in ("lists", "complete lists") and name != "all missing"
             yield Setting("genotypes", f"{name}, {reader}", unit, openers, plain)
 
 

@@ -18,6 +18,7 @@ from tulle.graphs.mechanisms.statistic_ladder import (
     KnownStatisticLadderLaw,
     StatisticLadder,
     StatisticLadderLaw,
+    fine_ladder,
     measure_widths,
     raise_widths,
 )
@@ -29,8 +30,6 @@ QUERY = tulle.transitivity()
 
 def chance_beyond(widths, largest, decay, distance):
     """Return the exact probability that an answer is further off than this."""
-    if distance >= largest:
-        return 0.0  # answers are cut to the range
     counts = rung_counts(widths, largest)
     farthest = len(counts) + math.ceil(60 / decay)
     counts = [*counts, *[counts[-1]] * (farthest - len(counts))]
@@ -46,7 +45,16 @@ def chance_beyond(widths, largest, decay, distance):
 
 def law_for(level, scale, found, units):
     decay, smoothing, slope = (rational(found[n]) for n in ("decay", "smoothing", "slope"))
-    return StatisticLadderLaw(decay, smoothing, slope, units, QUERY.cap(units), level, scale)
+    return StatisticLadderLaw(
+        decay, smoothing, slope, units, QUERY.cap(units), level, scale, found["parts"]
+    )
+
+
+def fine(widths, found, query=QUERY):
+    """Return the ladder that is drawn from: widths of parts, the widest one, decay of a part."""
+    decay = rational(found["decay"])
+    widths, largest, decay = fine_ladder(widths, query.cap(found["units"]), decay, found["parts"])
+    return widths, largest, float(decay)
 
 
 def chance_missed(row, found, units, level):
@@ -60,9 +68,9 @@ def chance_missed(row, found, units, level):
         law = law_for(true_level + noise, scale, found, units)
         distance = math.floor(law.half_width(level) * units)
         chance = (1 - q) / (1 + q) * q ** abs(noise)
-        missed += chance * chance_beyond(
-            widths, QUERY.cap(units), float(rational(found["decay"])), distance
-        )
+        # Answers are cut to the range.
+        if distance < QUERY.cap(units):
+            missed += chance * chance_beyond(*fine(widths, found), distance)
     return missed
 
 
@@ -110,8 +118,7 @@ def test_the_check_would_notice_an_interval_that_is_a_third_too_narrow():
     widths, exact = raise_widths(QUERY, row, found)
     scale = 1 / SpreadBudget.from_settings(found).spread
     narrow = law_for(exact, scale, found, units).half_width(level) * units * 2 / 3
-    decay = float(rational(found["decay"]))
-    assert chance_beyond(widths, units, decay, math.floor(narrow)) > 1 - level
+    assert chance_beyond(*fine(widths, found), math.floor(narrow)) > 1 - level
 
 
 @pytest.mark.parametrize(
@@ -127,16 +134,20 @@ def test_an_interval_is_at_most_three_times_that_of_known_widths(query):
     widths, level = measure_widths(query, graph, found)
     largest = query.cap(found["units"])
     known = KnownStatisticLadderLaw(
-        rational(found["decay"]), found["units"], largest, tuple(widths[: found["length"]])
+        rational(found["decay"]),
+        found["units"],
+        largest,
+        tuple(widths[: found["length"]]),
+        found["parts"],
     )
     scale = 1 / SpreadBudget.from_settings(found).spread
     rates = (rational(found[name]) for name in ("decay", "smoothing", "slope"))
-    law = StatisticLadderLaw(*rates, found["units"], largest, level, scale)
+    law = StatisticLadderLaw(*rates, found["units"], largest, level, scale, found["parts"])
     for confidence in (0.5, 0.9, 0.95):
         assert law.half_width(confidence) <= 3 * known.half_width(confidence)
     # A level that came out ever higher says ever more, up to the whole range.
     high = StatisticLadderLaw(
-        law.decay, law.smoothing, law.slope, law.units, law.most, 10**9, scale
+        law.decay, law.smoothing, law.slope, law.units, law.most, 10**9, scale, law.parts
     )
     assert high.half_width(0.9) == pytest.approx(largest / found["units"])
 
@@ -157,3 +168,33 @@ def test_unusual_budgets_have_an_interval_within_the_range(epsilon, options):
     if "smoothing_share" in options:
         # Widths that may grow as fast as the weights fall bound nothing.
         assert answer.error.half_width(0.5) == pytest.approx(1)
+
+
+def test_noise_falls_with_epsilon_inside_a_rung():
+    """A rung of one weight would leave half its width of error at any budget."""
+    graph = social_network(300, seed=2)
+    errors = {}
+    for epsilon in (2.0, 20.0):
+        plan = plan_for(
+            graph, QUERY, unit="edge", epsilon=epsilon, mechanism="statistic_ladder", like=graph
+        )
+        found = plan.chosen.settings
+        widths, _ = measure_widths(QUERY, graph, found)
+        law = KnownStatisticLadderLaw(
+            rational(found["decay"]),
+            found["units"],
+            QUERY.cap(found["units"]),
+            tuple(widths),
+            found["parts"],
+        )
+        errors[epsilon] = law.half_width(0.5)
+        drawn = [
+            abs(
+                StatisticLadder().run(plan.chosen.terms, found, graph, None).value
+                - QUERY.truth(graph)
+            )
+            for _ in range(200)
+        ]
+        # The median of 200 draws is between the quantiles at .35 and .65.
+        assert law.half_width(0.34) <= np.median(drawn) <= law.half_width(0.66)
+    assert errors[20.0] < errors[2.0] / 8

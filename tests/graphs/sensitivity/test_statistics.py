@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import networkx
 import numpy as np
 import pytest
@@ -56,6 +58,43 @@ def test_profiles_of_statistics_on_all_graphs(size, units):
             shifted = [*rows[a][1:], largest]
             assert all(theirs <= ours for theirs, ours in zip(rows[b], shifted, strict=True))
         assert all(sorted(row) == row for row in rows)
+
+
+def neighbours_of(graph):
+    """Yield all graphs with one edge more or less."""
+    nodes = graph.node_count
+    edges = {tuple(sorted(map(int, edge))) for edge in graph.edges()}
+    for pair in combinations(range(nodes), 2):
+        yield Graph.from_edges(sorted(edges ^ {pair}), nodes=nodes)
+
+
+@pytest.mark.parametrize("nodes", [6, 7, 9])
+def test_the_profile_of_a_node_on_larger_graphs(nodes):
+    """Degrees above two, where the coefficient and common neighbours bound it more closely."""
+    generator = np.random.default_rng(nodes)
+    units, query, closer, needed = 2**30 + 3, clustering(0), 0, 0
+    pairs = np.array(list(combinations(range(nodes), 2)))
+    for _ in range(25):
+        # Node 0 has most others as neighbours, which know each other rarely or often.
+        dense = generator.random()
+        chances = np.where(pairs[:, 0] == 0, 0.8, dense)
+        edges = pairs[generator.random(len(pairs)) < chances]
+        graph = Graph.from_edges(edges, nodes=nodes)
+        row = query.profile(graph, units, LENGTH)
+        degree = int((edges == 0).sum())
+        closer += row[0] < 2 * units / max(degree, 2)
+        share = query.position(graph, units) / units
+        forgetful = 2 * units * max(share / max(degree - 2, 1), 1 / (degree * (degree - 1)))
+        for other in neighbours_of(graph):
+            moved = abs(query.position(graph, units) - query.position(other, units))
+            assert moved <= row[0]
+            needed += moved > forgetful + 1
+            shifted = [*row[1:], units]
+            theirs = query.profile(other, units, LENGTH)
+            assert all(t <= o for t, o in zip(theirs, shifted, strict=True))
+    assert closer > 5
+    # A bound that forgets common neighbours would be too low.
+    assert needed > 5
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])

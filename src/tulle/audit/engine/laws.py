@@ -222,12 +222,8 @@ class Ladder(Centred):
     """How fast the widths may grow, as claimed; zero when nothing is claimed."""
 
     def claims(self, other: Ladder) -> Iterator[Claim]:
-        moved = abs(self.centre - other.centre)
-        yield Claim(
-            "first rung covers",
-            ratio(moved, self.widths[0]),
-            f"moves {moved}, I_0 = {self.widths[0]}",
-        )
+        moved, covered = abs(self.centre - other.centre), self._covered()
+        yield Claim("first rung covers", ratio(moved, covered), f"moves {moved}, I_0 = {covered}")
         ours, theirs = [*self.widths, self.most], [*other.widths, other.most]
         shifts = [(ratio(b, a), t) for t, (a, b) in enumerate(zip(ours[1:], theirs, strict=False))]
         worst, t = max(shifts)
@@ -244,6 +240,10 @@ class Ladder(Centred):
                 log_ratio(step, 1, self.smoothing),
                 f"J_{t + 1} / J_{t} = {float(step):.6g}",
             )
+
+    def _covered(self) -> int:
+        """Return how far the first rung reaches."""
+        return self.widths[0]
 
     def logs(self, values: Wholes) -> Floats:
         """Return the log-probabilities of the values."""

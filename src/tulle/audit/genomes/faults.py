@@ -108,6 +108,18 @@ def genome_faults() -> list[Broken]:
             BOTH,
             settings=lambda honest, _: scaled(honest, ["scale", "sensitivity"], Fraction(1, 2)),
         ),
+        broken(
+            laplace,
+            "people who are counted for nothing",
+            "who joins a complete table is one more person, besides what they carry",
+            [asked for asked in _COUNTS if asked.complete and asked.unit == "participant"],
+            BOTH,
+            settings=lambda honest, terms: scaled(
+                honest,
+                ["scale"],
+                Fraction(int(terms.facts["snps"]), int(terms.facts["snps"]) + 1),
+            ),
+        ),
         halve_noise(
             real["gaussian"],
             "variance",

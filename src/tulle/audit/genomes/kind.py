@@ -24,7 +24,8 @@ from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.core.validate import rational
 from tulle.genomes.data import MISSING, Genotypes
-from tulle.genomes.laplace import Laplace
+from tulle.genomes.knorm import is_halved
+from tulle.genomes.laplace import Laplace, count_value
 from tulle.genomes.queries import (
     AlleleCounts,
     TopSnps,
@@ -43,6 +44,7 @@ class Asked(Query):
     query: Query
     unit: str
     snps: int = 1
+    complete: bool = False
     name: ClassVar[str] = "asked"
     kind: ClassVar[str] = "genotypes"
 
@@ -50,11 +52,15 @@ class Asked(Query):
         return self.query.truth(dataset)
 
     def __str__(self) -> str:
-        return f"{self.query} per {self.unit}"
+        declared = " of a complete table" if self.complete else ""
+        return f"{self.query}{declared} per {self.unit}"
 
 
 _COUNTS = tuple(
-    Asked(allele_counts(), unit, snps) for unit in ("row", "participant") for snps in (1, 2)
+    Asked(allele_counts(), unit, snps, complete)
+    for complete in (False, True)
+    for unit in ("row", "participant")
+    for snps in (1, 2)
 )
 _TOP = (
     Asked(top_snps(1), "row", 2),
@@ -104,12 +110,13 @@ def describe_knorm(terms: Terms, settings: Parameters, centre: Any) -> Descripti
     if "range" in settings:
         law = KNormVector(tuple(centre.tolist()), scale, moved, 1, False)
         return Description((("numbers", law),))
-    halved = terms.unit.name == "row"
+    halved = is_halved(terms, settings)
     parts = []
     for place, sums in enumerate(centre * int(1 / step)):
-        d, m = sums[:, 0], sums[:, 1]
-        numbers = np.stack((d + m, m - d) if halved else (d, m), axis=-1)
-        flat = tuple(numbers.reshape(-1).tolist())
+        if halved:
+            d, m = sums[:, 0], sums[:, 1]
+            sums = np.stack((d + m, m - d), axis=-1)
+        flat = tuple(sums.reshape(-1).tolist())
         parts.append((f"group {place}", KNormVector(flat, scale, moved, int(1 / step), halved)))
     return Description(tuple(parts))
 
@@ -138,10 +145,10 @@ def describe_choice(
     return Description(parts)
 
 
-def table(people: Sequence[tuple[int, ...]], snps: int) -> Genotypes:
+def table(people: Sequence[tuple[int, ...]], snps: int, complete: bool = False) -> Genotypes:
     """Return the made-up table in which each person is (label, genotypes...)."""
     rows = np.array(people, dtype=np.int64).reshape(len(people), snps + 1)
-    return Genotypes(rows[:, 1:], cases=rows[:, 0])
+    return Genotypes(rows[:, 1:], cases=rows[:, 0], complete=complete)
 
 
 def key(dataset: Dataset) -> Hashable:
@@ -162,7 +169,7 @@ class AuditedGenotypes(Kind):
     def world_for(self, size: int, query: Query) -> World:
         assert isinstance(query, Asked)
         people = 2 if query.snps > 1 else max(2, min(size, 4))
-        return _world(people, query.snps, query.unit)
+        return _world(people, query.snps, query.unit, query.complete)
 
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
@@ -196,9 +203,14 @@ class AuditedGenotypes(Kind):
     def finish(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters
     ) -> Callable[[tuple[Any, ...]], Hashable]:
-        if name_of(mechanism) == "knorm":
-            return lambda parts: tuple(number for group in parts for number in group)
-        return lambda parts: tuple(parts[0])
+        def flat(parts: tuple[Any, ...]) -> Hashable:
+            numbers = [number for group in parts for number in group]
+            if "sizes" in settings:
+                sums = np.array(numbers).reshape(settings["groups"], -1)
+                numbers = count_value(settings, sums).ravel().tolist()
+            return tuple(numbers)
+
+        return flat if name_of(mechanism) == "knorm" else lambda parts: flat(parts[:1])
 
     def observe(self, outcome: Outcome) -> Hashable:
         if isinstance(outcome.value, dict):
@@ -208,10 +220,11 @@ class AuditedGenotypes(Kind):
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
         assert isinstance(query, Asked)
         people = [(1, *(2,) * query.snps), (0, *(0, 1, 2)[: query.snps])]
-        if query.unit == "participant":
-            return table(people, query.snps), table(people[1:], query.snps)
         changed = [(1, *(0, 2, 0)[: query.snps]), people[1]]
-        return table(people, query.snps), table(changed, query.snps)
+        if query.unit == "participant":
+            changed = people[1:]
+        made = [table(rows, query.snps, query.complete) for rows in (people, changed)]
+        return made[0], made[1]
 
     def show(self, dataset: Dataset) -> str:
         assert isinstance(dataset, Genotypes)
@@ -242,10 +255,11 @@ def _is_countable(asked: Asked) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _world(people: int, snps: int, unit: str) -> World:
+def _world(people: int, snps: int, unit: str, complete: bool = False) -> World:
     """Return all tables of so many people; under ``participant``, of at most so many."""
     # On three SNPs the two extremes are enough: they are what moves scores furthest.
-    records = list(product((MISSING, 0, 1, 2) if snps < 3 else (0, 2), repeat=snps))
+    known = (0, 1, 2) if complete else (MISSING, 0, 1, 2)
+    records = list(product(known if snps < 3 else (0, 2), repeat=snps))
     made = []
     for count in range(people + 1) if unit == "participant" else (people,):
         for cases in range(count + 1):
@@ -254,6 +268,6 @@ def _world(people: int, snps: int, unit: str) -> World:
                     listed = [(1, *r) for r in chosen] + [(0, *r) for r in others]
                     # A question that compares the groups needs somebody in both.
                     if unit == "participant" or 0 < cases < count:
-                        made.append(table(listed, snps))
+                        made.append(table(listed, snps, complete))
     many = f"at most {people}" if unit == "participant" else f"{people}"
     return World.of(f"all tables of {many} people, {snps} SNPs, per {unit}", unit, made, key)

@@ -128,14 +128,14 @@ class KNormVector(Law):
         return np.array([1.0]), np.array([self.loss(other)])
 
     def points(self, left_out: float) -> tuple[list[Any], Floats]:
-        # Of one SNP: the two numbers of a group, all radii but those that hardly occur.
+        # Of one SNP: the one or two numbers of a group, all radii but those that hardly occur.
         scale = float(self.scale)
         tail = math.log(1 / left_out)
         reach = math.ceil(scale * (tail + math.log1p(tail) + 1)) + 1
         axis = np.arange(-reach, reach + 1)
-        first, second = (grid.ravel() for grid in np.meshgrid(axis, axis))
-        masses = np.exp(-np.maximum(np.abs(first), np.abs(second)) / scale)
-        noise = np.stack((first, second), axis=-1)
+        grids = np.meshgrid(*[axis] * len(self.centre))
+        noise = np.stack([grid.ravel() for grid in grids], axis=-1)
+        masses = np.exp(-np.abs(noise).max(axis=1) / scale)
         centre = np.array(self.centre)
         if self.halved:
             centre = np.array([centre[0] - centre[1], centre[0] + centre[1]]) // 2

@@ -76,6 +76,7 @@ from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
 from tulle.graphs.mechanisms.ladder import smooth_widths
 from tulle.graphs.mechanisms.smooth import smooth_bound
+from tulle.graphs.mechanisms.sparse import keep_large
 from tulle.graphs.queries.counts import (
     GraphQuery,
     ProfiledCount,
@@ -377,8 +378,10 @@ class AuditedGraphs(Kind):
             spread = parts[1][0] if len(parts) > 1 else None
             if name == "isotonic":
                 return consistent(query, int(settings["nodes"]), answer), spread
+            if query.sparse and name == "laplace":
+                answer = keep_large(np.array(answer), float(rational(settings["scale"])))[0]
             if query.shape == "vector":
-                return tuple(min(max(entry, 0), most) for entry in answer), spread
+                return tuple(int(min(max(entry, 0), most)) for entry in answer), spread
             value = answer[0] if isinstance(answer, tuple) else answer
             return (min(max(value, 0), most),), spread
 

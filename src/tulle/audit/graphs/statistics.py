@@ -23,6 +23,7 @@ from tulle.graphs.mechanisms.private_bound import (
     PrivateBoundLaw,
     law_of,
 )
+from tulle.graphs.mechanisms.sparse import keep_large
 from tulle.graphs.mechanisms.statistic_ladder import StatisticLadderLaw, raise_widths
 from tulle.graphs.queries.counts import GraphQuery
 from tulle.graphs.queries.local_counts import (
@@ -191,6 +192,31 @@ def _move_losses(moves: tuple[int, ...], rate: float) -> tuple[Floats, Floats]:
     return np.asarray(masses, dtype=np.float64), np.arange(-reach, reach + 1.0) * rate
 
 
+@dataclass(frozen=True)
+class PartedLadder(Ladder):
+    """A ladder of rungs in ``parts``, each of the width said and with its share of the decay."""
+
+    parts: int = 1
+
+    def _covered(self) -> int:
+        return self.parts * self.widths[0]
+
+    def _fine(self) -> Ladder:
+        widths = tuple(width for width in self.widths for _ in range(self.parts))
+        return Ladder(self.centre, widths, self.most, self.decay / self.parts, self.smoothing)
+
+    def largest_ratio(self, other: Ladder) -> float:
+        assert isinstance(other, PartedLadder)
+        return self._fine().largest_ratio(other._fine())
+
+    def ratios(self, other: Ladder) -> tuple[Floats, Floats]:
+        assert isinstance(other, PartedLadder)
+        return self._fine().ratios(other._fine())
+
+    def points(self, left_out: float) -> tuple[list[Any], Floats]:
+        return self._fine().points(left_out)
+
+
 def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe a draw from the statistic's ladder, and the private level of its widths."""
     assert isinstance(terms.query, Statistic)
@@ -202,7 +228,7 @@ def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     return Description((("answer", ladder), ("spread", noise)))
 
 
-def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[Ladder, int]:
+def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[PartedLadder, int]:
     # No two graphs are further apart than this; a shorter profile is the start of a longer one.
     farthest = graph.node_count * (graph.node_count - 1) // 2 + 1
     units = int(settings["units"])
@@ -218,10 +244,12 @@ def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[Ladde
 
 def statistic_ladder(
     query: Statistic, settings: Parameters, centre: int, widths: list[int]
-) -> Ladder:
+) -> PartedLadder:
     """Return the ladder with these widths and the rates that the settings say."""
     rates = rational(settings["decay"]), rational(settings["smoothing"])
-    return Ladder(centre, tuple(widths), query.cap(int(settings["units"])), *rates)
+    parts = int(settings["parts"])
+    most = -(-query.cap(int(settings["units"])) // parts)
+    return PartedLadder(centre, tuple(widths), most, *rates, parts)
 
 
 def describe_bounded(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -284,7 +312,9 @@ def finish(name: str, terms: Terms, settings: Parameters) -> Callable[[tuple[Any
             units = int(settings["units"])
             return tuple(min(max(entry / units, 0.0), 1.0) for entry in vector), bound
         largest = TrianglesPerNode().maximum(nodes)
-        return tuple(min(max(entry, 0), largest) for entry in vector), bound
+        scale = law_of(TrianglesPerNode(), settings, bound).scale()
+        kept, _ = keep_large(np.array(vector), float(scale))
+        return _numbers(np.clip(kept, 0, largest)), bound
 
     def finish_decomposed(parts: tuple[Any, ...]) -> Hashable:
         if isinstance(terms.query, TriplesPerNode):

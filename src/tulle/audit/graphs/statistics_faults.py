@@ -50,9 +50,9 @@ def wrong_widths(
         laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
     ) -> Mapping[str, Law]:
         assert isinstance(terms.query, Statistic)
-        units = int(settings["units"])
+        units, parts = int(settings["units"]), int(settings["parts"])
         rows = widths(terms.query, graph, units, int(settings["length"]))
-        wrong = tuple(min(max(row, 1), terms.query.cap(units)) for row in rows)
+        wrong = tuple(-(-min(max(row, 1), terms.query.cap(units)) // parts) for row in rows)
         return {"answer": replace(laws["answer"], widths=wrong)}
 
     return broken(mechanism, what, fault, questions, BOTH, law=law)
@@ -91,6 +91,14 @@ def removed_edges(query: Statistic, graph: Graph, units: int, length: int) -> li
 
     changes = [moved(pair) for pair in pairs if len(pairs) > 1]
     return [max(changes, default=1)] * length
+
+
+def undivided(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Let weights fall by the whole decay from part to part."""
+    answer = laws["answer"]
+    return {"answer": replace(answer, decay=answer.decay * answer.parts)}
 
 
 def printed_coefficients(
@@ -137,6 +145,13 @@ def statistics_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
             "local sensitivity over deletions only, as printed in a dissertation",
             _SCALARS,
             removed_edges,
+        ),
+        broken(
+            ladder,
+            "a rung's decay for each part",
+            "an edge moves by all parts of a rung, and each costs as much as the rung",
+            _SCALARS,
+            law=undivided,
         ),
         leave_open(
             ladder,

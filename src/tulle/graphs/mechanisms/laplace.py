@@ -15,6 +15,7 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
+from tulle.graphs.mechanisms.sparse import SparseLaplaceLaw, expected_error, keep_large
 from tulle.graphs.queries.counts import (
     GraphQuery,
     ProfiledCount,
@@ -36,7 +37,8 @@ class Laplace(Mechanism):
         P(x) proportional to exp(-|x|·epsilon/sensitivity). (Dwork et al. 2006; Ghosh et al. 2012)
 
     Error:
-        The noise itself: the law in the release is exact.
+        The noise itself: the law in the release is exact. Numbers of triangles of each node that
+        noise alone could have made are set to zero (:mod:`tulle.graphs.mechanisms.sparse`).
 
     Reference:
         Dwork, McSherry, Nissim & Smith, Calibrating noise to sensitivity, TCC 2006.
@@ -74,6 +76,9 @@ class Laplace(Mechanism):
         # For whole numbers with P(x) proportional to q^|x| the mean size is 2q / (1 - q²).
         q = np.exp(-1 / float(law.scale))
         mean = float(2 * q / (1 - q * q)) if terms.query.shape == "vector" and q < 1 else None
+        query = graph_query(terms)
+        if query.sparse and isinstance(like, Graph):
+            mean = expected_error(query.truth(like), float(law.scale))
         return Prediction(law, law, mean)
 
     def run(
@@ -88,6 +93,9 @@ class Laplace(Mechanism):
         if query.shape == "vector":
             with charge(LaplaceCharge(settings["sensitivity"])):
                 noisy = truth + discrete_laplace(scale=scale, size=truth.shape, source=source)
+            if query.sparse:
+                noisy, threshold = keep_large(noisy, float(scale))
+                law = SparseLaplaceLaw(law.scale, count=law.count, threshold=threshold)
             return Outcome(np.clip(noisy, 0, most), law, {"range": [0, most]})
         with charge(LaplaceCharge(settings["sensitivity"])):
             noisy = truth + discrete_laplace(scale=scale, source=source)

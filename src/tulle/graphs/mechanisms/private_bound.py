@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.source import Source
 from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
+from tulle.graphs.mechanisms.sparse import expected_error, keep_large, kept_interval
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.queries.local_counts import BoundedVector
 from tulle.noise import discrete_laplace
@@ -83,7 +84,9 @@ class PrivateBound(Mechanism):
         differs by at most one, up to exp(epsilon_bound).
 
     Error:
-        Laplace noise of a scale that the release states.
+        Laplace noise of a scale that the release states. Numbers of triangles that noise alone
+        could have made are set to zero (:mod:`tulle.graphs.mechanisms.sparse`), so that all of
+        them together are no worse than all zeros but for a tenth of the noise of one entry.
 
     Reference:
         After Dwork & Lei, Differential privacy and robust statistics, STOC 2009.
@@ -142,6 +145,8 @@ class PrivateBound(Mechanism):
         found = min(query.spread(like) + int(settings["shift"]), largest)
         typical = law_of(query, settings, found)
         mean = math.sqrt(typical.noise().variance() / 2)
+        if query.sparse:
+            mean = expected_error(query.in_units(like, 1), float(typical.scale()))
         # An entry that is cut to its range is never further off than the range is wide.
         return Prediction(worst, typical, mean if query.integral else min(mean, 1.0))
 
@@ -157,6 +162,9 @@ class PrivateBound(Mechanism):
         with charge(LaplaceCharge(moved)):
             noisy = exact + discrete_laplace(scale=law.scale(), size=exact.shape, source=source)
         most = query.maximum(int(settings["nodes"]))
+        if query.sparse:
+            noisy, threshold = keep_large(noisy, float(law.scale()))
+            law = replace(law, threshold=threshold)
         value = noisy if query.integral else noisy / law.units
         return Outcome(np.clip(value, 0, most), law, {"range": [0, most]})
 
@@ -199,6 +207,8 @@ class PrivateBoundLaw(ErrorLaw):
     epsilon: Fraction
     nodes: int
     units: int
+    threshold: int = 0
+    """Entries up to this were set to zero."""
     name: ClassVar[str] = "bounded"
 
     def scale(self) -> Fraction:
@@ -211,5 +221,12 @@ class PrivateBoundLaw(ErrorLaw):
 
     def half_width(self, level: float) -> float:
         """Return the half-width for all entries, rounding down to units included."""
+        return self._width(level) + self.threshold
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the ends; an entry that is zero may have been as large as the threshold."""
+        return kept_interval(value, self._width(level), self.threshold)
+
+    def _width(self, level: float) -> float:
         whole = LaplaceLaw(self.scale(), step=Fraction(1, self.units), count=self.nodes)
         return whole.half_width(level) + (1 / self.units if self.units > 1 else 0.0)

@@ -44,9 +44,9 @@ _LARGEST, _STEEP, _ROUNDING = 300.0, 50.0, 1e-9
 class StatisticLadderLaw(ErrorLaw):
     """The error when the first width is known through its private level only.
 
-    The released level is ℓ + Z: K_0 <= exp(slope·ℓ) bounds the widths, of which rung t has at most
-    K_0·exp(slope·t), and Z is discrete Laplace noise. The half-width is exp(slope·(ℓ + Z)) times
-    the least factor c for which
+    The released level is ℓ + Z: K_0 <= exp(slope·ℓ) bounds the widths, of which each of the parts
+    of rung t has at most K_0·exp(slope·t), and Z is discrete Laplace noise. The half-width is
+    exp(slope·(ℓ + Z)) times the least factor c for which
 
         Σ_z P(Z = z)·T(c·exp(slope·z)) <= 1 - level,
 
@@ -63,6 +63,8 @@ class StatisticLadderLaw(ErrorLaw):
     most: int
     spread: int
     spread_scale: Fraction
+    parts: int = 1
+    """How many parts a rung has, each as wide as K says and with its share of the decay."""
     name: ClassVar[str] = "direct"
 
     def half_width(self, level: float) -> float:
@@ -104,23 +106,34 @@ class StatisticLadderLaw(ErrorLaw):
     def tail(self, reach: Floats) -> Floats:
         """Bound the probability of an error above ``reach``, in units of exp(slope·ℓ).
 
-        With widths that grow by at most exp(smoothing) the rung exceeds r with probability at most
-        exp(-rate·r), rate = decay - smoothing. An error beyond r rungs and a share s of the next
-        one needs a rung above r, and if it is r + 1 a place beyond that share of it: numbers of
-        a rung are equally likely.
+        With widths that grow by at most exp(smoothing) a rung, j parts of rungs are exceeded with
+        probability at most exp(smoothing·⌈j/parts⌉ - decay·j/parts): what lies j parts further is
+        at most so much wider. An error beyond j parts and a share s of the next needs a place
+        beyond j, and if it is in that part, beyond that share of it: numbers of one part are
+        equally likely.
         """
         slope, rate = float(self.slope), float(self.decay - self.smoothing)
         if rate <= 0:
             return np.ones_like(reach)
         if slope > _STEEP:
             # One rung at most is told apart: the next are too wide to be reached.
-            rungs = np.floor(np.minimum(reach, 1.0))
-            before, width = rungs, np.where(rungs > 0, np.inf, 1.0)
+            rungs = np.floor(np.minimum(reach / self.parts, 1.0))
+            before, width = self.parts * rungs, np.where(rungs > 0, np.inf, 1.0)
         else:
-            rungs = np.floor(np.log1p(reach * math.expm1(slope)) / slope)
-            before, width = np.expm1(slope * rungs) / math.expm1(slope), np.exp(slope * rungs)
-        share = np.clip((reach - before) / width, 0.0, 1.0)
-        return np.asarray(np.exp(-rate * rungs) * (1 + share * math.expm1(-rate)))
+            rungs = np.floor(np.log1p(reach / self.parts * math.expm1(slope)) / slope)
+            before = self.parts * np.expm1(slope * rungs) / math.expm1(slope)
+            width = np.exp(slope * rungs)
+        inside = np.clip((reach - before) / width, 0.0, float(self.parts))
+        whole = np.minimum(np.floor(inside), self.parts - 1.0)
+        share = np.clip(inside - whole, 0.0, 1.0)
+        places = rungs * self.parts + whole
+        return np.asarray((1 - share) * self._beyond(places) + share * self._beyond(places + 1))
+
+    def _beyond(self, places: Floats) -> Floats:
+        """Bound the probability to be beyond so many parts of rungs."""
+        rungs = np.ceil(places / self.parts)
+        exponent = float(self.smoothing) * rungs - float(self.decay) * places / self.parts
+        return np.asarray(np.exp(np.minimum(exponent, 0.0)))
 
     def _level_noise(self, failure: float) -> tuple[Floats, Floats, float]:
         """Return pieces of the level's noise: lower end, probability; and what is left out."""
@@ -145,13 +158,14 @@ class KnownStatisticLadderLaw(ErrorLaw):
     units: int
     most: int
     widths: tuple[int, ...]
+    parts: int = 1
     name: ClassVar[str] = "known direct"
 
     def half_width(self, level: float) -> float:
         """Return the half-width at the level."""
         failure = 1 - check_level(level)
-        steps = ladder_half_width(list(self.widths), self.most, self.decay, failure)
-        return (steps + 1) / self.units
+        fine = fine_ladder(list(self.widths), self.most, self.decay, self.parts)
+        return (ladder_half_width(*fine, failure) + 1) / self.units
 
 
 UNITS = 2**40
@@ -175,6 +189,10 @@ class Tuning:
     Slow change makes these widths larger than those drawn from, fast change makes noise on their
     level matter more; the best of them on a stand-in is taken."""
     spread_share: Fraction = Fraction(1, 6)
+    parts_per_decay: int = 8
+    """Rungs are divided so that weights fall by about exp(-1/8) from part to part: closely enough
+    that the noise is within a percent of one that falls continuously."""
+    most_parts: int = 4096
 
 
 _TUNING = Tuning()
@@ -194,11 +212,17 @@ class StatisticLadder(Mechanism):
     The statistic is rounded down to a multiple of 1/units, 2^40 unless said otherwise. Then it is
     as :class:`tulle.graphs.mechanisms.ladder.SmoothedLadder`: whole numbers around the true one on
     rungs, rung t as wide as the profile of ``statistics_profiles`` at distance t, raised so that
-    widths grow by at most exp(smoothing) from rung to rung.
+    widths grow by at most exp(smoothing) from rung to rung. A rung may be as wide as the statistic
+    is uncertain, so it is divided into m parts of one width, and weights fall from part to part:
+    within a rung, too, what is nearer is likelier.
 
     Guarantee:
         Pure epsilon per edge, by the argument of
-        :class:`tulle.graphs.mechanisms.ladder.SmoothedLadder`. A sixth of epsilon, unless
+        :class:`tulle.graphs.mechanisms.ladder.SmoothedLadder`, m parts at a time. Let x be in part
+        j of G and j' of G', parts counted from the true value on. On a neighbour the value moves by
+        at most I_0(G), so by at most m parts of G, and w_s(G') <= w_(s+m)(G) for the width of each
+        part: x is within j' parts of G', hence within m + j' parts of G. So j and j' differ by at
+        most m, and weights by exp(decay) at most. A sixth of epsilon, unless
         ``spread_share`` says otherwise, buys the interval: widths K that were raised to grow by
         exp(slope) only have K_0(G') <= K_1(G) <= exp(slope)·K_0(G), so the whole number
         ln(K_0)/slope, rounded up, has sensitivity 1 and gets discrete Laplace noise.
@@ -244,6 +268,7 @@ class StatisticLadder(Mechanism):
             "smoothing": text(smoothing),
             "slope": text(slope),
             "units": units,
+            "parts": _parts(budget.answer - smoothing, units),
             "length": _length(units, nodes, smoothing),
             "level_length": _length(units, nodes, slope) if budget.spread else 0,
         }
@@ -306,9 +331,10 @@ class StatisticLadder(Mechanism):
         query = statistic(terms)
         units = int(settings["units"])
         found, level = measure_widths(query, dataset, settings)
-        largest = query.cap(units)
-        with charge(LadderCharge(rational(settings["smoothing"]))):
-            noise = draw_ladder(found, largest, rational(settings["decay"]), source)
+        parts = int(settings["parts"])
+        fine = fine_ladder(found, query.cap(units), rational(settings["decay"]), parts)
+        with charge(LadderCharge(rational(settings["smoothing"]), parts)):
+            noise = draw_ladder(*fine, source)
         low, high = query.limits()
         value = min(max((query.position(dataset, units) + noise) / units, low), high)
         private = SpreadBudget.from_settings(settings).draw(level, source)
@@ -329,8 +355,10 @@ def measure_widths(query: Statistic, graph: Graph, settings: Parameters) -> tupl
 
 
 def raise_widths(query: Statistic, row: Profile, settings: Parameters) -> tuple[Profile, int]:
-    """Return the widths that a profile leads to, and the level for the interval."""
-    largest = query.cap(int(settings["units"]))
+    """Return the widths of parts of rungs that a profile leads to, and the level."""
+    parts = int(settings["parts"])
+    largest = -(-query.cap(int(settings["units"])) // parts)
+    row = [-(-width // parts) for width in row]
     length, further = int(settings["length"]), int(settings["level_length"])
     steep = smooth_widths(row[:length], largest, rational(settings["smoothing"]))
     if not further:
@@ -339,6 +367,22 @@ def raise_widths(query: Statistic, row: Profile, settings: Parameters) -> tuple[
     # Slightly slower growth than is paid for, so that the level is exact.
     slow = smooth_widths(row[:further], largest, slope * (1 - _MARGIN))
     return steep, width_level(slow[0], slope)
+
+
+def fine_ladder(
+    widths: Profile, whole: int, decay: Fraction, parts: int
+) -> tuple[Profile, int, Fraction]:
+    """Return the ladder whose rungs are parts: widths, the widest part, and the decay of one.
+
+    ``whole`` is how wide a rung can be at most.
+    """
+    return [width for width in widths for _ in range(parts)], -(-whole // parts), decay / parts
+
+
+def _parts(decay: Fraction, units: int) -> int:
+    """Return into how many parts a rung is divided; grids with few numbers have few."""
+    wanted = math.ceil(_TUNING.parts_per_decay * decay)
+    return max(min(wanted, units // 4, _TUNING.most_parts), 1)
 
 
 def _length(units: int, nodes: int, smoothing: Fraction) -> int:
@@ -363,15 +407,18 @@ def _profile_of(query: Statistic, graph: Graph) -> Callable[..., Profile]:
 
 def _law(query: Statistic, settings: Parameters, level: int, scale: Fraction) -> StatisticLadderLaw:
     decay, smoothing, slope = (rational(settings[n]) for n in ("decay", "smoothing", "slope"))
-    units = int(settings["units"])
-    return StatisticLadderLaw(decay, smoothing, slope, units, query.cap(units), level, scale)
+    units, parts = int(settings["units"]), int(settings["parts"])
+    most = query.cap(units)
+    return StatisticLadderLaw(decay, smoothing, slope, units, most, level, scale, parts)
 
 
 def _known_law(query: Statistic, row: Profile, settings: Parameters) -> KnownStatisticLadderLaw:
-    units = int(settings["units"])
-    largest = query.cap(units)
-    steep = smooth_widths(row, largest, rational(settings["smoothing"]))
-    return KnownStatisticLadderLaw(rational(settings["decay"]), units, largest, tuple(steep))
+    units, decay = int(settings["units"]), rational(settings["decay"])
+    known = {**settings, "level_length": 0, "length": len(row)}
+    steep, _ = raise_widths(query, row, known)
+    return KnownStatisticLadderLaw(
+        decay, units, query.cap(units), tuple(steep), int(settings["parts"])
+    )
 
 
 def width_level(width: int, slope: Fraction) -> int:

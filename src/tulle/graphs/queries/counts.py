@@ -34,6 +34,8 @@ class GraphQuery(Query):
 
     kind: ClassVar[str] = "graph"
     bounds: ClassVar[tuple[str, ...]] = ("edge_sensitivity", "maximum")
+    sparse: ClassVar[bool] = False
+    """Whether most entries are small beside the noise: those that noise could make become zero."""
 
     @abstractmethod
     def truth(self, dataset: Graph) -> Any:

@@ -69,6 +69,8 @@ class BoundedVector(Query):
 
     kind: ClassVar[str] = "graph"
     shape: ClassVar[Shape] = "vector"
+    sparse: ClassVar[bool] = False
+    """As of counts: whether entries that noise could make become zero."""
 
     @abstractmethod
     def spread(self, graph: Graph) -> int:
@@ -99,6 +101,7 @@ class TrianglesPerNode(BoundedVector, GraphQuery):
     words: ClassVar[str] = "How many triangles is each node part of?"
     quantity: ClassVar[str] = "triangles"
     shape: ClassVar[Shape] = "vector"
+    sparse: ClassVar[bool] = True
 
     def truth(self, dataset: Graph) -> Wholes:
         from tulle.graphs.kernels.counts import triangles_per_node as count

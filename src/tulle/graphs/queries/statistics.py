@@ -142,6 +142,9 @@ class NodeClustering(Statistic):
     name: ClassVar[str] = "clustering"
     words: ClassVar[str] = "Which share of the pairs of neighbours of node {node} is linked?"
     quantity: ClassVar[str] = "share"
+    # A stand-in has a node of that name, but not one like it: what it says about the two routes
+    # is chance. Of fifteen nodes of five networks the parts were closer for three.
+    parts_when_named: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "node", checked_node(self.node))

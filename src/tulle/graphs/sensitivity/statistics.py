@@ -19,7 +19,13 @@ import numpy as np
 
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_stars, count_triangles, degrees, triangles_per_node
-from tulle.graphs.kernels.local_counts import FINE, chain_weight, closing_weight, count_chains
+from tulle.graphs.kernels.local_counts import (
+    FINE,
+    chain_weight,
+    closing_weight,
+    common_with,
+    count_chains,
+)
 from tulle.graphs.sensitivity import counts
 from tulle.graphs.sensitivity.counts import Profile, remembered
 
@@ -55,16 +61,40 @@ def transitivity(graph: Graph, units: int, length: int) -> Profile:
 
 
 def node_clustering(graph: Graph, node: int, units: int, length: int) -> Profile:
-    """Return 2/d, where d is the least degree that is left: d - t.
+    """Return the lesser of 2/d and 2·max(C/(d - 2), c/((d - 1)(d - 2)), 1/(d(d - 1))).
 
-    An edge at the node takes its degree from u to u + 1 and its triangles from N <= u(u-1)/2 to
-    N + c, c <= u: a change of at most 2/(u + 1). An edge between two of its neighbours changes
-    it by 2/(d(d-1)). With u = 1 the change is at most 1; with u = 0 there is none.
+    C is the coefficient, d the degree, and c the most neighbours that the node shares with any
+    other. An edge at the node takes its degree from u to u + 1 and its triangles from
+    N = C·u(u-1)/2 to N + k, k <= min(c, u): a change of 2(k - C·u)/(u(u + 1)), which is at most
+    2/(u + 1) in size, and at most 2·max(C, c/u)/(u + 1). Taking one away, from degree d, changes
+    it by 2(C·(d - 1) - k)/((d - 1)(d - 2)). An edge between two of its neighbours changes it by
+    2/(d(d-1)). With u = 1 the change is at most 1; with u = 0 there is none. Rows: d falls by 1,
+    c grows by 1, C by I_t.
     """
     degree = int(degrees(graph)[node])
-    return [
-        _divide_up(2 * units, max(degree - t, 2), units) if degree + t else 1 for t in range(length)
-    ]
+    if not degree:
+        # One edge does nothing; after that the degree is one, and C and c are nought.
+        return [1, *(units for _ in range(length - 1))][:length]
+    indptr, indices = graph.csr()
+    shared = common_with(graph, node)
+    ends = int(shared[indices[indptr[node] : indptr[node + 1]]].sum())
+    share = _divide_up(ends * units, degree * (degree - 1), 0)
+    shared[node] = 0
+    most = int(shared.max(initial=0))
+    rows: list[int] = []
+    for t in range(length):
+        left = degree - t
+        bound = _divide_up(2 * units, max(left, 2), units)
+        if left > 2:
+            closer = max(
+                _divide_up(2 * share, left - 2, units),
+                _divide_up(2 * (most + t) * units, (left - 1) * (left - 2), units),
+                _divide_up(2 * units, left * (left - 1), units),
+            )
+            bound = min(bound, closer)
+        rows.append(bound)
+        share = min(share + bound, units)
+    return rows
 
 
 def average_clustering(graph: Graph, units: int, length: int) -> Profile:
