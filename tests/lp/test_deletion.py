@@ -14,9 +14,9 @@ from tests.lp.packing_reference import (
 
 from tulle.core.errors import InputError
 from tulle.lp import DeletionOracle, decide_deletion, highs
-from tulle.lp.deletion_certificate import dual_line, feasible_total
-from tulle.lp.deletion_reduce import reduce_deletion
+from tulle.lp.certificate import dual_line, feasible_total
 from tulle.lp.exact import exceeds, least_deletion
+from tulle.lp.reduce import reduce_deletion
 
 TAUS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 ETA = "0.318309886183790671537767526745"
@@ -148,7 +148,7 @@ def test_colours_that_collide_cost_time_and_not_truth(monkeypatch):
     def everything_alike(offsets, rows, weights, marks):
         return np.zeros(len(marks), np.int32), np.zeros(len(weights), np.int32)
 
-    monkeypatch.setattr("tulle.lp.deletion_reduce.refine", everything_alike)
+    monkeypatch.setattr("tulle.lp.reduce.refine", everything_alike)
     random = np.random.default_rng(18)
     for _ in range(40):
         problem = random_problem(random)

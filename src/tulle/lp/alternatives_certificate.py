@@ -27,8 +27,7 @@ import numpy.typing as npt
 
 from tulle.core.compiled import compiled
 from tulle.lp.alternatives import AlternativesProblem
-from tulle.lp.certificate import GRID, ROUNDOFF, TINY, on_grid, sum_with_error
-from tulle.lp.deletion_certificate import Line, exact_total
+from tulle.lp.certificate import GRID, ROUNDOFF, TINY, Line, exact_total, on_grid, sum_with_error
 
 Array = npt.NDArray[Any]
 _Tree = tuple[Array, Array, Array, Array, Array, int, int]

@@ -23,7 +23,7 @@ from tulle.lp.alternatives_certificate import (
     lower_value,
     upper_value,
 )
-from tulle.lp.deletion_record import DeletionRecord
+from tulle.lp.deletion import DeletionRecord
 from tulle.lp.problem import check_threshold
 from tulle.lp.solver import Bracket, Progress, check_gap, solve
 

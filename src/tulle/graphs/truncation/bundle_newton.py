@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tulle.core.compiled import compiled
 from tulle.graphs.truncation.bundles import Bundles, chosen
-from tulle.lp.dense import factorise, solve_factor
+from tulle.lp.interior import factorise, solve_factor
 from tulle.lp.program import Program, Rows
 
 Array = npt.NDArray[Any]

@@ -7,11 +7,10 @@ import pytest
 from tests.lp.packing_reference import make, random_problem
 
 from tulle.lp import DeletionOracle, PackingProblem
-from tulle.lp.deletion_interior import Interior
-from tulle.lp.deletion_reduce import reduce_deletion
-from tulle.lp.deletion_run import InteriorRun, fits_interior
-from tulle.lp.dense import factorise, solve_factor
+from tulle.lp.deletion import InteriorRun, fits_interior
 from tulle.lp.exact import least_deletion
+from tulle.lp.interior import Interior, factorise, solve_factor
+from tulle.lp.reduce import reduce_deletion
 from tulle.relations.data import Relation
 from tulle.relations.truncation.totals import Thresholds, least_level, truncate
 
