@@ -247,9 +247,6 @@ def repair(
     return total
 
 
-Array = npt.NDArray[Any]
-
-
 @compiled
 def deletion_steps(
     offsets: Array, rows: Array, weights: Array, capacities: Array, deletable: Array, binding: Array
