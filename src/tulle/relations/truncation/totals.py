@@ -164,7 +164,7 @@ def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
             np.where(public, 0.0, weights),
             relation.count,
             relation.notes,
-            relation.ways,
+            relation.alternatives,
         )
         return _Raised(truncate(owned, eta=eta), fixed)
     from tulle.lp import AlternativesOracle, DeletionOracle, PackingProblem
