@@ -23,8 +23,8 @@ from tulle.core.registry import mechanisms
 from tulle.graphs.data import Graph
 from tulle.graphs.generators import social_network
 from tulle.graphs.truncation.bundle_packing import BundleTruncation
-from tulle.graphs.truncation.bundles import bundles_of, has_bundles
-from tulle.graphs.truncation.relation import relation_of
+from tulle.graphs.truncation.bundles import bundles_of
+from tulle.graphs.truncation.relation import has_bundles, relation_of
 from tulle.relations.truncation.totals import GAP, truncate
 
 EPSILON = 0.8

@@ -50,6 +50,7 @@ class Found:
     tasks: dict[str, list[str]] = field(default_factory=dict)
     registered: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     answers: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    units: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     named_only: dict[str, dict[str, dict[str, tuple[str, ...]]]] = field(default_factory=dict)
 
     def add_public(self, module: str, name: str, task: str) -> None:
@@ -100,6 +101,8 @@ def _read(found: Found, module: str, name: str, call: ast.Call) -> None:
         found.add_registered(module, "mechanism", kind, word)
         stated = {keyword.arg: keyword.value for keyword in call.keywords}
         found.answers.setdefault(kind, {})[word] = tuple(_names(stated["answers"]))
+        if isinstance(protected := stated.get("units"), ast.Tuple):
+            found.units.setdefault(kind, {})[word] = ast.literal_eval(protected)
         if isinstance(by_unit := stated.get("named_only"), ast.Dict):
             found.named_only.setdefault(kind, {})[word] = {
                 ast.literal_eval(unit): tuple(_names(classes))
@@ -151,6 +154,8 @@ def _index(found: Found) -> str:
         + f"{dict(sorted(found.registered.items()))!r}\n"
         + "\nANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = "
         + f"{dict(sorted(found.answers.items()))!r}\n"
+        + "\nUNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = "
+        + f"{dict(sorted(found.units.items()))!r}\n"
         + "\nNAMED_ONLY: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]] = "
         + f"{dict(sorted(found.named_only.items()))!r}\n"
     )

@@ -143,20 +143,25 @@ def mechanisms(
     """Return the mechanisms for one kind of data by name; for a question, those that may answer.
 
     Only modules of mechanisms that state the question's class, or a base of it, are imported; with
-    a unit, not those that answer it under that unit only when named.
+    a unit, only those that protect it, and not those that answer under it only when named.
     """
-    found = find("mechanism", kind)
     names = None if query is None else {base.__name__ for base in type(query).__mro__}
-    answers, named_only = _index.ANSWERS.get(kind, {}), _index.NAMED_ONLY.get(kind, {})
-    return {
-        name: make_mechanism(kind, name)
-        for name in found
-        if names is None
-        or name not in answers
-        or (
-            names & set(answers[name])
-            and not (unit and names & set(named_only.get(name, {}).get(unit, ())))
+    answers, units = _index.ANSWERS.get(kind, {}), _index.UNITS.get(kind, {})
+    named_only = _index.NAMED_ONLY.get(kind, {})
+
+    def may_answer(name: str) -> bool:
+        if names is None or name not in answers:
+            return True
+        if unit is None:
+            return bool(names & set(answers[name]))
+        return (
+            bool(names & set(answers[name]))
+            and unit in units.get(name, (unit,))
+            and not names & set(named_only.get(name, {}).get(unit, ()))
         )
+
+    return {
+        name: make_mechanism(kind, name) for name in find("mechanism", kind) if may_answer(name)
     }
 
 

@@ -572,11 +572,11 @@ class Dated:
         return cls(found, days)
 
     @classmethod
-    def read(cls, path: Any, time: str, *manner: Any) -> Dated:
+    def read(cls, path: Any, time: str, *options: Any) -> Dated:
         """Read pairs and their days from a file."""
         from tulle.graphs.io.dates import read_dated
 
-        return cls.of(*read_dated(path, time, *manner))
+        return cls.of(*read_dated(path, time, *options))
 
     def graph(self, **terms: Any) -> Graph:
         """Return the graph of all records."""

@@ -183,9 +183,6 @@ def lower_bound(problem: PackingProblem, tau: float, fractions: Array) -> float:
     return max(0.0, float(np.nextafter((total - error) * (1.0 - 4.0 * ROUNDOFF), -np.inf)))
 
 
-Array = npt.NDArray[Any]
-
-
 def feasible_total(problem: PackingProblem, tau: float, deletions: Array) -> Fraction:
     """Make the deletions feasible at ``tau`` and return their exact sum."""
     rounded = on_grid(deletions, 1.0)

@@ -275,8 +275,6 @@ class DeletionRecord:
         return float(lower + upper) / 2 if upper <= _KNOWN * lower + 1 else None
 
 
-Array = npt.NDArray[Any]
-
 _CHECK = 40
 _PATIENCE = 2_000
 _HIGHS_ENTRIES = 300_000

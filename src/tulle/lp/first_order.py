@@ -18,8 +18,8 @@ References: Lu and Yang, "Restarted Halpern PDHG for linear programming" (2024);
 "Practical large-scale linear programming using primal-dual hybrid gradient" (2021).
 
 *Deletion.* With sizes ``m`` (how many participants a row stands for), capacities ``b = m tau`` and
-columns of weight ``Q``, the saddle point is, over deletions g >= 0, remainders 0 <= z <= 1, and multipliers
-w >= 0 (remainder at least 1 - g(t)) and mu >= 0 (load at most the capacity):
+columns of weight ``Q``, the saddle point is, over deletions g >= 0, remainders 0 <= z <= 1, and
+multipliers w >= 0 (remainder at least 1 - g(t)) and mu >= 0 (load at most the capacity):
 
     min over g, z; max over w, mu of
     m g + sum_t w_t (1 - z_t - g(t)) + sum_p mu_p (sum_{t with p} Q_t z_t - b_p).
@@ -245,9 +245,6 @@ def repair(
             for place in range(offsets[column], offsets[column + 1]):
                 room[rows[place]] -= most
     return total
-
-
-Array = npt.NDArray[Any]
 
 
 @compiled

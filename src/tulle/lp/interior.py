@@ -112,7 +112,6 @@ def solve_factor(factor: Array, signs: Array, vector: Array) -> None:
             vector[column] -= factor[row, column] * vector[row]
 
 
-Array = npt.NDArray[Any]
 Rows = tuple[Array, Array, Array, Array]
 """By row: deletions g, their multipliers zeta, spare loads v, pressures mu."""
 

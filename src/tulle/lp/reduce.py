@@ -272,9 +272,6 @@ def merge(
     return starts[: columns + 1].copy(), rows[:fill].copy(), totals[:columns].copy(), column_of
 
 
-Array = npt.NDArray[Any]
-
-
 @dataclass(frozen=True, slots=True)
 class ReducedDeletion:
     """What is left to solve, and how to go back.

@@ -2,7 +2,7 @@
 
 :class:`Table` holds the records, :func:`linear` and :func:`logistic` ask for a model, and
 :class:`Model` predicts from what was released. :class:`LinearRegression` and
-:class:`LogisticRegression` are the same behind the face of scikit-learn, which is imported only
+:class:`LogisticRegression` are the same with the interface of scikit-learn, which is imported only
 when one of them is used.
 """
 

@@ -1,4 +1,4 @@
-"""The models behind the face of scikit-learn."""
+"""The models with the interface of scikit-learn."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _plan_leaf(
     if mechanism is not None and mechanism in named:
         known |= {mechanism: registry.make_mechanism(kind, mechanism)}
     if not together:
-        _check_answerable(terms, known)
+        _check_answerable(terms, kind, known)
     offers: list[Offer] = []
     refused: list[tuple[str, str]] = []
     if route is not None and together:
@@ -207,11 +207,12 @@ def _offer_route(
     )
 
 
-def _check_answerable(terms: Terms, known: Mapping[str, Mechanism]) -> None:
+def _check_answerable(terms: Terms, kind: str, known: Mapping[str, Mechanism]) -> None:
     if any(item.supports(terms.query, terms.unit) for item in known.values()):
         return
     from tulle.core.unit import UNITS
 
+    known = registry.mechanisms(kind, terms.query)
     others = [
         unit.name
         for unit in UNITS.values()

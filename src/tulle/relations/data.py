@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError
 from tulle.core.unit import Unit
+from tulle.relations.alternatives import Alternatives
 from tulle.relations.annotated_table import Table
 from tulle.relations.annotations import (
     ALWAYS,
@@ -24,7 +25,6 @@ from tulle.relations.annotations import (
     together,
 )
 from tulle.relations.trees import Trees
-from tulle.relations.ways import Ways
 
 Array = npt.NDArray[Any]
 
@@ -55,15 +55,16 @@ class Relation(Dataset):
         weights: Array,
         count: int,
         general: tuple[tuple[Annotation, float], ...] = (),
-        ways: Ways | None = None,
+        alternatives: Alternatives | None = None,
     ) -> None:
         self.offsets = offsets
         self.participants = participants
         self.weights = weights
         self.count = count
         self.notes = general
-        self.ways = ways if ways is not None and len(ways.weights) else None
-        """Tuples of several ways as arrays, beside or instead of expressions."""
+        filled = alternatives is not None and len(alternatives.weights)
+        self.alternatives = alternatives if filled else None
+        """Tuples of several alternatives as arrays, beside or instead of expressions."""
 
     @classmethod
     def conjunctive(
@@ -153,13 +154,17 @@ class Relation(Dataset):
     @cached_property
     def general(self) -> tuple[tuple[Annotation, float], ...]:
         """The tuples that are no plain conjunctions, as expressions with their weights."""
-        return self.notes + (() if self.ways is None else self.ways.annotations())
+        return self.notes + (() if self.alternatives is None else self.alternatives.annotations())
 
     @property
     def heights(self) -> Array:
         """The weights of the tuples that are no plain conjunctions."""
         listed = np.array([height for _, height in self.notes], dtype=np.float64)
-        return listed if self.ways is None else np.concatenate([listed, self.ways.weights])
+        return (
+            listed
+            if self.alternatives is None
+            else np.concatenate([listed, self.alternatives.weights])
+        )
 
     @property
     def total(self) -> float:
@@ -169,7 +174,7 @@ class Relation(Dataset):
     @property
     def is_conjunctive(self) -> bool:
         """Whether every tuple simply needs all of some participants."""
-        return not self.notes and self.ways is None
+        return not self.notes and self.alternatives is None
 
     def parts(self) -> tuple[Relation, Relation]:
         """Return the tuples of positive and of negative weight, both with positive weights."""
@@ -184,7 +189,7 @@ class Relation(Dataset):
             sign * self.weights[kept],
             self.count,
             tuple((note, sign * height) for note, height in self.notes if sign * height > 0),
-            None if self.ways is None else self.ways.signed(sign),
+            None if self.alternatives is None else self.alternatives.signed(sign),
         )
 
     def annotations(self) -> Iterator[tuple[Annotation, float]]:
@@ -199,12 +204,12 @@ class Relation(Dataset):
 
         :class:`tulle.lp.AlternativesProblem` says what they mean.
         """
-        if self.ways is not None and not self.notes:
-            ways, alternatives = self.ways, len(self.offsets) - 1
+        if self.alternatives is not None and not self.notes:
+            others, plain = self.alternatives, len(self.offsets) - 1
             return (
-                np.concatenate([np.arange(alternatives), alternatives + ways.starts]),
-                np.concatenate([self.offsets[:-1], len(self.participants) + ways.offsets]),
-                np.concatenate([self.participants, ways.members]),
+                np.concatenate([np.arange(plain), plain + others.starts]),
+                np.concatenate([self.offsets[:-1], len(self.participants) + others.offsets]),
+                np.concatenate([self.participants, others.members]),
             )
         trees = Trees(self.count)
         trees.add(note for note, _ in self.general)

@@ -19,7 +19,6 @@ from tulle.core.guarantee import floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.relations.error_laws import GaussianTruncationLaw, StandInLaw, gaussian_points
 from tulle.relations.mechanisms.grouped import (
     GaussianNoise,
     GroupedSettings,
@@ -28,7 +27,13 @@ from tulle.relations.mechanisms.grouped import (
     release_in_ball,
 )
 from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings, predicted_value
-from tulle.relations.truncation.totals import Truncation, least_level
+from tulle.relations.truncation.totals import (
+    GaussianTruncationLaw,
+    StandInLaw,
+    Truncation,
+    gaussian_points,
+    least_level,
+)
 from tulle.sql.mechanisms import (
     DatabaseRecursive,
     bound_query,

@@ -16,7 +16,6 @@ from tulle.core.mechanism import Outcome, Parameters, Prediction, Settings, Term
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.relations.data import Relation
-from tulle.relations.error_laws import StandInLaw, TruncationLaw, laplace_points
 from tulle.relations.mechanisms.race import Race, RaceSettings
 from tulle.relations.mechanisms.recursive import (
     Recursive,
@@ -25,7 +24,14 @@ from tulle.relations.mechanisms.recursive import (
     predicted_value,
 )
 from tulle.relations.mechanisms.single_owner import Clipped, NoiseOnGroups, release_owned
-from tulle.relations.truncation.totals import Truncation, least_level, predicted_level
+from tulle.relations.truncation.totals import (
+    StandInLaw,
+    Truncation,
+    TruncationLaw,
+    laplace_points,
+    least_level,
+    predicted_level,
+)
 from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, SqlSum, person_totals_of, relations_of
 

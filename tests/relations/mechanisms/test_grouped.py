@@ -18,7 +18,6 @@ from tulle.ledger.divergence import concentration
 from tulle.noise import SeededSource
 from tulle.noise.charge import watch
 from tulle.relations.data import Relation
-from tulle.relations.error_laws import GaussianTruncationLaw, TruncationLaw
 from tulle.relations.mechanisms.grouped import (
     GaussianNoise,
     InBall,
@@ -28,7 +27,13 @@ from tulle.relations.mechanisms.grouped import (
     truncated_values,
 )
 from tulle.relations.mechanisms.single_owner import Owned
-from tulle.relations.truncation.totals import LARGEST, least_level, truncate
+from tulle.relations.truncation.totals import (
+    LARGEST,
+    GaussianTruncationLaw,
+    TruncationLaw,
+    least_level,
+    truncate,
+)
 
 
 def groups_of(count: int, size: int = 40) -> list[Relation]:

@@ -95,8 +95,8 @@ from tulle.graphs.sensitivity.counts import LocalSensitivity, SpreadBudget, Spre
 from tulle.graphs.spectra.queries import Spectrum
 from tulle.graphs.synthesis.model import Model
 from tulle.graphs.topology.response import Topology, WholeTopology, topology
-from tulle.relations.error_laws import TruncationLaw
 from tulle.relations.mechanisms.recursive import TruncationMechanism
+from tulle.relations.truncation.totals import TruncationLaw
 
 QUESTIONS: tuple[GraphQuery, ...] = (
     edges(),

@@ -47,7 +47,7 @@ def read(
     words = check_ignore(ignore)
     known = declared_nodes(nodes, from_file=True)
     chosen = _check_columns(columns)
-    _check_manner(kind, header, delimiter)
+    _check_format_options(kind, header, delimiter)
     report: Progress = progress or (lambda fraction, label: None)
     if not file.exists():
         raise InputError(f"{file} does not exist.")
@@ -119,7 +119,7 @@ def _check_columns(columns: Sequence[int | str] | None) -> tuple[int | str, int 
     return picked[0], picked[1]
 
 
-def _check_manner(kind: str, header: bool | None, delimiter: str | None) -> None:
+def _check_format_options(kind: str, header: bool | None, delimiter: str | None) -> None:
     if header is not None and not isinstance(header, bool):
         raise InputError(f"header={header!r} must be True, False or left out.")
     if kind != "edges":

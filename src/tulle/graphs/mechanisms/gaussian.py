@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,10 +15,8 @@ from tulle.core.error_law import GaussianLaw
 from tulle.core.events import Event
 from tulle.core.events import Gaussian as GaussianEvent
 from tulle.core.gaussian import rho_for
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
-from tulle.core.query import Query
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import (
     GraphQuery,
@@ -28,6 +27,20 @@ from tulle.graphs.queries.counts import (
 )
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianSettings(Settings):
+    """The public settings of one run; ``squared`` is the sensitivity in L2, squared."""
+
+    nodes: int
+    squared: int
+    variance: Fraction
+
+    def law(self, query: GraphQuery) -> GaussianLaw:
+        """Return the law of the noise; the root is rounded up."""
+        sigma = Fraction(math.isqrt(math.ceil(self.variance * 10**12)) + 1, 10**6)
+        return GaussianLaw(sigma, query.entries(self.nodes))
 
 
 @registry.mechanism(
@@ -74,13 +87,14 @@ class Gaussian(Mechanism):
         nodes = node_count(terms)
         squared = max(graph_query(terms).edge_squared(nodes), 1)
         variance = squared / (2 * rho_for(terms, Fraction(squared)))
-        return {"nodes": nodes, "squared": squared, "variance": text(variance)}
+        return GaussianSettings(nodes, squared, variance)
 
     def event(self, terms: Terms, settings: Parameters) -> Event:
-        return GaussianEvent.of(Fraction(settings["squared"]), rational(settings["variance"]))
+        chosen = GaussianSettings.read(settings)
+        return GaussianEvent.of(Fraction(chosen.squared), chosen.variance)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(terms.query, settings)
+        law = GaussianSettings.read(settings).law(graph_query(terms))
         mean = float(law.sigma) * math.sqrt(2 / math.pi)
         return Prediction(law, law, mean if terms.query.shape == "vector" else None)
 
@@ -88,23 +102,13 @@ class Gaussian(Mechanism):
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Graph)
-        query = graph_query(terms)
+        query, chosen = graph_query(terms), GaussianSettings.read(settings)
         truth = np.asarray(query.truth(dataset))
-        most = query.maximum(int(settings["nodes"]))
-        variance = rational(settings["variance"])
-        with charge(GaussianCharge(settings["squared"])):
-            noise = discrete_gaussian(variance=variance, size=truth.shape or 1, source=source)
+        most, law = query.maximum(chosen.nodes), chosen.law(query)
+        size = truth.shape or 1
+        with charge(GaussianCharge(chosen.squared)):
+            noise = discrete_gaussian(variance=chosen.variance, size=size, source=source)
         if query.shape != "vector":
             noisy = int(truth) + int(noise[0])
-            return Outcome(min(max(noisy, 0), most), _law(query, settings), {"range": [0, most]})
-        value = np.clip(truth + noise, 0, most)
-        return Outcome(value, _law(query, settings), {"range": [0, most]})
-
-
-def _law(query: Query, settings: Parameters) -> GaussianLaw:
-    assert isinstance(query, GraphQuery)
-    count = query.entries(int(settings["nodes"]))
-    variance = rational(settings["variance"])
-    # The root, rounded up.
-    sigma = rational(math.isqrt(math.ceil(variance * 10**12)) + 1) / 10**6
-    return GaussianLaw(sigma, count)
+            return Outcome(min(max(noisy, 0), most), law, {"range": [0, most]})
+        return Outcome(np.clip(truth + noise, 0, most), law, {"range": [0, most]})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -11,15 +13,29 @@ from tulle.core import registry
 from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import graph_query, node_count
 from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicSettings(Settings):
+    """The public settings of one run."""
+
+    nodes: int
+    sensitivity: int
+    scale: Fraction
+
+    def law(self, query: Query, slack: float) -> LaplaceLaw:
+        """Return the law of all entries, which rounding moves by ``slack`` at most."""
+        # An entry of the distribution is the difference of two entries of the sequence.
+        factor = 2 if isinstance(query, DegreeDistribution) else 1
+        return LaplaceLaw(self.scale, count=self.nodes, factor=factor, slack=factor * slack)
 
 
 @registry.mechanism("graph", "isotonic", answers=(Degrees, DegreeDistribution), units=("edge",))
@@ -57,14 +73,15 @@ class Isotonic(Mechanism):
     reference: ClassVar[str] = "Hay et al., ICDM 2009"
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        return {"nodes": node_count(terms), "sensitivity": 2, "scale": text(2 / terms.epsilon)}
+        return IsotonicSettings(node_count(terms), 2, 2 / terms.epsilon)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(graph_query(terms), settings, slack=1.0)
+        chosen = IsotonicSettings.read(settings)
+        law = chosen.law(graph_query(terms), slack=1.0)
         if not isinstance(like, Graph):
             return Prediction(law, law)
         # The stand-in is public, so one seeded run on it may be looked at.
-        public = {**settings, "nodes": like.node_count}
+        public = replace(chosen, nodes=like.node_count)
         drawn = self.run(terms, public, like, SeededSource(1)).value
         mean = float(np.abs(drawn - graph_query(terms).truth(like)).mean())
         return Prediction(law, law, mean)
@@ -73,13 +90,11 @@ class Isotonic(Mechanism):
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Graph)
-        query = graph_query(terms)
-        nodes = int(settings["nodes"])
+        query, chosen = graph_query(terms), IsotonicSettings.read(settings)
+        nodes = chosen.nodes
         sequence = sorted_sequence(query, dataset)
-        with charge(LaplaceCharge(settings["sensitivity"])):
-            noise = discrete_laplace(
-                scale=rational(settings["scale"]), size=sequence.shape, source=source
-            )
+        with charge(LaplaceCharge(chosen.sensitivity)):
+            noise = discrete_laplace(scale=chosen.scale, size=sequence.shape, source=source)
         most = nodes - 1 if isinstance(query, Degrees) else nodes
         smoothed = np.clip(decreasing(sequence + noise), 0, most)
         if isinstance(query, Degrees):
@@ -89,7 +104,7 @@ class Isotonic(Mechanism):
             final = np.rint(smoothed).astype(np.int64)
             value = -np.diff(np.concatenate([[nodes], final, [0]]))
         slack = float(np.abs(final - smoothed).max(initial=0.0))
-        return Outcome(value, _law(query, settings, slack), {"range": [0, query.maximum(nodes)]})
+        return Outcome(value, chosen.law(query, slack), {"range": [0, query.maximum(nodes)]})
 
 
 def sorted_sequence(query: Query, graph: Graph) -> Wholes:
@@ -157,15 +172,3 @@ def _cut(degrees: Wholes, among: int, excess: int) -> None:
     if extra:
         top[used - extra : used] -= 1
     np.maximum(top, 0, out=top)
-
-
-def _law(query: Query, settings: Parameters, slack: float) -> LaplaceLaw:
-    distribution = isinstance(query, DegreeDistribution)
-    # An entry of the distribution is the difference of two entries of the sequence.
-    factor = 2 if distribution else 1
-    return LaplaceLaw(
-        rational(settings["scale"]),
-        count=int(settings["nodes"]),
-        factor=factor,
-        slack=factor * slack,
-    )

@@ -16,7 +16,6 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import ProfiledCount, node_count, profiled_count
 from tulle.graphs.sensitivity.counts import (
@@ -24,6 +23,7 @@ from tulle.graphs.sensitivity.counts import (
     Profile,
     SpreadBudget,
     SpreadLaw,
+    SpreadSettings,
     printed_note,
     public_length,
 )
@@ -32,6 +32,15 @@ from tulle.noise.charge import LadderCharge, charge
 
 SMOOTHING_SHARE = Fraction(1, 8)
 """Part of epsilon that :class:`SmoothedLadder` spends on the widths, unless said otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class LadderSettings(SpreadSettings):
+    """The public settings of one run of a ladder."""
+
+    length: int
+    smoothing: Fraction
+    decay: Fraction
 
 
 class _Ladder(Mechanism):
@@ -47,26 +56,20 @@ class _Ladder(Mechanism):
         nodes = node_count(terms)
         budget = SpreadBudget.of(terms.epsilon, options)
         decay, smoothing = self.rates(budget.answer, options)
-        return {
-            "nodes": nodes,
-            **budget.to_settings(),
-            "decay": text(decay),
-            "smoothing": text(smoothing),
-            "length": public_length(profiled_count(terms), nodes, decay),
-        }
+        length = public_length(profiled_count(terms), nodes, decay)
+        return LadderSettings(nodes, budget.answer, budget.spread, length, smoothing, decay)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = profiled_count(terms)
-        nodes = int(settings["nodes"])
-        worst = _law(query, settings, query.largest_spread(nodes), Fraction(0))
+        chosen = LadderSettings.read(settings)
+        worst = _law(query, chosen, query.largest_spread(chosen.nodes), Fraction(0))
         if not isinstance(like, Graph):
             return Prediction(worst, None)
-        widths = ladder_widths(query, like, {**settings, "nodes": nodes})
-        law = KnownLadderLaw(rational(settings["decay"]), query.cap(nodes), tuple(widths.profile))
-        budget = SpreadBudget.from_settings(settings)
-        if not budget.spread:
+        widths = ladder_widths(query, like, chosen)
+        law = KnownLadderLaw(chosen.decay, query.cap(chosen.nodes), tuple(widths.profile))
+        if not chosen.epsilon_spread:
             return Prediction(worst, law)
-        printed = _law(query, settings, widths.spread, 1 / budget.spread)
+        printed = _law(query, chosen, widths.spread, 1 / chosen.epsilon_spread)
         return Prediction(worst, law, notes=printed_note(printed, law))
 
     def run(
@@ -74,15 +77,14 @@ class _Ladder(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         query = profiled_count(terms)
-        nodes = int(settings["nodes"])
-        widths = ladder_widths(query, dataset, settings)
-        decay = rational(settings["decay"])
-        with charge(LadderCharge(rational(settings["smoothing"]))):
-            noise = draw_ladder(widths.profile, query.cap(nodes), decay, source)
-        most = query.maximum(nodes)
+        chosen = LadderSettings.read(settings)
+        widths = ladder_widths(query, dataset, chosen)
+        with charge(LadderCharge(chosen.smoothing)):
+            noise = draw_ladder(widths.profile, query.cap(chosen.nodes), chosen.decay, source)
+        most = query.maximum(chosen.nodes)
         value = min(max(query.truth(dataset) + noise, 0), most)
-        private = SpreadBudget.from_settings(settings).draw(widths.spread, source)
-        law = None if private is None else _law(query, settings, *private)
+        private = chosen.budget.draw(widths.spread, source)
+        law = None if private is None else _law(query, chosen, *private)
         return Outcome(value, law, {"range": [0, most]})
 
 
@@ -174,12 +176,11 @@ class Ladder(_Ladder):
         return epsilon / 2, Fraction(0)
 
 
-def ladder_widths(query: ProfiledCount, graph: Graph, settings: Parameters) -> LocalSensitivity:
+def ladder_widths(query: ProfiledCount, graph: Graph, settings: LadderSettings) -> LocalSensitivity:
     """Return the widths of a graph's rungs and its spread. Custodian side."""
-    measured = query.measure(graph, int(settings["length"]))
-    most = query.cap(int(settings["nodes"]))
-    smoothing = rational(settings["smoothing"])
-    return measured._replace(profile=smooth_widths(measured.profile, most, smoothing))
+    measured = query.measure(graph, settings.length)
+    most = query.cap(settings.nodes)
+    return measured._replace(profile=smooth_widths(measured.profile, most, settings.smoothing))
 
 
 def smooth_widths(profile: Profile, most: int, smoothing: Fraction) -> Profile:
@@ -247,16 +248,10 @@ def draw_ladder(profile: Profile, most: int, decay: Fraction, source: Source | N
 
 
 def _law(
-    query: ProfiledCount, settings: Parameters, spread: int, spread_scale: Fraction
+    query: ProfiledCount, settings: LadderSettings, spread: int, spread_scale: Fraction
 ) -> LadderLaw:
-    return LadderLaw(
-        *query.law_key(),
-        int(settings["nodes"]),
-        spread,
-        spread_scale,
-        rational(settings["decay"]),
-        rational(settings["smoothing"]),
-    )
+    rates = settings.decay, settings.smoothing
+    return LadderLaw(*query.law_key(), settings.nodes, spread, spread_scale, *rates)
 
 
 @registry.register("law", "graph", "ladder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
 from typing import ClassVar
@@ -13,9 +14,8 @@ from tulle.core.arrays import Array, Wholes
 from tulle.core.compiled import compiled
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.degrees import DegreeDistribution
 from tulle.noise import SeededSource, discrete_laplace, exponential
@@ -76,16 +76,25 @@ def standing(sums: list[int], bounds: list[int], settings: Parameters) -> list[F
     (b + 1)²/epsilon over all places. With q = kept - cost and a margin t·2b, each bound is
     compared with each other by the difference of these over 2b + 2b'; its score is the worst.
     """
-    epsilon = rational(settings["epsilon_answer"])
-    margin = rational(settings["margin"])
+    chosen = ProjectionSettings.read(settings)
     q = [
-        kept - (bound + 1) ** 2 / epsilon - margin * 2 * bound
+        kept - (bound + 1) ** 2 / chosen.epsilon_answer - chosen.margin * 2 * bound
         for kept, bound in zip(sums, bounds, strict=True)
     ]
     return [
         min((q[i] - q[j]) / (2 * bounds[i] + 2 * bounds[j]) for j in range(len(bounds)))
         for i in range(len(bounds))
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionSettings(Settings):
+    """The public settings of one run: ``margin`` is that of the scores."""
+
+    largest: int
+    epsilon_bound: Fraction
+    epsilon_answer: Fraction
+    margin: Fraction
 
 
 @registry.mechanism("graph", "projection", answers=(DegreeDistribution,), units=("node",))
@@ -134,36 +143,32 @@ class Projection(Mechanism):
         rate = terms.epsilon * share
         # The margin of the scores: a bound of larger sensitivity must be better by that much.
         steps = ceil(2 * log(len(candidates(largest)) / float(_FAILURE)))
-        return {
-            "largest": largest,
-            "epsilon_bound": text(rate),
-            "epsilon_answer": text(terms.epsilon - rate),
-            "margin": text(steps / rate),
-        }
+        return ProjectionSettings(largest, rate, terms.epsilon - rate, steps / rate)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         if not isinstance(like, Graph):
             return Prediction(None, None)
         drawn = self.run(terms, settings, like, SeededSource(1)).value
-        truth = on_grid(like, int(settings["largest"]))
+        truth = on_grid(like, ProjectionSettings.read(settings).largest)
         return Prediction(None, None, float(np.abs(drawn - truth).mean()))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Graph)
-        bounds = candidates(int(settings["largest"]))
+        chosen = ProjectionSettings.read(settings)
+        bounds = candidates(chosen.largest)
         kept = [projected_degrees(dataset, bound) for bound in bounds]
-        scores = standing([int(row.sum()) for row in kept], bounds, settings)
-        rate = rational(settings["epsilon_bound"])
+        scores = standing([int(row.sum()) for row in kept], bounds, chosen)
+        rate = chosen.epsilon_bound
         with charge(ExponentialCharge(1)):
             place = exponential(scores, epsilon=rate, sensitivity=1, source=source)
         bound = bounds[place]
         exact = at_most(kept[place], bound)
-        scale = (bound + 1) / rational(settings["epsilon_answer"])
+        scale = (bound + 1) / chosen.epsilon_answer
         with charge(LaplaceCharge(bound + 1)):
             noisy = exact + discrete_laplace(scale=scale, size=exact.shape, source=source)
-        return Outcome(finish_counts(noisy, int(settings["largest"])), None, {"bound": bound})
+        return Outcome(finish_counts(noisy, chosen.largest), None, {"bound": bound})
 
 
 def finish_counts(noisy: Wholes, largest: int) -> Wholes:

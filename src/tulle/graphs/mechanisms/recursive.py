@@ -11,8 +11,7 @@ from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import Edges, ProfiledCount, SubgraphCount
 from tulle.graphs.queries.subgraphs import PatternQuery
-from tulle.graphs.truncation.bundles import has_bundles
-from tulle.graphs.truncation.relation import relation_of
+from tulle.graphs.truncation.relation import has_bundles, relation_of
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.race import Race
 from tulle.relations.mechanisms.recursive import Recursive, TruncationMechanism

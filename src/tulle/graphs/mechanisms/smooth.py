@@ -14,13 +14,14 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import check_level
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text, widen_up
+from tulle.core.validate import widen_up
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import ProfiledCount, node_count, profiled_count
 from tulle.graphs.sensitivity.counts import (
     Profile,
     SpreadBudget,
     SpreadLaw,
+    SpreadSettings,
     printed_note,
     public_length,
 )
@@ -93,6 +94,15 @@ def largest_smoothness(room: Fraction, delta: Fraction) -> Fraction:
     return min(Fraction(low), room)
 
 
+@dataclass(frozen=True, eq=False)
+class SmoothSettings(SpreadSettings):
+    """The public settings of one run: noise of S/alpha, on a bound S that is beta-smooth."""
+
+    alpha: Fraction
+    beta: Fraction
+    length: int
+
+
 class _Smooth(Mechanism):
     """What the two versions share."""
 
@@ -111,33 +121,27 @@ class _Smooth(Mechanism):
         """Draw the noise of that scale, rounded to a whole number."""
 
     @abstractmethod
-    def charge(self, terms: Terms, settings: Parameters, bound: Fraction) -> Charge:
+    def charge(self, terms: Terms, settings: SmoothSettings, bound: Fraction) -> Charge:
         """Return what noise on this smooth bound is charged for."""
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)
         budget = SpreadBudget.of(terms.epsilon, options)
         alpha, beta = self.rates(budget.answer, terms.delta)
-        return {
-            "nodes": nodes,
-            **budget.to_settings(),
-            "alpha": text(alpha),
-            "beta": text(beta),
-            "length": public_length(profiled_count(terms), nodes, beta),
-        }
+        length = public_length(profiled_count(terms), nodes, beta)
+        return SmoothSettings(nodes, budget.answer, budget.spread, alpha, beta, length)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = profiled_count(terms)
-        nodes = int(settings["nodes"])
-        worst = self._law(query, settings, query.largest_spread(nodes), Fraction(0))
+        chosen = SmoothSettings.read(settings)
+        worst = self._law(query, chosen, query.largest_spread(chosen.nodes), Fraction(0))
         if not isinstance(like, Graph):
             return Prediction(worst, None)
         measured = query.measure(like, 1)
-        known = self._law(query, settings, measured.spread, Fraction(0))
-        budget = SpreadBudget.from_settings(settings)
-        if not budget.spread:
+        known = self._law(query, chosen, measured.spread, Fraction(0))
+        if not chosen.epsilon_spread:
             return Prediction(worst, known)
-        printed = self._law(query, settings, measured.spread, 1 / budget.spread)
+        printed = self._law(query, chosen, measured.spread, 1 / chosen.epsilon_spread)
         return Prediction(worst, known, notes=printed_note(printed, known))
 
     def run(
@@ -145,28 +149,22 @@ class _Smooth(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         query = profiled_count(terms)
-        nodes = int(settings["nodes"])
-        measured = query.measure(dataset, int(settings["length"]))
-        bound = smooth_bound(measured.profile, query.cap(nodes), rational(settings["beta"]))
-        with charge(self.charge(terms, settings, bound)):
-            noise = self.noise(bound / rational(settings["alpha"]), source)
-        most = query.maximum(nodes)
+        chosen = SmoothSettings.read(settings)
+        measured = query.measure(dataset, chosen.length)
+        bound = smooth_bound(measured.profile, query.cap(chosen.nodes), chosen.beta)
+        with charge(self.charge(terms, chosen, bound)):
+            noise = self.noise(bound / chosen.alpha, source)
+        most = query.maximum(chosen.nodes)
         value = min(max(query.truth(dataset) + noise, 0), most)
-        private = SpreadBudget.from_settings(settings).draw(measured.spread, source)
-        law = None if private is None else self._law(query, settings, *private)
+        private = chosen.budget.draw(measured.spread, source)
+        law = None if private is None else self._law(query, chosen, *private)
         return Outcome(value, law, {"range": [0, most]})
 
     def _law(
-        self, query: ProfiledCount, settings: Parameters, spread: int, spread_scale: Fraction
+        self, query: ProfiledCount, settings: SmoothSettings, spread: int, spread_scale: Fraction
     ) -> SmoothLaw:
-        return self.law(
-            *query.law_key(),
-            int(settings["nodes"]),
-            spread,
-            spread_scale,
-            rational(settings["alpha"]),
-            rational(settings["beta"]),
-        )
+        rates = settings.alpha, settings.beta
+        return self.law(*query.law_key(), settings.nodes, spread, spread_scale, *rates)
 
 
 @registry.mechanism("graph", "smooth", answers=(ProfiledCount,), units=("edge",))
@@ -214,8 +212,8 @@ class Smooth(_Smooth):
         """Draw continuous Laplace noise, rounded exactly to the nearest whole number."""
         return rounded_laplace(scale=scale, source=source)
 
-    def charge(self, terms: Terms, settings: Parameters, bound: Fraction) -> Charge:
-        return SmoothCharge(bound, rational(settings["beta"]), terms.delta)
+    def charge(self, terms: Terms, settings: SmoothSettings, bound: Fraction) -> Charge:
+        return SmoothCharge(bound, settings.beta, terms.delta)
 
 
 @registry.mechanism("graph", "smooth_pure", answers=(ProfiledCount,), units=("edge",))
@@ -256,8 +254,8 @@ class SmoothPure(_Smooth):
         """Draw heavy-tailed noise, rounded exactly to the nearest whole number."""
         return heavy_tailed(scale=scale, power=POWER, source=source)
 
-    def charge(self, terms: Terms, settings: Parameters, bound: Fraction) -> Charge:
-        return HeavyCharge(bound, rational(settings["beta"]), Fraction(SLIDE), Fraction(STRETCH))
+    def charge(self, terms: Terms, settings: SmoothSettings, bound: Fraction) -> Charge:
+        return HeavyCharge(bound, settings.beta, Fraction(SLIDE), Fraction(STRETCH))
 
 
 @dataclass(frozen=True)

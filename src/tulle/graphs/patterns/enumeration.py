@@ -13,20 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.compiled import in_chunks
+from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degree_rank
 from tulle.graphs.patterns import pattern as patterns
-from tulle.graphs.patterns.kernels import (
-    count_squares,
-    edges_of_arcs,
-    list_stars,
-    list_triangles,
-    match,
-    renumber_edges,
-)
 from tulle.graphs.patterns.pattern import Pattern
-from tulle.graphs.patterns.search import Checks, Search, prepare_checks, search_for
+from tulle.graphs.patterns.search import Checks, Search, match, prepare_checks, search_for
 
 Array = npt.NDArray[Any]
 Kernel = Callable[[int, int, int, Array, Array], int]
@@ -157,3 +149,164 @@ def count_copies(graph: Graph, pattern: Pattern) -> int:
     """
     lister = Lister(graph)
     return int(lister.count(lister.kernel(pattern)))
+
+
+# --- kernels ------------------------------------------------------------------------------------
+
+
+@compiled
+def edges_of_arcs(indptr: Array, indices: Array) -> Array:
+    """Return the number of the edge of each arc, in the order of ``Graph.edges``."""
+    count = len(indptr) - 1
+    edge_of = np.empty(len(indices), np.int32)
+    cursor = indptr[:count].copy()
+    fill = 0
+    for node in range(count):
+        for place in range(indptr[node], indptr[node + 1]):
+            other = indices[place]
+            if node < other:
+                edge_of[place] = fill
+                # Lower ends come in ascending order in every list: a cursor finds the twin arc.
+                edge_of[cursor[other]] = fill
+                cursor[other] += 1
+                fill += 1
+    return edge_of
+
+
+@compiled
+def renumber_edges(
+    indptr: Array, indices: Array, edge_of: Array, order: Array, rank: Array
+) -> tuple[Array, Array, Array]:
+    """Return (offsets, sorted neighbours, edge of each arc) of the graph numbered by ``rank``."""
+    count = len(indptr) - 1
+    offsets = np.zeros(count + 1, np.int64)
+    for mine in range(count):
+        node = order[mine]
+        offsets[mine + 1] = offsets[mine] + indptr[node + 1] - indptr[node]
+    neighbours = np.empty(len(indices), np.int32)
+    edges = np.empty(len(indices), np.int32)
+    fill = offsets[:count].copy()
+    for mine in range(count):
+        node = order[mine]
+        for place in range(indptr[node], indptr[node + 1]):
+            other = rank[indices[place]]
+            neighbours[fill[other]] = mine
+            edges[fill[other]] = edge_of[place]
+            fill[other] += 1
+    return offsets, neighbours, edges
+
+
+@compiled
+def list_triangles(
+    offsets: Array,
+    neighbours: Array,
+    edge_of: Array,
+    order: Array,
+    chunk: int,
+    chunks: int,
+    start: int,
+    nodes: Array,
+    edges: Array,
+) -> int:
+    """Count triangles, and write them from row ``start`` on to the arrays that are not empty."""
+    count = len(offsets) - 1
+    mark = np.full(count, -1, np.int64)
+    wants_nodes, wants_edges = len(nodes) > 0, len(edges) > 0
+    found = start
+    for node in range(chunk, count, chunks):
+        first = offsets[node]
+        last = first
+        # Neighbours of higher degree come first; there are at most sqrt(2 m) of them.
+        while last < offsets[node + 1] and neighbours[last] < node:
+            mark[neighbours[last]] = last
+            last += 1
+        for place in range(first, last):
+            other = neighbours[place]
+            for step in range(offsets[other], offsets[other + 1]):
+                third = neighbours[step]
+                if third >= other:
+                    break
+                if mark[third] < 0:
+                    continue
+                if wants_nodes:
+                    nodes[found, 0] = order[node]
+                    nodes[found, 1] = order[other]
+                    nodes[found, 2] = order[third]
+                if wants_edges:
+                    edges[found, 0] = edge_of[place]
+                    edges[found, 1] = edge_of[mark[third]]
+                    edges[found, 2] = edge_of[step]
+                found += 1
+        for place in range(first, last):
+            mark[neighbours[place]] = -1
+    return found - start
+
+
+@compiled
+def list_stars(
+    offsets: Array,
+    neighbours: Array,
+    edge_of: Array,
+    order: Array,
+    leaves: int,
+    chunk: int,
+    chunks: int,
+    start: int,
+    nodes: Array,
+    edges: Array,
+) -> int:
+    """Write all stars, centre first, from row ``start`` on to the arrays that are not empty."""
+    count = len(offsets) - 1
+    wants_nodes, wants_edges = len(nodes) > 0, len(edges) > 0
+    chosen = np.empty(leaves, np.int64)
+    found = start
+    for node in range(chunk, count, chunks):
+        first, last = offsets[node], offsets[node + 1]
+        if last - first < leaves:
+            continue
+        for leaf in range(leaves):
+            chosen[leaf] = first + leaf
+        while True:
+            if wants_nodes:
+                nodes[found, 0] = order[node]
+                for leaf in range(leaves):
+                    nodes[found, leaf + 1] = order[neighbours[chosen[leaf]]]
+            if wants_edges:
+                for leaf in range(leaves):
+                    edges[found, leaf] = edge_of[chosen[leaf]]
+            found += 1
+            # The next choice of places in lexicographic order.
+            leaf = leaves - 1
+            while leaf >= 0 and chosen[leaf] == last - leaves + leaf:
+                leaf -= 1
+            if leaf < 0:
+                break
+            chosen[leaf] += 1
+            for later in range(leaf + 1, leaves):
+                chosen[later] = chosen[later - 1] + 1
+    return found - start
+
+
+@compiled
+def count_squares(offsets: Array, neighbours: Array, chunk: int, chunks: int) -> int:
+    """Count cycles through four nodes: the latest one, the one opposite, and two between them."""
+    count = len(offsets) - 1
+    between = np.zeros(count, np.int64)
+    total = 0
+    for node in range(chunk, count, chunks):
+        for clearing in range(2):
+            for place in range(offsets[node], offsets[node + 1]):
+                other = neighbours[place]
+                if other >= node:
+                    break
+                for step in range(offsets[other], offsets[other + 1]):
+                    opposite = neighbours[step]
+                    if opposite >= node:
+                        break
+                    if clearing:
+                        between[opposite] = 0
+                    else:
+                        # The k-th node between them makes a square with each of the k - 1 before.
+                        total += between[opposite]
+                        between[opposite] += 1
+    return total

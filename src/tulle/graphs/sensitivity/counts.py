@@ -35,7 +35,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.error_law import ErrorLaw, secret_size
 from tulle.core.errors import InputError
-from tulle.core.mechanism import Parameters
+from tulle.core.mechanism import Parameters, Settings
 from tulle.core.source import Source
 from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
@@ -238,6 +238,20 @@ def most_k_triangles(k: int, common: int) -> int:
 
 
 # --- the spread, released for an interval -------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadSettings(Settings):
+    """What mechanisms that release the spread besides the answer share."""
+
+    nodes: int
+    epsilon_answer: Fraction
+    epsilon_spread: Fraction
+
+    @property
+    def budget(self) -> SpreadBudget:
+        """How epsilon is divided."""
+        return SpreadBudget(self.epsilon_answer, self.epsilon_spread)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.ladder import SMOOTHING_SHARE, draw_ladder, ladder_widths
+from tulle.graphs.mechanisms.ladder import (
+    SMOOTHING_SHARE,
+    LadderSettings,
+    draw_ladder,
+    ladder_widths,
+)
 from tulle.graphs.queries.counts import ProfiledCount
 from tulle.graphs.sensitivity.counts import public_length
 from tulle.noise.charge import LadderCharge, charge
@@ -22,17 +25,13 @@ _SHARES = tuple(Fraction(parts, 16) for parts in (1, 2, 3, 4, 6))
 
 def ladder_settings(
     query: ProfiledCount, nodes: int, epsilon: Fraction, share: Fraction = SMOOTHING_SHARE
-) -> Parameters:
+) -> LadderSettings:
     """Return the settings of the ladder that a count is drawn from."""
     decay, smoothing = epsilon * (1 - share), epsilon * share
     # The global bound, from the public length on, must not show through the smoothing.
     slowest = min(decay, smoothing * (1 / SMOOTHING_SHARE - 1))
-    return {
-        "nodes": nodes,
-        "decay": text(decay),
-        "smoothing": text(smoothing),
-        "length": public_length(query, nodes, slowest),
-    }
+    length = public_length(query, nodes, slowest)
+    return LadderSettings(nodes, epsilon, Fraction(0), length, smoothing, decay)
 
 
 def draw_count(
@@ -49,8 +48,8 @@ def draw_count(
     nodes = graph.node_count
     ladder = ladder_settings(query, nodes, epsilon, share)
     widths = ladder_widths(query, graph, ladder)
-    with charge(LadderCharge(rational(ladder["smoothing"]))):
-        noise = draw_ladder(widths.profile, query.cap(nodes), rational(ladder["decay"]), source)
+    with charge(LadderCharge(ladder.smoothing)):
+        noise = draw_ladder(widths.profile, query.cap(nodes), ladder.decay, source)
     return int(query.truth(graph)) + noise
 
 

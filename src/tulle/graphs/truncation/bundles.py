@@ -68,8 +68,7 @@ from tulle.core.errors import QueryError
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.patterns.enumeration import Lister
-from tulle.graphs.patterns.kernels import edges_of_arcs
+from tulle.graphs.patterns.enumeration import Lister, edges_of_arcs
 from tulle.graphs.queries.counts import KTriangles, Stars
 from tulle.relations.data import Relation
 
@@ -136,11 +135,6 @@ class Bundles:
         rows = np.hstack([self.stems[self.owners], self.leaves])
         offsets = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
         return Relation(offsets, rows.reshape(-1).astype(np.int32), np.ones(len(rows)), self.count)
-
-
-def has_bundles(query: Query) -> bool:
-    """Return whether the question has this compact form."""
-    return isinstance(query, Stars | KTriangles)
 
 
 def bundles_of(query: Query, graph: Graph, unit: str | Unit) -> Bundles:

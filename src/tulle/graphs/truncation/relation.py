@@ -6,7 +6,8 @@ relation of the smaller graph is the larger one's without that participant. This
 mechanisms on relations rest on; the tests check it on all small graphs.
 
 *Memory.* One entry per participant of each copy. The number of copies is private and is not
-limited; the compact form for stars and groups of triangles is in ``subgraph_bundles``.
+limited; the compact form for stars and groups of triangles is in
+:mod:`tulle.graphs.truncation.bundles`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tulle.core.errors import QueryError, UnitError
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
-from tulle.graphs.queries.counts import SubgraphCount
+from tulle.graphs.queries.counts import KTriangles, Stars, SubgraphCount
 from tulle.relations.data import Relation
 
 Array = npt.NDArray[Any]
@@ -42,7 +43,7 @@ def relation_of(query: Query, graph: Graph, unit: str | Unit) -> Relation:
         >>> relation_of(triangles(), square, "node").total
         2.0
     """
-    name = graph.check_unit(Unit.of(unit).base).name
+    name = unit if isinstance(unit, str) else unit.base
     if not isinstance(query, SubgraphCount):
         raise _not_counting(query)
     if name == "node":
@@ -53,6 +54,11 @@ def relation_of(query: Query, graph: Graph, unit: str | Unit) -> Relation:
         rows = query.copies(graph, nodes=False).edges
         return _relation(rows, np.ones(len(rows)), graph.edge_count)
     raise UnitError(f"A graph's copies belong to nodes or to edges, not to {name}s.")
+
+
+def has_bundles(query: Query) -> bool:
+    """Return whether the question has the compact form: stars and groups of triangles do."""
+    return isinstance(query, Stars | KTriangles)
 
 
 def _merged(rows: Array, nodes: int, distinct: bool) -> tuple[Array, Array]:

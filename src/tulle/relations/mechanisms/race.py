@@ -16,10 +16,9 @@ from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
-from tulle.relations.error_laws import TruncationLaw
 from tulle.relations.mechanisms.recursive import TruncationMechanism
 from tulle.relations.queries import Total
-from tulle.relations.truncation.totals import GAP, Truncation
+from tulle.relations.truncation.totals import GAP, Truncation, TruncationLaw
 
 _UP = 1.0 + 2.0**-40
 """Covers the rounding of a few products."""

@@ -17,13 +17,13 @@ from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
-from tulle.relations.error_laws import TruncationLaw
 from tulle.relations.queries import Total
 from tulle.relations.truncation.totals import (
     GAP,
     LARGEST,
     Thresholds,
     Truncation,
+    TruncationLaw,
     least_level,
     predicted_level,
     truncate,

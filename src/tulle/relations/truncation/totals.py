@@ -28,15 +28,20 @@ several ways: see :mod:`tulle.lp.alternatives`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core import registry
+from tulle.core.error_law import ErrorLaw, check_level
+from tulle.core.expression_error import SampledLaw
 from tulle.core.progress import report
-from tulle.core.validate import Number
+from tulle.core.validate import Number, widen_up
 from tulle.relations.data import Relation
 
 if TYPE_CHECKING:
@@ -159,7 +164,7 @@ def truncate(relation: Relation, *, eta: Number = ETA) -> Truncation:
             np.where(public, 0.0, weights),
             relation.count,
             relation.notes,
-            relation.ways,
+            relation.alternatives,
         )
         return _Raised(truncate(owned, eta=eta), fixed)
     from tulle.lp import AlternativesOracle, DeletionOracle, PackingProblem
@@ -290,3 +295,167 @@ class Thresholds:
         """Return the threshold of level j, at most LARGEST."""
         climb = math.log(self.start) * math.exp(-j / _CLIMB)
         return min(self.theta * math.exp(min(self.beta * j + climb, 600.0)), LARGEST)
+
+
+# --- how wrong a truncated total may be ---------------------------------------------------------
+
+
+@registry.register("law", "relation", "truncation")
+@dataclass(frozen=True)
+class TruncationLaw(ErrorLaw):
+    """Laplace noise of this scale on a truncated value that is never above the truth.
+
+    How far the truncated value lies below the truth depends on the few participants with the
+    largest contributions, and no private release can bound those: an interval has a lower end
+    only. For a public stand-in the shortfall is known, and then there are two ends.
+    """
+
+    scale: Fraction
+    slack: float
+    """What snapping to a lattice and the certified gap add to the noise."""
+    shortfall: float | None = None
+    lanes: int = 1
+    """From how many independent draws the value was picked."""
+    penalty: float = 0.0
+    """What was taken off the value on purpose."""
+    name: ClassVar[str] = "truncation"
+
+    @property
+    def leaves_out(self) -> str:
+        """What truncation cut: it is known for a stand-in alone."""
+        if self.shortfall is not None:
+            return ""
+        return (
+            "Each participant counts up to a threshold that was chosen privately; what anybody has "
+            "beyond it was cut, so that the truth may be larger by any amount."
+        )
+
+    def half_width(self, level: float) -> float:
+        """Return the noise's half-width, plus the shortfall where that is known, of all draws."""
+        alpha = 1 - check_level(level)
+        if self.shortfall is not None:
+            alpha /= self.lanes
+        noise = float(self.scale) * -math.log(alpha)
+        return widen_up(noise + self.slack + (self.shortfall or 0.0))
+
+    def of_one(self) -> TruncationLaw:
+        """Return the law of one draw, where this one holds for all groups."""
+        return replace(self, lanes=1)
+
+    def variance(self) -> float:
+        """Return about the mean squared error of one draw."""
+        return super().variance() if self.lanes == 1 else replace(self, lanes=1).variance()
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the lower end and infinity; all the failure probability is on one side."""
+        if self.shortfall is not None:
+            return super().interval(value, level)
+        alpha = 1 - check_level(level)
+        below = float(self.scale) * math.log(max(self.lanes / (2 * alpha), 1.0)) - self.penalty
+        return np.maximum(value - widen_up(below + self.slack), 0.0), math.inf
+
+
+@registry.register("law", "relation", "gaussian truncation")
+@dataclass(frozen=True)
+class GaussianTruncationLaw(ErrorLaw):
+    """Gaussian noise on truncated values of ``count`` groups, none of them above the truth.
+
+    As :class:`TruncationLaw`: what was cut is known for a public stand-in alone, and without that
+    an interval has a lower end only. Intervals hold for all groups at once.
+    """
+
+    sigma: Fraction
+    slack: float
+    """What snapping to a lattice and the certified gap add to the noise."""
+    count: int = 1
+    shortfall: float | None = None
+    """The most that was cut in any group, where that is known."""
+    name: ClassVar[str] = "gaussian truncation"
+
+    @property
+    def leaves_out(self) -> str:
+        """What truncation cut: it is known for a stand-in alone."""
+        return TruncationLaw(self.sigma, self.slack, self.shortfall).leaves_out
+
+    def half_width(self, level: float) -> float:
+        """Return the noise's half-width, plus the shortfall where that is known."""
+        alpha = (1 - check_level(level)) / self.count
+        noise = float(self.sigma) * -NormalDist().inv_cdf(alpha / 2)
+        return widen_up(noise + self.slack + (self.shortfall or 0.0))
+
+    def of_one(self) -> GaussianTruncationLaw:
+        """Return the law of one group."""
+        return replace(self, count=1)
+
+    def variance(self) -> float:
+        """Return the variance of the noise on one group, and the square of what it falls short."""
+        return float(self.sigma) ** 2 + (self.shortfall or 0.0) ** 2
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the lower end and infinity; all the failure probability is on one side."""
+        if self.shortfall is not None:
+            return super().interval(value, level)
+        alpha = (1 - check_level(level)) / self.count
+        below = max(float(self.sigma) * -NormalDist().inv_cdf(alpha), 0.0)
+        return np.maximum(value - widen_up(below + self.slack), 0.0), math.inf
+
+
+@dataclass(frozen=True)
+class StandInLaw(ErrorLaw):
+    """The error on a public stand-in, whose truncated totals are known. For predictions only.
+
+    The half-width is that of ``joint``, a law for all groups at once, where there are several; of
+    one number it is taken from ``sizes``, the errors over all groups and over the noise. That
+    answers below zero are shown as zero is left out: it helps only where noise hides an answer.
+    """
+
+    joint: ErrorLaw
+    sizes: tuple[float, ...]
+    several: bool
+    name: ClassVar[str] = "stand-in"
+
+    @classmethod
+    def of(cls, joint: ErrorLaw, cases: Sequence[tuple[Any, Any, Any]]) -> StandInLaw:
+        """Return the law over equally likely cases: true and truncated totals, and the noise."""
+        sizes = [
+            np.abs((cut - truth)[:, None] + np.asarray(noise)[None, :]).ravel()
+            for truth, cut, noise in cases
+        ]
+        return cls(joint, _thinned(np.sort(np.concatenate(sizes))), len(cases[0][0]) > 1)
+
+    def of_one(self) -> SampledLaw:
+        """Return the law of one group's answer."""
+        return SampledLaw(self.sizes)
+
+    def half_width(self, level: float) -> float:
+        """Return the half-width for all groups at once."""
+        return self.joint.half_width(level) if self.several else self.of_one().half_width(level)
+
+    def variance(self) -> float:
+        """Return that of one group's answer."""
+        return self.joint.variance()
+
+
+_KEPT = 4096
+"""How many errors of a stand-in stand for all of them."""
+
+
+def _thinned(sizes: Any) -> tuple[float, ...]:
+    if len(sizes) > _KEPT:
+        sizes = sizes[((np.arange(_KEPT) + 0.5) * len(sizes) / _KEPT).astype(np.int64)]
+    return tuple(sizes.tolist())
+
+
+_EVEN = (np.arange(512) + 0.5) / 512
+
+
+def laplace_points(scale: float) -> Any:
+    """Return numbers that are laid out evenly over Laplace noise of a scale."""
+    return -scale * np.sign(_EVEN - 0.5) * np.log(1 - 2 * np.abs(_EVEN - 0.5))
+
+
+def gaussian_points(sigma: float) -> Any:
+    """Return numbers that are laid out evenly over Gaussian noise of a deviation."""
+    from scipy.special import ndtri
+
+    return sigma * ndtri(_EVEN)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.relations.alternatives import Alternatives
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.single_owner import Owned
-from tulle.relations.ways import Ways
 from tulle.sql.compile.alternatives import NOBODY, least_ways, merge_equal
 from tulle.sql.compile.derivations import Slot
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT, Rewritten
@@ -163,7 +163,7 @@ def _conjunctive(
     sets: Integers,
     weights: Numbers,
     count: int,
-    several: Ways | None = None,
+    several: Alternatives | None = None,
 ) -> Relation:
     """Merge tuples that need the same participants and whose weights have the same sign."""
     kept = weights != 0
@@ -180,7 +180,7 @@ def _conjunctive(
     there = sets != NOBODY
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     found = Relation.conjunctive(offsets, sets[there], sums, count=count)
-    return Relation(found.offsets, found.participants, found.weights, count, ways=several)
+    return Relation(found.offsets, found.participants, found.weights, count, alternatives=several)
 
 
 def _from_ways(table: pyarrow.Table, sets: Integers, count: int) -> Relation:
@@ -209,5 +209,5 @@ def _from_ways(table: pyarrow.Table, sets: Integers, count: int) -> Relation:
         clauses[ways[starts[:-1][single]]],
         heights[single],
         count,
-        Ways.of_rows(starts_of, clauses[ways_of], NOBODY, sums),
+        Alternatives.of_rows(starts_of, clauses[ways_of], NOBODY, sums),
     )

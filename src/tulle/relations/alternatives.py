@@ -15,13 +15,13 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class Alternatives:
     """Tuple t comes about in the ways ``starts[t]`` to ``starts[t + 1]``, each by itself; way w
     needs all of ``members[offsets[w]:offsets[w + 1]]``. No way of a tuple is within another, and
     each needs somebody.
 
     Example:
-        >>> two = Ways(*map(np.array, ([0, 2], [0, 1, 3], [0, 1, 2], [5.0])))
+        >>> two = Alternatives(*map(np.array, ([0, 2], [0, 1, 3], [0, 1, 2], [5.0])))
         >>> two.annotations()[0][1]
         5.0
     """
@@ -32,19 +32,19 @@ class Ways:
     weights: Array
 
     @classmethod
-    def of_rows(cls, starts: Array, rows: Array, nobody: int, weights: Array) -> Ways:
+    def of_rows(cls, starts: Array, rows: Array, nobody: int, weights: Array) -> Alternatives:
         """Return tuples whose ways are rows of participants, filled up with ``nobody``."""
         there = rows != nobody
         offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
         return cls(starts.astype(np.int64), offsets, rows[there].astype(np.int32), weights)
 
-    def signed(self, sign: float) -> Ways:
+    def signed(self, sign: float) -> Alternatives:
         """Return the tuples whose weights have this sign, with weights above zero."""
         kept = sign * self.weights > 0
         counts = np.diff(self.starts)
         ways = np.repeat(kept, counts)
         sizes = np.diff(self.offsets)
-        return Ways(
+        return Alternatives(
             np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64),
             np.concatenate([[0], np.cumsum(sizes[ways])]).astype(np.int64),
             self.members[np.repeat(ways, sizes)],

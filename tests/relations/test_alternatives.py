@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tulle.relations.alternatives import Alternatives
 from tulle.relations.data import Relation
 from tulle.relations.truncation.totals import truncate
-from tulle.relations.ways import Ways
 
 NOBODY = 9
 COUNT = 5
@@ -27,9 +27,11 @@ def made_up(seed: int) -> tuple[Relation, Relation]:
         rows += [[*way, *[NOBODY] * (3 - size)] for way in ways]
         starts.append(len(rows))
     weights = generator.integers(1, 9, len(starts) - 1) * generator.choice([-1.0, 1.0])
-    ways = Ways.of_rows(np.array(starts), np.array(rows), NOBODY, weights.astype(np.float64))
+    ways = Alternatives.of_rows(
+        np.array(starts), np.array(rows), NOBODY, weights.astype(np.float64)
+    )
     plain = (np.array([0, 1, 3]), np.array([0, 1, 2], dtype=np.int32), np.array([2.0, -3.0]))
-    return Relation(*plain, COUNT, ways=ways), Relation(*plain, COUNT, ways.annotations())
+    return Relation(*plain, COUNT, alternatives=ways), Relation(*plain, COUNT, ways.annotations())
 
 
 def seen(relation: Relation) -> Any:
@@ -50,17 +52,17 @@ def test_arrays_say_what_expressions_say(seed: int) -> None:
 
 
 def test_nothing_is_an_object_for_each_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
-    part = next(p for p in made_up(3)[0].parts() if p.ways is not None)
+    part = next(p for p in made_up(3)[0].parts() if p.alternatives is not None)
     expected = truncate(
         Relation(part.offsets, part.participants, part.weights, COUNT, part.general)
     )
     whole = expected.value(2.0, 0.01)
 
-    def refuse(self: Ways) -> Any:
+    def refuse(self: Alternatives) -> Any:
         raise AssertionError("expressions were made")
 
-    monkeypatch.setattr(Ways, "annotations", refuse)
-    fresh = next(p for p in made_up_arrays(3).parts() if p.ways is not None)
+    monkeypatch.setattr(Alternatives, "annotations", refuse)
+    fresh = next(p for p in made_up_arrays(3).parts() if p.alternatives is not None)
     found = truncate(fresh)
     assert found.value(2.0, 0.01) == whole
     assert found.decide(2.0, 3) == expected.decide(2.0, 3)
@@ -68,22 +70,22 @@ def test_nothing_is_an_object_for_each_tuple(monkeypatch: pytest.MonkeyPatch) ->
 
 def made_up_arrays(seed: int) -> Relation:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Ways, "annotations", lambda self: ())
+        patch.setattr(Alternatives, "annotations", lambda self: ())
         return made_up(seed)[0]
 
 
 def test_a_lost_way_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: the first way of a tuple stands for all of them."""
     one, other = made_up(1)
-    ways = one.ways
+    ways = one.alternatives
     assert ways is not None
     first = ways.starts[:-1]
     rows = [ways.members[ways.offsets[w] : ways.offsets[w + 1]] for w in first]
-    lost = Ways(
+    lost = Alternatives(
         np.arange(len(first) + 1),
         np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
         np.concatenate(rows),
         ways.weights,
     )
-    broken = Relation(one.offsets, one.participants, one.weights, COUNT, ways=lost)
+    broken = Relation(one.offsets, one.participants, one.weights, COUNT, alternatives=lost)
     assert seen(broken) != seen(other)
