@@ -1,21 +1,25 @@
 """Random statements over the whole supported grammar, over the tables of ``sql_worlds``.
 
-A statement is put together from four tables of parts, so that what is new in one of them is in the
+A statement is put together from tables of parts, so that what is new in one of them is in the
 statements by itself: functions and operators (``tulle.sql.expressions.total.ENTRIES`` and the
 shapes of ``sql_extremes``), rows of any people (``sql_generator``), what is inside one person's
-rows (``inside_generator``), and aggregates with arithmetic on them (``AGGREGATES``). Some
-statements compare or divide by something else than the owner where they should not: these are
-mostly refused, and whatever is accepted is judged like all others.
+rows (``inside_generator``), views (``VIEWS``), values that are equal and yet differ (``ALIKE``),
+aggregates with arithmetic on them (``AGGREGATES``, ``QUANTILES``), and keys, listed or to be found
+(``KEYS``). Some statements compare or divide by something else than the owner where they should
+not: these are mostly refused, and whatever is accepted is judged like all others.
 """
 
 from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from tests.sql.inside_generator import Inside
 from tests.sql.sql_extremes import SHAPES
-from tests.sql.sql_generator import Generator
+from tests.sql.sql_generator import NUMBERS, Generator
 
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.total import ENTRIES
@@ -28,10 +32,86 @@ AGGREGATES = (
 )
 """Aggregates of a number x, with a condition c, and what is computed with them."""
 
+QUANTILES = (
+    *("MIN({x})", "MAX({x})", "MEDIAN({x})", "QUANTILE_CONT({x}, 0.25)", "MAX({x}) - MIN({x})"),
+    *("MEDIAN({x}) FILTER (WHERE {c})", "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {x} DESC)"),
+)
+"""Of rows that belong to one person each, and numbers with a declared range."""
+
+RANGED = (
+    *(("person p", "p.age"), ("orders o", "o.price"), ("item i", "i.qty + i.sku")),
+    ("orders o JOIN item i ON o.okey = i.okey", "o.price - i.qty"),
+    ("(SELECT cust AS k, MAX(price) AS m FROM orders GROUP BY cust) g", "g.m"),
+    ("(SELECT o.cust AS k, p.age AS m FROM orders o LEFT JOIN person p ON o.cust = p.id) g", "g.m"),
+    ("adult a", "a.x"),
+)
+"""Such rows, each with such a number."""
+
+READING = "who INTEGER, v DOUBLE, tag VARCHAR"
+VIEWS = (
+    "CREATE VIEW adult AS SELECT id AS k, age AS x, id AS y FROM person WHERE age > 20",
+    "CREATE VIEW bought AS SELECT o.cust AS k, i.sku AS x, i.qty AS y FROM orders o JOIN item i"
+    " ON o.okey = i.okey",
+    "CREATE VIEW spent AS SELECT cust AS k, COUNT(*) AS x, SUM(price) AS y FROM orders GROUP BY 1",
+    "CREATE VIEW met AS SELECT a AS k, b AS x, w AS y FROM edge"
+    " UNION SELECT pid, sid, minutes FROM visit",
+    "CREATE VIEW late AS SELECT k, MAX(x) AS x, COUNT(*) AS y FROM (SELECT a.k, b.x FROM adult a"
+    " LEFT JOIN bought b ON a.k = b.k) AS u GROUP BY k",
+)
+"""A table of numbers and names, and views; each of these has the columns k, x and y."""
+
+OWNED_VIEWS = ("adult", "bought", "spent", "late")
+
+ALIKE = (
+    "SELECT DISTINCT v, tag FROM reading",
+    "SELECT DISTINCT who, v, tag FROM reading",
+    "SELECT v, tag FROM reading UNION SELECT v, tag FROM reading WHERE v IS NOT NULL",
+    "SELECT v, tag FROM reading INTERSECT SELECT v, tag FROM reading",
+    "SELECT who, v, tag FROM reading EXCEPT SELECT id, 7.0, city FROM person",
+    "SELECT v, tag FROM reading WHERE EXISTS (SELECT 1 FROM edge WHERE a = who OR w > 0)",
+    "SELECT v, tag FROM reading WHERE tag IN (SELECT tag FROM reading)",
+    "SELECT who, v, MIN(tag) AS tag FROM reading GROUP BY who, v",
+    "SELECT who, tag, MAX(v) AS v FROM reading GROUP BY who, tag",
+    "SELECT who, v, tag, ROW_NUMBER() OVER (PARTITION BY who, v ORDER BY tag) AS r FROM reading",
+    "SELECT DISTINCT ON (who, v) who, v, tag FROM reading ORDER BY who, v",
+    "SELECT v, tag FROM reading WHERE v = ANY_OF",
+    "SELECT r.v, q.tag FROM reading r JOIN reading q ON r.v = q.v",
+    "SELECT who, v, tag FROM reading QUALIFY RANK() OVER (PARTITION BY who ORDER BY v) = 1",
+    "SELECT v, tag FROM reading UNION ALL SELECT DISTINCT v, tag FROM reading",
+    "SELECT CAST(v AS VARCHAR) AS v, tag FROM reading UNION SELECT v, tag FROM reading",
+)
+"""Rows whose values can be equal and yet differ: zeros of two signs, a name in two cases."""
+
+SPELLED = (
+    *("LENGTH(CAST({n}.v AS VARCHAR))", "STRPOS({n}.tag, 'a')", "STRPOS({n}.tag, 'A')"),
+    "CASE WHEN CAST({n}.v AS VARCHAR) LIKE '-%' THEN 100 ELSE LENGTH({n}.tag) END",
+    *("CASE WHEN {n}.tag LIKE 'a%' THEN 100 ELSE 1 END", "{n}.v"),
+)
+"""Numbers that tell how such a value is spelled."""
+
+KEYS: tuple[tuple[str, Sequence[Any]], ...] = (
+    ("{x}", [0, 1, 2, 3, 21, None]),
+    ("{x} % 2", [0, 1, None]),
+    ("CAST({x} AS VARCHAR)", ["1", "2", "3", "22", None]),
+    ("CASE WHEN {x} > 1 THEN 1 ELSE 0 END", [0, 1]),
+    ("CAST({x} AS DOUBLE)", [0.0, 1.0, 2.0, 22.0]),
+    ("CASE WHEN {c} THEN 'yes' END", ["yes", None]),
+)
+"""What rows are grouped by, with values that everyone may know."""
+
 DAYS = ("DATE '2020-02-29'", "DATE '1999-12-31'", "DATE '2024-03-01'")
 MOMENTS = ("TIMESTAMP '2020-02-29 23:59:59'", "TIMESTAMP '1969-12-31 12:30:01'")
 KINDS = {*kinds.NUMBERS, kinds.TEXT, kinds.BOOLEAN, kinds.DATE, kinds.TIMESTAMP}
 TEXTS = ("'ams'", "'12'", "''", "'a-b-c'")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A statement; by which columns it groups, and their values if everyone may know them."""
+
+    text: str
+    groups: Mapping[str, Sequence[Any]] | None = None
+    keys: int = 0
 
 
 class Grammar:
@@ -43,30 +123,72 @@ class Grammar:
     def __init__(self, seed: int, loose: float = 0.3) -> None:
         self.loose = loose
         self.draw = random.Random(seed)
-        self.inside = Inside(seed)
-        self.plain = Generator(seed)
+        views = [f"SELECT k, x, y FROM {view}" for view in OWNED_VIEWS]
+        self.inside = Inside(seed, more=views)
+        more = {"reading": ["who", "v"], "met": ["k", "x", "y"], "spent": ["k", "x", "y"]}
+        self.plain = Generator(seed, NUMBERS | more)
         # The two name what they write alike.
         self.plain.last = 500
 
-    def question(self, depth: int = 1, *, table: bool | None = None) -> str:
-        """Return a statement with one aggregate, or with several, whose answer is a table."""
-        several = self.draw.random() < 0.25 if table is None else table
-        if not several and self.draw.random() < 0.3:
+    def question(self, depth: int = 1) -> Asked:
+        """Return a statement: with one aggregate or several, plain or by keys."""
+        kind = self.draw.random()
+        if kind < 0.25:
             # As the two write them by themselves, with conditions over rows of others.
-            own = self.draw.random() < 0.5
-            return self.inside.question(depth) if own else self.plain.question()
-        before, source, columns = self.source(depth)
+            own = self.draw.random() < 0.6
+            return Asked(self.inside.question(depth) if own else self.plain.question())
+        if kind < 0.35:
+            return self.alike()
+        if kind < 0.42:
+            (source, number), before, listed = self.draw.choice(RANGED), "", QUANTILES
+            columns, numbers = re.findall(r"\w\.\w+", number), [number]
+        else:
+            before, source, columns = self.source(depth)
+            numbers, listed = [self.number(columns) for _ in range(3)], AGGREGATES
         conditions = self.conditions(columns)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        if not several:
-            return f"{before}SELECT {self.single(columns)} FROM {source}{where}"
-        count = self.draw.choice([2, 2, 3])
-        listed = [
-            self.draw.choice(AGGREGATES).format(x=self.number(columns), c=self.condition(columns))
-            for _ in range(count)
+        several = self.draw.choice([1, 1, 1, 1, 2, 3])
+        if several == 1 and kind >= 0.5:
+            chosen = [self.single(columns)]
+        else:
+            chosen = [
+                self.draw.choice(listed).format(
+                    x=self.draw.choice(numbers), c=self.condition(columns)
+                )
+                for _ in range(several)
+            ]
+        return self.by_keys(before, chosen, f"{source}{where}", columns)
+
+    def by_keys(self, before: str, chosen: list[str], rows: str, columns: list[str]) -> Asked:
+        """Return the statement for all rows together, or by keys that are listed or found."""
+        named = ", ".join(f"{one} AS a{place}" for place, one in enumerate(chosen))
+        if self.draw.random() < 0.75:
+            return Asked(f"{before}SELECT {named if len(chosen) > 1 else chosen[0]} FROM {rows}")
+        drawn = [self.draw.choice(KEYS) for _ in range(self.draw.choice([1, 1, 2]))]
+        keys = [
+            written.format(x=self.draw.choice(columns), c=self.condition(columns))
+            for written, _ in drawn
         ]
-        named = ", ".join(f"{one} AS a{place}" for place, one in enumerate(listed))
-        return f"{before}SELECT {named} FROM {source}{where}"
+        listed = ", ".join(f"{key} AS g{place}" for place, key in enumerate(keys))
+        after = self.draw.choice(["", "", " HAVING COUNT(*) > 1", " ORDER BY g0"])
+        by = ", ".join([f"g{place}" for place in range(len(keys))])
+        text = f"{before}SELECT {listed}, {named} FROM {rows} GROUP BY {by}{after}"
+        if self.draw.random() < 0.4:
+            return Asked(text, None, len(keys))
+        public = {f"g{place}": values for place, (_, values) in enumerate(drawn)}
+        return Asked(text, public, len(keys))
+
+    def alike(self) -> Asked:
+        """Return a statement in which it shows how a value is spelled, were it not one."""
+        name = self.plain.name()
+        rows = self.draw.choice(ALIKE).replace("ANY_OF", "(0.0)")
+        number = self.draw.choice(SPELLED).format(n=name)
+        chosen = self.draw.choice(["SUM({})", "SUM({})", "COUNT(DISTINCT {})"]).format(number)
+        more = self.draw.choice(["", "", f" WHERE EXISTS (SELECT 1 FROM edge WHERE w > {name}.v)"])
+        if self.draw.random() < 0.2:
+            keyed = f"SELECT {name}.tag AS g0, {chosen} AS a0 FROM ({rows}) {name}{more} GROUP BY 1"
+            return Asked(keyed, {"g0": ["ann", "Ann", "aNN", "bob", None]}, 1)
+        return Asked(f"SELECT {chosen} FROM ({rows}) {name}{more}")
 
     def source(self, depth: int) -> tuple[str, str, list[str]]:
         """Return what stands before SELECT, what after FROM, and the columns that are numbers."""
@@ -75,7 +197,8 @@ class Grammar:
             source, columns = self.plain.sources(self.draw.choice([1, 1, 2, 2, 3]), depth)
             return "", source, columns
         name = self.inside.name()
-        rows = self.inside.rows(depth)
+        shared = self.draw.random() < 0.15
+        rows = self.inside.window_by_key(depth) if shared else self.inside.rows(depth)
         if self.draw.random() < self.loose:
             rows = self.loosened(rows)
         columns = [f"{name}.k", f"{name}.x", f"{name}.y"]
@@ -108,6 +231,8 @@ class Grammar:
         own = [column.partition(".")[0] for column in columns if column.endswith(".k")]
         if own and self.draw.random() < 0.2:
             found.append(self.inside.where(own[0], 1).removeprefix(" WHERE "))
+        if self.draw.random() < 0.25:
+            found.append(self.plain.semi_join(columns))
         return found
 
     def condition(self, columns: list[str]) -> str:

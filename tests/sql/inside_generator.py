@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 SENSITIVE = ("ROW_NUMBER()", "LAG({x})", "LEAD({x}, 2)", "FIRST_VALUE({x})")
 PLAIN = ("RANK()", "DENSE_RANK()", "SUM({x})", "COUNT({x})", "MIN({x})", "MAX({x})", "COUNT(*)")
@@ -14,9 +15,10 @@ class Inside:
     Where an order decides, it is by all columns: an engine's own answer is then one.
     """
 
-    def __init__(self, seed: int, engine: str = "duckdb") -> None:
+    def __init__(self, seed: int, engine: str = "duckdb", more: Sequence[str] = ()) -> None:
         self.draw = random.Random(seed)
         self.engine = engine
+        self.more = more
         self.last = 0
 
     def name(self) -> str:
@@ -52,7 +54,7 @@ class Inside:
         kinds = [
             *(self.group, self.group, self.left, self.left, self.inner, self.window),
             *(self.first, self.set_operation, self.filtered, self.filtered, self.distinct),
-            *(self.public, self.path, self.selected, self.right, self.full),
+            *(self.public, self.path, self.path, self.selected, self.right, self.full),
         ]
         return self.draw.choice(kinds)(depth - 1)
 
@@ -61,6 +63,7 @@ class Inside:
             "SELECT id AS k, age AS x, id AS y FROM person",
             "SELECT cust AS k, okey AS x, price AS y FROM orders",
             "SELECT cust AS k, okey AS x, price AS y FROM orders WHERE note = 'x'",
+            *self.more,
         ]
 
     def base(self) -> str:
@@ -217,6 +220,24 @@ class Inside:
                 f" {n}.okey NOT IN (SELECT {big}.okey FROM ({lines}) {big})",
                 f"SELECT {n}.cust AS k, {n}.okey AS x, {n}.price AS y FROM orders {n} WHERE"
                 f" (SELECT SUM({big}.qty) FROM item {big} WHERE {big}.okey = {n}.okey) > 1",
+                f"SELECT {n}.cust AS k, {n}.okey AS x, {big}.qty AS y FROM orders {n}"
+                f" LEFT JOIN item {big} ON {n}.okey = {big}.okey",
+            ]
+        )
+
+    def window_by_key(self, depth: int) -> str:
+        """Windows over rows of one order; where its number is not unique, two people have it."""
+        n, big = self.name(), self.name()
+        lines = (
+            "SELECT okey, SUM(qty) OVER (PARTITION BY okey ORDER BY sku) AS r,"
+            " COUNT(*) OVER (PARTITION BY okey) AS n FROM item"
+        )
+        return self.draw.choice(
+            [
+                f"SELECT {n}.cust AS k, {big}.r AS x, {big}.n AS y FROM orders {n}"
+                f" LEFT JOIN ({lines}) {big} ON {n}.okey = {big}.okey",
+                f"SELECT {n}.cust AS k, COUNT(*) OVER (PARTITION BY {n}.okey) AS x, {n}.price AS y"
+                f" FROM orders {n}",
             ]
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 NUMBERS = {
     "person": ["id", "age"],
@@ -17,9 +18,14 @@ NUMBERS = {
 class Generator:
     """Writes SQL of every construct that is supported; the same seed writes the same question."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, tables: Mapping[str, list[str]] = NUMBERS) -> None:
         self.draw = random.Random(seed)
+        self.tables = tables
         self.last = 0
+
+    def name(self) -> str:
+        self.last += 1
+        return f"s{self.last}"
 
     def question(self) -> str:
         sources, columns = self.sources(self.draw.choice([1, 1, 2, 2, 3]), depth=2)
@@ -36,14 +42,13 @@ class Generator:
     def sources(self, count: int, depth: int) -> tuple[str, list[str]]:
         listed, columns = [], []
         for _ in range(count):
-            self.last += 1
-            name = f"s{self.last}"
+            name = self.name()
             if depth and self.draw.random() < 0.55:
                 text, mine = self.rows(depth - 1)
                 listed.append(f"({text}) {name}")
             else:
-                table = self.draw.choice(list(NUMBERS))
-                mine = NUMBERS[table]
+                table = self.draw.choice(list(self.tables))
+                mine = self.tables[table]
                 listed.append(f"{table} {name}")
             columns += [f"{name}.{column}" for column in mine]
         return ", ".join(listed), columns
@@ -69,18 +74,19 @@ class Generator:
     def where(self, columns: list[str], depth: int) -> str:
         conditions = [self.condition(columns) for _ in range(self.draw.choice([0, 1, 1, 2]))]
         if depth and self.draw.random() < 0.3:
-            text, _ = self.sources(1, 0)
-            inner = text.split()[-1]
-            column = f"{inner}.{self.draw.choice(NUMBERS[text.split()[0]])}"
-            outer = self.draw.choice(columns)
-            if self.draw.random() < 0.5:
-                conditions.append(f"{outer} IN (SELECT {column} FROM {text})")
-            else:
-                conditions.append(
-                    f"EXISTS (SELECT 1 FROM {text} WHERE {column} = {outer}"
-                    f" AND {self.condition([column, outer])})"
-                )
+            conditions.append(self.semi_join(columns))
         return " WHERE " + " AND ".join(conditions) if conditions else ""
+
+    def semi_join(self, columns: list[str]) -> str:
+        """Return a condition that there is a row, of whomever."""
+        text, _ = self.sources(1, 0)
+        inner = text.split()[-1]
+        column = f"{inner}.{self.draw.choice(self.tables[text.split()[0]])}"
+        outer = self.draw.choice(columns)
+        if self.draw.random() < 0.5:
+            return f"{outer} IN (SELECT {column} FROM {text})"
+        condition = self.condition([column, outer])
+        return f"EXISTS (SELECT 1 FROM {text} WHERE {column} = {outer} AND {condition})"
 
     def condition(self, columns: list[str]) -> str:
         one, other = self.draw.choice(columns), self.draw.choice(columns)

@@ -6,109 +6,27 @@ Random statements of this kind are in ``test_grammar``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
-import duckdb
-import numpy as np
 import pytest
 from sqlglot import exp
+from tests.sql.compile import judges
+from tests.sql.compile.judges import world
 from tests.sql.inside_generator import Inside
-from tests.sql.sql_worlds import (
-    Rows,
-    connect,
-    everyone,
-    load,
-    random_world,
-    summary,
-    take_away,
-    taking_part,
-    without,
-)
 
 import tulle.sql.compile.inside
 import tulle.sql.compile.select_rewriter
 from tulle.core.errors import QueryError
-from tulle.sql.compile.gather import gather
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.data import Database
-from tulle.sql.queries import SqlQuery, gather_tuples, sql
+from tulle.sql.queries import sql
 
 SEEDS = (1, 2, 3, 4)
 
 
-def unique_keys(rows: Rows) -> Rows:
-    """Return the rows with one order of each number, so that a line has one order at most."""
-    seen: dict[Any, Any] = {}
-    for row in rows["orders"]:
-        seen.setdefault(row[0], row)
-    return rows | {"orders": list(seen.values())}
-
-
-def busy_world(seed: int) -> Rows:
-    """Return made-up rows in which people have several orders."""
-    one, two, three = (random_world(10 * seed + i, people=3) for i in range(3))
-    orders = [
-        (10 * place + row[0], *row[1:])
-        for place, world in enumerate((one, two, three))
-        for row in world["orders"]
-    ]
-    items = [
-        (10 * place + row[0], *row[1:])
-        for place, world in enumerate((one, two, three))
-        for row in world["item"]
-    ]
-    return one | {"orders": orders, "item": items}
-
-
-@lru_cache(maxsize=8)
-def world(seed: int, unique: bool) -> tuple[Database, Any, dict[Any, tuple[Database, Any]]]:
-    """Return a database, a plain connection to rows that take part, and both for neighbours."""
-    rows = busy_world(seed)
-    rows = unique_keys(rows) if unique else rows
-
-    def plain(some: Rows) -> Any:
-        # As written, without rewriting: DuckDB 2.0 pushes what a join looks for into DISTINCT ON.
-        connection = duckdb.connect()
-        connection.execute("PRAGMA disable_optimizer")
-        return load(connection, taking_part(some))
-
-    smaller = {who: take_away(rows, who) for who in sorted(everyone(rows))}
-    return connect(rows), plain(rows), {w: (connect(r), plain(r)) for w, r in smaller.items()}
-
-
-def differences(
-    question: SqlQuery, seed: int, *, unique: bool, people: slice = slice(None)
-) -> Iterator[str]:
-    """Yield what is wrong with a question's relation; ``people`` are those who leave.
-
-    Where keys are unique the engine's own answer to the statement as it is written is the judge,
-    on the whole and on rows from which somebody's were deleted. Where they are not, rows of two
-    people do not meet inside one person's rows, and only leaving is judged.
-    """
-    database, plain, smaller = world(seed, unique)
-    question = question.bind(database)
-    gathered = gather_tuples(database, question)
-    total = gathered.relations[0].total
-    if unique and not _agrees(plain, question, total):
-        yield f"total {total}, but the engine says {_answer(plain, question)}"
-    rewritten = question.rewrite(database.schema)
-    for who, (left, left_plain) in list(smaller.items())[people]:
-        fresh = gather(rewritten, left._engine.fetch(rewritten.text))
-        found = [summary(relation, fresh.names) for relation in fresh.relations]
-        if found != without(gathered, who):
-            yield f"{who} leaves: {found} instead of {without(gathered, who)}"
-        remaining = fresh.relations[0].total
-        if unique and not _agrees(left_plain, question, remaining):
-            yield f"{who} leaves: {remaining}, the engine says {_answer(left_plain, question)}"
-
-
-def _answer(plain: Any, question: SqlQuery) -> float:
-    return float(plain.execute(question.text).fetchone()[0] or 0)
-
-
-def _agrees(plain: Any, question: SqlQuery, total: float) -> bool:
-    return bool(np.isclose(total, _answer(plain, question), rtol=1e-6))
+def differences(question: Any, seed: int, *, unique: bool) -> Iterator[str]:
+    """Yield what is wrong with a question's relation, whoever leaves."""
+    here = world(seed, unique)
+    return judges.differences(question, here, here.people)
 
 
 @pytest.mark.parametrize("kind", ["right", "full"])
@@ -165,7 +83,7 @@ def test_chosen_questions_inside_one_person(text: str, unique: bool) -> None:
 
 
 def test_a_distribution_by_public_groups() -> None:
-    database, plain, _ = world(2, unique=True)
+    database, plain = world(2, unique=True).database, world(2, unique=True).plain
     text = """SELECT n, COUNT(*) AS people FROM (SELECT id, COUNT(okey) AS n FROM person
         LEFT JOIN orders ON id = cust GROUP BY id) AS t GROUP BY n"""
     question = sql(text, groups={"n": [0, 1, 2, 3, 4]}).bind(database)
@@ -177,7 +95,7 @@ def test_a_distribution_by_public_groups() -> None:
 
 
 def test_errors_show_the_statement_as_it_was_written() -> None:
-    schema = world(1, unique=True)[0].schema
+    schema = world(1, unique=True).database.schema
     for text, words in (
         (
             "SELECT cust, MAX(price) + MAX(note) AS s FROM orders GROUP BY cust",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.sql.compile.test_inside import QUESTIONS, busy_world, unique_keys
+from tests.sql.compile.judges import busy_world, unique_keys
+from tests.sql.compile.test_inside import QUESTIONS
 from tests.sql.engines.test_engines import fill_postgresql
 from tests.sql.inside_generator import Inside
 from tests.sql.sql_worlds import COLUMNS, OWNERS, PUBLIC, connect, summary

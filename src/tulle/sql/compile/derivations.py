@@ -72,14 +72,23 @@ def column(name: str, source: str | None = None) -> Any:
     return exp.column(name, table=source, quoted=True)
 
 
+def free(part: Any) -> Any:
+    """Return a part that may be put into a statement: itself if it is in none yet, or a copy.
+
+    So what is nested is not copied again for each SELECT around it.
+    """
+    return part if part.parent is None else part.copy()
+
+
 def alias(expression: Any, name: str) -> Any:
     """Return an expression under a quoted name."""
-    return exp.alias_(expression, name, quoted=True)
+    return exp.alias_(free(expression), name, quoted=True, copy=False)
 
 
 def source_of(query: Any, name: str) -> Any:
     """Return a query as something to select from."""
-    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+    called = exp.TableAlias(this=exp.to_identifier(name, quoted=True))
+    return exp.Subquery(this=free(query), alias=called)
 
 
 def select(
@@ -93,16 +102,15 @@ def select(
     """Return a SELECT over the cross product of sources; engines turn conditions into joins."""
     # A SELECT needs at least one column, also when nothing of a row is wanted.
     wanted = expressions or [alias(exp.Literal.number(1), f"{RESERVED}_one")]
-    # Parts may be used again, so each is copied, once: the builder would copy all that it has.
-    query = exp.select(*(part.copy() for part in wanted), copy=False)
+    query = exp.select(*map(free, wanted), copy=False)
     for place, source in enumerate(sources):
         if place == 0:
-            query = query.from_(source.copy(), copy=False)
+            query = query.from_(free(source), copy=False)
         else:
-            query = query.join(source.copy(), join_type="cross", copy=False)
-    query = query.where(*(_bracketed(part.copy()) for part in conditions), copy=False)
+            query = query.join(free(source), join_type="cross", copy=False)
+    query = query.where(*(_bracketed(free(part)) for part in conditions), copy=False)
     if group:
-        query = query.group_by(*(part.copy() for part in group), copy=False)
+        query = query.group_by(*map(free, group), copy=False)
     return query.distinct(copy=False) if distinct else query
 
 

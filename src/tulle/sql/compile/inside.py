@@ -45,6 +45,11 @@ class SameValue(exp.Expression, exp.Func):
     arg_types = {"this": True}  # noqa: RUF012 - as the parser declares all of its own
 
 
+def as_written(expression: Any) -> Any:
+    """Return an expression as it is written, where it is brought into one form."""
+    return expression.this if isinstance(expression, SameValue) else expression
+
+
 def is_inside(tree: Any) -> bool:
     """Say whether a SELECT does more than choose rows and compute with each."""
     distinct = tree.args.get("distinct")
@@ -223,8 +228,8 @@ class Inside:
 
         for window in windows:
             parts = window.args.get("partition_by") or []
-            plain = [found for found in map(self._replaced, parts) if isinstance(found, exp.Column)]
-            if not says_whose(self._whose, [found.name for found in plain]):
+            given = [found for found in map(self._replaced, parts) if isinstance(found, exp.Column)]
+            if not says_whose(self._whose, [found.name for found in given]):
                 self._refuse("PARTITION BY", ", ".join(map(short, parts)) or "nothing")
             by = [*map(computed, parts), *self._by_owner()]
             order = window.args.get("order")
@@ -308,15 +313,13 @@ class Inside:
         query = select(chosen, [source_of(self._query, self._stage)], distinct=distinct)
         names: dict[tuple[str, str], list[str]] = {}
         for e, name in wanted:
-            plain = e.this if isinstance(e, SameValue) else e
-            if isinstance(plain, exp.Column):
-                names.setdefault((self._stage, plain.name), []).append(name)
+            copied = as_written(e)
+            if isinstance(copied, exp.Column):
+                names.setdefault((self._stage, copied.name), []).append(name)
         known = tuple(renamed(Equal().terms(self._stage, t), names) for t in self._whose)
         if distinct and not says_whose(known, [name for _, name in wanted]):
             self._refuse("DISTINCT", ", ".join(name for _, name in wanted))
-        ranges = {
-            name: self._range(e.this if isinstance(e, SameValue) else e) for e, name in wanted
-        }
+        ranges = {name: self._range(as_written(e)) for e, name in wanted}
         values = tuple(name for _, name in wanted)
         slots = tuple(self._slots)
         return Form(query, values, slots, ranges=ranges, whose=known, alone=bool(slots))

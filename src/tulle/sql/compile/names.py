@@ -20,6 +20,7 @@ from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import Schema
 
 _NUMBERED = re.compile(r"_\d+")
+_POSITIONS = {"line", "col", "start", "end"}
 
 
 class Named:
@@ -168,6 +169,10 @@ def resolve(tree: exp.Expression, schema: Schema) -> Any:
             "NATURAL JOIN is not supported here: the tables have no column in common, or their "
             "columns are not known. Name the columns: JOIN ... USING (...)."
         )
+    for node in resolved.walk():
+        if node._meta is not None and not node._meta.keys() - _POSITIONS:
+            # Where a word stood in the text is of no more use, and would be copied ever again.
+            node._meta = None
     return resolved
 
 

@@ -21,7 +21,7 @@ from tulle.sql.compile.derivations import (
     source_of,
     union,
 )
-from tulle.sql.compile.inside import Inside, SameValue, is_inside, short
+from tulle.sql.compile.inside import Inside, SameValue, as_written, is_inside, short
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
 from tulle.sql.compile.whose import Equal, merged, renamed, says_whose, whose
@@ -132,11 +132,16 @@ class Rewriter:
                 for side in (tree.this, tree.expression)
             ]
             self._check_widths(sides)
+            if isinstance(tree, exp.Union) and not distinct:
+                return union(sides, self.schema, self.namer, distinct=False)
+            # Which of two equal rows stays must not be the engine's choice: before, for what it
+            # takes for equal; and after, for what becomes equal when the sides are of two kinds.
+            sides = [self.named_alike(side) for side in sides]
             if isinstance(tree, exp.Union):
-                return union(sides, self.schema, self.namer, distinct=distinct)
+                return self.named_alike(union(sides, self.schema, self.namer, distinct=True))
             if not per_person:
                 return intersect(sides[0], sides[1], self.namer)
-            return self._per_person(tree, sides[0], sides[1])
+            return self.named_alike(self._per_person(tree, sides[0], sides[1]))
         if not isinstance(tree, exp.Select):
             raise QueryError(
                 f"{tree.key.upper()} is not supported: rows come from SELECT and UNION."
@@ -151,6 +156,8 @@ class Rewriter:
             (self.looked_up(e.unalias(), views, here), e.alias_or_name) for e in tree.expressions
         ]
         distinct = tree.args.get("distinct") is not None
+        if distinct:
+            wanted = [(SameValue(this=e), name) for e, name in wanted]
         form = self.project(block, wanted, distinct=distinct)
         if one and form.alone and len(form.slots) > 1:
             self._keep_to_person()
@@ -393,7 +400,7 @@ class Rewriter:
         """Return EXCEPT, EXCEPT ALL or INTERSECT ALL of rows that say whose they are."""
         self._keep_to_person()
         word = tree.key.upper() + ("" if tree.args.get("distinct") else " ALL")
-        forms = [self.named_alike(left), self.named_alike(right)]
+        forms = [left, right]
         slots = [form.slots for form in forms]
         both = union(forms, self.schema, self.namer, distinct=False)
         ready = all(form.keys is None and len(form.slots) <= 1 for form in forms)
@@ -410,12 +417,22 @@ class Rewriter:
         )
         return replace(both, query=made, alone=True, ranges=left.ranges)
 
+    def _identified(self, name: str, form: Form) -> Form:
+        """Return the rows of a source with a key, so that equal ones are one tuple, counted."""
+        if form.keys is not None:
+            return form
+        used = set(self.named.used(name))
+        kept = replace(form, values=tuple(value for value in form.values if value in used))
+        return identify(self.named_alike(kept), kept.values, self.namer)
+
     def named_alike(self, form: Form) -> Form:
         """Return a form with every value made the same wherever it is equal."""
         name = self.namer.fresh()
+        added = {*(form.keys or ()), *([form.times] if form.times else [])} - {*form.values}
         chosen = [
             *(alias(SameValue(this=column(value, name)), value) for value in form.values),
             *(column(slot.name, name) for slot in form.slots),
+            *(column(one, name) for one in sorted(added)),
         ]
         return replace(form, query=select(chosen, [source_of(form.query, name)]))
 
@@ -456,7 +473,7 @@ class Rewriter:
         )
         for name, form, on in block.optional:
             source = source_of(form.query, name)
-            query = query.join(source, on=exp.and_(*on), join_type="left")
+            query = query.join(source, on=exp.and_(*on), join_type="left", copy=False)
         return query
 
     def project(
@@ -478,20 +495,18 @@ class Rewriter:
         items = block.items
         optional = block.optional
         if block.keyed and not distinct:
-            items = [(n, identify(f, self.named.used(n), self.namer)) for n, f in items]
-            optional = [
-                (n, identify(f, self.named.used(n), self.namer), on) for n, f, on in optional
-            ]
+            items = [(n, self._identified(n, f)) for n, f in items]
+            optional = [(n, self._identified(n, f), on) for n, f, on in optional]
         everything = [*items, *block.witnesses]
         kept = _Repetitions(block.conditions, [f.origins for _, f in everything])
         slots, owners = [], []
         people, fresh = [], []
         equal = block.equal()
-        for (name, form), (_, plain) in zip(everything, block.sources, strict=True):
+        for (name, form), (_, before) in zip(everything, block.sources, strict=True):
             origins = form.origins or (None,) * len(form.slots)
-            known = plain.whose if len(plain.whose) == len(form.slots) else ()
+            known = before.whose if len(before.whose) == len(form.slots) else ()
             for place, (slot, origin) in enumerate(zip(form.slots, origins, strict=True)):
-                terms = known[place] if known and plain.keys is None else frozenset()
+                terms = known[place] if known and before.keys is None else frozenset()
                 people.append((slot.entity, equal.terms(name, terms)))
                 fresh.append(kept.is_new(slot.entity, origin))
                 if fresh[-1]:
@@ -542,7 +557,7 @@ class Rewriter:
         )
         parts = [*everything, *((name, form) for name, form, _ in optional)]
         ends = {(name, value): r for name, form in parts for value, r in form.ranges.items()}
-        ranges = {name: range_of(expression, ends) for expression, name in wanted}
+        ranges = {name: range_of(as_written(expression), ends) for expression, name in wanted}
         if distinct:
             return Form(query, values, tuple(slots), values, ranges=ranges)
         if block.keyed:
@@ -588,9 +603,8 @@ def _has_left_join(tree: Any) -> bool:
 
 def _copied(expression: Any) -> Any:
     """Return the column that an expression is a copy of, or None."""
-    while isinstance(expression, exp.Paren | SameValue):
-        expression = expression.this
-    return expression if isinstance(expression, exp.Column) else None
+    inner = as_written(expression).unnest()
+    return inner if isinstance(inner, exp.Column) else None
 
 
 class _Repetitions:

@@ -880,10 +880,16 @@ class Compiler:
                 "a group depends on other people's rows; CAST it AS TEXT, a number or a date",
             )
         if name == DOUBLE:
-            # Zero has two signs.
+            # Zero has two signs, and in DuckDB what is not a number has them, too.
             zero = as_type(number("0e0"), "DOUBLE", "duckdb")
-            total = exp.Add(this=given.node, expression=zero)
-            return replace(given, node=exp.Paren(this=total), kind=Kind(DOUBLE))
+            made: Any = exp.Paren(this=exp.Add(this=given.node, expression=zero))
+            if self.dialect == "duckdb":
+                none = exp.If(
+                    this=call("ISNAN", given.node.copy()),
+                    true=as_type(text("NaN"), "DOUBLE", "duckdb"),
+                )
+                made = exp.Case(ifs=[none], default=made)
+            return replace(given, node=made, kind=Kind(DOUBLE))
         if name == DECIMAL and self.dialect == "postgres":
             return replace(given, node=call("TRIM_SCALE", given.node))
         if name == TEXT and self.dialect in _TELLS_APART:

@@ -16,6 +16,10 @@ MOST_ROWS = 1000
 """So many rows may be written into a statement with VALUES."""
 
 _FIELDS = {"date_part", "datepart"}
+_PERIODS = {
+    f"to_{unit.lower()}s": unit
+    for unit in ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+}
 _UNNAMED = {"duckdb": "col{}", "postgres": "column{}", "spark": "col{}"}
 """How engines call the columns of VALUES; DuckDB counts from 0, the others from 1."""
 
@@ -39,11 +43,31 @@ def plain_spelling(tree: Any, dialect: str) -> Any:
     return tree
 
 
-def _field(node: Any, dialect: str) -> Any:
-    """date_part('year', d) is EXTRACT(YEAR FROM d)."""
-    if node.name.lower() not in _FIELDS or len(node.expressions) != 2:
+def _function(node: Any, dialect: str) -> Any:
+    """Functions that stand for syntax: DuckDB stores views with them."""
+    name, given = node.name.lower(), node.expressions
+    if name == "count_star" and not given:
+        return exp.Count(this=exp.Star(), big_int=True)
+    if name in _PERIODS and len(given) == 1:
+        return _interval(given[0], _PERIODS[name])
+    if name == "row" and len(given) > 1:
+        return exp.Tuple(expressions=list(given))
+    if name in _FIELDS and len(given) == 2:
+        return _field(*given)
+    return None
+
+
+def _interval(value: Any, unit: str) -> Any:
+    """to_days(CAST(TRUNC(CAST(1 AS DOUBLE)) AS INTEGER)) is INTERVAL 1 DAY."""
+    while isinstance(value, exp.Cast | exp.Trunc | exp.Paren):
+        value = value.this
+    if not (isinstance(value, exp.Literal) and value.name.removeprefix("-").isdigit()):
         return None
-    unit, value = node.expressions
+    return exp.Interval(this=exp.Literal.string(value.name), unit=exp.Var(this=unit))
+
+
+def _field(unit: Any, value: Any) -> Any:
+    """date_part('year', d) is EXTRACT(YEAR FROM d)."""
     if not (isinstance(unit, exp.Literal) and unit.is_string):
         return None
     return exp.Extract(this=exp.Var(this=unit.name.upper()), expression=value)
@@ -121,6 +145,9 @@ def _union(selects: list[Any]) -> Any:
 def _count(node: Any, dialect: str) -> Any:
     """COUNT(t.*) is COUNT(*) where every row has its part of t, which only outer joins change."""
     inner = node.this
+    if inner is None and not node.expressions and node.find_ancestor(exp.Window):
+        # So DuckDB stores COUNT(*) OVER (...).
+        node.set("this", exp.Star())
     if not (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
         return None
     select = node.find_ancestor(exp.Select)
@@ -166,7 +193,8 @@ def _pairs_in(node: Any, dialect: str) -> Any:
 
 
 _RULES: dict[type[Any], Any] = {
-    exp.Anonymous: _field,
+    exp.Anonymous: _function,
+    exp.ToDays: lambda node, dialect: _interval(node.this, "DAY"),
     exp.DayOfWeek: _day_of_week,
     exp.Extract: _day_of_week,
     exp.Between: _symmetric,
