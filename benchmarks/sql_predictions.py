@@ -9,9 +9,15 @@ nothing said at all, and a third time with ``like=``, another database of the be
 scale.
 
 Predicted is the median error that the plan shows, measured is the median, over draws and groups, of
-the distance from the true answer; of several columns each counts. Run it with
-``python -m benchmarks.sql_predictions [Q3 Q5 ...]``; TULLE_TPCH_SCALE sets the scale, 0.01 if it is
-not set, and TULLE_RUNS the number of draws, 21 if it is not set.
+the distance from the true answer; of several columns each counts. A median of n draws of Laplace
+noise is itself off by 1.4 / sqrt(n) of it: with 11 draws a perfect prediction misses a factor of
+two one time in eight, with 101 never. Where the true answer is 0 and answers below zero are shown
+as zero, half of all errors are 0 and the median of draws is 0 or anything above; so the measured
+median is printed with the ends between which the true one lies with 95 % chance, and columns whose
+prediction lies there are counted as well, apart.
+
+Run it with ``python -m benchmarks.sql_predictions [Q3 Q5 ...]``; TULLE_TPCH_SCALE sets the scale,
+0.01 if it is not set, and TULLE_RUNS the number of draws, 101 if it is not set.
 """
 
 from __future__ import annotations
@@ -20,8 +26,13 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -30,49 +41,184 @@ from benchmarks.common import print_table
 
 EPSILON = 0.8
 
-NATIONS = (  # All but those of two words.
-    *("FRANCE", "GERMANY", "ALGERIA", "ARGENTINA", "BRAZIL", "CANADA", "EGYPT", "ETHIOPIA"),
-    *("INDIA", "INDONESIA", "IRAN", "IRAQ", "JAPAN", "JORDAN", "KENYA", "MOROCCO", "MOZAMBIQUE"),
-    *("PERU", "CHINA", "ROMANIA", "RUSSIA", "VIETNAM"),
+NATIONS = {
+    **{"ALGERIA": 0, "ARGENTINA": 1, "BRAZIL": 1, "CANADA": 1, "EGYPT": 4, "ETHIOPIA": 0},
+    **{"FRANCE": 3, "GERMANY": 3, "INDIA": 2, "INDONESIA": 2, "IRAN": 4, "IRAQ": 4, "JAPAN": 2},
+    **{"JORDAN": 4, "KENYA": 0, "MOROCCO": 0, "MOZAMBIQUE": 0, "PERU": 1, "CHINA": 2},
+    **{"ROMANIA": 3, "SAUDI ARABIA": 4, "VIETNAM": 2, "RUSSIA": 3, "UNITED KINGDOM": 3},
+    "UNITED STATES": 1,
+}
+"""The nations, and the number of the region of each."""
+
+REGIONS = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"]
+
+COLOURS = [
+    "almond",
+    "antique",
+    "aquamarine",
+    "azure",
+    "beige",
+    "bisque",
+    "black",
+    "blanched",
+    "blue",
+    "blush",
+    "brown",
+    "burlywood",
+    "burnished",
+    "chartreuse",
+    "chiffon",
+    "chocolate",
+    "coral",
+    "cornflower",
+    "cornsilk",
+    "cream",
+    "cyan",
+    "dark",
+    "deep",
+    "dim",
+    "dodger",
+    "drab",
+    "firebrick",
+    "floral",
+    "forest",
+    "frosted",
+    "gainsboro",
+    "ghost",
+    "goldenrod",
+    "green",
+    "grey",
+    "honeydew",
+    "hot",
+    "indian",
+    "ivory",
+    "khaki",
+    "lace",
+    "lavender",
+    "lawn",
+    "lemon",
+    "light",
+    "lime",
+    "linen",
+    "magenta",
+    "maroon",
+    "medium",
+    "metallic",
+    "midnight",
+    "mint",
+    "misty",
+    "moccasin",
+    "navajo",
+    "navy",
+    "olive",
+    "orange",
+    "orchid",
+    "pale",
+    "papaya",
+    "peach",
+    "peru",
+    "pink",
+    "plum",
+    "powder",
+    "puff",
+    "purple",
+    "red",
+    "rose",
+    "rosy",
+    "royal",
+    "saddle",
+    "salmon",
+    "sandy",
+    "seashell",
+    "sienna",
+    "sky",
+    "slate",
+    "smoke",
+    "snow",
+    "spring",
+    "steel",
+    "tan",
+    "thistle",
+    "tomato",
+    "turquoise",
+    "violet",
+    "wheat",
+    "white",
+    "yellow",
+]
+"""Five of these words are the name of a part."""
+
+TYPES = (
+    ("STANDARD", "SMALL", "MEDIUM", "LARGE", "ECONOMY", "PROMO"),
+    ("ANODIZED", "BURNISHED", "PLATED", "POLISHED", "BRUSHED"),
+    ("TIN", "NICKEL", "BRASS", "STEEL", "COPPER"),
 )
+CONTAINERS = (
+    ("SM", "LG", "MED", "JUMBO", "WRAP"),
+    ("CASE", "BOX", "BAG", "JAR", "PKG", "PACK", "CAN", "DRUM"),
+)
+CURRENT = "DATE '1995-06-17'"
+"""The day on which orders are filled or open, and goods were or were not returned."""
 
 
 def specification(scale: float) -> dict[str, Any]:
-    """Return what the benchmark's specification says of columns, in public."""
-    days = ("1992-01-01", "1998-08-02")
-    segments = ["AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY"]
-    regions = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"]
-    nations = [*NATIONS, "SAUDI ARABIA", "UNITED KINGDOM", "UNITED STATES"]
+    """Return what the benchmark's specification says of columns, in public (clause 4.2.3).
+
+    A third of all customers have no orders. What a line costs follows from its part and quantity,
+    and whether it was shipped or returned from its days.
+    """
+    parts, suppliers = (max(round(number * scale), 1) for number in (200_000, 10_000))
+    rng = np.random.default_rng(1)
+    named = [" ".join(rng.permutation(COLOURS)[:5]) for _ in range(min(parts, 20_000))]
+    retail = "(90000 + l_partkey // 10 % 20001 + 100 * (l_partkey % 1000)) / 100"
     return {
-        "customer.c_mktsegment": segments,
+        "customer.c_mktsegment": ["AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY"],
         "customer.c_acctbal": (-999.99, 9999.99),
         "customer.c_phone": [f"{code}-555" for code in range(10, 35)],
-        "orders.o_orderdate": days,
-        "orders.o_orderstatus": ["F", "O"],
+        "customer.c_nationkey": list(range(25)),
+        "customer.c_name": "= printf('Customer#%09d', c_custkey)",
+        "customer.c_address": max(round(150_000 * scale), 1),
+        "customer.c_comment": max(round(150_000 * scale), 1),
+        "orders.o_custkey": max(round(100_000 * scale), 1),
+        "orders.o_totalprice": (800, 600_000),
+        "orders.o_orderdate": ("1992-01-01", "1998-08-02"),
+        "orders.o_orderstatus": f"= CASE WHEN o_orderdate < {CURRENT} - 60 THEN 'F' ELSE 'O' END",
         "orders.o_orderpriority": ["1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"],
         "orders.o_comment": 50,
         "lineitem.l_shipdate": ("orders.o_orderdate", 1, 121),
         "lineitem.l_commitdate": ("orders.o_orderdate", 30, 90),
         "lineitem.l_receiptdate": ("lineitem.l_shipdate", 1, 30),
-        "lineitem.l_returnflag": ["R", "A", "N", "N"],
-        "lineitem.l_linestatus": ["F", "O"],
+        "lineitem.l_returnflag": f"= CASE WHEN l_receiptdate > {CURRENT} THEN 'N' "
+        "WHEN hash(l_receiptdate, l_quantity) % 2 = 0 THEN 'R' ELSE 'A' END",
+        "lineitem.l_linestatus": f"= CASE WHEN l_shipdate > {CURRENT} THEN 'O' ELSE 'F' END",
+        "lineitem.l_partkey": parts,
+        "lineitem.l_suppkey": suppliers,
         "lineitem.l_quantity": (1, 50),
-        "lineitem.l_extendedprice": (900, 75_000),
+        "lineitem.l_extendedprice": f"= l_quantity * {retail}",
         "lineitem.l_discount": (0.0, 0.1),
         "lineitem.l_tax": (0.0, 0.08),
         "lineitem.l_shipmode": ["REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"],
-        "lineitem.l_shipinstruct": 4,
+        "lineitem.l_shipinstruct": [
+            *("DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"),
+        ],
+        "partsupp.ps_partkey": parts,
         "partsupp.ps_availqty": (1, 9999),
         "partsupp.ps_supplycost": (1, 1000),
-        "part.p_partkey": max(round(200_000 * scale), 1),
-        "part.p_type": 150,
-        "part.p_brand": 25,
-        "part.p_container": 40,
-        "part.p_name": 92 // 5,
+        "part.p_partkey": parts,
+        "part.p_type": [" ".join(words) for words in product(*TYPES)],
+        "part.p_brand": [f"Brand#{one}{two}" for one in range(1, 6) for two in range(1, 6)],
+        "part.p_container": [" ".join(words) for words in product(*CONTAINERS)],
+        "part.p_name": named,
         "part.p_size": (1, 50),
-        "supplier.s_comment": 2000,
-        "nation.n_name": nations,
-        "region.r_name": regions,
+        "supplier.s_suppkey": suppliers,
+        "supplier.s_name": "= printf('Supplier#%09d', s_suppkey)",
+        "supplier.s_nationkey": list(range(25)),
+        "supplier.s_comment": "= CASE WHEN s_suppkey % 2000 = 7 THEN 'Customer Complaints' END",
+        "nation.n_nationkey": list(range(25)),
+        "nation.n_name": list(NATIONS),
+        "nation.n_regionkey": list(NATIONS.values()),
+        "region.r_regionkey": list(range(5)),
+        "region.r_name": REGIONS,
     }
 
 
@@ -112,26 +258,61 @@ def predicted(plan: Any) -> dict[str, float]:
     return {"": np.inf if law is None else law.of_one().half_width(0.5)}
 
 
-def measured(database: Any, question: Any, runs: int) -> dict[str, float]:
-    """Return the median distance of released numbers from the truth, for each column."""
+def measured(database: Any, question: Any, runs: int) -> dict[str, tuple[float, float, float]]:
+    """Return the median distance of released numbers from the truth, for each column.
+
+    With it come the ends between which that of all draws lies with 95 % chance, by ranks.
+    """
     from tulle.core.table import Table
     from tulle.ledger.answer import draw, plan_for
-    from tulle.sql.queries import SqlQuery, gather_tuples
 
-    truth = question.truth(database)
-    if isinstance(question, SqlQuery) and not question.groups:
-        # The tuples are gathered once, and no program is solved twice.
-        relation = gather_tuples(database, question).relations[0]
-        errors = tpch.errors(database, question, relation, 1.0 * truth or 1.0)
-        return {"": float(np.median(errors)) * abs(truth or 1.0)}
     plan = plan_for(database, question, unit="participant", epsilon=EPSILON)
     drawn: dict[str, list[Any]] = {}
-    exact = _columns(truth, Table)
-    for _ in range(runs):
-        for name, column in _columns(draw(plan, database, None, debit=None).value, Table).items():
-            true = np.asarray(exact[name], dtype=float)
-            drawn.setdefault(name, []).append(np.abs(np.asarray(column, dtype=float) - true))
-    return {name: float(np.nanmedian(np.concatenate(found))) for name, found in drawn.items()}
+    exact = _columns(question.truth(database), Table)
+    with rows_kept():
+        for _ in range(runs):
+            value = draw(plan, database, None, debit=None).value
+            for name, column in _columns(value, Table).items():
+                true = np.asarray(exact[name], dtype=float)
+                error = np.abs(np.asarray(column, dtype=float) - true)[~np.isnan(true)]
+                # NULL in the place of a number is no answer at all.
+                drawn.setdefault(name, []).append(np.nan_to_num(error, nan=np.inf))
+    found = {}
+    for name, errors in drawn.items():
+        every = np.sort(np.concatenate(errors))
+        # Of one draw all groups may be near each other: draws are counted, not numbers.
+        away = 0.98 / np.sqrt(runs)
+        ranks = np.clip(np.array([0.5, 0.5 - away, 0.5 + away]), 0, 1)
+        found[name] = tuple(np.quantile(every, ranks).tolist())
+    return found
+
+
+@contextmanager
+def rows_kept() -> Iterator[None]:
+    """Let many draws gather what people add once, and solve no program twice."""
+    from tulle.sql import mechanisms
+    from tulle.sql.queries import owned_rows_of
+
+    truncations = mechanisms.OnDatabase.truncations
+
+    @cache
+    def person_totals_of(database: Any, query: Any, power: int = 1) -> Any:
+        assert power == 1
+        return owned_rows_of(database, query, signed=mechanisms.is_signed(query))
+
+    @cache
+    def remembered(self: Any, query: Any, relation: Any) -> Any:
+        return [(sign, tpch.Remembered(t)) for sign, t in truncations(self, query, relation)]
+
+    kept = {
+        "person_totals_of": person_totals_of,
+        "relations_of": lru_cache(maxsize=None)(mechanisms.relations_of),
+    }
+    with (
+        patch.multiple(mechanisms, **kept),
+        patch.object(mechanisms.OnDatabase, "truncations", remembered),
+    ):
+        yield
 
 
 def _columns(value: Any, table: Any) -> dict[str, Any]:
@@ -196,17 +377,24 @@ def compare(
             "column": column,
             "answer": answers[column],
             "measured": error,
+            "from": low,
+            "to": high,
             "by the specification": said[column],
-            "ratio": said[column] / error if error else np.inf,
+            "ratio": ratio(said[column], error),
             "by like=": similar[column],
-            "like ratio": similar[column] / error if error else np.inf,
+            "like ratio": ratio(similar[column], error),
             "nothing said": bare[column],
-            "bare ratio": bare[column] / error if error else np.inf,
+            "bare ratio": ratio(bare[column], error),
             "s": round(seconds[1], 2),
             "s, nothing said": round(seconds[0], 2),
         }
-        for column, error in found.items()
+        for column, (error, low, high) in found.items()
     ]
+
+
+def ratio(said: float, error: float) -> float:
+    """Return how many times as large the predicted error is; where both are 0, it is right."""
+    return 1.0 if said == error else said / error if error else np.inf
 
 
 CHOSEN: tuple[str, ...] = ()
@@ -219,7 +407,7 @@ MINUTE: dict[str, Any] = {"CHOSEN": ("Q6",)}
 def main() -> None:
     """Compare the questions named on the command line, or all."""
     scale = float(os.environ.get("TULLE_TPCH_SCALE", "0.01"))
-    runs = int(os.environ.get("TULLE_RUNS", "21"))
+    runs = int(os.environ.get("TULLE_RUNS", "101"))
     folder = Path(tempfile.gettempdir())
     paths = tpch.generate(folder / f"tpch-{scale:g}", scale)
     others = tpch.generate(folder / f"tpch-{scale / 2:g}", scale / 2)
@@ -240,21 +428,24 @@ def main() -> None:
             file=sys.stderr,
             flush=True,
         )
+    for row in rows:
+        print(*(f"{one:.4g}" if isinstance(one, float) else one for one in row.values()), sep=" | ")
     print_table(f"TPC-H at scale {scale:g}, epsilon = {EPSILON}, {runs} draws of a table", rows)
-    for title, key in (
-        ("the specification", "ratio"),
-        ("like=", "like ratio"),
-        ("nothing said", "bare ratio"),
+    for title, said, key in (
+        ("the specification", "by the specification", "ratio"),
+        ("like=", "by like=", "like ratio"),
+        ("nothing said", "nothing said", "bare ratio"),
     ):
         for which, kept in (
             ("all", rows),
-            # What is below zero is shown as zero, so no answer that noise hides is off by more
-            # than itself; the plan does not count on that.
             ("answers above the noise", [r for r in rows if r["answer"] >= r["measured"] * 1.5]),
         ):
-            ratios = np.array([row[key] for row in kept])
-            near = int(((ratios >= 0.5) & (ratios <= 2)).sum())
-            print(f"Within a factor of two by {title}, {which}: {near} of {len(kept)} columns.")
+            near = [0.5 <= row[key] <= 2 for row in kept]
+            sure = [row["from"] <= row[said] <= row["to"] for row in kept]
+            print(
+                f"Within a factor of two by {title}, {which}: {sum(near)} of {len(kept)} columns; "
+                f"or where it is not known: {sum(map(max, near, sure))}."
+            )
 
 
 if __name__ == "__main__":

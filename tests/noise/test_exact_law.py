@@ -21,8 +21,10 @@ from tests.noise.noise_helpers import (
 )
 
 from tulle import noise
+from tulle.core.events import BoundedRange
 from tulle.noise import source as bits
 from tulle.noise.additive import heavy_from_bits
+from tulle.noise.charge import ChoiceCharge, Draw
 from tulle.noise.select import Choice
 from tulle.noise.source import Bits
 
@@ -143,6 +145,33 @@ def test_choose_log_weights(exponents, multiplicities):
         12,
         2**-10,
     )
+
+
+@pytest.mark.parametrize("per", [Fraction(1, 3), Fraction(5, 2)])
+def test_exponents_that_are_multiples(per):
+    exponents, multiplicities = [0, 3, 1], [1, 20, 2]
+    weights = [m * exp(-per * c) for c, m in zip(exponents, multiplicities, strict=True)]
+
+    def check(choice):
+        check_tape_law(
+            lambda tape: choice.draw(Bits(tape), step=1),
+            lambda i: weights[i] / sum(weights),
+            12,
+            2**-10,
+        )
+
+    check(Choice(exponents, multiplicities, per))
+    # One that leaves the factor out is caught.
+    with pytest.raises(AssertionError):
+        check(Choice(exponents, multiplicities))
+
+
+@pytest.mark.parametrize("per", [Fraction(1, 3), Fraction(2, 3)])
+def test_exponents_that_are_multiples_are_priced_by_them(per):
+    draw = Draw("choice", {"exponents": [0, 3, 1], "per": per, "multiplicities": None})
+    stated = ChoiceCharge(1, [0, 3, 1], Fraction(3))
+    # A scale of three is stated: the sampler's own, if it is steeper, counts.
+    assert stated.event([draw]) == BoundedRange(2 * max(per, Fraction(1, 3)))
 
 
 def permute_and_flip_law(losses):

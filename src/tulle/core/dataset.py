@@ -27,6 +27,9 @@ class Dataset(ABC):
     units: ClassVar[tuple[str, ...]]
     """Names of the units that this kind of data can be protected under."""
 
+    stands_for: float = 1.0
+    """How many real participants each one stands for: above 1 in large made-up data alone."""
+
     @abstractmethod
     def facts(self, unit: Unit) -> Facts:
         """Return what is public under ``unit``; equal on all neighbours, by construction."""

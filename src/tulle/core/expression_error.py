@@ -82,7 +82,7 @@ def slopes_nearby(tree: Tree, values: Mapping[str, float]) -> dict[str, float]:
     import numpy as np
 
     count = np.arange(1, 257)
-    fractions = _even_fractions(count)
+    fractions = even_fractions(count)
     near = {name: value * 1.5 ** (2 * next(fractions) - 1) for name, value in values.items()}
     found = _estimate(tree, near, {}, [])[1]
     return {
@@ -248,12 +248,19 @@ def noisy_points(laws: Mapping[str, ErrorLaw]) -> dict[str, Any]:
     """Return errors of each leaf, laid out evenly over its law and independent of the others'."""
     import numpy as np
 
-    spread = _even_fractions(np.arange(1, _POINTS + 1))
+    spread = even_fractions(np.arange(1, _POINTS + 1))
     found = {}
     for name, law in laws.items():
-        sizes = np.interp(next(spread), (0.0, *_LEVELS), (0.0, *_widths(law)))
-        found[name] = np.where(next(spread) < 0.5, -sizes, sizes)
+        found[name] = signed_points(law, next(spread))
     return found
+
+
+def signed_points(law: ErrorLaw, fractions: Any) -> Any:
+    """Return errors that such parts of all are below, by a law that is the same on both sides."""
+    import numpy as np
+
+    sizes = np.interp(np.abs(2 * fractions - 1), (0.0, *_LEVELS), (0.0, *_widths(law)))
+    return np.where(fractions < 0.5, -sizes, sizes)
 
 
 def predict_error(
@@ -278,7 +285,7 @@ def predict_error(
     return SampledLaw(tuple(np.sort(np.nan_to_num(errors, nan=np.inf)).tolist()))
 
 
-def _even_fractions(count: Any) -> Iterator[Any]:
+def even_fractions(count: Any) -> Iterator[Any]:
     """Yield sequences that fill the unit cube evenly: multiples of square roots of primes."""
     place = 0
     while True:

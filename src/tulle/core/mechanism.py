@@ -188,16 +188,9 @@ class Mechanism(ABC):
         """Return the error to expect, from public facts and a public stand-in."""
 
     def predict_columns(
-        self,
-        terms: Terms,
-        settings: Parameters,
-        like: Dataset,
-        magnified: Callable[[Any, Any], Any],
+        self, terms: Terms, settings: Parameters, like: Dataset
     ) -> tuple[tuple[str, ErrorLaw | None], ...]:
-        """Return, for an answer that is a table, the error to expect in each of its columns.
-
-        ``magnified`` turns a question's answer on the stand-in into that in full size.
-        """
+        """Return, for an answer that is a table, the error to expect in each of its columns."""
         return ()
 
     @abstractmethod

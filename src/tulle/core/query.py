@@ -180,6 +180,10 @@ class Query(ABC):
     def truth(self, dataset: Any) -> Any:
         """Return the true answer. Custodian side: this value is not private."""
 
+    def expected(self, stand_in: Any) -> Any:
+        """Return the answer to expect, from that on public data, which may be of smaller size."""
+        return self.truth(stand_in)
+
     def in_words(self) -> str:
         """Return the question as one plain sentence, or nothing where its text says it best."""
         return self.words.format(**{f.name: getattr(self, f.name) for f in fields(self)})

@@ -341,7 +341,8 @@ class ChoiceCharge(Charge):
             abs(rational(after) - rational(before)) / abs(high - low)
             for (low, before), (high, after) in pairwise(pairs)
         ]
-        return BoundedRange(2 * rational(self.sensitivity) * max([*slopes, 1 / self.scale]))
+        steepest = max([slope * draw.exact("per") for slope in slopes], default=Fraction(0))
+        return BoundedRange(2 * rational(self.sensitivity) * max(steepest, 1 / self.scale))
 
 
 @dataclass(frozen=True)
@@ -396,7 +397,8 @@ class LadderCharge(Charge):
     def event(self, draws: Sequence[Draw]) -> Event:
         """Return the decay that was drawn with, and what the sum of weights costs."""
         first, rest = draws[:2]
-        exponents = [rational(exponent) for exponent in first.parameters["exponents"]]
+        times = first.exact("per")
+        exponents = [rational(one) * times for one in first.parameters["exponents"]]
         decay = 1 / rest.exact("scale")
         # Rungs as wide as the one before have no weight of their own, and are left out.
         if any((exponent / decay).denominator != 1 for exponent in exponents):

@@ -120,6 +120,7 @@ def permute_and_flip(
 def choose_log_weights(
     exponents: Values,
     *,
+    per: Number = 1,
     multiplicities: Iterable[int] | None = None,
     size: None = None,
     source: Source | None = None,
@@ -128,6 +129,7 @@ def choose_log_weights(
 def choose_log_weights(
     exponents: Values,
     *,
+    per: Number = 1,
     multiplicities: Iterable[int] | None = None,
     size: Size | None,
     source: Source | None = None,
@@ -136,12 +138,14 @@ def choose_log_weights(
 def choose_log_weights(
     exponents: Values,
     *,
+    per: Number = 1,
     multiplicities: Iterable[int] | None = None,
     size: Size | None = None,
     source: Source | None = None,
 ) -> int | Array:
-    """Draw an index i with probability proportional to multiplicity_i * exp(-exponent_i), exactly.
+    """Draw an index i with probability proportional to multiplicity_i * exp(-per * exponent_i).
 
+    Exactly so: ``per`` is a fraction, which spares writing whole numbers as fractions.
     Multiplicities are whole numbers of any length (1 when left out); an option of multiplicity 0
     is never drawn. Exponents are ints, fractions or floats, the latter as binary fractions.
 
@@ -156,8 +160,9 @@ def choose_log_weights(
         1
     """
     counts = _whole_numbers(multiplicities)
-    choice = Choice(_exact_values(exponents, "exponents"), counts)
-    report("choice", exponents=exponents, multiplicities=counts)
+    times = validate.positive(per=per)
+    choice = Choice(_exact_values(exponents, "exponents"), counts, times)
+    report("choice", exponents=exponents, per=times, multiplicities=counts)
     return _choose(choice, size, source)
 
 
@@ -171,9 +176,14 @@ def _choose(choice: Choice, size: Size | None, source: Source | None) -> int | A
 
 
 class Choice:
-    """Weights multiplicity_i * exp(-exponent_i), enclosed as tightly as a draw needs."""
+    """Weights multiplicity_i * exp(-per * exponent_i), enclosed as tightly as a draw needs."""
 
-    def __init__(self, exponents: list[Fraction], multiplicities: list[int] | None) -> None:
+    def __init__(
+        self,
+        exponents: Sequence[int | Fraction],
+        multiplicities: list[int] | None,
+        per: Fraction = Fraction(1),
+    ) -> None:
         if multiplicities is None:
             multiplicities = [1] * len(exponents)
         if len(multiplicities) != len(exponents):
@@ -186,7 +196,7 @@ class Choice:
         self._exponents = [
             c - least if m else None for c, m in zip(exponents, multiplicities, strict=True)
         ]
-        self._multiplicities = multiplicities
+        self._multiplicities, self._per = multiplicities, per
         self._levels: dict[int, tuple[list[int], list[int]]] = {}
 
     def draw(self, bits: Bits, step: int = 64) -> int:
@@ -219,7 +229,7 @@ class Choice:
     def _cumulative(self, precision: int) -> tuple[list[int], list[int]]:
         """Return lower and upper bounds of the sums of weights up to each option."""
         if precision not in self._levels:
-            enclosed = _enclose(self._exponents, precision)
+            enclosed = _enclose(self._exponents, self._per, precision)
             lows = [n * low for n, (low, _) in zip(self._multiplicities, enclosed, strict=True)]
             highs = [n * high for n, (_, high) in zip(self._multiplicities, enclosed, strict=True)]
             self._levels[precision] = list(accumulate(lows)), list(accumulate(highs))
@@ -230,8 +240,10 @@ _GUARD = 64
 """Bits beyond the precision: as many products as there are options round less than one of it."""
 
 
-def _enclose(exponents: list[Fraction | None], precision: int) -> list[tuple[int, int]]:
-    """Return bounds of 2**precision·exp(-x) for each x, both zero where there is none.
+def _enclose(
+    exponents: Sequence[int | Fraction | None], per: Fraction, precision: int
+) -> list[tuple[int, int]]:
+    """Return bounds of 2**precision·exp(-per·x) for each x, both zero where there is none.
 
     Each is the one before, in rising order, times exp of the gap between them; a gap that comes up
     again is not worked out again. Products are rounded outwards.
@@ -246,7 +258,7 @@ def _enclose(exponents: list[Fraction | None], precision: int) -> list[tuple[int
     for number in sorted({x for x in numbers if x is not None}):
         gap = number - before
         if gap not in factors:
-            factors[gap] = exp_bounds_of(gap, shared, wide)
+            factors[gap] = exp_bounds_of(gap * per.numerator, shared * per.denominator, wide)
         least, most = factors[gap]
         low, high, before = low * least >> wide, -(-high * most >> wide), number
         known[number] = low >> _GUARD, -(-high >> _GUARD)
@@ -271,7 +283,7 @@ def _losses(scores: Values, epsilon: Number, sensitivity: Number) -> list[Fracti
     return [(best - score) * factor for score in exact]
 
 
-def _exact_values(values: Values, name: str) -> list[Fraction]:
+def _exact_values(values: Values, name: str) -> list[int | Fraction]:
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if not listed:
         raise InputError(f"{name} must hold at least one number.")
@@ -282,7 +294,9 @@ def _exact_values(values: Values, name: str) -> list[Fraction]:
         raise_alone(InputError(f"{name} must be finite numbers."))
 
 
-def _exact(value: Any) -> Fraction:
+def _exact(value: Any) -> int | Fraction:
+    if type(value) is int:
+        return value
     if isinstance(value, float):
         if not isfinite(value):
             raise ValueError

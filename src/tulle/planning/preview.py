@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from tulle.core import registry
@@ -15,18 +16,16 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, QueryError
 from tulle.core.expression_error import predict_error
 from tulle.core.plan import Offer, Plan
-from tulle.core.query import Composite, Expression, Query, kind_of
+from tulle.core.query import Composite, Expression, kind_of
 from tulle.core.unit import Unit
 
 
 @dataclass(frozen=True)
 class Preview:
-    """A made-up dataset, what it is in words, and what its answers stand for."""
+    """A made-up dataset, and what it is in words."""
 
     dataset: Dataset
     words: str
-    magnified: Callable[[Any, Any], Any] = lambda query, value: value
-    """What the answer to a question would be in full size, from that on the made-up dataset."""
     known: dict[str, Any] = field(default_factory=dict)
     """What was worked out on it for other plans."""
 
@@ -81,14 +80,18 @@ def predicted_on(plan: Plan, made: Preview) -> Plan:
         item = registry.make_mechanism(kind_of(query), offer.mechanism)
         columns = made.once(
             f"columns {_named(offer)}",
-            lambda: item.predict_columns(offer.terms, offer.settings, made.dataset, made.magnified),
+            lambda: item.predict_columns(offer.terms, offer.settings, made.dataset),
         )
         return replace(known, columns=columns or plan.columns)
     laws = {}
     for part in parts:
         prediction = part.chosen.prediction
         laws[str(part.query)] = prediction.typical or prediction.bound
-    values = {str(leaf): _answer(leaf, made) for leaf in query.parts() if leaf is not query}
+    values = {
+        str(leaf): made.once(f"answer to {leaf}", partial(leaf.expected, made.dataset))
+        for leaf in query.parts()
+        if leaf is not query
+    }
     if isinstance(query, Composite):
         return replace(known, columns=query.predict(values, laws))
     if isinstance(query, Expression) and all(law is not None for law in laws.values()):
@@ -96,11 +99,6 @@ def predicted_on(plan: Plan, made: Preview) -> Plan:
         sure = {name: law for name, law in laws.items() if law is not None}
         return replace(known, predicted=predict_error(query.tree(), numbers, sure))
     return known
-
-
-def _answer(leaf: Query, made: Preview) -> Any:
-    truth = made.once(f"truth of {leaf}", lambda: leaf.truth(made.dataset))
-    return made.magnified(leaf, truth)
 
 
 def _offer_on(offer: Offer, made: Preview) -> Offer:

@@ -182,10 +182,10 @@ class FoundTable(SqlTable):
             self.tree, blank_groups(self.keys.names), self.functions, self.dialect
         )
 
-    def _keys(self, size: int | None = None) -> list[tuple[str, Any, list[Any]]]:
+    def _keys(self, kept: Sequence[int] | None = None) -> list[tuple[str, Any, list[Any]]]:
         columns = [list(column) for column in self.keys.shown]
-        if size is not None:
-            columns = [column[:1] * size for column in columns]
+        if kept is not None:
+            columns = [[column[row] for row in kept] for column in columns]
         return [
             (name, meant, values)
             for (name, meant), values in zip(self.chosen.keys, columns, strict=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
@@ -36,10 +35,14 @@ from tulle.relations.truncation.totals import (
 )
 from tulle.sql.mechanisms import (
     DatabaseRecursive,
+    answer,
     bound_query,
     group_count,
+    in_full_size,
+    is_signed,
     person_totals,
     relations_in,
+    shown,
     usual_groups,
 )
 from tulle.sql.queries import GroupedSqlCount, GroupedSqlSum, SqlQuery
@@ -150,32 +153,33 @@ class DatabaseGaussian(Mechanism):
         cut, variance, slack = np.zeros(chosen.groups), 0.0, 0.0
         if chosen.alone:
             ball = person_totals(query, like, power=2)
-            tau = chosen.threshold(least_level(ball, chosen.thresholds))
+            tau = chosen.threshold(least_level(in_full_size(ball, like), chosen.thresholds))
             noise_on = GaussianNoise.at(tau, chosen)
             cut += ball.clipped(tau) + ball.fixed
             variance, slack = float(noise_on.sigma) ** 2, noise_on.slack
         else:
             for sign, groups in _parts(query, like):
-                tau = chosen.threshold(largest_level(groups, chosen.thresholds))
+                sized = [in_full_size(group, like) for group in groups]
+                tau = chosen.threshold(largest_level(sized, chosen.thresholds))
                 noise_on = GaussianNoise.at(tau, chosen)
                 sigma = float(noise_on.sigma)
                 cut += sign * np.array([predicted_value(group, tau, sigma) for group in groups])
                 variance, slack = variance + sigma**2, slack + noise_on.slack
-        truth = np.ravel(terms.query.truth(like)).astype(np.float64)
+        truth, cut = np.ravel(query.expected(like)).astype(np.float64), cut * like.stands_for
         short = np.abs(truth - cut)
         sigma = math.sqrt(variance)
         mean = float(np.mean(short)) + sigma * math.sqrt(2 / math.pi)
         joint = GaussianTruncationLaw(
             Fraction(sigma), slack, chosen.groups, float(short.max(initial=0.0))
         )
-        law = StandInLaw.of(joint, [(truth, cut, gaussian_points(sigma))])
+        points = gaussian_points(sigma, chosen.groups)
+        law = StandInLaw.of(joint, truth, [(cut, points)], lambda found: shown(query, found))
         return Prediction(None, law, mean)
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         query, chosen = bound_query(terms), GroupedSettings.read(settings)
-        signed = _TUNED.signed(query)
         if chosen.alone:
             values, tau, noise = release_in_ball(
                 person_totals(query, dataset, power=2), chosen, source
@@ -189,14 +193,8 @@ class DatabaseGaussian(Mechanism):
                 thresholds.append(tau)
         law = GaussianTruncationLaw(noise.sigma, noise.slack + 0.5, chosen.groups)
         # A difference of two numbers that may each fall short is bounded on neither side.
-        return Outcome(_answer(query, values), None if signed else law, {"thresholds": thresholds})
-
-
-def _answer(query: SqlQuery, values: npt.NDArray[np.float64]) -> Any:
-    shown = values if _TUNED.signed(query) else np.maximum(values, 0.0)
-    if not query.integral:
-        return shown
-    return np.rint(np.clip(shown, -(2.0**62), 2.0**62)).astype(np.int64)
+        error = None if is_signed(query) else law
+        return Outcome(answer(query, values), error, {"thresholds": thresholds})
 
 
 def _noise(query: SqlQuery, rho: Fraction, share: Fraction) -> Noise:

@@ -77,7 +77,7 @@ class OnDatabase(TruncationMechanism):
         return {}
 
     def signed(self, query: Query) -> bool:
-        return isinstance(query, SqlSum) and not query.positive
+        return is_signed(query)
 
     def shares(self, query: SqlQuery) -> int:
         """Return among how many groups epsilon is divided."""
@@ -146,6 +146,44 @@ def _offsets(count: int, chosen: RecursiveSettings) -> list[int]:
     places = (np.arange(count) + 0.5) / count - 0.5
     sizes = -np.sign(places) * np.log(1 - 2 * np.abs(places)) / float(chosen.epsilon_select)
     return [round(float(one)) for one in sizes]
+
+
+def is_signed(query: Query) -> bool:
+    """Say whether answers may be below zero."""
+    return isinstance(query, SqlSum) and not query.positive
+
+
+def shown(query: SqlQuery, values: Any) -> Any:
+    """Return noisy totals as they are released: not below zero if none is, counts rounded."""
+    found = values if is_signed(query) else np.maximum(values, 0.0)
+    return np.rint(np.clip(found, -(2.0**62), 2.0**62)) if query.integral else found
+
+
+def answer(query: SqlQuery, values: Any) -> Any:
+    """Return the released answer: whole numbers for counts, a plain number without groups."""
+    found = shown(query, values)
+    found = found.astype(np.int64) if query.integral else found
+    return found[0].item() if query.shape == "scalar" else found
+
+
+@dataclass(frozen=True)
+class _FullSize:
+    """A stand-in's contributions, where each participant stands for several."""
+
+    inner: Any
+    times: float
+
+    def decide(self, tau: float, level: int) -> bool:
+        return bool(self.inner.decide(tau, int(level / self.times)))
+
+    def estimate(self, tau: float) -> float | None:
+        found = self.inner.estimate(tau)
+        return None if found is None else found * self.times
+
+
+def in_full_size(contributions: Any, like: Dataset) -> Any:
+    """Return contributions on a stand-in that decides as all whom it stands for would."""
+    return contributions if like.stands_for == 1 else _FullSize(contributions, like.stands_for)
 
 
 def _is_alone(query: Query) -> bool:
@@ -255,14 +293,14 @@ class DatabaseRecursive(OnDatabase, Recursive):
             return Prediction(
                 None, None, relative=math.sqrt(2) * groups / float(chosen.epsilon_answer)
             )
-        truth = np.ravel(terms.query.truth(like)).astype(np.float64)
+        truth = np.ravel(query.expected(like)).astype(np.float64)
         cuts, scales, slack = self._truncated(query, chosen, like)
         middle = len(cuts) // 2
         short = np.abs(truth - cuts[middle])
         joint = TruncationLaw(scales[middle], slack, float(short.max()), lanes=len(short))
+        noise = [laplace_points(float(scale), len(truth)) for scale in scales]
         law = StandInLaw.of(
-            joint,
-            [(truth, cut, laplace_points(float(s))) for cut, s in zip(cuts, scales, strict=True)],
+            joint, truth, list(zip(cuts, noise, strict=True)), lambda found: shown(query, found)
         )
         mean = float(short.mean()) + float(scales[middle])
         return Prediction(None, law, None if scalar else mean)
@@ -279,17 +317,20 @@ class DatabaseRecursive(OnDatabase, Recursive):
         slack = 0.0
         if query.alone:
             owned = person_totals(query, like)
-            level = least_level(owned, chosen.thresholds)
+            level = least_level(in_full_size(owned, like), chosen.thresholds)
             for moved in _offsets(_MANY_LEVELS, chosen):
                 tau = chosen.threshold(max(level + moved, 0))
                 noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
-                cuts.append(owned.clipped(tau) + owned.fixed)
+                cuts.append((owned.clipped(tau) + owned.fixed) * like.stands_for)
                 scales.append(noise.scale)
                 slack = max(slack, float(noise.lattice.step))
             return cuts, scales, slack
         sides = [self.truncations(query, relation) for relation in relations_in(query, like)]
         levels = [
-            [predicted_level(truncation, chosen.thresholds) for _, truncation in group]
+            [
+                predicted_level(in_full_size(truncation, like), chosen.thresholds)
+                for _, truncation in group
+            ]
             for group in sides
         ]
         for moved in _offsets(_FEW_LEVELS, chosen):
@@ -297,7 +338,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
                 self._predicted(chosen, group, [max(one + moved, 0) for one in known])
                 for group, known in zip(sides, levels, strict=True)
             ]
-            cuts.append(np.array([cut for cut, _, _ in found]))
+            cuts.append(np.array([cut for cut, _, _ in found]) * like.stands_for)
             scales.append(max(scale for _, scale, _ in found))
             slack = max(slack, *(one for _, _, one in found))
         return cuts, scales, slack
@@ -331,15 +372,9 @@ class DatabaseRecursive(OnDatabase, Recursive):
     ) -> Outcome:
         """Draw the total of each group, where each row is about one participant."""
         values, tau, noise = release_owned(owned, RecursiveSettings.read(settings), source)
-        if not self.signed(query):
-            values = np.maximum(values, 0.0)
-        answer: Any = values
-        if query.integral:
-            answer = np.rint(np.clip(values, -(2.0**62), 2.0**62)).astype(np.int64)
-        if query.shape == "scalar":
-            answer = answer[0].item()
         law = TruncationLaw(noise.scale, float(noise.lattice.step) + 0.5, lanes=owned.groups)
-        return Outcome(answer, None if self.signed(query) else law, {"thresholds": [tau]})
+        error = None if self.signed(query) else law
+        return Outcome(answer(query, values), error, {"thresholds": [tau]})
 
 
 @registry.mechanism("database", "race", answers=(SqlQuery,), units=("participant",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from tulle.core.unit import Unit
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.single_owner import SUMMED, NoiseOnGroups
+from tulle.relations.truncation.totals import StandInLaw, laplace_points
 from tulle.sql.data import Database
-from tulle.sql.queries import SqlQuery, SqlSum, person_totals_of
+from tulle.sql.mechanisms import answer, bound_query, shown
+from tulle.sql.queries import SqlQuery, person_totals_of
 
 
 @registry.mechanism("database", "laplace", answers=(SqlQuery,), units=("participant",))
@@ -62,7 +64,7 @@ class OneRow(Mechanism):
         return known is not None and known.once
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        query = _bound(terms)
+        query = bound_query(terms)
         assert query.bound is not None
         if not query.bound.once:
             raise QueryError(
@@ -74,15 +76,21 @@ class OneRow(Mechanism):
         return {"most": query.term, "groups": query.bound.groups}
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(_noise(terms, settings), int(settings["groups"]))
-        return Prediction(law, law)
+        noise = _noise(terms, settings)
+        law = _law(noise, int(settings["groups"]))
+        if like is None:
+            return Prediction(law, law)
+        query = bound_query(terms)
+        truth = np.ravel(query.expected(like)).astype(np.float64)
+        points = laplace_points(float(noise.scale), len(truth))
+        shows = StandInLaw.of(law, truth, [(truth, points)], lambda found: shown(query, found))
+        return Prediction(law, shows)
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
-        query, most = _bound(terms), float(settings["most"])
+        query, most = bound_query(terms), float(settings["most"])
         assert isinstance(dataset, Database)
-        signed = isinstance(query, SqlSum) and not query.positive
         owned = person_totals_of(dataset, query)
         noise = _noise(terms, settings)
         step = noise.lattice.step
@@ -93,20 +101,7 @@ class OneRow(Mechanism):
                 point = noise.lattice.snap(value)
                 point += discrete_laplace(scale=noise.scale / step, source=source)
                 values[group] = noise.lattice.value(point) + owned.fixed[group]
-        if not signed:
-            values = np.maximum(values, 0.0)
-        answer: Any = values
-        if query.integral:
-            answer = np.rint(np.clip(values, -(2.0**62), 2.0**62)).astype(np.int64)
-        if query.shape == "scalar":
-            answer = answer[0].item()
-        return Outcome(answer, _law(noise, owned.groups))
-
-
-def _bound(terms: Terms) -> SqlQuery:
-    query = terms.query
-    assert isinstance(query, SqlQuery)
-    return query if query.bound is not None else query.bound_to(terms.facts)
+        return Outcome(answer(query, values), _law(noise, owned.groups))
 
 
 def _noise(terms: Terms, settings: Parameters) -> NoiseOnGroups:

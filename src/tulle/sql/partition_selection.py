@@ -205,16 +205,16 @@ class PartitionSelection(Mechanism):
         return Prediction(None, None, notes=tuple(notes))
 
     def predict_columns(
-        self, terms: Terms, settings: Parameters, like: Dataset, magnified: Any
+        self, terms: Terms, settings: Parameters, like: Dataset
     ) -> tuple[tuple[str, ErrorLaw | None], ...]:
         """Return the error to expect in each column, for the keys that are seen on a stand-in."""
         query, found = _bound(terms)
         assert isinstance(like, Database)
-        keys, _, _ = self.select(query, found, settings, like, "0" * 32, None, expected=True)
+        keys, people, _ = self.select(query, found, settings, like, "0" * 32, None, expected=True)
         if not keys.size:
             return tuple((name, None) for name, _ in query.chosen.columns)
         table = table_of(query, found, keys)
-        made = Preview(like, "", magnified)
+        made = Preview(like, "")
         laws: dict[str, ErrorLaw | None] = {}
         values = {}
         if table.parts():
@@ -222,9 +222,10 @@ class PartitionSelection(Mechanism):
             for part in plan.parts:
                 known = part.chosen.prediction
                 laws[str(part.query)] = known.typical or known.bound
-                values[str(part.query)] = magnified(part.query, part.query.truth(like))
+                values[str(part.query)] = part.query.expected(like)
         if found.shared:
             laws |= dict.fromkeys(found.shared, _people_law(_rule(settings)))
+            values |= dict.fromkeys(found.shared, people)
         return table.predict(values, laws)
 
     def run(
@@ -257,7 +258,8 @@ class PartitionSelection(Mechanism):
     ) -> tuple[FoundKeys, Any, ErrorLaw | None]:
         """Return the keys that are shown, in canonical order, and their noisy numbers.
 
-        Those that are ``expected``, on a public stand-in, have as many people as are mostly seen.
+        Those that are ``expected``, on a public stand-in, have as many people as are mostly seen;
+        if none has, the one with the most.
         """
         rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
         public = found.where == PUBLIC
@@ -273,7 +275,8 @@ class PartitionSelection(Mechanism):
             rule = _rule(settings)
             counted = fetched.column(PEOPLE).to_numpy()
             if expected:
-                shown, noisy = counted >= rule.seen_from(), counted
+                noisy = counted * dataset.stands_for
+                shown = noisy >= min(rule.seen_from(), noisy.max(initial=0))
             else:
                 shown, noisy = rule.show(counted, source)
             fetched, people = fetched.filter(shown), noisy[shown]

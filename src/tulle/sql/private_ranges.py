@@ -7,16 +7,18 @@ from typing import Any, ClassVar
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
+from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import QueryError
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.core.validate import rational, text
+from tulle.planning.preview import Preview, predicted_on
 from tulle.sql.data import Database
 from tulle.sql.partition_selection import OnSchema, buy_parts, plan_answers
 from tulle.sql.schema.ranges import Range
 from tulle.sql.tables.question import SqlTable
-from tulle.sql.tables.value_cells import beyond_at_most, draw_range
+from tulle.sql.tables.value_cells import beyond_at_most, draw_range, likely_range
 from tulle.sql.unranged import Unranged, UnrangedTable
 
 SHARE = Fraction(1, 2)
@@ -102,6 +104,21 @@ class PrivateRanges(Mechanism):
             )
         return Prediction(None, None, notes=tuple(notes))
 
+    def predict_columns(
+        self, terms: Terms, settings: Parameters, like: Dataset
+    ) -> tuple[tuple[str, ErrorLaw | None], ...]:
+        """Return the error to expect in each column, within bounds that are likely on a stand-in.
+
+        What lies beyond them is clipped, and is no part of it.
+        """
+        query, found = _bound(terms)
+        assert isinstance(like, Database)
+        ranges = self.ranges(query, found, settings, like, None, expected=True)
+        asked = query.within(ranges, [one for one, _ in found.missing])
+        # Asked of the stand-in alone: nothing is read from the data, nor checked by its engine.
+        plan = plan_answers(asked, like, terms, settings)
+        return predicted_on(plan, Preview(like, "")).columns
+
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
@@ -136,13 +153,20 @@ class PrivateRanges(Mechanism):
         settings: Parameters,
         dataset: Database,
         source: Source | None,
+        *,
+        expected: bool = False,
     ) -> dict[str, Range]:
-        """Draw the bounds of every expression that has none."""
+        """Draw the bounds of every expression that has none; or, on a stand-in, likely ones."""
         epsilon = rational(settings["epsilon_end"])
-        return {
-            one.name: draw_range(one, query.values(one, dataset), epsilon, source)
-            for one, _ in found.missing
-        }
+        ranges = {}
+        for one, _ in found.missing:
+            values = query.values(one, dataset).times(dataset.stands_for)
+            ranges[one.name] = (
+                likely_range(one, values, epsilon)
+                if expected
+                else draw_range(one, values, epsilon, source)
+            )
+        return ranges
 
 
 def _clipped(name: str, found: Range, most: int) -> str:

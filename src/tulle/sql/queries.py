@@ -9,6 +9,8 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from tulle.core import registry
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
@@ -169,6 +171,10 @@ class SqlQuery(Query):
             dataset._gone,
             self.functions,
         )
+
+    def expected(self, stand_in: Any) -> Any:
+        """Return the answer in full size: counts and sums grow with the number of people."""
+        return np.asarray(self.truth(stand_in)) * stand_in.stands_for
 
     def canonical(self) -> dict[str, Any]:
         """Return a form that is equal for equivalent spellings.

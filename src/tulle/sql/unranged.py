@@ -68,6 +68,16 @@ class UnrangedTable(Query):
         """The SQL that it is written in."""
         return self.inner.dialect
 
+    @property
+    def tree(self) -> Any:
+        """The parsed statement; it is not to be changed."""
+        return self.inner.tree
+
+    @property
+    def groups(self) -> Groups:
+        """The public lists of its groups."""
+        return getattr(self.inner, "groups", ())
+
     @cached_property
     def chosen(self) -> SelectList:
         """The statement taken apart."""

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +88,16 @@ class Terms:
         guarantee = Guarantee.from_json(data["guarantee"])
         periods, variance = int(data["periods"]), int(data["variance"])
         return cls(guarantee, periods, variance, rational(data["rho"]))
+
+
+class Over(TypedDict, total=False):
+    """What a question of a database is summed up over, as :class:`Stream` explains."""
+
+    every: str | None
+    first: Day | None
+    steps: int | None
+    bound: Number | None
+    time: str | None
 
 
 class Summed(Protocol):
@@ -148,11 +158,7 @@ class Stream:
         epsilon: Number,
         delta: Number,
         periods: int | None = None,
-        every: str | None = None,
-        first: Day | None = None,
-        steps: int | None = None,
-        bound: Number | None = None,
-        time: str | None = None,
+        **over: Unpack[Over],
     ) -> None:
         """Open a stream on an account, or find the one that was opened with the same terms.
 
@@ -167,11 +173,7 @@ class Stream:
             epsilon=epsilon,
             delta=delta,
             periods=periods,
-            every=every,
-            first=first,
-            steps=steps,
-            bound=bound,
-            time=time,
+            **over,
         )
         self._open(session, summed, terms)
 
@@ -413,11 +415,7 @@ def plan_stream(
     epsilon: Number,
     delta: Number,
     periods: int | None = None,
-    every: str | None = None,
-    first: Day | None = None,
-    steps: int | None = None,
-    bound: Number | None = None,
-    time: str | None = None,
+    **over: Unpack[Over],
 ) -> tuple[Summed, Terms]:
     """Return what a stream would sum up, and its price and noise; nothing is spent.
 
@@ -425,24 +423,20 @@ def plan_stream(
         QueryError: when the question cannot be summed up over time.
     """
     known = dataset.check_unit(unit)
-    summed = _summed(dataset.under(known), question, every, first, steps, bound, time)
+    summed = _summed(dataset.under(known), question, over)
     count = _periods(known, summed.declaration, periods)
     return summed, make_terms(summed.declaration, known.name, epsilon, delta, count)
 
 
-def _summed(
-    data: Dataset,
-    question: Query | None,
-    every: str | None,
-    first: Day | None,
-    steps: int | None,
-    bound: Number | None,
-    time: str | None,
-) -> Summed:
+def _summed(data: Dataset, question: Query | None, over: Over) -> Summed:
     """Return what is summed up: the series at hand, or a question of the database."""
-    calendar = {"every": every, "first": first, "steps": steps}
+    unknown = sorted({*over} - {*Over.__annotations__})
+    if unknown:
+        raise InputError(
+            f"A stream has no {', '.join(unknown)}; it has {', '.join(Over.__annotations__)}."
+        )
     if isinstance(data, Series):
-        given = calendar | {"bound": bound, "time": time, "question": question}
+        given = {**over, "question": question}
         said = [name for name, value in given.items() if value is not None]
         if said:
             raise InputError(
@@ -451,6 +445,7 @@ def _summed(
         return data
     if data.kind != "database":
         raise InputError(f"A stream is of a Series or a Database, not of a {data.kind}.")
+    every, first, steps, bound = map(over.get, ("every", "first", "steps", "bound"))
     if question is None or every is None or first is None or steps is None or bound is None:
         raise InputError(
             "A stream of a database needs a question, every=, first=, steps= and bound=, such as "
@@ -461,7 +456,9 @@ def _summed(
     from tulle.streams.question import Asked
 
     assert isinstance(data, Database)
-    return Asked.of(data, question, every=every, first=first, steps=steps, bound=bound, time=time)
+    return Asked.of(
+        data, question, every=every, first=first, steps=steps, bound=bound, time=over.get("time")
+    )
 
 
 def _summed_again(session: Session, declared: Declaration) -> Summed:

@@ -28,7 +28,7 @@ several ways: see :mod:`tulle.lp.alternatives`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
@@ -400,62 +400,82 @@ class GaussianTruncationLaw(ErrorLaw):
         return np.maximum(value - widen_up(below + self.slack), 0.0), math.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StandInLaw(ErrorLaw):
-    """The error on a public stand-in, whose truncated totals are known. For predictions only.
+    """The errors on a public stand-in, whose truncated totals are known. For predictions only.
 
     The half-width is that of ``joint``, a law for all groups at once, where there are several; of
-    one number it is taken from ``sizes``, the errors over all groups and over the noise. That
-    answers below zero are shown as zero is left out: it helps only where noise hides an answer.
+    one number it is taken from ``errors``: shown less true answers, a row for each group and a
+    column for each case, all of them as likely as each other.
     """
 
     joint: ErrorLaw
-    sizes: tuple[float, ...]
-    several: bool
+    errors: Any
     name: ClassVar[str] = "stand-in"
 
     @classmethod
-    def of(cls, joint: ErrorLaw, cases: Sequence[tuple[Any, Any, Any]]) -> StandInLaw:
-        """Return the law over equally likely cases: true and truncated totals, and the noise."""
-        sizes = [
-            np.abs((cut - truth)[:, None] + np.asarray(noise)[None, :]).ravel()
-            for truth, cut, noise in cases
-        ]
-        return cls(joint, _thinned(np.sort(np.concatenate(sizes))), len(cases[0][0]) > 1)
+    def of(
+        cls,
+        joint: ErrorLaw,
+        truth: Any,
+        cases: Sequence[tuple[Any, Any]],
+        shown: Callable[[Any], Any] = np.asarray,
+    ) -> StandInLaw:
+        """Return the law over equally likely cases: truncated totals, and points of the noise.
+
+        ``shown`` is what becomes of a noisy total before it is released.
+        """
+        drawn = [shown(cut[:, None] + np.asarray(noise)[None, :]) for cut, noise in cases]
+        return cls(joint, np.concatenate(drawn, axis=1) - truth[:, None])
 
     def of_one(self) -> SampledLaw:
-        """Return the law of one group's answer."""
-        return SampledLaw(self.sizes)
+        """Return the law of one group's answer, whichever it is."""
+        known = np.abs(self.errors[~np.isnan(self.errors)])
+        return SampledLaw(tuple(_thinned(np.sort(known)).tolist()))
+
+    def points(self, group: int, fractions: Any) -> Any:
+        """Return the errors of one group that such parts of all its errors are below."""
+        ordered = np.sort(self.errors[group])
+        return ordered[(fractions * len(ordered)).astype(np.int64)]
 
     def half_width(self, level: float) -> float:
         """Return the half-width for all groups at once."""
-        return self.joint.half_width(level) if self.several else self.of_one().half_width(level)
+        several = len(self.errors) > 1
+        return self.joint.half_width(level) if several else self.of_one().half_width(level)
 
     def variance(self) -> float:
         """Return that of one group's answer."""
         return self.joint.variance()
 
 
-_KEPT = 4096
+_KEPT = 4097
 """How many errors of a stand-in stand for all of them."""
 
 
-def _thinned(sizes: Any) -> tuple[float, ...]:
+def _thinned(sizes: Any) -> Any:
     if len(sizes) > _KEPT:
         sizes = sizes[((np.arange(_KEPT) + 0.5) * len(sizes) / _KEPT).astype(np.int64)]
-    return tuple(sizes.tolist())
+    return sizes
 
 
-_EVEN = (np.arange(512) + 0.5) / 512
+_MOST = 2**20
+"""How many errors are worked out at most, over all groups."""
 
 
-def laplace_points(scale: float) -> Any:
+def _even(groups: int) -> Any:
+    """Return numbers between 0 and 1, evenly; an odd number, so that no noise is among it."""
+    count = min(max(_MOST // (9 * max(groups, 1)), 15), 511) | 1
+    return (np.arange(count) + 0.5) / count
+
+
+def laplace_points(scale: float, groups: int = 1) -> Any:
     """Return numbers that are laid out evenly over Laplace noise of a scale."""
-    return -scale * np.sign(_EVEN - 0.5) * np.log(1 - 2 * np.abs(_EVEN - 0.5))
+    even = _even(groups)
+    return -scale * np.sign(even - 0.5) * np.log(1 - 2 * np.abs(even - 0.5))
 
 
-def gaussian_points(sigma: float) -> Any:
+def gaussian_points(sigma: float, groups: int = 1) -> Any:
     """Return numbers that are laid out evenly over Gaussian noise of a deviation."""
     from scipy.special import ndtri
 
-    return sigma * ndtri(_EVEN)
+    return sigma * ndtri(_even(groups))

@@ -91,6 +91,10 @@ class Values:
         kept = ~np.isnan(values)
         return cls(groups[kept], values[kept], loads[kept], copies[kept], sizes[owned], people)
 
+    def times(self, number: float) -> Values:
+        """Return made-up rows of which each stands for so many; of real data, as they are."""
+        return self if number == 1 else replace(self, copies=self.copies * max(round(number), 1))
+
     def ordered(self, order: npt.NDArray[np.int64]) -> Values:
         """Return the same rows in another order."""
         return replace(

@@ -24,6 +24,39 @@ _MOST = 10**9
 
 
 @dataclass(frozen=True)
+class Formula:
+    """What a column is by others of its row: SQL of DuckDB, and the columns in it."""
+
+    text: str
+    columns: tuple[str, ...]
+
+    @classmethod
+    def read(cls, text: str, what: str, columns: Mapping[str, str]) -> Formula:
+        """Check a formula against the columns of its table.
+
+        Raises:
+            InputError: when it is not one expression, or names another column.
+        """
+        import sqlglot
+        from sqlglot import exp
+
+        try:
+            (tree,) = sqlglot.parse(f"SELECT {text}", read="duckdb")
+        except (sqlglot.errors.SqlglotError, ValueError):
+            tree = None
+        plain = isinstance(tree, exp.Select) and {k for k, v in tree.args.items() if v}
+        if tree is None or plain != {"expressions"} or len(tree.expressions) != 1:
+            raise InputError(f"{what}: {text!r} is not one expression in SQL.")
+        names = {one.name: spelled(one.name, columns) for one in tree.find_all(exp.Column)}
+        for name, known in names.items():
+            if known is None:
+                raise InputError(
+                    f"{what}: there is no column {name!r} beside it. Columns: {', '.join(columns)}."
+                )
+        return cls(text, tuple(name for name in names.values() if name is not None))
+
+
+@dataclass(frozen=True)
 class Assumption:
     """How large a made-up database is, and what the columns of its tables hold."""
 
@@ -35,7 +68,7 @@ class Assumption:
     """The same for all other tables."""
     values: tuple[tuple[str, Any], ...] = ()
     """For some columns, as "table.column": a number of different values, a list of them, the ends
-    between which they lie, or another column and how far from that they lie."""
+    between which they lie, another column and how far from that they lie, or a formula."""
     stated: bool = False
     """Whether the user said any of it."""
 
@@ -127,7 +160,12 @@ def _values(given: Any, schema: Schema) -> dict[str, Any]:
     for name, held in flat(given).items():
         if isinstance(held, tuple) and len(held) == 3:
             held = (_column(held[0], schema), *held[1:])
-        found[_column(name, schema)] = _held(held, f"values[{name!r}]")
+        place, what = _column(name, schema), f"values[{name!r}]"
+        if isinstance(held, str) and held.lstrip().startswith("="):
+            columns = schema.tables[place.rpartition(".")[0]]
+            found[place] = Formula.read(held.lstrip()[1:], what, columns)
+        else:
+            found[place] = _held(held, what)
     return found
 
 
@@ -160,8 +198,9 @@ def _held(held: Any, what: str) -> Any:
     if isinstance(held, list | range) and len(held):
         return list(held)
     raise InputError(
-        f"{what} must be a number of different values, a list of them, a pair (low, high), or "
-        f"another column and how far from it they lie, (column, least, most); got {held!r}."
+        f"{what} must be a number of different values, a list of them, a pair (low, high), "
+        "another column and how far from it they lie, (column, least, most), or a formula of "
+        f"other columns of the row, such as '= price * 2'; got {held!r}."
     )
 
 

@@ -6,17 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from tulle.core import registry
 from tulle.core.dataset import Facts
+from tulle.core.errors import InputError, raise_alone
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.planning.preview import Preview
 from tulle.sql.data import Database
-from tulle.sql.queries import SqlQuery
 from tulle.sql.schema.schema import Schema
-from tulle.sql.stand_in.assumption import Assumption
+from tulle.sql.stand_in.assumption import Assumption, Formula
 from tulle.sql.stand_in.generators import Rows, Type
 from tulle.sql.stand_in.mentions import Mentions
 
@@ -96,6 +94,16 @@ def _build(query: Query, schema: Schema, assumption: Assumption, unit: Unit) -> 
         connection.execute(f"CREATE TABLE {_quoted(table)} ({listed})")
         connection.execute(f"INSERT INTO {_quoted(table)} SELECT {chosen} FROM __tulle_frame")
         connection.unregister("__tulle_frame")
+        formulas = {
+            column: rows.values.get(f"{table}.{column}")
+            for column in columns
+            if (table, column) in rows.wanted and (table, column) not in rows.codes
+        }
+        _compute(
+            connection,
+            table,
+            {name: (f, types[name]) for name, f in formulas.items() if isinstance(f, Formula)},
+        )
     database = Database.connect(
         connection,
         owners={t: [str(o) for o in schema.owners[t]] for t in rows.tables if t in schema.owners},
@@ -111,12 +119,28 @@ def _build(query: Query, schema: Schema, assumption: Assumption, unit: Unit) -> 
     if schema.views:
         database._schema = database._schema.with_views(_views(schema), {})
     rates = {table: rate for table, (rate, _) in rows.rates.items()}
+    made = database.under(unit)
+    made.stands_for = 1 / rows.scale
+    return Preview(made, assumption.words(rates))
 
-    def magnified(part: Any, value: Any) -> Any:
-        # Counts and sums grow with the number of people; quantiles do not.
-        return np.asarray(value) / rows.scale if isinstance(part, SqlQuery) else value
 
-    return Preview(database.under(unit), assumption.words(rates), magnified)
+def _compute(connection: Any, table: str, formulas: Mapping[str, tuple[Formula, str]]) -> None:
+    """Fill the columns of which a formula is stated, those that others are made of first."""
+    import duckdb
+
+    # With one thread and a seed, random() is the same each time.
+    connection.execute("SET threads = 1; SELECT setseed(0.5)")
+    waiting = dict(formulas)
+    while waiting:
+        ready = [n for n, (f, _) in waiting.items() if not {*f.columns} & ({*waiting} - {n})]
+        for name in ready or list(waiting):
+            formula, kind = waiting.pop(name)
+            value = f"TRY_CAST(({formula.text}) AS {kind})"
+            try:
+                connection.execute(f"UPDATE {_quoted(table)} SET {_quoted(name)} = {value}")
+            except duckdb.Error as error:
+                raise_alone(InputError(f"values[{table}.{name}] cannot be computed: {error}"))
+    connection.execute("SET threads = 2")
 
 
 def _views(schema: Schema) -> dict[str, str]:

@@ -24,7 +24,7 @@ from sqlglot.errors import SqlglotError
 from tulle.core.arrays import Array
 from tulle.sql.schema.owners import Step
 from tulle.sql.schema.schema import Schema
-from tulle.sql.stand_in.assumption import PEOPLE, Assumption
+from tulle.sql.stand_in.assumption import PEOPLE, Assumption, Formula
 from tulle.sql.stand_in.mentions import EQUAL, LIKE, ORDERED, YEAR, Mentions, Place
 
 PUBLIC_ROWS = 100
@@ -100,7 +100,16 @@ class Rows:
         self.people = {kind: max(round(n * self.scale), 1) for kind, n in people.items()}
         self.sizes = {table: self._size(table) for table in self.tables}
         self.identifiers, self.references = self._ownership()
-        self.classes = self._classes()
+        self.kinds = {
+            (table, column): Type.read(text, schema.dialect).kind
+            for table in self.tables
+            for column, text in schema.tables[table].items()
+        }
+        self.classes: dict[Place, int] = {}
+        self.labels: dict[Place, list[Any]] = {}
+        """Of columns that are compared with others: what their first values are called."""
+        self._share()
+        self.wanted = self._wanted()
         self.codes: dict[Place, Array] = {}
         self.found: dict[Place, Any] = {}
         """Values that were made up."""
@@ -174,8 +183,18 @@ class Rows:
                     here = step.table
         return identifiers, references
 
-    def _classes(self) -> dict[Place, int]:
-        """Return for columns that are compared with others how many values they share."""
+    def _wanted(self) -> set[Place]:
+        """Return the columns that something depends on; all others are NULL."""
+        found = {*self.mentions.used, *self.schema.times.items()}
+        for name, held in self.values.items():
+            table, _, column = name.rpartition(".")
+            if isinstance(held, Formula) and (table, column) in found:
+                found |= {(table, other) for other in held.columns}
+        near = [held[0].rpartition(".") for held in self.values.values() if _is_near(held)]
+        return found | {(table, column) for table, _, column in near}
+
+    def _share(self) -> None:
+        """Work out for columns that are compared with others how many values they share."""
         leader: dict[Place, Place] = {}
 
         def find(place: Place) -> Place:
@@ -189,12 +208,29 @@ class Rows:
         members: dict[Place, list[Place]] = {}
         for place in list(leader):
             members.setdefault(find(place), []).append(place)
-        return {
-            place: size
-            for group in members.values()
-            for size in [self._shared(group)]
-            for place in group
-        }
+        for group in members.values():
+            count = self._shared(group)
+            labels = self._named(group, count)
+            for place in group:
+                self.classes[place], self.labels[place] = count, labels
+
+    def _named(self, group: list[Place], count: int) -> list[Any]:
+        """Return the values of columns that are stated, listed, or compared with."""
+        found: dict[Any, None] = {}
+        for place in group:
+            kind = self.kinds.get(place, "other")
+            stated = self.values.get(".".join(place))
+            found |= dict.fromkeys(stated if isinstance(stated, list) else ())
+            others = [
+                *self.mentions.listed.get(place, ()),
+                *(value for how, value in self._constants(place, kind) if how == EQUAL),
+            ]
+            if kind == "whole":
+                # Codes are whole numbers: those up to the count are there already.
+                others = [int(one) for one in others if _as_kind(one, kind) is not None]
+                others = [one for one in others if not 1 <= one <= count]
+            found |= dict.fromkeys(one for one in others if one is not None)
+        return list(found)
 
     def _shared(self, group: list[Place]) -> int:
         for place in group:
@@ -215,31 +251,24 @@ class Rows:
     def table(self, table: str) -> dict[str, Any]:
         """Return the columns of a table's rows; None stands for NULL in all rows."""
         size = self.sizes[table]
-        kinds = {
-            column: Type.read(text, self.schema.dialect).kind
-            for column, text in self.schema.tables[table].items()
-        }
+        kinds = {column: self.kinds[table, column] for column in self.schema.tables[table]}
         self._link(table, size)
         for column in kinds:
             self._fill((table, column), kinds, size)
         return {column: self.found[table, column] for column in kinds}
 
     def _fill(self, place: Place, kinds: dict[str, str], size: int) -> Any:
-        table, column = place
+        column = place[1]
         if place in self.found:
             return self.found[place]
         kind, stated = kinds[column], self.values.get(".".join(place))
-        wanted = (
-            place in self.mentions.used
-            or column == self.schema.times.get(table)
-            or any(_is_near(held) and held[0] == ".".join(place) for held in self.values.values())
-        )
+        wanted = place in self.wanted
         self.found[place] = None
         if place in self.classes and place not in self.codes and wanted:
             self.codes[place] = self._shared_codes(place, size)
         if place in self.codes:
-            self.found[place] = _encode(self.codes[place], kind)
-        elif wanted:
+            self.found[place] = _encode(self.codes[place], kind, self.labels.get(place, []))
+        elif wanted and not isinstance(stated, Formula):
             near = self._near(place, stated, kinds, size) if _is_near(stated) else None
             if near is None:
                 near = self._values(place, kind, None if _is_near(stated) else stated, size)
@@ -292,7 +321,7 @@ class Rows:
         targets = {key for key in self.references.values() if key[0] == table}
         primary = self.schema.keys.get(table, ())
         for key in targets | {(table, column) for column in primary if len(primary) == 1}:
-            self.codes.setdefault(key, np.arange(1, size + 1))
+            self.codes.setdefault(key, self._stated_codes(key, size, np.arange(1, size + 1)))
 
     def _owners(
         self, table: str, kind: str, columns: Any, again: int, first: bool, size: int
@@ -316,6 +345,10 @@ class Rows:
             return self._shares(count, size, most)
         if first and rate == 1 and most is None:
             return np.arange(1, count + 1)
+        stated = self.values.get(f"{table}.{columns[-1]}")
+        if isinstance(stated, int):
+            # So many have rows here, the others none.
+            count = min(max(round(stated * self.scale), 1), count)
         return self._shares(count, size, most if first else None)
 
     def _shares(self, count: int, size: int, most: float | None) -> Array:
@@ -352,22 +385,39 @@ class Rows:
     def _shared_codes(self, place: Place, size: int) -> Array:
         count = self.classes[place]
         if place[0] not in self.rates and self.sizes[place[0]] <= count:
-            return np.arange(1, size + 1)
-        return self.random.integers(1, count + 1, size=size)
+            return self._stated_codes(place, size, np.arange(1, size + 1))
+        return self._stated_codes(place, size, self.random.integers(1, count + 1, size=size))
+
+    def _stated_codes(self, place: Place, size: int, otherwise: Array) -> Array:
+        """Return the codes of the values that are stated for a column, if any are."""
+        stated, labels = self.values.get(".".join(place)), self.labels.get(place)
+        if not isinstance(stated, list) or labels is None:
+            return otherwise
+        codes = {label: code for code, label in enumerate(labels, start=1)}
+        return np.array([codes[value] for value in self._laid(place, stated, size)])
+
+    def _laid(self, place: Place, stated: list[Any], size: int) -> list[Any]:
+        """Return a stated list: of a public table with so many rows, row by row; else at random."""
+        if place[0] not in self.rates and len(stated) == size:
+            return stated
+        return self._pick(stated, size)
 
     # Values of a column that stands for itself
 
     def _values(self, place: Place, kind: str, stated: Any, size: int) -> Any:
         if isinstance(stated, tuple):
             return self._between(stated[0], stated[1], kind, size)
-        listed = stated if isinstance(stated, list) else self.mentions.listed.get(place)
-        if listed is not None:
+        if isinstance(stated, list):
+            return self._laid(place, stated, size)
+        listed = self.mentions.listed.get(place)
+        if listed is not None and not (isinstance(stated, int) and stated > len(listed)):
             return self._pick(list(listed), size)
         years = self.mentions.years.get(place)
         if years:
             ends = date(int(min(years)), 1, 1), date(int(max(years)), 12, 31)
             return self._between(*ends, kind, size)
-        constants = self._constants(place, kind)
+        constants = [(EQUAL, one) for one in listed or () if _as_kind(one, kind) is not None]
+        constants += self._constants(place, kind)
         declared = self.schema.ranges.get(place[0], {}).get(place[1])
         if kind == "truth":
             return self.random.random(size) < 0.5
@@ -394,7 +444,9 @@ class Rows:
         if stated is not None:
             start = low if math.isfinite(low) else 1.0
             end = high if math.isfinite(high) else start + stated - 1
-            return self._pick(np.unique(np.linspace(start, end, stated)).tolist(), size)
+            known = [value for how, value in constants if how == EQUAL]
+            even = np.unique(np.linspace(start, end, stated)).tolist()
+            return self._pick(list(dict.fromkeys([*known, *even]))[:stated], size)
         if math.isfinite(low) and math.isfinite(high):
             return self._between(low, high, kind, size)
         if found and all(how == EQUAL for how, _ in constants):
@@ -430,12 +482,14 @@ class Rows:
                 found.append((how, read))
         return found
 
-    def _pick(self, pool: list[Any], size: int) -> Any:
-        places = self.random.integers(0, len(pool), size=size)
-        return [pool[place] for place in places]
+    def _pick(self, pool: list[Any], size: int) -> list[Any]:
+        """Return each value as often as the others, or nearly: no share is left to chance."""
+        order = self.random.permutation(len(pool))[np.arange(size) % len(pool)]
+        return [pool[place] for place in self.random.permutation(order)]
 
     def _between(self, low: Any, high: Any, kind: str, size: int) -> Any:
-        parts = self.random.random(size)
+        # One in each of as many parts of equal width, in any order.
+        parts = (self.random.permutation(size) + self.random.random(size)) / size
         if isinstance(low, date):
             if kind not in ("date", "moment"):
                 return None
@@ -455,13 +509,20 @@ def _is_near(held: Any) -> bool:
     return isinstance(held, tuple) and len(held) == 3
 
 
-def _encode(codes: Array, kind: str) -> Any:
-    """Return numbers of participants or keys as values of a column's kind."""
+def _encode(codes: Array, kind: str, labels: list[Any]) -> Any:
+    """Return numbers of participants or keys as values of a column's kind, labels first."""
     if kind == "text":
-        return [f"p{code}" for code in codes.tolist()]
+        named = dict(enumerate(map(str, labels), start=1))
+        return [named.get(code) or f"p{code}" for code in codes.tolist()]
     if kind in ("date", "moment"):
         return np.datetime64(_DAY, "D") + codes
-    return codes if kind in ("whole", "number") else None
+    if kind not in ("whole", "number"):
+        return None
+    known = np.array([one for one in labels if isinstance(one, int | float)])
+    # Beyond the labels there are numbers that none of them is.
+    others = codes + (int(known.max()) if len(known) and (known >= 1).all() else 0)
+    places = np.minimum(codes, len(known)) - 1
+    return np.where(codes <= len(known), known[places], others) if len(known) else codes
 
 
 def _as_kind(value: Any, kind: str) -> Any:

@@ -20,8 +20,9 @@ from tulle.core.validate import rational, text
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.recursive import RecursiveSettings, RelationRecursive
-from tulle.relations.truncation.totals import least_level
+from tulle.relations.truncation.totals import StandInLaw, least_level
 from tulle.sql.compile.value_rows import Values
+from tulle.sql.mechanisms import in_full_size
 from tulle.sql.tables.quantiles import SqlQuantile
 from tulle.sql.tables.rank_choice import (
     UNIT,
@@ -29,11 +30,11 @@ from tulle.sql.tables.rank_choice import (
     Options,
     Points,
     Rule,
-    chances,
     draw_places,
     end_options,
     in_order,
     options_by_group,
+    places_at,
     weights_of,
 )
 
@@ -50,6 +51,9 @@ VALUE_SHARE = Fraction(3, 5)
 
 ENDS_LEVEL = 0.99
 """With which probability the ends drawn beside the quantiles of all groups hold, all at once."""
+
+POINTS = 511
+"""How many draws of a group, laid out evenly, stand for all of them in a prediction."""
 
 _FARTHEST = 2**60
 """Ends that would have to be looked for further away than this are not drawn."""
@@ -205,22 +209,30 @@ class Quantile(Mechanism):
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = _bound(terms)
-        if like is None or query.groups:
+        if like is None:
             return Prediction(None, None)
-        values = query.values(like)
+        values = query.values(like).times(like.stands_for)
         chosen = RecursiveSettings.read(settings)
-        tau = chosen.threshold(least_level(RowCounts(values), chosen.thresholds))
+        counts = in_full_size(RowCounts(values), like)
+        tau = chosen.threshold(least_level(counts, chosen.thresholds))
         groups = _prepare(query, values, tau, rational(settings["epsilon_value"]))
-        (options,) = groups.options()
         points = groups.rule.points
-        middles = points.first + points.step * (options.starts + (options.counts - 1) / 2)
-        errors = np.abs(middles - query.truth(like)[0])
-        order = np.argsort(errors)
-        reached = np.cumsum(chances(options, groups.rule)[order])
-        wanted = np.searchsorted(reached, (np.arange(1024) + 0.5) / 1024)
-        sizes = errors[order][np.minimum(wanted, len(order) - 1)]
-        law = SampledLaw(tuple(np.nan_to_num(sizes, nan=np.inf).tolist()))
-        return Prediction(None, law)
+        errors = np.array(
+            [
+                points.first
+                + points.step * places_at(options, groups.rule, (np.arange(POINTS) + 0.5) / POINTS)
+                - truth
+                for options, truth in zip(groups.options(), query.truth(like), strict=True)
+            ]
+        )
+        # Of a group without rows no error is known.
+        known = np.abs(errors[~np.isnan(errors).any(axis=1)])
+        if not len(known):
+            return Prediction(None, None)
+        # Of all groups the largest error, the groups being independent.
+        largest = np.random.default_rng(0).permuted(known, axis=1).max(axis=0)
+        joint = SampledLaw(tuple(np.sort(largest).tolist()))
+        return Prediction(None, StandInLaw(joint, errors))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -16,9 +16,15 @@ from tulle.core import registry
 from tulle.core.dataset import Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import NoIntervalError, QueryError, raise_alone
-from tulle.core.expression_error import SampledLaw, noisy_points, variance_of
+from tulle.core.expression_error import (
+    SampledLaw,
+    even_fractions,
+    signed_points,
+    variance_of,
+)
 from tulle.core.query import Composite, Query, Shape
 from tulle.core.table import Table
+from tulle.relations.truncation.totals import StandInLaw
 from tulle.sql.question.aggregate import Groups
 from tulle.sql.question.parse import parse_statement
 from tulle.sql.tables.columns import Arithmetic, Column, PostProcessing
@@ -42,8 +48,11 @@ LEVEL = 0.95
 
 _ANY = (-np.inf, np.inf)
 
-SOME_GROUPS = 8
-"""On how many groups of a stand-in errors are predicted."""
+SOME_GROUPS = 32
+"""On how many groups of a stand-in errors of what is computed are predicted."""
+
+POINTS = 511
+"""For how many errors of the parts, in each group."""
 
 LEAST_SIZE = 0.1
 """Errors are weighed against answers, or against this part of what is likely from public facts."""
@@ -232,9 +241,9 @@ class SqlTable(Composite):
             slope = np.full(size, leaf.move if deviations is None else deviations[name])
             column = Column.exact(np.ravel(value), size)
             noisy[name] = replace(column, slopes={name: slope}, known=True)
-        processing = self._processing(noisy, {}, size if values is None else None)
+        processing = self._processing(noisy, {}, [0] if values is None else None)
         usual = {name: Column.exact(leaf.likely, 1) for name, leaf in leaves.items()}
-        expected = self._processing(usual, {}, 1)
+        expected = self._processing(usual, {}, [0])
         found = {name: np.zeros(size) for name in leaves}
         for expression in self._weighed():
             column = processing.column(expression)
@@ -268,25 +277,21 @@ class SqlTable(Composite):
     def _expected(
         self, expression: Any, values: Mapping[str, Any], laws: Mapping[str, Any]
     ) -> SampledLaw | None:
-        points = noisy_points({leaf: law.of_one() for leaf, law in laws.items()})
         variances = {leaf: variance_of(law) for leaf, law in laws.items()}
-        sizes = []
-        for group in np.unique(np.linspace(0, self.size - 1, SOME_GROUPS).astype(int)):
-            noisy, exact = {}, {}
-            for leaf, errors in points.items():
-                here = float(np.ravel(values[leaf])[group])
-                count = len(errors)
-                column = Column.exact(here + errors, count)
-                noisy[leaf] = replace(column, slopes={leaf: np.ones(count)}, known=True)
-                exact[leaf] = Column.exact(here, 1)
-            answers = self._processing(noisy, variances, count).column(expression).value
-            truth = self._processing(exact, {}, 1).column(expression).value[0]
-            if not np.isnan(truth):
-                sizes.append(np.abs(answers - truth))
-        if not sizes:
+        groups = np.unique(np.linspace(0, self.size - 1, SOME_GROUPS).astype(int)).tolist()
+        rows = np.repeat(groups, POINTS).tolist()
+        noisy, exact = {}, {}
+        for leaf, errors in _errors_of(laws, groups).items():
+            here = np.ravel(values[leaf]).astype(np.float64)
+            column = Column.exact(here[rows] + errors, len(rows))
+            noisy[leaf] = replace(column, slopes={leaf: np.ones(len(rows))}, known=True)
+            exact[leaf] = Column.exact(here[rows], len(rows))
+        answers = self._processing(noisy, variances, rows).column(expression).value
+        truth = self._processing(exact, {}, rows).column(expression).value
+        sizes = np.abs(answers - truth)[~np.isnan(truth)]
+        if not len(sizes):
             return None
-        every = np.sort(np.nan_to_num(np.concatenate(sizes), nan=np.inf))
-        return SampledLaw(tuple(every.tolist()))
+        return SampledLaw(tuple(np.sort(np.nan_to_num(sizes, nan=np.inf)).tolist()))
 
     # Putting the table together
 
@@ -305,10 +310,10 @@ class SqlTable(Composite):
         selected = {node for expression in listed for node in aggregates_in(expression)}
         yield from (node for node in self._recipes() if node not in selected)
 
-    def _keys(self, size: int | None = None) -> list[tuple[str, Any, list[Any]]]:
-        """Return name, meaning and values of each key; for a made-up table, the first ones."""
+    def _keys(self, kept: Sequence[int] | None = None) -> list[tuple[str, Any, list[Any]]]:
+        """Return name, meaning and values of each key, for all rows or for some."""
         rows = list(product(*(values for _, values in self.groups)))
-        rows = rows if size is None else [rows[0]] * size
+        rows = rows if kept is None else [rows[row] for row in kept]
         columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in self.groups]
         return [
             (name, meant, values)
@@ -319,7 +324,7 @@ class SqlTable(Composite):
         self,
         columns: Mapping[str, Column],
         variances: Mapping[str, float],
-        size: int | None = None,
+        kept: Sequence[int] | None = None,
     ) -> PostProcessing:
         arithmetic = Arithmetic(variances)
         recipes = self._recipes()
@@ -328,7 +333,7 @@ class SqlTable(Composite):
             return recipes[node].column(arithmetic, columns.__getitem__)
 
         return PostProcessing(
-            arithmetic, self._keys(size), leaf, self.size if size is None else size
+            arithmetic, self._keys(kept), leaf, self.size if kept is None else len(kept)
         )
 
     def _table(
@@ -359,6 +364,18 @@ class SqlTable(Composite):
                 columns[f"{name}_low"] = _shown(low[rows])
                 columns[f"{name}_high"] = _shown(high[rows])
         return Table(columns, keys=[name for name, _, _ in self._keys()])
+
+
+def _errors_of(laws: Mapping[str, ErrorLaw], groups: Sequence[int]) -> dict[str, Any]:
+    """Return errors of each part in each of some groups, the parts' independent of each other."""
+    spread = even_fractions(np.arange(1, POINTS + 1))
+    found = {}
+    for (leaf, law), fractions in zip(laws.items(), spread, strict=False):
+        if isinstance(law, StandInLaw):
+            found[leaf] = np.concatenate([law.points(group, fractions) for group in groups])
+        else:
+            found[leaf] = np.tile(signed_points(law.of_one(), fractions), len(groups))
+    return found
 
 
 def _probes(chosen: SelectList) -> Iterable[Any]:

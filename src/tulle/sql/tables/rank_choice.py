@@ -312,9 +312,7 @@ def draw_places(options: list[Options], rule: Rule, source: Source | None) -> li
     with charge(ChoicesCharge(rule.moves, scores, 1 / rule.rate)):
         for one, (listed, sizes) in zip(options, levels, strict=True):
             chosen = choose_log_weights(
-                [level * rule.rate for level in listed.tolist()],
-                multiplicities=sizes.tolist(),
-                source=source,
+                listed.tolist(), per=rule.rate, multiplicities=sizes.tolist(), source=source
             )
             rest = uniform_below(int(sizes[chosen]), source=source)
             mine = np.flatnonzero(one.badness == listed[chosen])
@@ -325,8 +323,13 @@ def draw_places(options: list[Options], rule: Rule, source: Source | None) -> li
     return drawn
 
 
-def chances(options: Options, rule: Rule) -> Any:
-    """Return about how likely each option is, for predictions."""
+def places_at(options: Options, rule: Rule, fractions: Any) -> Any:
+    """Return the places, about, that such parts of all draws of a group are below.
+
+    For predictions.
+    """
     logs = np.log(options.counts) - options.badness * float(rule.rate)
-    weights = np.exp(logs - logs.max())
-    return weights / weights.sum()
+    reached = np.cumsum(np.exp(logs - logs.max()))
+    ends = np.append(options.starts, rule.points.count)
+    found = np.floor(np.interp(fractions, np.append(0.0, reached / reached[-1]), ends))
+    return np.minimum(found, rule.points.count - 1)

@@ -31,6 +31,7 @@ lie beyond an end and are moved to it. How many it really are is not known.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -45,10 +46,12 @@ from tulle.sql.question.parse import parse_statement
 from tulle.sql.schema.ranges import Range, written_number
 from tulle.sql.tables.rank_choice import (
     Integers,
+    Options,
     Points,
     Rule,
     draw_places,
     options_of,
+    places_at,
     weights_of,
 )
 
@@ -201,14 +204,31 @@ def draw_range(missing: Missing, values: Values, epsilon: Fraction, source: Sour
     Guarantee:
         Pure epsilon per participant for each end that is bought; see the module's text.
     """
-    cells = missing.cells
-    weights = weights_of(values, VOTE, unit=VOTE) * values.copies
-    places = cells.places(values.values)
     drawn = {}
-    for at in missing.ends:
-        rule = end_rule(cells, at, epsilon)
-        (drawn[at],) = draw_places([options_of(places, weights, rule)], rule, source)
+    for at, options, rule in _ends(missing, values, epsilon):
+        (drawn[at],) = draw_places([options], rule, source)
     return missing.joined(drawn)
+
+
+def likely_range(missing: Missing, values: Values, epsilon: Fraction) -> Range:
+    """Return the range that is drawn in the middle, on public data. For predictions."""
+    return missing.joined(
+        {
+            at: int(places_at(options, rule, 0.5))
+            for at, options, rule in _ends(missing, values, epsilon)
+        }
+    )
+
+
+def _ends(
+    missing: Missing, values: Values, epsilon: Fraction
+) -> Iterator[tuple[Fraction, Options, Rule]]:
+    """Yield for each end that is bought the cells to draw from, and the rule to draw by."""
+    weights = weights_of(values, VOTE, unit=VOTE) * values.copies
+    places = missing.cells.places(values.values)
+    for at in missing.ends:
+        rule = end_rule(missing.cells, at, epsilon)
+        yield at, options_of(places, weights, rule), rule
 
 
 def cut_to(value: Any, found: Range, dialect: str, *, whole: bool) -> Any:
