@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.exact import counted
 from tulle.core.release import Release
 
 if TYPE_CHECKING:
@@ -305,8 +306,8 @@ def _read_columns(path: Path) -> dict[str, list[str]]:
                 continue
             if len(row) != len(header):
                 raise InputError(
-                    f"{path.name}, line {rows.line_num}: {len(row)} cells where the header has "
-                    f"{len(header)}."
+                    f"{path.name}, line {rows.line_num}: {counted(len(row), 'cell')} where the "
+                    f"header has {len(header)}."
                 )
             for name, cell in zip(header, row, strict=True):
                 found[name].append(cell.strip())

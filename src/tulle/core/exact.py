@@ -109,3 +109,13 @@ def short_up(value: Fraction) -> Fraction:
     """Round up to thirty binary digits, so that what is computed with it stays short."""
     mantissa, exponent = math.frexp(round_up(value))
     return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)
+
+
+def counted(number: int, noun: str, nouns: str | None = None) -> str:
+    """Return a number of things in words: one thing, or so many of them.
+
+    Example:
+        >>> counted(1, "row"), counted(1200, "row"), counted(2, "entry", "entries")
+        ('1 row', '1,200 rows', '2 entries')
+    """
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

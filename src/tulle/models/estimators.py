@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.core.exact import Number
+from tulle.core.exact import Number, counted
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.unit import Unit
@@ -356,5 +356,8 @@ def _read_bounds(bounds: Any, count: int) -> tuple[list[float], list[float]]:
         )
     except (TypeError, ValueError):
         raise_alone(
-            InputError(f"bounds must be (low, high): two numbers, or two lists of {count} numbers.")
+            InputError(
+                "bounds must be (low, high): two numbers, or two lists of "
+                f"{counted(count, 'number')}."
+            )
         )

@@ -16,7 +16,7 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Pure
-from tulle.core.exact import rational, round_up, short_up, text
+from tulle.core.exact import counted, rational, round_up, short_up, text
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
@@ -147,8 +147,9 @@ class Objective(Mechanism):
         # A float keeps 52 bits of the tilt.
         if 8 * self.reach(frame.size) * frame.size * spread / 2**52 > tolerance / 4:
             raise QueryError(
-                f"epsilon = {display(terms.epsilon)} is too small for {frame.size} coefficients: "
-                "the noise would be so large that no minimum could be certified in floating point. "
+                f"epsilon = {display(terms.epsilon)} is too small for "
+                f"{counted(frame.size, 'coefficient')}: the noise would be so large that no "
+                "minimum could be certified in floating point. "
                 "Spend more, or use mechanism='functional'."
             )
         root = _root(frame)

@@ -13,7 +13,7 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Composed, noise_of, price
-from tulle.core.exact import Number
+from tulle.core.exact import Number, counted
 from tulle.core.guarantee import Guarantee, display, epsilon_of_rho, floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Prediction, Terms
 from tulle.core.plan import Offer, Plan
@@ -302,7 +302,8 @@ def _part_of(terms: Terms, leaf: Query, share: Fraction, count: int) -> Terms:
     )
     if part.epsilon < validate.LEAST_EPSILON:
         raise InputError(
-            f"epsilon = {display(terms.epsilon)} is too small to divide among {count} questions."
+            f"epsilon = {display(terms.epsilon)} is too small to divide among "
+            f"{counted(count, 'question')}."
         )
     return part
 

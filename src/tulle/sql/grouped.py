@@ -14,6 +14,7 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError
 from tulle.core.events import Composed, Event, Gaussian
+from tulle.core.exact import counted
 from tulle.core.gaussian import Noise, largest_rho_where
 from tulle.core.guarantee import floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
@@ -125,7 +126,8 @@ class DatabaseGaussian(Mechanism):
         )
         if GaussianNoise.at(1.0, chosen).variance * 4 > LARGEST_VARIANCE:
             raise QueryError(
-                f"epsilon and delta are too small for the noise on {chosen.groups} groups to be "
+                "epsilon and delta are too small for the noise on "
+                f"{counted(chosen.groups, 'group')} to be "
                 "drawn; ask for fewer groups"
             )
         return chosen

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError
-from tulle.core.exact import rational, text
+from tulle.core.exact import counted, rational, text
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
@@ -70,7 +70,7 @@ class PrivateRanges(Mechanism):
         spent = terms.epsilon * SHARE
         end = spent / found.ends
         if end < validate.LEAST_EPSILON:
-            raise QueryError(f"epsilon is too small to divide among {found.ends} bounds")
+            raise QueryError(f"epsilon is too small to divide among {counted(found.ends, 'bound')}")
         made: dict[str, Any] = {
             "epsilon_ranges": text(spent),
             "epsilon_end": text(end),

@@ -10,6 +10,7 @@ import numpy as np
 
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
+from tulle.core.exact import counted
 from tulle.core.public import public
 from tulle.core.query import Axis, Labels
 from tulle.core.release import Release
@@ -290,7 +291,7 @@ class Collection:
             raise InputError("There are no responses yet: add reports before estimating.")
 
     def __repr__(self) -> str:
-        return f"<Collection of {self.responses:,} responses: {self.form.survey!r}>"
+        return f"<Collection of {counted(self.responses, 'response')}: {self.form.survey!r}>"
 
 
 _WORDS = {

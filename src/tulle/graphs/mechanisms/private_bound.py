@@ -14,7 +14,7 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, LaplaceLaw
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import rational, text
+from tulle.core.exact import counted, rational, text
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
@@ -44,8 +44,9 @@ def usable_units(query: BoundedVector, nodes: int, epsilon: Fraction, units: int
             return units
         units //= 2
     raise QueryError(
-        f"epsilon is too small for {query} on {nodes:,} nodes: the noise could be larger than any "
-        "answer. Ask for a single number, such as tulle.average_clustering(), or spend more."
+        f"epsilon is too small for {query} on {counted(nodes, 'node')}: the noise could be larger "
+        "than any answer. Ask for a single number, such as tulle.average_clustering(), or spend "
+        "more."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tulle.core import registry, validate
 from tulle.core.error_law import ErrorLaw, secret_size
 from tulle.core.errors import InputError, QueryError
-from tulle.core.exact import rational, text
+from tulle.core.exact import counted, rational, text
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.queries.counts import GraphQuery, ProfiledCount
@@ -30,7 +30,7 @@ def node_count(terms: Terms) -> int:
     nodes = int(terms.facts["nodes"])
     if nodes < 2:
         raise QueryError(
-            f"A graph with {nodes} node{'' if nodes == 1 else 's'} has no pair of nodes, so there "
+            f"A graph with {counted(nodes, 'node')} has no pair of nodes, so there "
             f"is no edge to protect and nothing to ask. {terms.query} needs at least two nodes."
         )
     return nodes

@@ -13,6 +13,7 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.exact import counted
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
 from tulle.graphs.data import Graph
@@ -454,8 +455,8 @@ def wrong_length(facts: Any, partition: tuple[int, ...]) -> str | None:
     """Return why a partition does not fit the public number of nodes, or None."""
     if isinstance(facts, EdgeFacts) and len(partition) != facts.nodes:
         return (
-            f"The partition has {len(partition):,} labels and the graph {facts.nodes:,} "
-            "nodes. Pass one label for each node, in their order."
+            f"The partition has {counted(len(partition), 'label')} and the graph "
+            f"{counted(facts.nodes, 'node')}. Pass one label for each node, in their order."
         )
     return None
 
@@ -463,7 +464,7 @@ def wrong_length(facts: Any, partition: tuple[int, ...]) -> str | None:
 def shown(partition: tuple[int, ...]) -> str:
     """Return a short text that differs between partitions."""
     digest = sha256(",".join(map(str, partition)).encode()).hexdigest()[:12]
-    return f"{len(set(partition))} parts, {digest}"
+    return f"{counted(len(set(partition)), 'part')}, {digest}"
 
 
 # --- what users call ------------------------------------------------------------------------------

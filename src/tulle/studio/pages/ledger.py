@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
-from tulle.core.exact import rational
+from tulle.core.exact import counted, rational
 from tulle.core.guarantee import display
 from tulle.studio.pages.ask import opened
 from tulle.studio.responses import go, page, state_of
@@ -106,7 +106,8 @@ def verify(request: Request) -> Response:
         count = state.ledger.head().count
         state.notice = (
             "good",
-            f"The ledger is intact: {count} entries, each with the digest of the one before.",
+            f"The ledger is intact: {counted(count, 'entry', 'entries')}, each with the digest of "
+            "the one before.",
         )
     return go("/ledger")
 
