@@ -120,3 +120,29 @@ def test_attributes_are_read_from_a_table_beside_the_network(
             break
         time.sleep(0.1)
     assert study.releases()[0]["query"].startswith("subgraphs(")
+
+
+def test_a_public_column_is_kept_by_a_synthetic_network(client: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(
+        "name,dept\n" + "".join(f"p{i},{'ab'[i % 2]}\n" for i in range(12))
+    )
+    names = "\n".join(f"p{i}" for i in range(12))
+    open_study(client, header="yes", nodes=names, attributes="people.csv")
+    study = client.study  # type: ignore[attr-defined]
+    place = f"/study/{study.identifier}"
+    shown = client.get(f"{place}/synthetic").text
+    assert "Communities by dept" in shown
+    assert "declare public" in shown
+    asked = {"asked": '{"kind": "graph", "model": "communities", "partition": "dept"}'}
+    assert client.get(f"{place}/plan.json", params={**asked, "epsilon": "1"}).json()["guarantee"]
+    wrong = {"asked": '{"kind": "graph", "model": "communities", "partition": "team"}'}
+    refused = client.get(f"{place}/plan.json", params={**wrong, "epsilon": "1"})
+    assert "There is no column &#39;team&#39;" in refused.text or "no column 'team'" in refused.text
+    answer = client.post(f"{place}/ask", data={**asked, "epsilon": "1"}, headers={"origin": HOME})
+    assert answer.status_code == 303
+    for _ in range(600):
+        if study.releases():
+            break
+        time.sleep(0.1)
+    kept = dict(study.releases()[0]["parameters"])["partition"]
+    assert kept == ",".join("01"[i % 2] for i in range(12))

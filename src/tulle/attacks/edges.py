@@ -24,7 +24,7 @@ from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.query import parse
 from tulle.core.release import Release
-from tulle.core.validate import Number
+from tulle.core.validate import Number, counted
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import GraphQuery
 from tulle.graphs.topology.estimates import estimate_density
@@ -194,7 +194,7 @@ def _success(
     after, interval, wide = guessed_ones + guessed_zeros, None, None
     if truth is not None:
         if not isinstance(truth, Graph) or truth.node_count != topology.nodes:
-            raise InputError(f"truth must be a Graph of {topology.nodes:,} nodes.")
+            raise InputError(f"truth must be a Graph of {counted(topology.nodes, 'node')}.")
         kept, ones = _agreement(topology, truth)
         edges, pairs = truth.edge_count, topology.pairs
         before = max(edges, pairs - edges) / pairs
@@ -265,7 +265,7 @@ def _counted(release: Release, known: Graph) -> tuple[GraphQuery, LaplaceLaw]:
     query = parse(release.query, registry.find("query", "graph"))
     if not isinstance(known, Graph) or known.node_count != int(release.parameters["nodes"]):
         raise InputError(
-            f"known must be a Graph of the {release.parameters['nodes']} nodes of the release."
+            f"known must be a Graph of as many nodes as the release: {release.parameters['nodes']}."
         )
     assert isinstance(query, GraphQuery)
     assert isinstance(law, LaplaceLaw)

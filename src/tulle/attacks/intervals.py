@@ -11,6 +11,7 @@ from tulle.core import validate
 from tulle.core.error_law import check_level
 from tulle.core.errors import InputError
 from tulle.core.public import public
+from tulle.core.validate import counted
 
 
 @public()
@@ -32,7 +33,9 @@ def rate_interval(successes: int, trials: int, level: float = 0.95) -> tuple[flo
     trials = validate.whole(trials=trials, at_least=1)
     successes = validate.whole(successes=successes, at_least=0)
     if successes > trials:
-        raise InputError(f"There are {successes} successes in {trials} trials.")
+        raise InputError(
+            f"There are {counted(successes, 'success', 'successes')} in {counted(trials, 'trial')}."
+        )
     tail = (1 - check_level(level)) / 2
     low = beta.ppf(tail, successes, trials - successes + 1) if successes else 0.0
     high = beta.isf(tail, successes + 1, trials - successes) if successes < trials else 1.0

@@ -16,6 +16,7 @@ from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.release import Release
+from tulle.core.validate import counted
 from tulle.models.model import Model
 
 LEVEL = 0.95
@@ -174,7 +175,10 @@ def _spread(columns: Mapping[str, Any], count: int) -> dict[str, Any]:
             found[name] = np.full(count, values)
             continue
         if len(values) != count:
-            raise InputError(f"known has {len(values)} entries of {name!r} for {count} targets.")
+            raise InputError(
+                f"known has {counted(len(values), 'entry', 'entries')} of {name!r} for "
+                f"{counted(count, 'target')}."
+            )
         found[name] = values
     return found
 
@@ -212,7 +216,9 @@ def _distribution(name: str, law: Mapping[Any, float]) -> tuple[list[Any], Float
 def _places(given: Any, values: Sequence[Any], count: int) -> npt.NDArray[np.int64]:
     listed = given.tolist() if hasattr(given, "tolist") else list(given)
     if len(listed) != count:
-        raise InputError(f"There are {count} targets but {len(listed)} values.")
+        raise InputError(
+            f"There are {counted(count, 'target')} but {counted(len(listed), 'value')}."
+        )
     known = {value: place for place, value in enumerate(values)}
     try:
         return np.array([known[value] for value in listed], dtype=np.int64)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.release import Release
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.genomes.data import Genotypes
@@ -305,8 +306,8 @@ def _read_columns(path: Path) -> dict[str, list[str]]:
                 continue
             if len(row) != len(header):
                 raise InputError(
-                    f"{path.name}, line {rows.line_num}: {len(row)} cells where the header has "
-                    f"{len(header)}."
+                    f"{path.name}, line {rows.line_num}: {counted(len(row), 'cell')} where the "
+                    f"header has {len(header)}."
                 )
             for name, cell in zip(header, row, strict=True):
                 found[name].append(cell.strip())

@@ -15,6 +15,7 @@ import typer
 from tulle.cli.asking import Asking
 from tulle.cli.common import progress, show_custodian, warn
 from tulle.core.errors import InputError, UnitError
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -241,7 +242,7 @@ class Network:
             )
         if graph.dropped.outside:
             # For the custodian at the console alone: no plan, release or error says it.
-            warn(f"{graph.dropped.outside:,} edges of nodes that --nodes lacks were left out.")
+            warn(f"Left out: {counted(graph.dropped.outside, 'edge')} of nodes that --nodes lacks.")
         show_custodian(graph.what_was_read())
         if self.attributes is not None:
             return graph.with_attributes(nodes=str(self.attributes))
@@ -258,7 +259,7 @@ class Network:
         if price.unit.base != "edge":
             return "Public: nothing about the network."
         if isinstance(nodes := self.declared(), int):
-            return f"Public: that there are {nodes:,} nodes, as declared with --nodes."
+            return f"Public: that there are {counted(nodes, 'node')}, as declared with --nodes."
         if nodes is not None:
             return "Public: the set of nodes, as declared with --nodes."
         return (

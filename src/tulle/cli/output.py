@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tulle.core.validate import counted
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -38,7 +40,7 @@ def figure(value: Any, *, first: int = 8) -> str:
     if np.ndim(value):
         flat = np.ravel(value)
         shown = ", ".join(figure(item) for item in flat[:first].tolist())
-        number = f"{flat.size:,} numbers"
+        number = counted(flat.size, "number")
         return f"{number}: {shown}{', …' if flat.size > first else ''}" if shown else number
     if isinstance(value, int | np.integer):
         return f"{int(value):,}"
@@ -109,5 +111,5 @@ def rows(release: Release, most: int = 12) -> Table | None:
     for row in table.written(most):
         drawn.add_row(*(row or ("…",) * len(table.names)))
     if len(table) > most:
-        drawn.caption = f"{len(table):,} rows in all; --out FILE.csv writes them"
+        drawn.caption = f"{counted(len(table), 'row')} in all; --out FILE.csv writes them"
     return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event, types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import intrinsic, typeof_impl
 
 from tulle.core.progress import report
 
@@ -36,17 +37,51 @@ def inner(function: _Function) -> _Function:
     It needs no entry of its own for the interpreter, which takes longer to compile than a short
     function; called from Python it is the plain function.
     """
-    return cast(_Function, register_jitable(**_OPTIONS)(function))
+    return cast(_Function, _Inner(function))
+
+
+class _Inner:
+    """A function that is compiled once, for all kernels that call it.
+
+    ``register_jitable`` would compile it once for each set of options of its callers. The
+    dispatcher itself has no entry for the interpreter: nobody else may hold it.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.dispatcher = numba.njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+@typeof_impl.register(_Inner)  # type: ignore[untyped-decorator]
+def _type_of_inner(value: _Inner, context: Any) -> Any:
+    return types.Dispatcher(value.dispatcher)
 
 
 class _Teller(event.Listener):  # type: ignore[misc]
-    """Tells whoever watches that something is being compiled, which takes seconds in all."""
+    """Tells whoever watches that something is being compiled, which takes seconds in all.
+
+    Meanwhile no garbage is collected: the compiler makes a great many objects that last, and going
+    through them over and over would take a twentieth of the time. One thread compiles at a time.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.collects = False
 
     def on_start(self, event: Any) -> None:
         report(COMPILING, float("-inf"), float("inf"), 0.0)
+        if self.depth == 0:
+            self.collects = gc.isenabled()
+            gc.disable()
+        self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        pass
+        self.depth -= 1
+        if self.depth == 0 and self.collects:
+            gc.enable()
 
 
 event.register("numba:compile", _Teller())

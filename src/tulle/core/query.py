@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from tulle.core import validate
 from tulle.core.errors import InputError, QueryError, raise_alone
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 
 Shape = Literal["scalar", "vector", "object"]
 Operator = Literal["+", "-", "*", "/"]
@@ -52,7 +52,7 @@ class Axis:
             return {self.name: self._labels(np.arange(size))}
         count = (math.isqrt(8 * size + 1) - 1) // 2
         if count * (count + 1) // 2 != size:
-            raise InputError(f"{size} places are not the upper half of a matrix.")
+            raise InputError(f"{counted(size, 'place')} are not the upper half of a matrix.")
         one, other = np.triu_indices(count)
         return {self.name: self._labels(one), self.paired: self._labels(other)}
 
@@ -66,7 +66,10 @@ class Axis:
             return places + self.first
         count = int(places.max(initial=-1)) + 1
         if len(self.labels) != count:
-            raise InputError(f"{len(self.labels)} labels do not fit {count} places of {self.name}.")
+            raise InputError(
+                f"{self.name} has {counted(count, 'place')}; {counted(len(self.labels), 'label')} "
+                "cannot be theirs."
+            )
         return [self.labels[place] for place in places.tolist()]
 
     def to_json(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tulle.core import codec, registry
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.core.validate import counted
 
 _MOST_ROWS = 20
 """How many rows are shown; of longer tables the first and the last."""
@@ -209,7 +210,7 @@ class Table:
             for row in (self.names, *body)
         ]
         if len(self) > most:
-            lines.append(f"({len(self):,} rows)")
+            lines.append(f"({counted(len(self), 'row')})")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -231,10 +232,10 @@ class Table:
         body = "".join(
             f"<tr>{line(row or ('…',) * len(self.names), 'td')}</tr>" for row in self.written(most)
         )
-        counted = f"<p>{len(self):,} rows</p>" if len(self) > most else ""
+        size = f"<p>{counted(len(self), 'row')}</p>" if len(self) > most else ""
         return (
             f"<table><thead><tr>{line(self.names, 'th')}</tr></thead><tbody>{body}</tbody></table>"
-            + counted
+            + size
         )
 
     def _is_numeric(self, name: str) -> bool:

@@ -209,3 +209,13 @@ def meant(word: Any, known: Iterable[str]) -> str:
 
     close = get_close_matches(str(word), list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def counted(number: int, noun: str, nouns: str | None = None) -> str:
+    """Return a number of things in words: one thing, or so many of them.
+
+    Example:
+        >>> counted(1, "row"), counted(1200, "row"), counted(2, "entry", "entries")
+        ('1 row', '1,200 rows', '2 entries')
+    """
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

@@ -11,6 +11,7 @@ import numpy as np
 from tulle.core.error_law import law_from_json, secret_size
 from tulle.core.errors import NoIntervalError
 from tulle.core.table import Table, written
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.core.guarantee import Guarantee
@@ -73,14 +74,15 @@ def answer(value: Any) -> str:
         ('12,345', '2 × 3 numbers')
     """
     if isinstance(value, Table):
-        return f"{len(value):,} rows: {', '.join(value.names)}"
+        return f"{counted(len(value), 'row')}: {', '.join(value.names)}"
     if isinstance(value, np.ndarray) and value.ndim:
         shape = " × ".join(f"{size:,}" for size in value.shape)
         return f"{shape} number{'' if value.size == 1 else 's'}"
     if isinstance(value, dict):
         return ", ".join(str(name) for name in value)
     if hasattr(value, "node_count"):
-        return f"a network of {value.node_count:,} nodes and {value.edge_count:,} links"
+        nodes, links = counted(value.node_count, "node"), counted(value.edge_count, "link")
+        return f"a network of {nodes} and {links}"
     return " ".join(written(value.item() if isinstance(value, np.generic) else value).split())
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tulle.core.errors import InputError
 from tulle.core.public import public
+from tulle.core.validate import counted
 from tulle.genomes.reading import open_text
 
 _COLUMNS = {
@@ -152,8 +153,9 @@ class Catalogue:
 
     def __repr__(self) -> str:
         return (
-            f"<Catalogue: {len(self)} associations of {len(self.traits)} traits with "
-            f"{len(self.snps)} SNPs, from {self.rows} rows>"
+            f"<Catalogue: {counted(len(self), 'association')} of "
+            f"{counted(len(self.traits), 'trait')} with "
+            f"{len(self.snps)} SNPs, from {counted(self.rows, 'row')}>"
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
+from tulle.core.validate import counted
 
 LARGEST_TABLE = 2**20
 """Cells of the largest table that a sum may need, for each person."""
@@ -60,7 +61,7 @@ def check_cells(cells: int) -> None:
     if cells > LARGEST_TABLE:
         raise InputError(
             "The traits that share these SNPs hang together too closely for an exact sum: a table "
-            f"of {cells:,} cells would be needed. Ask about fewer SNPs or traits, or use "
+            f"of {counted(cells, 'cell')} would be needed. Ask about fewer SNPs or traits, or use "
             "link='noisy_or'."
         )
 

@@ -14,6 +14,7 @@ from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
 from tulle.core.release import Release
+from tulle.core.validate import counted
 from tulle.genomes.catalogue import Association, Catalogue
 from tulle.genomes.data import MISSING, Genotypes
 from tulle.genomes.estimates import allele_frequencies
@@ -235,7 +236,9 @@ class TraitNetwork:
                 "network; TraitNetwork.align makes them from a table of genotypes."
             )
         if not bool(np.isin(read, range(MISSING, self.copies + 1)).all()):
-            raise InputError(f"A profile holds -1 (missing) and 0 to {self.copies} copies.")
+            raise InputError(
+                f"A profile holds -1 (missing) and 0 to {counted(self.copies, 'copy', 'copies')}."
+            )
         return read.astype(np.int8)
 
     def _log_evidence(
@@ -339,4 +342,4 @@ class TraitNetwork:
         return split
 
     def __repr__(self) -> str:
-        return f"<TraitNetwork: {len(self.traits)} traits, {len(self.snps)} SNPs>"
+        return f"<TraitNetwork: {counted(len(self.traits), 'trait')}, {len(self.snps)} SNPs>"

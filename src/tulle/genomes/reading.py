@@ -19,6 +19,7 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.core.validate import counted
 from tulle.genomes.data import MISSING, Cells, Genotypes
 
 _MARKERS = ("chrom", "pos", "id", "ref", "alt")
@@ -200,8 +201,8 @@ def _by_snp(path: Path, rows: Any, people: list[str]) -> _Found:
             continue
         if len(row) != len(people) + 5:
             raise InputError(
-                f"{path.name}, line {rows.line_num}: {len(row)} cells where the header has "
-                f"{len(people) + 5}."
+                f"{path.name}, line {rows.line_num}: {counted(len(row), 'cell')} where the header "
+                f"has {len(people) + 5}."
             )
         chrom, position, name, ref, alt = (cell.strip() for cell in row[:5])
         values = _genotypes(row[5:], path, rows.line_num)
@@ -216,8 +217,8 @@ def _by_person(path: Path, rows: Any, snps: list[str]) -> _Found:
             continue
         if len(row) != len(snps) + 1:
             raise InputError(
-                f"{path.name}, line {rows.line_num}: {len(row)} cells where the header has "
-                f"{len(snps) + 1}."
+                f"{path.name}, line {rows.line_num}: {counted(len(row), 'cell')} where the header "
+                f"has {len(snps) + 1}."
             )
         people.append(row[0].strip())
         cells.append(_genotypes(row[1:], path, rows.line_num))

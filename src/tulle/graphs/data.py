@@ -17,6 +17,7 @@ from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, UnitError
 from tulle.core.public import public
 from tulle.core.unit import Unit
+from tulle.core.validate import counted
 from tulle.graphs.facts import EdgeFacts, NodeFacts
 from tulle.graphs.io.labels import canonical
 from tulle.graphs.io.node_sets import check_count, declared_nodes
@@ -356,17 +357,13 @@ class Graph(Dataset):
             >>> Graph.from_edges([(0, 1), (1, 0), (1, 1)], nodes=3).what_was_read()
             'Read 3 nodes and 1 link; 1 self-link and 1 repeat dropped.'
         """
-
-        def count(number: int, word: str) -> str:
-            return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-        found = f"Read {count(self.node_count, 'node')} and {count(self.edge_count, 'link')}"
+        found = f"Read {counted(self.node_count, 'node')} and {counted(self.edge_count, 'link')}"
         dropped = self._dropped
         if dropped.loops or dropped.duplicates:
-            loops = count(dropped.loops, "self-link")
-            found += f"; {loops} and {count(dropped.duplicates, 'repeat')} dropped"
+            loops = counted(dropped.loops, "self-link")
+            found += f"; {loops} and {counted(dropped.duplicates, 'repeat')} dropped"
         if dropped.outside:
-            found += f"; {count(dropped.outside, 'link')} of undeclared nodes left out"
+            found += f"; {counted(dropped.outside, 'link')} of undeclared nodes left out"
         if self._header:
             found += f"; header: {', '.join(self._header)}"
         return f"{found}."

@@ -16,6 +16,7 @@ from tulle.core.arrays import Array
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError
 from tulle.core.unit import Unit
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 
 _LARGEST_STAND_IN = 5_000
@@ -29,7 +30,9 @@ def stand_in(unit: Unit, facts: Facts) -> tuple[Graph, str] | None:
     if nodes < 10:
         return None
     size = min(nodes, _LARGEST_STAND_IN)
-    return _network(size), f"a generated social network of {size:,} nodes; pass like= for your own"
+    return _network(
+        size
+    ), f"a generated social network of {counted(size, 'node')}; pass like= for your own"
 
 
 @lru_cache(maxsize=8)

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError, LedgerError, TulleError
+from tulle.core.validate import counted
 from tulle.ledger import store_file
 from tulle.ledger.chain import (
     GENESIS,
@@ -527,8 +528,8 @@ def _walk(
     if expected_head is not None:
         yield Problem(
             expected_head.count,
-            f"missing: a head with {expected_head.count} entries was noted outside, and this "
-            f"ledger has {number - 1}. An older copy was put back",
+            f"missing: a head with {counted(expected_head.count, 'entry', 'entries')} was noted "
+            f"outside, and this ledger has {number - 1}. An older copy was put back",
         )
     for digest in sorted(expected):
         yield Problem(

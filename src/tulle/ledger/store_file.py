@@ -411,7 +411,7 @@ def explained(path: Path, error: sqlite3.Error, timeout: float) -> LedgerError:
     """Turn an error of SQLite into one paragraph: what happened, and what to do."""
     explanations = {
         sqlite3.SQLITE_BUSY: (
-            f"another program has kept it locked for {timeout:g} seconds",
+            f"another program has kept it locked for {timeout:g} s",
             "Wait for the other program or end it, then ask again.",
         ),
         sqlite3.SQLITE_READONLY: (

@@ -10,6 +10,7 @@ import numpy as np
 from tulle.core.arrays import Wholes
 from tulle.core.compiled import compiled
 from tulle.core.errors import InputError
+from tulle.core.validate import counted
 
 _ROUNDING = 1e-9
 """Less than this, of the entropy, is a rounding error."""
@@ -67,8 +68,8 @@ def _have_in_common(one: Wholes, other: Wholes) -> tuple[float, float, tuple[Who
     """Return the mutual information, the mean of the entropies, and the sizes of communities."""
     if len(one) != len(other):
         raise InputError(
-            f"The partitions have {len(one):,} and {len(other):,} nodes; they must be of the same "
-            "nodes."
+            f"The partitions have {len(one):,} and {counted(len(other), 'node')}; they must be of "
+            "the same nodes."
         )
     left, right = (np.unique(labels, return_inverse=True)[1].reshape(-1) for labels in (one, other))
     sizes = np.bincount(left), np.bincount(right)

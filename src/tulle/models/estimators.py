@@ -14,7 +14,7 @@ from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.unit import Unit
-from tulle.core.validate import Number
+from tulle.core.validate import Number, counted
 from tulle.ledger.answer import release
 from tulle.ledger.session import Session
 from tulle.models.data import Table
@@ -357,5 +357,8 @@ def _read_bounds(bounds: Any, count: int) -> tuple[list[float], list[float]]:
         )
     except (TypeError, ValueError):
         raise_alone(
-            InputError(f"bounds must be (low, high): two numbers, or two lists of {count} numbers.")
+            InputError(
+                "bounds must be (low, high): two numbers, or two lists of "
+                f"{counted(count, 'number')}."
+            )
         )

@@ -14,6 +14,7 @@ from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.release import Release
+from tulle.core.validate import counted
 from tulle.models.design import Frame
 
 
@@ -90,7 +91,7 @@ class Model:
         else:
             given = np.column_stack([self._column(features, name) for name in self.features])
         if given.ndim != 2 or given.shape[1] != len(self.features):
-            raise InputError(f"A row must have {len(self.features)} features.")
+            raise InputError(f"A row must have {counted(len(self.features), 'feature')}.")
         return np.clip(given, self.lows, self.highs)
 
     def _column(self, columns: Any, name: str) -> Floats:

@@ -21,7 +21,7 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import rational, round_up, short_up, text
+from tulle.core.validate import counted, rational, round_up, short_up, text
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, whole_rows
 from tulle.models.fitting import fit_scaled_logistic, in_own_units, minimise_logistic
@@ -147,8 +147,9 @@ class Objective(Mechanism):
         # A float keeps 52 bits of the tilt.
         if 8 * self.reach(frame.size) * frame.size * spread / 2**52 > tolerance / 4:
             raise QueryError(
-                f"epsilon = {display(terms.epsilon)} is too small for {frame.size} coefficients: "
-                "the noise would be so large that no minimum could be certified in floating point. "
+                f"epsilon = {display(terms.epsilon)} is too small for "
+                f"{counted(frame.size, 'coefficient')}: the noise would be so large that no "
+                "minimum could be certified in floating point. "
                 "Spend more, or use mechanism='functional'."
             )
         root = _root(frame)

@@ -20,7 +20,7 @@ BLOCK = 64
 """So many draws are looked up side by side."""
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, no_cfunc_wrapper=True)  # type: ignore[untyped-decorator]
 def draw_digits(
     words: Array,
     floors: Array,
@@ -86,7 +86,7 @@ def draw_digits(
     return int(made), int(waiting)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, no_cfunc_wrapper=True)  # type: ignore[untyped-decorator]
 def flip_coins(first: Array, more: Array, threshold: int, rest: int, out: Array) -> tuple[int, int]:
     """Set ``out`` where a random byte, and where it ties the next word, is below a probability.
 
@@ -108,7 +108,7 @@ def flip_coins(first: Array, more: Array, threshold: int, rest: int, out: Array)
     return int(used), int(open_coins)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, no_cfunc_wrapper=True)  # type: ignore[untyped-decorator]
 def accept_exponential(exponents: Array, words: Array, verdicts: Array) -> int:
     """Decide Bernoulli(exp(-x)) from 64 bits each: 1, 0, or 2 where they do not; count the 2s.
 

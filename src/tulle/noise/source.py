@@ -23,6 +23,7 @@ from tulle.core import validate
 from tulle.core.errors import InputError, TulleError
 from tulle.core.public import public
 from tulle.core.source import Source
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.noise.charge import Charge
@@ -108,7 +109,7 @@ class TapeSource(Source):
     def bit(self) -> int:
         """Return the next bit."""
         if self.used >= len(self._bits):
-            raise TapeExhausted(f"The tape of {len(self._bits)} bits is used up.")
+            raise TapeExhausted(f"The tape of {counted(len(self._bits), 'bit')} is used up.")
         self.used += 1
         return int(self._bits[self.used - 1])
 
@@ -116,7 +117,7 @@ class TapeSource(Source):
         """Return the next ``count`` bytes; all or none are consumed."""
         stop = self.used + 8 * count
         if stop > len(self._bits):
-            raise TapeExhausted(f"The tape of {len(self._bits)} bits is used up.")
+            raise TapeExhausted(f"The tape of {counted(len(self._bits), 'bit')} is used up.")
         value = int(self._bits[self.used : stop] or "0", 2)
         self.used = stop
         return value.to_bytes(count, "big")

@@ -18,7 +18,7 @@ from tulle.core.mechanism import Mechanism, Prediction, Terms
 from tulle.core.plan import Offer, Plan
 from tulle.core.query import Composite, Expression, Query, Tree, kind_of
 from tulle.core.unit import Unit
-from tulle.core.validate import Number
+from tulle.core.validate import Number, counted
 
 if TYPE_CHECKING:
     from tulle.planning.budget_split import Split
@@ -303,7 +303,8 @@ def _part_of(terms: Terms, leaf: Query, share: Fraction, count: int) -> Terms:
     )
     if part.epsilon < validate.LEAST_EPSILON:
         raise InputError(
-            f"epsilon = {display(terms.epsilon)} is too small to divide among {count} questions."
+            f"epsilon = {display(terms.epsilon)} is too small to divide among "
+            f"{counted(count, 'question')}."
         )
     return part
 

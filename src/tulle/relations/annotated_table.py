@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tulle.core.errors import InputError
+from tulle.core.validate import counted
 from tulle.relations.annotations import NEVER, Annotation, Participant, either, together
 
 Row = tuple[Any, ...]
@@ -33,7 +34,7 @@ class Table:
             raise InputError(f"Columns must be distinct; got {', '.join(self.columns)}.")
         self.rows = {row: note for row, note in rows.items() if note != NEVER}
         if any(len(row) != len(self.columns) for row in self.rows):
-            raise InputError(f"Every row must have {len(self.columns)} values.")
+            raise InputError(f"Every row must have {counted(len(self.columns), 'value')}.")
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from tulle.core.validate import counted
 from tulle.core.wording import between
 
 WIDTH = 640
@@ -93,7 +94,7 @@ def bar_chart(
         f'class="axis"/><text x="{left - 8}" y="12" text-anchor="end">{html.escape(across)}</text>'
         f'<text x="{WIDTH - 4}" y="12" text-anchor="end">{html.escape(up)}</text>'
     )
-    return _svg(24 + line * len(shown), drawn, f"{up} by {across}: {len(shown)} numbers")
+    return _svg(24 + line * len(shown), drawn, f"{up} by {across}: {counted(len(shown), 'number')}")
 
 
 def line_chart(
@@ -152,7 +153,7 @@ def line_chart(
         f'<text x="{WIDTH / 2}" y="{base + 22}" text-anchor="middle">{html.escape(across)}</text>'
     )
     cut = f", of {len(values):,}" if count < len(values) else ""
-    words = f"{count:,} numbers{cut} between {_short(bottom)} and {_short(top)}"
+    words = f"{counted(count, 'number')}{cut} between {_short(bottom)} and {_short(top)}"
     return _svg(height, drawn, words)
 
 
@@ -206,7 +207,7 @@ def network_chart(nodes: int, edges: Any) -> str:
         for i in range(len(kept))
     )
     whole = len(kept) == nodes
-    words = f"{nodes:,} nodes" if whole else f"{len(kept):,} of {nodes:,} nodes"
+    words = counted(nodes, "node") if whole else f"{len(kept):,} of {counted(nodes, 'node')}"
     return _svg(height, f'<path d="{lines}" class="link"/>{dots}', f"a network: {words}")
 
 
@@ -220,7 +221,8 @@ def heat_chart(matrix: Any, *, down: str = "row", across: str = "column") -> str
     picture = base64.b64encode(_png(grey)).decode()
     side = min(480, max(180, 4 * max(grey.shape)))
     rows, columns = np.shape(matrix)
-    words = f"{rows:,} rows and {columns:,} columns, from {_short(low)} to {_short(high)}"
+    size = f"{counted(rows, 'row')} and {counted(columns, 'column')}"
+    words = f"{size}, from {_short(low)} to {_short(high)}"
     named = html.escape(f"{down} downwards, {across} across; from {_short(low)} to {_short(high)}")
     return (
         f'<img class="heat" src="data:image/png;base64,{picture}" alt="{words}" '

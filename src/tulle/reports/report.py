@@ -19,6 +19,7 @@ from tulle.core.guarantee import Guarantee
 from tulle.core.release import Release
 from tulle.core.release_table import possible
 from tulle.core.table import written
+from tulle.core.validate import counted
 from tulle.core.wording import (
     allowance,
     answer,
@@ -223,7 +224,7 @@ def inside_report(
         if not rows
         else "One answer was"
         if len(rows) == 1
-        else (f"{len(rows)} answers were")
+        else (f"{counted(len(rows), 'answer')} were")
     )
     missing = "" if all(row["truth"] is not None for row in rows) else _MISSING
     columns = ("question", "price", "released", "truth", "off", "predicted")
@@ -330,7 +331,7 @@ def _told(value: Any, numbers: Any) -> Any:
 
 
 def _summary(releases: Sequence[Release], total: Guarantee) -> str:
-    count = f"{len(releases)} answers" if len(releases) > 1 else "one answer"
+    count = counted(len(releases), "answer") if len(releases) > 1 else "one answer"
     return (
         f"<p>This page reports {count} about data that is not public. Random noise in each answer "
         f"hides <b>{html.escape(hidden(total))}</b>; how well is said below, under what epsilon "
@@ -486,7 +487,7 @@ def _network(value: Any) -> str:
         else line_chart(degrees, across="links", up="nodes")
     )
     return (
-        f'<p class="big">{nodes:,} nodes, {value.edge_count:,} links</p>{shown}'
+        f"<p class='big'>{counted(nodes, 'node')}, {counted(value.edge_count, 'link')}</p>{shown}"
         f"<p class='soft'>The released network{part}. It is public; no single link in it need "
         f"exist.</p><p><b>How many nodes have how many links</b></p>{histogram}"
     )

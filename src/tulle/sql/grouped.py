@@ -18,6 +18,7 @@ from tulle.core.guarantee import floor_to, largest_rho
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.core.validate import counted
 from tulle.relations.mechanisms.grouped import (
     GaussianNoise,
     GroupedSettings,
@@ -133,7 +134,8 @@ class DatabaseGaussian(Mechanism):
         )
         if GaussianNoise.at(1.0, chosen).variance * 4 > LARGEST_VARIANCE:
             raise QueryError(
-                f"epsilon and delta are too small for the noise on {chosen.groups} groups to be "
+                "epsilon and delta are too small for the noise on "
+                f"{counted(chosen.groups, 'group')} to be "
                 "drawn; ask for fewer groups"
             )
         return chosen

@@ -12,7 +12,7 @@ from tulle.core.errors import QueryError
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 from tulle.planning.preview import Preview, predicted_on
 from tulle.sql.data import Database
 from tulle.sql.partition_selection import OnSchema, buy_parts, plan_answers
@@ -72,7 +72,7 @@ class PrivateRanges(Mechanism):
         spent = terms.epsilon * SHARE
         end = spent / found.ends
         if end < validate.LEAST_EPSILON:
-            raise QueryError(f"epsilon is too small to divide among {found.ends} bounds")
+            raise QueryError(f"epsilon is too small to divide among {counted(found.ends, 'bound')}")
         made: dict[str, Any] = {
             "epsilon_ranges": text(spent),
             "epsilon_end": text(end),

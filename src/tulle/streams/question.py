@@ -30,7 +30,7 @@ from tulle.core import validate
 from tulle.core.errors import InputError, QueryError
 from tulle.core.period import Calendar, Day
 from tulle.core.query import Axis, Query
-from tulle.core.validate import Number
+from tulle.core.validate import Number, counted
 from tulle.sql.data import Database
 from tulle.sql.queries import (
     GroupedSqlCount,
@@ -93,7 +93,7 @@ class Asked:
         if count > MOST_STEPS or count * size > MOST_TOTALS:
             raise InputError(
                 f"A stream of a database has at most {MOST_STEPS:,} steps, and {MOST_TOTALS:,} "
-                f"totals in all; got {count:,} steps of {size:,} groups."
+                f"totals in all; got {counted(count, 'step')} of {counted(size, 'group')}."
             )
         if start + count > calendar.number(date.max):
             raise InputError("The steps end after the year 9999; give fewer.")

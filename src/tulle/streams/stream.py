@@ -48,7 +48,7 @@ from tulle.core.query import Labels, Query
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import Number, rational, round_up, text
+from tulle.core.validate import Number, counted, rational, round_up, text
 from tulle.ledger.chain import Entry, canonical
 from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session
@@ -241,7 +241,9 @@ class Stream:
         step = self.released
         declared, terms = self._summed.declaration, self.terms
         if step >= declared.steps:
-            raise InputError(f"All {declared.steps} steps were released; there is no other.")
+            raise InputError(
+                f"All {counted(declared.steps, 'step')} were released; there is no other."
+            )
         if source is not None and not source.secure:
             raise InputError("A stream is entered in a ledger for good: it takes no test source.")
         with np.errstate(all="ignore"):
@@ -403,7 +405,7 @@ def find_stream(ledger: Ledger, account: str, stream: str | int) -> Entry:
 
 def named(declared: Declaration) -> str:
     """Return what a debit is called that pays for a stream."""
-    steps = f"running totals of {declared.steps} steps"
+    steps = f"running totals of {counted(declared.steps, 'step')}"
     return f"{steps}: {declared.line}" if declared.line else steps
 
 
@@ -505,8 +507,9 @@ def make_terms(
     assumptions: tuple[str, ...] = ()
     if unit == "participant" and periods < declared.steps:
         assumptions = (
-            f"nobody has records in more than {periods} of {declared.steps} steps, or none comes "
-            f"or changes after its step was released (people count in their first {periods} steps)",
+            f"nobody has records in more than {periods} of {counted(declared.steps, 'step')}, or "
+            "none comes or changes after its step was released (people count in their first "
+            f"{counted(periods, 'step')})",
         )
     price = epsilon_of_rho(rho, allowed)
     guarantee = Guarantee.of(unit, epsilon=min(price, wanted), delta=allowed)

@@ -106,7 +106,17 @@ class DataWorker:
             "facts": dict(self._data.facts(self._session.unit)),
             "assumptions": list(self._data.assumptions(self._session.unit)),
             "names": self._names(),
+            "columns": list(getattr(self._data, "node_attributes", ())) if unit == "edge" else [],
         }
+
+    def partition(self, column: str) -> str:
+        """Return the part of each node by a column of attributes, which is declared public so."""
+        from tulle.graphs.synthesis.query import synthetic
+
+        columns = getattr(self._data, "node_attributes", {})
+        if column not in columns:
+            raise InputError(f"There is no column {column!r} of nodes.")
+        return str(synthetic(partition=columns[column].tolist()).chosen()["partition"])
 
     # --- the one way out --------------------------------------------------------------------
 

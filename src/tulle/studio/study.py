@@ -35,6 +35,8 @@ class Study:
     """What every guarantee about the data rests on, in words."""
     names: list[list[str]] | None = None
     """The public names of the rows and columns of a grid."""
+    columns: list[str] = field(default_factory=list)
+    """The columns of node attributes that may be declared public, to be kept as a partition."""
     cards: list[bool] = field(default_factory=list)
     """Which of the kind's questions can be asked under the unit."""
     last: str | None = None
@@ -66,9 +68,21 @@ class Study:
         }
         public = self.worker.call("open", **terms)
         self.facts, self.names = public["facts"], public["names"]
+        self.columns = public["columns"]
         self.assumptions = public["assumptions"]
         self.account, self.unit = account, unit
         self.worker.first.append(("open", terms))
+
+    def spell_out(self, asked: Asked) -> dict[str, Any]:
+        """Return a question with the parts of the column in it that it declares public.
+
+        From here on the partition is public, as the question is.
+        """
+        said = dict(asked)
+        column = said.pop("partition", None)
+        if column is not None:
+            said["arguments"] = {"partition": self.worker.call("partition", column=column)}
+        return said
 
     def ask(
         self,

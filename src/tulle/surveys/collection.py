@@ -13,6 +13,7 @@ from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.query import Axis, Labels
 from tulle.core.release import Release
+from tulle.core.validate import counted
 from tulle.surveys import statistics
 from tulle.surveys.bulk import Reports
 from tulle.surveys.designs import MatrixDesign
@@ -290,7 +291,7 @@ class Collection:
             raise InputError("There are no responses yet: add reports before estimating.")
 
     def __repr__(self) -> str:
-        return f"<Collection of {self.responses:,} responses: {self.form.survey!r}>"
+        return f"<Collection of {counted(self.responses, 'response')}: {self.form.survey!r}>"
 
 
 _WORDS = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tulle.core import registry, validate
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
-from tulle.core.validate import Number
+from tulle.core.validate import Number, counted
 
 if TYPE_CHECKING:
     from tulle.surveys.designs import Design
@@ -40,7 +40,8 @@ class Attribute:
         known = isinstance(answer, str | int) and not isinstance(answer, bool)
         if not known or answer not in self._places:
             raise InputError(
-                f"The answer to {self.name!r} is not one of its {self.size} categories. "
+                f"The answer to {self.name!r} is not one of its "
+                f"{counted(self.size, 'category', 'categories')}. "
                 "Look them up with survey.categories(name)."
             )
         return (

@@ -13,7 +13,7 @@ from tulle.core import registry
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
-from tulle.core.validate import Number, rational
+from tulle.core.validate import Number, counted, rational
 from tulle.surveys.data import Survey
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.exact import checked_epsilon
@@ -49,7 +49,8 @@ class Form:
         for attribute, design in zip(self.survey, self.designs, strict=True):
             if design.categories != attribute.size:
                 raise InputError(
-                    f"The design of {attribute.name!r} is for {design.categories} categories; the "
+                    f"The design of {attribute.name!r} is for "
+                    f"{counted(design.categories, 'category', 'categories')}; the "
                     f"attribute has {attribute.size}."
                 )
 

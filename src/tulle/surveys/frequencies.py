@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
+from tulle.core.validate import counted
 from tulle.surveys import operators
 from tulle.surveys.designs import MatrixDesign, RandomizedResponse
 from tulle.surveys.error_law import NormalLaw
@@ -114,7 +115,8 @@ class Frequencies:
         check_target(target)
         if self.counts.size > MOST_DENSE:
             raise InputError(
-                f"A dispersion matrix of {self.counts.size} cells is too large; use variances()."
+                f"A dispersion matrix of {counted(self.counts.size, 'cell')} is too large; use "
+                "variances()."
             )
         return self._covariance(self.observed, self.unbiased(), target)
 

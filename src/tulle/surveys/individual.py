@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.public import public
+from tulle.core.validate import counted
 from tulle.surveys import operators
 from tulle.surveys.designs import MatrixDesign
 
@@ -63,7 +64,9 @@ def reconstruct(design: MatrixDesign, prior: Any) -> Reconstruction:
     """
     shares = np.asarray(prior, dtype=np.float64)
     if shares.shape != (design.categories,) or not np.isfinite(shares).all():
-        raise InputError(f"prior holds {design.categories} shares, one for each category.")
+        raise InputError(
+            f"prior holds {counted(design.categories, 'share')}, one for each category."
+        )
     if shares.min() < 0 or abs(shares.sum() - 1) > 1e-9:
         raise InputError(
             "prior must be shares: not negative, with sum 1. Take an estimate with "

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
-from tulle.core.validate import Number, text
+from tulle.core.validate import Number, counted, text
 from tulle.surveys.designs import PRECISION, Design, Draw, Report, fraction_text, other_json
 from tulle.surveys.exact import checked_epsilon, round_up_to, shrunk
 
@@ -130,7 +130,9 @@ class UnaryEncoding(SupportDesign):
             or len(report) != self.categories
             or set(report) - {"0", "1"}
         ):
-            raise InputError(f"report must be a text of {self.categories} characters 0 and 1.")
+            raise InputError(
+                f"report must be a text of {counted(self.categories, 'character')} 0 and 1."
+            )
         return report
 
     def to_json(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tulle.core.public import public
 from tulle.core.query import Axis, Labels
 from tulle.core.release import Release
 from tulle.core.source import Source
+from tulle.core.validate import counted
 from tulle.noise import bernoulli, permutation
 from tulle.noise.source import resolve
 from tulle.surveys.error_law import NormalLaw
@@ -106,8 +107,8 @@ class LinkReports:
         missing = int(np.count_nonzero(~self._reported))
         if missing:
             raise InputError(
-                f"{missing} of {self.form.nodes} clients have not reported yet: their pairs are "
-                "unknown."
+                f"{missing} of {counted(self.form.nodes, 'client')} have not reported yet: their "
+                "pairs are unknown."
             )
         result: Wholes = self._bits.sum(axis=1, dtype=np.int64)
         return result
@@ -279,7 +280,7 @@ class LinkReports:
 
     def __repr__(self) -> str:
         done = int(np.count_nonzero(self._reported))
-        return f"<LinkReports of {done:,} of {self.form.nodes:,} clients>"
+        return f"<LinkReports of {done:,} of {counted(self.form.nodes, 'client')}>"
 
 
 _WORDS = {

@@ -9,7 +9,7 @@ from math import sqrt
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.public import public
-from tulle.core.validate import Number, text
+from tulle.core.validate import Number, counted, text
 from tulle.surveys.designs import Design, RandomizedResponse
 from tulle.surveys.exact import checked_epsilon
 from tulle.surveys.large import LocalHashing, UnaryEncoding
@@ -51,7 +51,7 @@ class DesignPlan:
     def __str__(self) -> str:
         lines = [f"{'design':<20} {'standard error':<16} report"]
         for design in self.candidates:
-            size = f"{design.report_bits} bits"
+            size = counted(design.report_bits, "bit")
             error = f"{sqrt(design.variance()):.4g}/sqrt(n)"
             note = "chosen" if design is self.chosen else ""
             lines.append(f"{design.name:<20} {error:<16} {size:<9} {note}".rstrip())

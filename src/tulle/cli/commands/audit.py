@@ -8,6 +8,7 @@ import typer
 
 from tulle.cli import options
 from tulle.cli.common import CHECK_FAILED, command, print_json, printer, waiting
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.audit import AuditTable
@@ -60,6 +61,6 @@ def _show(table: AuditTable) -> None:
     passed = sum(line.verdict == "passed" for line in table.lines)
     caught = sum(line.verdict == "caught" for line in table.lines)
     bad = len(table.lines) - passed - caught
-    out.print(f"{passed} checks passed, {caught} broken versions caught.")
+    out.print(f"{counted(passed, 'check')} passed, {caught} broken versions caught.")
     if bad:
         out.print(f"{bad} not as they should be: see FAILED and MISSED above.", style="bold red")

@@ -12,6 +12,7 @@ import typer
 from tulle.cli import options
 from tulle.cli.common import command, print_json, printer
 from tulle.core.errors import BudgetError, InputError, LedgerError, MissingExtraError
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -251,8 +252,8 @@ def _verify(console: Console, ledger: Ledger, answers: list[Answer], path: Path)
     else:
         head = ledger.head()
         console.print(
-            f"Yes: {head.count} entries, each sealed with the digest of the one before, and the "
-            f"release in {path.name} is recorded in it."
+            f"Yes: {counted(head.count, 'entry', 'entries')}, each sealed with the digest of the "
+            f"one before, and the release in {path.name} is recorded in it."
         )
     return not problems
 

@@ -11,6 +11,7 @@ import typer
 from tulle.cli import options
 from tulle.cli.common import CHECK_FAILED, command, print_json, printer
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.core.release import Release
@@ -332,7 +333,7 @@ def _show_account(ledger: Ledger, account: Account) -> None:
         kept = answers.get(entry.digest)
         answer = "none kept" if kept is None else wording.answer(kept.value)
         if "stream" in entry.body:
-            answer = f"{len(ledger.steps(account.name, entry.digest))} steps"
+            answer = counted(len(ledger.steps(account.name, entry.digest)), "step")
         drawn.add_row(
             str(entry.number),
             entry.time[:16].replace("T", " "),

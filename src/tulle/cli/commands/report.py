@@ -10,6 +10,7 @@ import typer
 from tulle.cli import options
 from tulle.cli.common import command, print_json, printer, warn
 from tulle.core.errors import InputError
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -61,11 +62,11 @@ def report(
     if truth is not None:
         warn(INSIDE)
     if as_json:
-        counted = {"series": len(series)} if series else {}
-        print_json({"account": chosen, "releases": len(releases), **counted, "file": str(out)})
+        more = {"series": len(series)} if series else {}
+        print_json({"account": chosen, "releases": len(releases), **more, "file": str(out)})
         return
     also = f" and {len(series)} series" if series else ""
-    printer().print(f"{len(releases)} releases{also} of {chosen!r} are reported in {out}.")
+    printer().print(f"Reported in {out}: {counted(len(releases), 'release')}{also} of {chosen!r}.")
 
 
 def _read(path: Path, nodes: str | None, header: bool | None) -> Dataset:

@@ -14,6 +14,7 @@ from tulle.cli.asking import Asking, DataVersion, LedgerAccount
 from tulle.cli.commands import sql
 from tulle.cli.common import command, print_json, printer, showing_progress
 from tulle.core.errors import InputError
+from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -267,7 +268,7 @@ def _show_series(kept: KeptStream, releases: list[Release]) -> None:
             drawn.add_row(str(release.parameters["label"]), *named, *ends)
     if releases:
         out.print(drawn)
-    out.print(f"{len(releases)} of {kept.declaration.steps} steps were released.")
+    out.print(f"{len(releases)} of {counted(kept.declaration.steps, 'step')} were released.")
     out.print(str(kept.terms.guarantee), style="dim")
     out.print()
 
@@ -299,7 +300,7 @@ def _show_opened(book: Ledger, name: str, stream: Stream, left: str, *, as_json:
     drawn.add_row("price", str(kept.terms.guarantee))
     errors = (f"{stream.deviation(step):,.3g}" for step in (1, last))
     drawn.add_row("deviation", "{} at the first step, {} at the last".format(*errors))
-    drawn.add_row("released", f"{stream.released} of {last} steps")
+    drawn.add_row("released", f"{stream.released} of {counted(last, 'step')}")
     drawn.add_row("left", left)
     out = printer()
     out.print(kept.title, style="bold")

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.validate import counted
 from tulle.graphs.io.labels import from_text
 from tulle.graphs.io.node_sets import Declared
 from tulle.graphs.io.pairs import FactorisedPairs, Progress, number_ids, number_names
@@ -221,7 +222,7 @@ class EdgeList:
         return InputError(f"{self.file}, line {line}: {reason}.")
 
     def _too_few(self, line: int, fields: int = 1) -> InputError:
-        what = "one field only" if fields == 1 else f"only {fields} fields"
+        what = f"only {counted(fields, 'field')}"
         return InputError(
             f"{self.file}, line {line}: {what}; each line needs two nodes, separated by a tab, a "
             "semicolon, a comma or white space. Another delimiter is said with delimiter=."

@@ -11,6 +11,7 @@ from xml.parsers import expat
 import numpy as np
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.validate import counted
 from tulle.graphs.io.conversion import from_scipy, refuse_direction, refuse_weights
 from tulle.graphs.io.labels import from_text
 from tulle.graphs.io.node_sets import Declared
@@ -88,7 +89,7 @@ def _pick_columns(
     if columns is None:
         if len(names) > 2 and "weights" not in ignore:
             raise InputError(
-                f"{file} has {len(names)} columns; is the graph weighted? Pick two with "
+                f"{file} has {counted(len(names), 'column')}; is the graph weighted? Pick two with "
                 'columns=("source", "target"), or pass ignore=("weights",) to keep the first two.'
             )
         return 0, 1
@@ -185,7 +186,9 @@ class _GraphMLReader:
         for side in (self.sources, self.targets):
             missing = sum(name not in self.nodes for name in side)
             if missing:
-                raise InputError(f"{self.file}: {missing} edges name a node that is not declared.")
+                raise InputError(
+                    f"{self.file}: {counted(missing, 'edge')} name a node that is not declared."
+                )
             ends.append(np.array([self.nodes[name] for name in side], dtype=np.int64))
         labels = [from_text(name) for name in self.nodes]
         return number_places(labels, np.column_stack(ends), nodes)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.validate import counted
 from tulle.graphs.io.labels import as_array, canonical, ordered
 from tulle.graphs.io.node_sets import Declared
 
@@ -163,7 +164,7 @@ def _check_rows(rows: list[Any]) -> None:
     for number, row in enumerate(rows):
         length = -1 if isinstance(row, (str, bytes)) or not hasattr(row, "__len__") else len(row)
         if length != 2:
-            what = "is not a pair" if length < 0 else f"has {length} entries"
+            what = "is not a pair" if length < 0 else f"has {counted(length, 'entry', 'entries')}"
             raise InputError(
                 f"Row {number} of edges {what}; each row must be a pair of nodes. Weights and "
                 "other columns have to be left out: a graph here has none."

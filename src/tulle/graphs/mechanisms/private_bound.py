@@ -16,7 +16,7 @@ from tulle.core.error_law import ErrorLaw, LaplaceLaw
 from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.sparse import expected_error, keep_large, kept_interval
 from tulle.graphs.queries.counts import node_count
@@ -45,8 +45,9 @@ def usable_units(query: BoundedVector, nodes: int, epsilon: Fraction, units: int
             return units
         units //= 2
     raise QueryError(
-        f"epsilon is too small for {query} on {nodes:,} nodes: the noise could be larger than any "
-        "answer. Ask for a single number, such as tulle.average_clustering(), or spend more."
+        f"epsilon is too small for {query} on {counted(nodes, 'node')}: the noise could be larger "
+        "than any answer. Ask for a single number, such as tulle.average_clustering(), or spend "
+        "more."
     )
 
 

@@ -20,6 +20,7 @@ from tulle.core.errors import QueryError
 from tulle.core.mechanism import Terms
 from tulle.core.public import public
 from tulle.core.query import Query
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.sensitivity import counts as sensitivity
 from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
@@ -433,7 +434,7 @@ def node_count(terms: Terms) -> int:
     nodes = int(terms.facts["nodes"])
     if nodes < 2:
         raise QueryError(
-            f"A graph with {nodes} node{'' if nodes == 1 else 's'} has no pair of nodes, so there "
+            f"A graph with {counted(nodes, 'node')} has no pair of nodes, so there "
             f"is no edge to protect and nothing to ask. {terms.query} needs at least two nodes."
         )
     return nodes

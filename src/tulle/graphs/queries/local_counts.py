@@ -15,6 +15,7 @@ from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import EdgeFacts, GraphFacts, find, node_axis
 from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, Triangles
@@ -457,8 +458,8 @@ def wrong_length(facts: Any, partition: tuple[int, ...]) -> str | None:
     """Return why a partition does not fit the public number of nodes, or None."""
     if isinstance(facts, EdgeFacts) and len(partition) != facts.nodes:
         return (
-            f"The partition has {len(partition):,} labels and the graph {facts.nodes:,} "
-            "nodes. Pass one label for each node, in their order."
+            f"The partition has {counted(len(partition), 'label')} and the graph "
+            f"{counted(facts.nodes, 'node')}. Pass one label for each node, in their order."
         )
     return None
 
@@ -466,7 +467,7 @@ def wrong_length(facts: Any, partition: tuple[int, ...]) -> str | None:
 def shown(partition: tuple[int, ...]) -> str:
     """Return a short text that differs between partitions."""
     digest = sha256(",".join(map(str, partition)).encode()).hexdigest()[:12]
-    return f"{len(set(partition))} parts, {digest}"
+    return f"{counted(len(set(partition)), 'part')}, {digest}"
 
 
 # --- what users call ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import QueryError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.queries import LARGEST_DENSE, Eigenvalues, adjacency, rank_of
@@ -100,8 +100,8 @@ def check_size(terms: Terms, nodes: int, k: int) -> None:
     """
     if nodes > LARGEST_DENSE:
         raise QueryError(
-            f"{terms.query} needs all eigenvalues of the graph, and {nodes:,} nodes have too "
-            f"many; at most {LARGEST_DENSE:,} are handled. Ask for spectrum({k}) instead: its "
+            f"{terms.query} needs all eigenvalues of the graph, and {counted(nodes, 'node')} have "
+            f"too many; at most {LARGEST_DENSE:,} are handled. Ask for spectrum({k}) instead: its "
             "values are estimates of them."
         )
 

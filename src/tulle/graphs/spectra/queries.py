@@ -16,6 +16,7 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Terms
 from tulle.core.public import public
 from tulle.core.query import Axis, Labels, Query, Shape
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import node_axis
 from tulle.noise import SeededSource
@@ -94,7 +95,7 @@ class Spectrum:
 
     def __str__(self) -> str:
         shown = np.array2string(self.values, threshold=8, edgeitems=3, precision=5)
-        return f"eigenvalues {shown} with vectors over {len(self.vectors):,} nodes"
+        return f"eigenvalues {shown} with vectors over {counted(len(self.vectors), 'node')}"
 
 
 @registry.register("value", "spectrum", "spectrum")
@@ -246,8 +247,8 @@ def check_rank(query: SpectralQuery, nodes: int) -> None:
     """Refuse a question for more eigenvalues than there are nodes."""
     if query.k > nodes:
         raise QueryError(
-            f"{query} asks for {query.k} eigenvalues, but a graph of {nodes:,} nodes has no more "
-            f"than {nodes:,}. Ask for at most {nodes:,}."
+            f"{query} asks for {counted(query.k, 'eigenvalue')}, but a graph of "
+            f"{counted(nodes, 'node')} has no more than {nodes:,}. Ask for at most {nodes:,}."
         )
 
 

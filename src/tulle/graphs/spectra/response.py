@@ -16,7 +16,7 @@ from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.denoising import LARGEST_HELD, HeldMatrix, NoisyMatrix, decompose_noisy
@@ -168,8 +168,8 @@ class SpectralResponse(Mechanism):
         most = min(nodes, LARGEST_CORE)
         if k > most:
             raise QueryError(
-                f"spectral_response finds at most {most:,} vectors; {terms.query} asks for {k:,}. "
-                "Use power or power_pure."
+                f"spectral_response finds at most {counted(most, 'vector')}; {terms.query} asks "
+                f"for {k:,}. Use power or power_pure."
             )
         core = max(min(nodes, LARGEST_HELD), k)
         core = validate.whole(core=options.get("core", core), at_least=max(k, 2))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tulle.core import registry
 from tulle.core.errors import InputError
 from tulle.core.query import Labels
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 
 
@@ -26,7 +27,8 @@ class SyntheticGraph(Graph):
     """
 
     def __repr__(self) -> str:
-        return f"<SyntheticGraph: {self.node_count:,} nodes, {self.edge_count:,} edges>"
+        nodes, edges = counted(self.node_count, "node"), counted(self.edge_count, "edge")
+        return f"<SyntheticGraph: {nodes}, {edges}>"
 
     def columns(self, labels: Labels) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return a row for each edge, by the graph's own labels, and the names of the keys."""

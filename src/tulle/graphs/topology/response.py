@@ -20,7 +20,7 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.public import public
 from tulle.core.query import Axis, Labels, Query, Shape
 from tulle.core.source import Source
-from tulle.core.validate import text
+from tulle.core.validate import counted, text
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import node_axis
 from tulle.graphs.queries.counts import node_count
@@ -97,7 +97,7 @@ class Topology:
         return hash((self.nodes, self.packed.tobytes()))
 
     def __str__(self) -> str:
-        return f"a topology of {self.nodes:,} nodes and {self.edge_count:,} released edges"
+        return f"a topology of {counted(self.nodes, 'node')} and {self.edge_count:,} released edges"
 
 
 @registry.register("value", "topology", "topology")
@@ -186,9 +186,9 @@ class Response(Mechanism):
         nodes = node_count(terms)
         if comb(nodes, 2) > LARGEST_PAIRS:
             raise QueryError(
-                f"A released topology has one bit for each pair of nodes; {nodes:,} nodes have "
-                f"{comb(nodes, 2):,} pairs, and at most {LARGEST_PAIRS:,} are handled. Ask for "
-                "counts instead, or release a part of the graph."
+                f"A released topology has one bit for each pair of nodes; {counted(nodes, 'node')} "
+                f"have {counted(comb(nodes, 2), 'pair')}, and at most {LARGEST_PAIRS:,} are "
+                "handled. Ask for counts instead, or release a part of the graph."
             )
         flip = flip_probability(terms.epsilon)
         return {

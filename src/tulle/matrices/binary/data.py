@@ -16,7 +16,7 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.unit import Unit
-from tulle.core.validate import Number
+from tulle.core.validate import Number, counted
 
 LARGEST_ROW_NEIGHBOURHOOD = 12
 """All values of a row are listed for rows of at most so many cells."""
@@ -70,7 +70,7 @@ class BinaryMatrix(Dataset):
         if held.ndim != 2 or held.shape[1] != -(-columns // 8) or not len(held):
             raise InputError(
                 f"packed has shape {held.shape}; for columns={columns} it must have one row of "
-                f"{-(-columns // 8)} bytes for each row of the matrix."
+                f"{counted(-(-columns // 8), 'byte')} for each row of the matrix."
             )
         matrix = cls.__new__(cls)
         spare = np.uint8(255 << (-columns % 8) & 255)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.mechanism import Terms
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 from tulle.noise.xor.general import Couplings
 from tulle.noise.xor.laws import Coupled
 
@@ -100,8 +100,8 @@ def couplings_for(terms: Terms, entries: Any, size: int) -> tuple[Couplings, boo
     rows, columns = int(terms.facts["rows"]), int(terms.facts["columns"])
     if size not in (columns, rows * columns):
         raise QueryError(
-            f"pi has {size} rows; for a matrix of {rows} x {columns} it must have {columns} (the "
-            f"cells of a row) or {rows * columns} (all cells, row by row)."
+            f"pi has {counted(size, 'row')}; for a matrix of {rows} x {columns} it must have "
+            f"{columns} (the cells of a row) or {rows * columns} (all cells, row by row)."
         )
     return _couplings(size, entries), size == columns
 

@@ -14,6 +14,7 @@ from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
+from tulle.core.validate import counted
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import Plate, read_labels
 from tulle.matrices.contributions.reference import Reference, look_up
@@ -182,7 +183,9 @@ def _per_block(name: str, values: Any, count: int) -> Plate | None:
     except (TypeError, ValueError):
         raise_alone(InputError(f"{name} must be a list of numbers."))
     if plate.values.shape != (count,):
-        raise InputError(f"{name} must have one number for each of the {count} blocks in labels.")
+        raise InputError(
+            f"{name} must have one number for each of the {counted(count, 'block')} in labels."
+        )
     for value in plate.values.tolist():
         if not math.isfinite(value):
             raise InputError(f"{name} must be finite numbers.")

@@ -18,6 +18,7 @@ import numpy as np
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.source import Source
+from tulle.core.validate import counted
 from tulle.noise.select import uniform_below
 from tulle.noise.source import Bits, exp_bounds, logistic_floor, report, resolve
 from tulle.noise.tables import ranks
@@ -157,9 +158,9 @@ class Couplings:
             return "enumeration"
         if not self.attractive:
             raise InputError(
-                f"pi couples {self.size} bits, some of them repulsively (an entry off the diagonal "
-                f"is negative). An exact draw needs attractive couplings or at most {ENUMERABLE} "
-                "bits: give a smaller pi, one per row, or drop those entries."
+                f"pi couples {counted(self.size, 'bit')}, some of them repulsively (an entry off "
+                "the diagonal is negative). An exact draw needs attractive couplings or at most "
+                f"{ENUMERABLE} bits: give a smaller pi, one per row, or drop those entries."
             )
         if self.influence(scale) >= 0.95:
             raise InputError(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from tulle.core.errors import InputError, QueryError
+from tulle.core.validate import counted
 from tulle.sql.compile.derivations import alias, column, select, source_of
 from tulle.sql.compile.inside import is_inside
 from tulle.sql.compile.names import Named
@@ -204,7 +205,7 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
     if len(chosen) not in (2, 3):
         raise QueryError(
             f"Select the row, the column and if there is one the weight; this selects "
-            f"{len(chosen)} columns. The individual is the owner of the rows."
+            f"{counted(len(chosen), 'column')}. The individual is the owner of the rows."
         )
     wanted = [(e.unalias(), name) for e, name in zip(chosen, "rcw", strict=False)]
     if len(wanted) == 2:
@@ -218,8 +219,8 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
     form = rewriter.project(block, wanted, distinct=False)
     if len(form.slots) != 1:
         raise QueryError(
-            f"Each row belongs to {len(form.slots) or 'no'} participants; contributions need one "
-            "owner each. Read one owned table, joined with public ones only."
+            f"Each row belongs to {counted(len(form.slots), 'participant')}; contributions need "
+            "one owner each. Read one owned table, joined with public ones only."
         )
     owner = alias(column(form.slots[0].name, "s"), "i")
     columns = [owner, *(column(name, "s") for name in "rcw")]

@@ -14,6 +14,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from tulle.core.errors import QueryError, raise_alone
+from tulle.core.validate import counted
 from tulle.sql.compile.views import expand
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.ranges import Range
@@ -111,8 +112,8 @@ class Named:
                     if found.table == name and times[found.name] > 1:
                         raise QueryError(
                             f"Column {found.name} is ambiguous: the sub-select has "
-                            f"{times[found.name]} columns of that name. Give them names of their "
-                            "own: SELECT x.a AS one, y.a AS other."
+                            f"{counted(times[found.name], 'column')} of that name. Give them names "
+                            "of their own: SELECT x.a AS one, y.a AS other."
                         )
 
     def _name_apart(self) -> None:

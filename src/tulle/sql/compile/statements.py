@@ -23,6 +23,7 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.core.errors import QueryError, raise_alone
+from tulle.core.validate import counted
 from tulle.sql.compile.derivations import alias, column, select, source_of
 from tulle.sql.compile.inside import EXACTLY, SameValue
 from tulle.sql.expressions import kinds
@@ -159,9 +160,10 @@ def check_size(tree: Any) -> None:
     size = size_as_planned(tree)
     if size > max(MOST_PARTS, MOST_TIMES * sum(1 for _ in tree.walk())):
         raise QueryError(
-            f"The statement is too large: as the engine plans it, it has about {size:,} parts, and "
-            f"{MOST_PARTS:,} are allowed. What is nested counts many times over: nest fewer "
-            "functions and divisions, compute a part of it in a sub-select, or store it in a table."
+            "The statement is too large: as the engine plans it, it has about "
+            f"{counted(size, 'part')}, and {MOST_PARTS:,} are allowed. What is nested counts many "
+            "times over: nest fewer functions and divisions, compute a part of it in a "
+            "sub-select, or store it in a table."
         )
 
 
@@ -322,7 +324,8 @@ class Compiler:
         left, right = ([*side.values()] for side in sides)
         if len(left) != len(right):
             raise QueryError(
-                f"The sides of a UNION or INTERSECT have {len(left)} and {len(right)} columns."
+                f"The sides of a UNION or INTERSECT have {len(left)} and "
+                f"{counted(len(right), 'column')}."
             )
         shared = []
         for name, one, other in zip(sides[0], left, right, strict=True):

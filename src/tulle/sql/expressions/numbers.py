@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from tulle.core.validate import counted
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.conversions import (
     POSTGRES_WIDTH,
@@ -57,9 +58,9 @@ def _number_kind(wider: Callable[[int, int], int], deeper: Callable[[int, int], 
         if dialect == "postgres":
             if digits + scale > POSTGRES_WIDTH:
                 raise Impossible(
-                    f"numbers here may have {digits + scale} digits, and PostgreSQL fails beyond "
-                    f"its limit; at most {POSTGRES_WIDTH} are computed with. CAST a part of it AS "
-                    "DOUBLE"
+                    f"numbers here may have {counted(digits + scale, 'digit')}, and PostgreSQL "
+                    f"fails beyond its limit; at most {POSTGRES_WIDTH} are computed with. CAST a "
+                    "part of it AS DOUBLE"
                 )
             return Kind(name, digits, scale)
         if name == WHOLE:

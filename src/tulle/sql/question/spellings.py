@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.core.errors import QueryError
+from tulle.core.validate import counted
 
 MOST_ROWS = 1000
 """So many rows may be written into a statement with VALUES."""
@@ -175,7 +176,8 @@ def _pairs_in(node: Any, dialect: str) -> Any:
         return None
     if len(values) != len(select.expressions):
         raise QueryError(
-            f"(...) IN (SELECT ...) has {len(values)} values and {len(select.expressions)} columns."
+            f"(...) IN (SELECT ...) has {counted(len(values), 'value')} and "
+            f"{counted(len(select.expressions), 'column')}."
         )
     named = select.copy()
     names = [f"in_column_{place}" for place in range(len(values))]

@@ -142,12 +142,15 @@ def ask(
     question = asked_from(asked)
     if not epsilon.strip():
         raise InputError("Say what the answer may cost (epsilon): nothing is assumed.")
+    title = question.get("text") or question.get("model") or "the matrix"
+    if "partition" in question:
+        title += f" by {question['partition']}"
     state.track(
         found.ask(
-            question,
+            found.spell_out(question),
             epsilon.strip(),
             delta.strip() or "0",
-            title=question.get("text") or question.get("model") or "the matrix",
+            title=title,
             mechanism=mechanism or None,
             again=again,
         )
@@ -177,7 +180,7 @@ def opened(state: StudioState, identifier: str) -> Study:
 
 def _public(study: Study, asked: str) -> dict[str, Any]:
     return {
-        "asked": asked_from(asked),
+        "asked": study.spell_out(asked_from(asked)),
         "kind": study.kind,
         "facts": dict(study.facts),
         "assumptions": list(study.assumptions),

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from tulle.core.guarantee import display
-from tulle.core.validate import rational
+from tulle.core.validate import counted, rational
 from tulle.studio.pages.ask import opened
 from tulle.studio.responses import go, page, state_of
 from tulle.studio.state import StudioState
@@ -106,7 +106,8 @@ def verify(request: Request) -> Response:
         count = state.ledger.head().count
         state.notice = (
             "good",
-            f"The ledger is intact: {count} entries, each with the digest of the one before.",
+            f"The ledger is intact: {counted(count, 'entry', 'entries')}, each with the digest of "
+            "the one before.",
         )
     return go("/ledger")
 

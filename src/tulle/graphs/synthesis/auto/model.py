@@ -14,7 +14,7 @@ from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import text
+from tulle.core.validate import counted, text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
@@ -138,8 +138,8 @@ class Auto(Model):
         if largest / (terms.epsilon * TUNING.model.shared) > _LARGEST_SCALE:
             raise QueryError(
                 f"epsilon = {float(terms.epsilon):.3g} is too small to make a graph of "
-                f"{nodes:,} nodes: noise would exceed every count beyond measure. Spend more, or "
-                "ask for edges() alone."
+                f"{counted(nodes, 'node')}: noise would exceed every count beyond measure. Spend "
+                "more, or ask for edges() alone."
             )
         first = first_shares(nodes, terms.epsilon, parts)
         searching = blocks == "core" or (

@@ -42,6 +42,9 @@ _TUNING = Tuning()
 _MOST_FITTED = 8_000
 """With more nodes than this, shares are fitted to some of them, evenly picked, and used for all."""
 
+_AT_ONCE = 512
+"""So many nodes are weighed at once: few enough for the numbers about them to stay in a cache."""
+
 
 class Table(NamedTuple):
     """Noisy numbers about each node, a row for each."""
@@ -158,70 +161,37 @@ def _fit(seen: _Seen, start: Wholes, first: Floats, kinds: int, whole: int) -> _
 
 def _expect(seen: _Seen, mixture: _Mixture) -> tuple[Floats, Floats, Floats]:
     """Return how likely each block is for each node, the same times degree, and each grade."""
+    means = mixture.shares[:, None, :] * seen.grades[:, None]
+    # Counts scatter around their mean by chance as well as by noise.
+    sharp = 1 / np.sqrt(seen.scales**2 + means / 2)
+    known = np.log(mixture.of_grade + _TUNING.outside) + np.log(sharp).sum(axis=2)
+    of_group = np.log(mixture.of_group + _TUNING.outside)
     belongs = np.empty((len(seen.counts), len(mixture.shares)))
     weighed = np.empty_like(belongs)
     found = np.zeros_like(mixture.of_grade)
-    _expect_rows(
-        np.ascontiguousarray(seen.counts),
-        seen.scales,
-        mixture.shares,
-        seen.grades,
-        np.log(mixture.of_group + _TUNING.outside),
-        np.ascontiguousarray(seen.groups),
-        np.log(mixture.of_grade + _TUNING.outside),
-        belongs,
-        weighed,
-        found,
-    )
+    for start in range(0, len(belongs), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        likely = known + of_group[seen.groups[rows], :, None]
+        _take_distances(likely, np.ascontiguousarray(seen.counts[rows]), means, sharp)
+        likely -= likely.max(axis=(1, 2), keepdims=True)
+        np.exp(likely, out=likely)
+        likely /= likely.sum(axis=(1, 2), keepdims=True)
+        belongs[rows], weighed[rows] = likely.sum(axis=2), likely @ seen.grades
+        found += likely.sum(axis=0)
     return belongs, weighed, found
 
 
 @compiled
-def _expect_rows(
-    counts: Any,
-    scales: Any,
-    shares: Any,
-    grades: Any,
-    of_group: Any,
-    groups: Any,
-    of_grade: Any,
-    belongs: Any,
-    weighed: Any,
-    found: Any,
-) -> None:
-    nodes, columns = counts.shape
-    kinds, steps = of_grade.shape
-    means = np.empty((kinds, steps, columns))
-    sharp = np.empty((kinds, steps, columns))
-    known = of_grade.copy()
-    for kind in range(kinds):
-        for step in range(steps):
-            for column in range(columns):
-                mean = grades[step] * shares[kind, column]
-                means[kind, step, column] = mean
-                # Counts scatter around their mean by chance as well as by noise.
-                sharp[kind, step, column] = 1 / np.sqrt(scales[column] ** 2 + mean / 2)
-                known[kind, step] += np.log(sharp[kind, step, column])
-    likely = np.empty((kinds, steps))
+def _take_distances(likely: Any, counts: Any, means: Any, sharp: Any) -> None:
+    """Take from each entry how far the counts of its node are from what they should be."""
+    nodes, kinds, grades = likely.shape
     for node in range(nodes):
-        top = -np.inf
         for kind in range(kinds):
-            for step in range(steps):
-                value = known[kind, step] + of_group[groups[node], kind]
-                for column in range(columns):
-                    apart = abs(counts[node, column] - means[kind, step, column])
-                    value -= apart * sharp[kind, step, column]
-                likely[kind, step] = value
-                top = max(top, value)
-        total = 0.0
-        for kind in range(kinds):
-            for step in range(steps):
-                likely[kind, step] = np.exp(likely[kind, step] - top)
-                total += likely[kind, step]
-        for kind in range(kinds):
-            belongs[node, kind] = weighed[node, kind] = 0.0
-            for step in range(steps):
-                chance = likely[kind, step] / total
-                belongs[node, kind] += chance
-                weighed[node, kind] += chance * grades[step]
-                found[kind, step] += chance
+            for grade in range(grades):
+                apart = 0.0
+                for column in range(counts.shape[1]):
+                    apart += (
+                        abs(counts[node, column] - means[kind, grade, column])
+                        * sharp[kind, grade, column]
+                    )
+                likely[node, kind, grade] -= apart

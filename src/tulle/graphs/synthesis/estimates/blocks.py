@@ -74,14 +74,20 @@ def within(gain: Floats, blocks: Wholes) -> float:
     return float(gain[blocks[:, None] == blocks[None, :]].sum())
 
 
-@compiled
-def move_rows(gain: Any, blocks: Any, sweeps: Any) -> Any:
+def move_rows(gain: Floats, blocks: Wholes, sweeps: int) -> Wholes:
     """Move each row to the block that gains most, in turn, until none moves."""
+    _move_rows(gain, blocks, sweeps, np.empty(len(gain)))
+    return blocks
+
+
+@compiled
+def _move_rows(gain: Any, blocks: Any, sweeps: Any, sums: Any) -> None:
     count = len(gain)
     for _ in range(sweeps):
         moved = 0
         for row in range(count):
-            sums = np.zeros(count)
+            for block in range(count):
+                sums[block] = 0.0
             for other in range(count):
                 if other != row:
                     sums[blocks[other]] += gain[row, other]
@@ -94,7 +100,6 @@ def move_rows(gain: Any, blocks: Any, sweeps: Any) -> Any:
                 moved += 1
         if moved == 0:
             break
-    return blocks
 
 
 def chance_modularity(counts: Floats, scale: float) -> float:

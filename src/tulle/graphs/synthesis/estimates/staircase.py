@@ -8,12 +8,9 @@ within reach of the noise are looked at.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled, inner
 
 _REACH = 9.0
 """How many scales of noise around the middle line staircases are looked at."""
@@ -52,8 +49,7 @@ def weigh_staircases(
     at_least = _sweep(
         reached.astype(np.float64),
         sequence.astype(np.float64),
-        1 / scales[0],
-        1 / scales[1],
+        (1 / scales[0], 1 / scales[1]),
         across if tilt is None else across + tilt,
         down,
         low,
@@ -63,81 +59,46 @@ def weigh_staircases(
     return expected
 
 
-@inner
-def _plus(one: Any, other: Any) -> Any:
-    """Return log(exp(one) + exp(other))."""
-    if one < other:
-        one, other = other, one
-    if other == -np.inf:
-        return one
-    return one + np.log1p(np.exp(other - one))
-
-
-@compiled
 def _sweep(
-    reached: Any,
-    sequence: Any,
-    first: Any,
-    second: Any,
-    across: Any,
-    down: Any,
-    low: Any,
-    high: Any,
-) -> Any:
+    reached: Floats,
+    sequence: Floats,
+    rates: tuple[float, float],
+    across: Floats,
+    down: Floats,
+    low: Wholes,
+    high: Wholes,
+) -> Floats:
     """Return the mean number of nodes that reach each degree.
 
-    Forwards, from the largest degree: before[k] is the weight of all ways to arrive at degree k
-    with so many nodes placed, after[k] with those of degree k placed too. Backwards: the weight of
-    all ways on from there.
+    Forwards, from the largest degree: ``before`` is the weight, as a logarithm, of all ways to
+    arrive at a degree with so many nodes placed, ``after`` with those of this degree placed too.
+    Backwards: the weight of all ways on from there. Where a node is placed at a degree, its weight
+    comes in: c_r = log(exp(c_{r-1} + w_r) + exp(b_r)) is, beside the sums of w, one running sum.
     """
-    degrees = len(across)
-    starts = np.zeros(degrees + 1, np.int64)
-    for degree in range(degrees):
-        starts[degree + 1] = starts[degree] + high[degree] - low[degree + 1] + 1
-    before = np.full(starts[degrees], -np.inf)
-    after = np.full(starts[degrees], -np.inf)
+    degrees, (first, second) = len(across), rates
+    ways: list[tuple[Floats, Floats, Floats]] = []
+    after, leaving = np.zeros(1), np.zeros(1)
     for degree in range(degrees - 1, -1, -1):
-        base = starts[degree] - low[degree + 1]
-        if degree == degrees - 1:
-            before[base] = 0.0
-        else:
-            above = starts[degree + 1] - low[degree + 2]
-            for rank in range(low[degree + 1], high[degree + 1] + 1):
-                before[base + rank] = (
-                    after[above + rank] + down[degree + 1] - first * abs(rank - reached[degree])
-                )
-        carried = -np.inf
-        for rank in range(low[degree + 1], high[degree] + 1):
-            if rank > low[degree + 1]:
-                carried += across[degree] - second * abs(degree - sequence[rank - 1])
-            carried = _plus(carried, before[base + rank])
-            after[base + rank] = carried if rank >= low[degree] else -np.inf
-    total = after[starts[0] - low[1] + high[0]]
+        bottom = low[degree + 1]
+        if degree < degrees - 1:
+            ranks = np.arange(bottom, high[degree + 1] + 1)
+            leaving = down[degree + 1] - first * np.abs(ranks - reached[degree])
+        # What it weighs to place one node more at this degree, summed up over its ranks.
+        nodes = sequence[bottom : high[degree]]
+        sums = np.append(0.0, np.cumsum(across[degree] - second * np.abs(degree - nodes)))
+        before = np.full(len(sums), -np.inf)
+        before[: len(after)] = after + leaving
+        after = (np.logaddexp.accumulate(before - sums) + sums)[low[degree] - bottom :]
+        ways.append((after, sums, leaving))
     at_least = np.zeros(degrees)
     onwards = np.zeros(1)
     for degree in range(degrees):
-        base, bottom = starts[degree] - low[degree + 1], low[degree + 1]
-        mean = 0.0
-        # From here on, after the nodes of this degree are placed.
-        ahead = np.full(high[degree] - bottom + 1, -np.inf)
-        for rank in range(low[degree], high[degree] + 1):
-            value = onwards[rank - low[degree]]
-            ahead[rank - bottom] = value
-            weight = np.exp(after[base + rank] + value - total)
-            mean += rank * weight
-        at_least[degree] = mean
-        if degree == degrees - 1:
-            break
-        # From here on, before they are placed.
-        carried = -np.inf
-        for rank in range(high[degree], bottom - 1, -1):
-            if rank < high[degree]:
-                carried += across[degree] - second * abs(degree - sequence[rank])
-            carried = _plus(carried, ahead[rank - bottom])
-            ahead[rank - bottom] = carried
-        onwards = np.full(high[degree + 1] - bottom + 1, -np.inf)
-        for rank in range(bottom, high[degree + 1] + 1):
-            onwards[rank - bottom] = (
-                ahead[rank - bottom] + down[degree + 1] - first * abs(rank - reached[degree])
-            )
+        after, sums, leaving = ways.pop()
+        together = after + onwards
+        weights = np.exp(together - together.max())
+        at_least[degree] = low[degree] + np.arange(len(weights)) @ weights / weights.sum()
+        ahead = np.full(len(sums), -np.inf)
+        ahead[low[degree] - low[degree + 1] :] = onwards
+        carried = np.logaddexp.accumulate((ahead + sums)[::-1])[::-1] - sums
+        onwards = carried[: len(leaving)] + leaving
     return at_least

@@ -115,10 +115,13 @@ def _grouped(
         about = left * np.exp(knobs.unlike * random.standard_normal(len(left)))
         order = np.lexsort((about, blocks))
         noted = group if turn == 0 else group.copy()
-        made = _join_groups(order, left, blocks, noted, density, knobs.slope, typical, random)
-        if not len(made):
+        edges = np.empty((int(left.sum()) // 2, 2), dtype=np.int64)
+        made = _join_groups(
+            order, left, blocks, noted, density, knobs.slope, typical, edges, random
+        )
+        if not made:
             break
-        parts.append(made)
+        parts.append(edges[:made])
     return np.concatenate(parts)
 
 
@@ -131,12 +134,14 @@ def _join_groups(
     density: Any,
     slope: Any,
     typical: Any,
+    edges: Any,
     random: Any,
 ) -> Any:
-    """Cut each block, by rising degree, into groups one larger than their least degree."""
+    """Cut each block, by rising degree, into groups one larger than their least degree.
+
+    Return how many edges they have.
+    """
     count = len(order)
-    size = 1024
-    edges = np.empty((size, 2), np.int64)
     made = 0
     first = 0
     while first < count:
@@ -157,16 +162,10 @@ def _join_groups(
                 if random.random() < chance and left[u] > 0 and left[v] > 0:
                     left[u] -= 1
                     left[v] -= 1
-                    if made == size:
-                        size *= 2
-                        longer = np.empty((size, 2), np.int64)
-                        for place in range(made):
-                            longer[place, 0], longer[place, 1] = edges[place, 0], edges[place, 1]
-                        edges = longer
                     edges[made, 0], edges[made, 1] = u, v
                     made += 1
         first = last
-    return edges[:made]
+    return made
 
 
 def _near_by(
@@ -252,14 +251,14 @@ def make_simple(
         return edges, 0
     edges = np.ascontiguousarray(edges)
     bad = np.zeros(len(edges), dtype=np.bool_)
-    _repair(edges, bad, blocks, empty_set(len(edges)), random)
+    waiting = np.empty(len(edges), dtype=np.int64)
+    _repair(edges, bad, waiting, blocks, empty_set(len(edges)), random)
     return edges[~bad], int((~bad[:first]).sum())
 
 
 @compiled
-def _repair(edges: Any, bad: Any, blocks: Any, table: Any, random: Any) -> None:
+def _repair(edges: Any, bad: Any, waiting: Any, blocks: Any, table: Any, random: Any) -> None:
     count, nodes = len(edges), len(blocks)
-    waiting = np.empty(count, np.int64)
     number = 0
     for place in range(count):
         u, v = edges[place, 0], edges[place, 1]

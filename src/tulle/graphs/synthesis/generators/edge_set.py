@@ -50,7 +50,7 @@ def _home(key: Any, mask: Any) -> Any:
     return np.int64(mixed >> np.uint64(24)) & mask
 
 
-@compiled
+@inner
 def holds(table: Any, key: Any) -> Any:
     """Say whether the set holds the key."""
     mask = len(table) - 1
@@ -62,7 +62,7 @@ def holds(table: Any, key: Any) -> Any:
     return False
 
 
-@compiled
+@inner
 def add(table: Any, key: Any) -> Any:
     """Add a key; return whether it is new."""
     mask = len(table) - 1
@@ -75,7 +75,7 @@ def add(table: Any, key: Any) -> Any:
     return True
 
 
-@compiled
+@inner
 def remove(table: Any, key: Any) -> Any:
     """Remove a key that is there; later keys of its run move up, so that none is cut off."""
     mask = len(table) - 1

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tulle.core.arrays import Floats, Wholes
-from tulle.core.compiled import compiled, inner
-from tulle.graphs.synthesis.generators.edge_set import draw_below
+from tulle.core.arrays import Floats, Truths, Wholes
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses
 from tulle.noise.post_processing import Random
 
@@ -112,8 +110,7 @@ def round_joint(wanted: Floats, limits: Wholes, ends: Wholes, random: Random) ->
     return edges
 
 
-@inner
-def _change(edges: Any, missing: Any, one: Any, other: Any, by: Any) -> None:
+def _change(edges: Wholes, missing: Wholes, one: int, other: int, by: int) -> None:
     edges[one, other] += by
     if one != other:
         edges[other, one] += by
@@ -121,86 +118,56 @@ def _change(edges: Any, missing: Any, one: Any, other: Any, by: Any) -> None:
     missing[other] -= by
 
 
-@compiled
-def _repair(edges: Any, limits: Any, missing: Any, random: Any) -> None:
-    """Make every row add up; the total missing is even, as both totals of ends are."""
-    count = len(missing)
+def _repair(edges: Wholes, limits: Wholes, missing: Wholes, random: Random) -> None:
+    """Make every row add up; the total missing is even, as both totals of ends are.
+
+    No kernel: rows are off by little, and each edge that is put right takes a few steps on rows.
+    """
     for sign in (1, -1):
-        for one in range(count):
-            start = draw_below(count, random)
-            step = 0
-            while missing[one] * sign > 0 and step < count:
-                other = (start + step) % count
-                step += 1
-                if other == one or missing[other] * sign <= 0:
-                    continue
-                while missing[one] * sign > 0 and missing[other] * sign > 0:
-                    if sign > 0 and edges[one, other] >= limits[one, other]:
-                        break
-                    if sign < 0 and edges[one, other] <= 0:
-                        break
-                    _change(edges, missing, one, other, sign)
-            while missing[one] * sign >= 2 and (
-                (sign > 0 and edges[one, one] < limits[one, one])
-                or (sign < 0 and edges[one, one] > 0)
-            ):
-                _change(edges, missing, one, one, sign)
+        for one in np.flatnonzero(missing * sign > 0).tolist():
+            for other in random.permutation(np.flatnonzero(missing * sign > 0)).tolist():
+                if other != one:
+                    room = limits[one, other] - edges[one, other] if sign > 0 else edges[one, other]
+                    by = min(missing[one] * sign, missing[other] * sign, room)
+                    _change(edges, missing, one, other, sign * by)
+            room = limits[one, one] - edges[one, one] if sign > 0 else edges[one, one]
+            _change(edges, missing, one, one, sign * min(missing[one] * sign // 2, room))
     # What is left is of both signs, or cannot be placed directly: go through a third degree.
-    for one in range(count):
-        while missing[one] != 0:
-            if not _detour(edges, limits, missing, one, random):
-                break
+    for one in np.flatnonzero(missing).tolist():
+        while missing[one] and _detour(edges, limits, missing, one, random):
+            pass
 
 
-@inner
-def _detour(edges: Any, limits: Any, missing: Any, one: Any, random: Any) -> Any:
+def _detour(edges: Wholes, limits: Wholes, missing: Wholes, one: int, random: Random) -> bool:
     """Bring the row nearer by two changes that leave a third row as it is; say whether it did."""
-    count = len(missing)
     sign = 1 if missing[one] > 0 else -1
-    begin = draw_below(count, random)
-    for skip in range(count):
-        other = (begin + skip) % count
+
+    def may(row: int, by: int) -> Truths:
+        """Say in which columns a row may gain an edge, or lose one."""
+        return np.asarray(edges[row] < limits[row] if by > 0 else edges[row] > 0)
+
+    for other in random.permutation(np.flatnonzero(missing)).tolist():
         # The other row must gain what this one lacks, or share its lack.
-        if missing[other] == 0 or (other == one and abs(missing[one]) < 2):
+        if other == one and abs(missing[one]) < 2:
             continue
-        opposite = missing[other] * sign < 0
-        start = draw_below(count, random)
-        for step in range(count):
-            third = (start + step) % count
-            if third in (one, other):
-                continue
-            if opposite:
-                # one - third gains, other - third loses.
-                if sign > 0:
-                    fits = edges[one, third] < limits[one, third] and edges[other, third] > 0
-                else:
-                    fits = edges[one, third] > 0 and edges[other, third] < limits[other, third]
-                if fits:
-                    _change(edges, missing, one, third, sign)
-                    _change(edges, missing, other, third, -sign)
-                    return True
-                continue
-            # Both lack: an edge third - fourth goes over to one - third and other - fourth.
-            place = draw_below(count, random)
-            for move in range(count):
-                fourth = (place + move) % count
-                if fourth in (one, other, third):
-                    continue
-                if sign > 0:
-                    fits = (
-                        edges[third, fourth] > 0
-                        and edges[one, third] < limits[one, third]
-                        and edges[other, fourth] < limits[other, fourth]
-                    )
-                else:
-                    fits = (
-                        edges[third, fourth] < limits[third, fourth]
-                        and edges[one, third] > 0
-                        and edges[other, fourth] > 0
-                    )
-                if fits:
-                    _change(edges, missing, third, fourth, -sign)
-                    _change(edges, missing, one, third, sign)
-                    _change(edges, missing, other, fourth, sign)
-                    return True
+        third_may = may(one, sign)
+        if missing[other] * sign < 0:
+            # one - third gains, other - third loses.
+            third_may &= may(other, -sign)
+            third_may[[one, other]] = False
+            for third in random.permutation(np.flatnonzero(third_may))[:1].tolist():
+                _change(edges, missing, one, third, sign)
+                _change(edges, missing, other, third, -sign)
+                return True
+            continue
+        third_may[[one, other]] = False
+        # Both lack: an edge third - fourth goes over to one - third and other - fourth.
+        for third in random.permutation(np.flatnonzero(third_may)).tolist():
+            fourth_may = may(other, sign) & may(third, -sign)
+            fourth_may[[one, other, third]] = False
+            for fourth in random.permutation(np.flatnonzero(fourth_may))[:1].tolist():
+                _change(edges, missing, third, fourth, -sign)
+                _change(edges, missing, one, third, sign)
+                _change(edges, missing, other, fourth, sign)
+                return True
     return False

@@ -92,20 +92,21 @@ def draw_nested(kinds: Kinds, pull: Pull, random: Random) -> Wholes:
     first = np.searchsorted(blocks, np.arange(int(blocks[-1]) + 2))
     own = np.column_stack([first[blocks], first[blocks + 1]])
     _place_near(order, pull.of(kinds), left, of_node, own, state, table, random)
-    placed: Wholes = place_rest(left, state, table, random)
-    return placed
+    return place_rest(left, state, table, random)
 
 
 @inner
-def _kind_of_other(row: Any, random: Any) -> Any:
+def _kind_of_other(left: Any, one: Any, first: Any, last: Any, random: Any) -> Any:
     """Return a kind that edges are left to, each as often as there are; -1 when there is none."""
-    total = row.sum()
+    total = 0
+    for kind in range(first, last):
+        total += left[one, kind]
     if total == 0:
         return -1
     drawn = draw_below(total, random)
-    kind = 0
-    while drawn >= row[kind]:
-        drawn -= row[kind]
+    kind = first
+    while drawn >= left[one, kind]:
+        drawn -= left[one, kind]
         kind += 1
     return kind
 
@@ -132,10 +133,9 @@ def _place_near(
         stays = random.random() < near[one]
         if not stays and random.random() >= _TUNING.spread:
             continue
-        other = _kind_of_other(left[one, own[one, 0] : own[one, 1]], random)
+        other = _kind_of_other(left, one, own[one, 0], own[one, 1], random)
         if other < 0:
             continue
-        other += own[one, 0]
         size = starts[other + 1] - starts[other]
         # The place beside x on the line of the other kind; places p and q are in one piece of
         # 2^k places when p ^ q < 2^k.

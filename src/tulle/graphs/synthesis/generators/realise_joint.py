@@ -50,8 +50,7 @@ def place_edges(
         order = random.permutation(np.repeat(np.arange(len(room)), room))
         ring = random.permutation(len(room))
         _place_near(order, ring, local, left, kinds, state, table, random)
-    placed: Wholes = place_rest(left, state, table, random)
-    return placed
+    return place_rest(left, state, table, random)
 
 
 @inner
@@ -234,28 +233,25 @@ def lay_out(room: Wholes, starts: Wholes) -> tuple[Wholes, tuple[Wholes, ...]]:
     return kinds, (room, starts, free, place, count, offsets, filled, lists, most)
 
 
-@compiled
-def place_rest(left: Any, state: Any, table: Any, random: Any) -> Any:
+def place_rest(left: Wholes, state: tuple[Wholes, ...], table: Wholes, random: Random) -> Wholes:
     """Place all edges that are left between kinds, in random order; return all edges."""
-    room, starts, _, _, count, offsets, filled, lists, _ = state
-    count_kinds = len(starts) - 1
-    nodes = starts[count_kinds]
-    total = 0
-    for one in range(count_kinds):
-        for other in range(one, count_kinds):
-            total += left[one, other]
-    pairs = np.empty((total, 2), dtype=np.int64)
-    total = 0
-    for one in range(count_kinds):
-        for other in range(one, count_kinds):
-            for _ in range(left[one, other]):
-                pairs[total, 0], pairs[total, 1] = one, other
-                total += 1
-    for last in range(total - 1, 0, -1):
-        chosen = draw_below(last + 1, random)
-        for side in range(2):
-            pairs[last, side], pairs[chosen, side] = pairs[chosen, side], pairs[last, side]
-    for which in range(total):
+    kinds = np.argwhere(np.triu(left))
+    pairs = random.permutation(np.repeat(kinds, left[kinds[:, 0], kinds[:, 1]], axis=0))
+    _place_pairs(pairs, left, state, table, random)
+    offsets, filled, lists = state[5:8]
+    node = np.repeat(np.arange(len(filled)), filled)
+    # Each node's list is filled from its start on, and has room for more.
+    spot = np.arange(len(node)) + np.repeat(offsets[:-1] - (np.cumsum(filled) - filled), filled)
+    once = lists[spot] > node
+    return np.column_stack([node[once], lists[spot[once]]])
+
+
+@compiled
+def _place_pairs(pairs: Any, left: Any, state: Any, table: Any, random: Any) -> None:
+    """Place an edge between each two kinds in turn, where one can be placed."""
+    room, starts, count = state[0], state[1], state[4]
+    nodes = len(room)
+    for which in range(len(pairs)):
         one, other = pairs[which, 0], pairs[which, 1]
         x, y = -1, -1
         for _ in range(_TRIES):
@@ -276,11 +272,3 @@ def place_rest(left: Any, state: Any, table: Any, random: Any) -> Any:
             if room[x] == 0 or holds(table, key_of(x, y, nodes)):
                 continue
         join(x, y, one, other, nodes, left, state, table)
-    edges = np.empty((filled.sum() // 2, 2), dtype=np.int64)
-    made = 0
-    for node in range(nodes):
-        for spot in range(offsets[node], offsets[node] + filled[node]):
-            if lists[spot] > node:
-                edges[made, 0], edges[made, 1] = node, lists[spot]
-                made += 1
-    return edges

@@ -317,12 +317,16 @@ def _count_in(network: Any, place: Any, sign: Any) -> None:
             continue
         found += 1
         weight += network.weights[other]
-        for near, across in ((network.spots[other], v), (step, u)):
-            for side in (near, network.mates[near]):
+        side, across = network.spots[other], v
+        for _ in range(2):
+            for _ in range(2):
                 network.shared[side] += sign
                 network.weighed[side] += sign * network.weights[across]
-    for side in (place, network.mates[place]):
-        network.shared[side], network.weighed[side] = found, weight
+                side = network.mates[side]
+            side, across = step, u
+    for _ in range(2):
+        network.shared[place], network.weighed[place] = found, weight
+        place = network.mates[place]
 
 
 @compiled
@@ -331,12 +335,15 @@ def swap_edges(network: Any, ax: Any, cy: Any) -> None:
     neighbours, mates = network.neighbours, network.mates
     xa, yc = mates[ax], mates[cy]
     a, x, c, y = neighbours[xa], neighbours[ax], neighbours[yc], neighbours[cy]
-    _count_in(network, ax, -1)
-    _count_in(network, cy, -1)
-    swap_keys(network.table, len(network.degrees), a, x, c, y)
-    neighbours[ax], neighbours[cy] = c, a
-    neighbours[xa], neighbours[yc] = y, x
-    mates[ax], mates[cy] = cy, ax
-    mates[xa], mates[yc] = yc, xa
-    _count_in(network, ax, 1)
-    _count_in(network, xa, 1)
+    second = cy
+    # A sign that is no constant: a function is compiled anew for each constant.
+    for sign in range(-1, 2, 2):
+        if sign > 0:
+            swap_keys(network.table, len(network.degrees), a, x, c, y)
+            neighbours[ax], neighbours[cy] = c, a
+            neighbours[xa], neighbours[yc] = y, x
+            mates[ax], mates[cy] = cy, ax
+            mates[xa], mates[yc] = yc, xa
+            second = xa
+        _count_in(network, ax, sign)
+        _count_in(network, second, sign)

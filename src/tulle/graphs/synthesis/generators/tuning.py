@@ -337,7 +337,7 @@ def _swap_towards(network: Any, state: Any, score: Any, habit: Any, work: Any, r
     stage = stages if _off(score, 0, 0.0) > _TUNING.far else 0
     tries = _TUNING.tries[1] if _off(score, 0, 0.0) > _TUNING.very_far else _TUNING.tries[0]
     done, turn, until = 0, 0, period
-    least = surely = 0.0
+    least = surely = loose = reach = 0.0
     while done < work:
         if turn % _TUNING.learning == 0:
             cost = _cost(score, 0, 4)
@@ -361,8 +361,9 @@ def _swap_towards(network: Any, state: Any, score: Any, habit: Any, work: Any, r
             if cost == 0.0:
                 return
             _learn(habit)
-            loose, reach, share = _STAGES[min(stage, stages)]
-            least = cost / (share * len(network.neighbours))
+            rank = min(stage, stages)
+            loose, reach = _STAGES[rank, 0], _STAGES[rank, 1]
+            least = cost / (_STAGES[rank, 2] * len(network.neighbours))
             surely = _cost(score, 2, 4) / cost
         turn += 1
         drawn = random.random()

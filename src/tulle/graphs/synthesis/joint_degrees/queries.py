@@ -15,7 +15,7 @@ from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
-from tulle.core.validate import Number, text
+from tulle.core.validate import Number, counted, text
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import EdgeFacts
 from tulle.graphs.kernels.counts import degrees
@@ -56,7 +56,8 @@ class JointDegreeQuery(Query):
         count = largest if self.most is None or self.most >= largest else self.most + 1
         if count * (count + 1) // 2 > LARGEST_GRID:
             raise QueryError(
-                f"{self} on {nodes:,} nodes has {count * (count + 1) // 2:,} cells, and each gets "
+                f"{self} on {counted(nodes, 'node')} has "
+                f"{counted(count * (count + 1) // 2, 'cell')}, and each gets "
                 f"noise; at most {LARGEST_GRID:,} are handled. Declare a degree above which all "
                 "are one class, joint_degrees(most=100), or use a coarse grid, "
                 "joint_degrees(ratio=4)."

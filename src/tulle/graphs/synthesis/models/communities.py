@@ -13,7 +13,7 @@ from tulle.core.arrays import Wholes
 from tulle.core.errors import QueryError
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.edge_counts import member_counts, pair_counts
 from tulle.graphs.synthesis.estimates.blocks import find_blocks, square_of
@@ -148,15 +148,15 @@ def check_parts(parts: tuple[int, ...], nodes: int) -> None:
     """
     if len(parts) != nodes:
         raise QueryError(
-            f"The partition has {len(parts):,} labels and the graph {nodes:,} nodes. Pass one "
-            "label for each node, in their order."
+            f"The partition has {counted(len(parts), 'label')} and the graph "
+            f"{counted(nodes, 'node')}. Pass one label for each node, in their order."
         )
     if sorted(set(parts)) != list(range(len(set(parts)))):
         raise QueryError("partition must number its parts from 0 on, without a gap.")
     if len(set(parts)) > _MOST_GROUPS:
         raise QueryError(
-            f"The partition has {len(set(parts)):,} parts; at most {_MOST_GROUPS:,} can be kept. "
-            "Put small ones together."
+            f"The partition has {counted(len(set(parts)), 'part')}; at most {_MOST_GROUPS:,} can "
+            "be kept. Put small ones together."
         )
 
 

@@ -14,7 +14,7 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
 from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
@@ -101,9 +101,9 @@ def check_noise(nodes: int, share: Fraction, epsilon: Fraction) -> None:
     if min(invented, nodes * (nodes - 1) / 2) > MOST_INVENTED:
         enough = float(epsilon / share) * math.sqrt(2 * nodes) / MOST_INVENTED
         raise QueryError(
-            f"At epsilon = {display(epsilon)} noise alone would invent about {invented:,.0f} edges "
-            f"on {nodes:,} nodes. Use an epsilon of at least {enough:.2g}, better of 0.1 or more, "
-            "or ask for single counts instead."
+            f"At epsilon = {display(epsilon)} noise alone would invent about "
+            f"{counted(round(invented), 'edge')} on {counted(nodes, 'node')}. Use an epsilon of at "
+            f"least {enough:.2g}, better of 0.1 or more, or ask for single counts instead."
         )
 
 

@@ -15,7 +15,7 @@ from tulle.core.errors import QueryError
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import counted, rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.model import Model, Statistics
 from tulle.graphs.synthesis.query import Synthetic
@@ -97,7 +97,8 @@ class TopM(Model):
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
         if comb(nodes, 2) > _STEPS:
             raise QueryError(
-                f"{nodes:,} nodes have {comb(nodes, 2):,} pairs; at most {_STEPS:,} are handled."
+                f"{counted(nodes, 'node')} have {counted(comb(nodes, 2), 'pair')}; at most "
+                f"{_STEPS:,} are handled."
             )
         if (edges := options.get("edges")) is None:
             spent = terms.epsilon * COUNT_SHARE
@@ -105,9 +106,9 @@ class TopM(Model):
                 least = _REACH / (COUNT_SHARE * _LARGEST_MADE)
                 raise QueryError(
                     f"At epsilon = {display(terms.epsilon)} noise alone could make more than "
-                    f"{_LARGEST_MADE:,} edges on {nodes:,} nodes. Use an epsilon of at least "
-                    f"{float(least):.2g}, or say how many edges there are (edges=) if that is "
-                    "public."
+                    f"{_LARGEST_MADE:,} edges on {counted(nodes, 'node')}. Use an epsilon of at "
+                    f"least {float(least):.2g}, or say how many edges there are (edges=) if that "
+                    "is public."
                 )
             return {"count": text(spent), "coins": text(terms.epsilon - spent)}
         # The number of edges is declared public: all of epsilon goes to the coins.
