@@ -88,17 +88,22 @@ def test_a_mechanism_is_found_by_whatever_it_supports() -> None:
 
 def test_what_is_not_imported_would_not_have_been_offered() -> None:
     left_out = set()
-    edge = UNITS["edge"]
     for query in (tulle.edges(), tulle.triangles(), tulle.stars(3), tulle.paths(3)):
         everything = registry.mechanisms("graph", query)
-        imported = registry.mechanisms("graph", query, "edge")
-        for name in set(everything) - set(imported):
-            assert everything[name].supports(query, edge)
-            assert not everything[name].offers(query, edge)
-            left_out.add((query.name, name))
-        assert set(registry.mechanisms("graph", query, "node")) == set(everything)
-    assert ("triangles", "recursive") in left_out
-    assert ("paths", "recursive") not in left_out
+        for unit in ("edge", "node"):
+            imported = registry.mechanisms("graph", query, unit)
+            for name in set(everything) - set(imported):
+                assert everything[name].supports(query, UNITS[unit])
+                assert not everything[name].offers(query, UNITS[unit])
+                left_out.add((query.name, name, unit))
+    assert ("triangles", "recursive", "edge") in left_out
+    assert ("paths", "recursive", "edge") not in left_out
+    assert {one for one in left_out if one[2] == "node"} == {
+        ("edges", "recursive", "node"),
+        ("triangles", "recursive", "node"),
+        ("stars", "sparse_vector", "node"),
+        ("paths", "sparse_vector", "node"),
+    }
 
 
 def test_importing_tulle_is_quick() -> None:

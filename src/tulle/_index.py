@@ -264,6 +264,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "race": "tulle.graphs.mechanisms.recursive",
         "smooth": "tulle.graphs.mechanisms.smooth",
         "smooth_pure": "tulle.graphs.mechanisms.smooth",
+        "sparse_vector": "tulle.graphs.mechanisms.sparse_vector",
         "statistic_ladder": "tulle.graphs.mechanisms.statistic_ladder",
         "eigen_gauss": "tulle.graphs.spectra.eigenvalues_gaussian",
         "eigen_laplace": "tulle.graphs.spectra.eigenvalues_laplace",
@@ -292,6 +293,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("mechanism", "relation"): {
         "race": "tulle.relations.mechanisms.race",
         "recursive": "tulle.relations.mechanisms.recursive",
+        "sparse_vector": "tulle.relations.mechanisms.sparse_vector",
     },
     ("mechanism", "table"): {
         "adassp": "tulle.models.adassp",
@@ -391,6 +393,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "race": ("SubgraphCount",),
         "smooth": ("ProfiledCount",),
         "smooth_pure": ("ProfiledCount",),
+        "sparse_vector": ("SubgraphCount",),
         "statistic_ladder": ("Statistic",),
         "eigen_gauss": ("Eigenvalues",),
         "eigen_laplace": ("Eigenvalues",),
@@ -411,7 +414,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "response": ("WholeTopology",),
     },
     "matrix": {"cells": ("Xor",), "columns": ("Xor",), "coupled": ("Xor",), "two_level": ("Xor",)},
-    "relation": {"race": ("Total",), "recursive": ("Total",)},
+    "relation": {"race": ("Total",), "recursive": ("Total",), "sparse_vector": ("Total",)},
     "table": {
         "adassp": ("Regression",),
         "functional": ("Regression",),
@@ -481,7 +484,8 @@ UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 NAMED_ONLY: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "graph": {
         "gaussian": {"edge": ("SubgraphCount", "ProfiledCount")},
-        "recursive": {"edge": ("Edges", "ProfiledCount")},
+        "recursive": {"edge": ("Edges", "ProfiledCount"), "node": ("Edges", "Triangles")},
         "race": {"edge": ("Edges", "ProfiledCount")},
+        "sparse_vector": {"node": ("Stars", "KTriangles", "Cliques", "PatternQuery")},
     }
 }

@@ -97,9 +97,10 @@ def words(graphs: Sequence[Graph], unit: str, *, run: bool) -> Iterator[tuple[st
         def released(graph: Graph) -> str:
             noise = SeededSource(1)
             answer = release(graph, query, source=noise, **terms, **options)  # noqa: B023
-            # The recursive mechanism draws its threshold privately, and the scale follows.
+            # These draw their threshold privately, and the scale follows.
             used = " ".join([answer.mechanism, *(p.mechanism for p in answer.parts.values())])
-            drawn = ("scale", "thresholds") if "recursive" in used else ()
+            searched = "recursive" in used or "sparse_vector" in used
+            drawn = ("scale", "thresholds", "penalty") if searched else ()
             return public_part(answer, (*kind.private, *drawn))
 
         said = [

@@ -317,7 +317,7 @@ class AuditedGraphs(Kind):
         if mechanism.name == "projection":
             return (PER_NODE,)
         if isinstance(mechanism, TruncationMechanism):
-            return TRUNCATED
+            return [query for query in TRUNCATED if query.unit in mechanism.units]
         if mechanism.name not in DESCRIBERS:
             return ()
         asked = (*QUESTIONS, topology(), *SPECTRA, *STATISTICS, *SYNTHESIS)

@@ -10,10 +10,13 @@ from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import Description
 from tulle.audit.faults import TWICE, draw_less, halve_noise, seed_source
 from tulle.audit.relations.faults import (
+    both_directions_full,
     epsilon_per_lane,
     forget_owner,
     free_choice,
+    no_noise_at_the_stop,
     not_truncated,
+    open_limit,
 )
 from tulle.audit.relations.kind import OPTIONS as TRUNCATION_OPTIONS
 from tulle.audit.relations.kind import law_of_total
@@ -51,6 +54,7 @@ DRAWN_TRUNCATED = (NODE[0], NODE[2], EDGE[1])
 
 OPTIONS: dict[str, Sequence[Parameters]] = {
     "recursive": TRUNCATION_OPTIONS["recursive"][:1],
+    "sparse_vector": TRUNCATION_OPTIONS["sparse_vector"][:1],
     "race": TRUNCATION_OPTIONS["race"][:2],
 }
 
@@ -79,9 +83,10 @@ def small_truncated(unit: str) -> tuple[Graph, Graph]:
 
 
 def truncation_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
-    """Return broken versions of the recursive mechanism and the race."""
-    recursive, race = real["recursive"], real["race"]
+    """Return broken versions of the recursive mechanism, the search and the race."""
+    recursive, search, race = (real[name] for name in ("recursive", "sparse_vector", "race"))
     assert isinstance(recursive, TruncationMechanism)
+    assert isinstance(search, TruncationMechanism)
     assert isinstance(race, TruncationMechanism)
     # Whatever is not compact goes through the tuples of copies, whose truncation is changed.
     plain = (NODE[0], NODE[1], EDGE[1])
@@ -92,6 +97,13 @@ def truncation_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
         halve_noise(recursive, "epsilon_answer", (NODE[0], NODE[2], EDGE[1]), TWICE),
         draw_less(recursive, "epsilon_answer", NODE[:1], method="run_parts"),
         seed_source(recursive, NODE[:1]),
+        not_truncated(search, plain[:2]),
+        forget_owner(search, plain[:2]),
+        open_limit(search, NODE[:1]),
+        no_noise_at_the_stop(search, NODE[:1]),
+        both_directions_full(search, (NODE[0], NODE[2])),
+        draw_less(search, "epsilon_above", NODE[:1], method="run_parts"),
+        seed_source(search, NODE[:1]),
         not_truncated(race, plain),
         forget_owner(race, plain),
         epsilon_per_lane(race, (NODE[0], EDGE[1])),

@@ -182,6 +182,41 @@ def _least_deletion(tuples: list[tuple[Annotation, float]], count: int, tau: flo
     return float(linprog(cost, A_ub=np.array(rows), b_ub=room, bounds=(0.0, 1.0)).fun)
 
 
+def open_limit(mechanism: TruncationMechanism, questions: tuple[Query, ...]) -> Broken:
+    """Leave out the noise that all thresholds share: the search stops as the data say, all but."""
+    return halve_noise(
+        mechanism,
+        "epsilon_limit",
+        questions,
+        10**6,
+        what="no noise on the limit",
+        fault="each threshold has noise of its own, the limit none: every look must be paid for",
+    )
+
+
+def no_noise_at_the_stop(mechanism: TruncationMechanism, questions: tuple[Query, ...]) -> Broken:
+    """Leave out the noise of each threshold: only the limit has some."""
+    return halve_noise(
+        mechanism,
+        "epsilon_stop",
+        questions,
+        10**6,
+        what="no noise at the stop",
+        fault="the limit has noise and the thresholds have none: some stops cannot come about",
+    )
+
+
+def both_directions_full(mechanism: TruncationMechanism, questions: tuple[Query, ...]) -> Broken:
+    """Let the answer's noise be as narrow above as it is below."""
+    return broken(
+        mechanism,
+        "as narrow above as below",
+        "what the search spends on those who leave is spent again on the answer",
+        questions,
+        settings=lambda honest, _: {"epsilon_above": honest["epsilon_below"]},
+    )
+
+
 def forget_owner(mechanism: TruncationMechanism, questions: tuple[Query, ...]) -> Broken:
     """Let each tuple forget one of the participants that it needs, if it needs several."""
 
@@ -215,8 +250,17 @@ def epsilon_per_lane(mechanism: TruncationMechanism, questions: tuple[Query, ...
 @registry.register("audit", "relation", "faults")
 def relation_faults() -> list[Broken]:
     """Return all broken versions."""
-    recursive, race = (_of(name) for name in ("recursive", "race"))
+    recursive, race, search = (_of(name) for name in ("recursive", "race", "sparse_vector"))
     return [
+        not_truncated(search, ALL),
+        open_limit(search, PLAIN),
+        no_noise_at_the_stop(search, PLAIN),
+        both_directions_full(search, PLAIN),
+        halve_noise(search, "epsilon_below", PLAIN, TWICE),
+        draw_less(search, "epsilon_above", PLAIN, method="run_parts"),
+        unsafe_rewriting(search),
+        printed_bounding_sequence(search),
+        seed_source(search, PLAIN),
         not_truncated(recursive, ALL),
         free_choice(recursive, PLAIN),
         halve_noise(recursive, "epsilon_answer", ALL, TWICE),

@@ -19,7 +19,15 @@ from tulle.audit.relations.tiny import (
     tiny_world,
     words,
 )
-from tulle.audit.relations.truncated import Difference, Grid, Lanes, Side, Truncated, place
+from tulle.audit.relations.truncated import (
+    Difference,
+    FirstFit,
+    Grid,
+    Lanes,
+    Side,
+    Truncated,
+    place,
+)
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
@@ -29,14 +37,18 @@ from tulle.core.validate import rational
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.race import Lane
 from tulle.relations.mechanisms.recursive import RecursiveSettings, TruncationMechanism
+from tulle.relations.mechanisms.sparse_vector import SparseVectorSettings
 from tulle.relations.queries import Total, total
-from tulle.relations.truncation.totals import GAP, Thresholds, Truncation, least_level
+from tulle.relations.truncation.totals import GAP, Truncation, least_level
 
 HEAVIEST = 128.0
 """Above what any one participant is in, in any tiny relation of the audit."""
 
 FAR = 40
 """How far beyond the first threshold above every load one more level is looked at."""
+
+SEARCHED = 5
+"""How many more places of a search are looked at: it may go on where nobody sticks out."""
 
 _KEPT = 40_000
 """How many measurements are remembered."""
@@ -47,7 +59,8 @@ class Measured(NamedTuple):
 
     values: tuple[float | Fraction, ...]
     """The truncated value at each threshold."""
-    level: int
+    found: Any
+    """What the search for a threshold goes by."""
     truth: float
 
 
@@ -62,9 +75,13 @@ def measured(
     relation: Relation,
     parts: Parts,
     taus: tuple[float, ...],
-    thresholds: Thresholds | None,
+    search: Hashable = None,
+    look: Callable[[Truncation], Any] = lambda _: None,
 ) -> list[Measured]:
-    """Return the numbers of each side of a made-up relation; each is computed once."""
+    """Return the numbers of each side of a made-up relation; each is computed once.
+
+    ``look`` returns what a search goes by, and follows from ``search``.
+    """
     sides = relation.parts() if mechanism.signed(query) else relation.parts()[:1]
     # Unless a mechanism has its own way with them, the sides alone decide.
     real = TruncationMechanism
@@ -74,14 +91,13 @@ def measured(
     for index, side in enumerate(sides):
         content = relation_key(side) if honest else (index, query, relation_key(relation))
         # Solvers use their gap, so that the order of things might matter: it is in the key.
-        key = made, content, taus, thresholds
+        key = made, content, taus, search
         if key not in _memory:
             if len(_memory) >= _KEPT:
                 _memory.clear()
             _, truncation = parts()[index]
             values = tuple(truncation.value(tau, GAP * tau) for tau in taus)
-            level = 0 if thresholds is None else least_level(truncation, thresholds)
-            _memory[key] = Measured(values, level, side.total)
+            _memory[key] = Measured(values, look(truncation), side.total)
         found.append(_memory[key])
     return found
 
@@ -93,25 +109,49 @@ def law_of_total(
     relation: Relation,
     parts: Parts,
 ) -> Law:
-    """Return the law of a released total: of the recursive mechanism, or of the race.
+    """Return the law of a released total: of the recursive mechanism, a search, or the race.
 
     The recursive mechanism draws a level with noise, and a value with the noise that fits its
-    threshold; the race a value with noise at every threshold.
+    threshold; the search by sparse vector a level for each threshold until one is enough, and then
+    the same; the race a value with noise at every threshold.
     """
     sides: list[Side] = []
-    if name_of(mechanism) == "recursive":
+    name = name_of(mechanism)
+    if name == "recursive":
         chosen = RecursiveSettings.read(settings)
-        grid = level_grid(chosen)
-        for side in measured(mechanism, query, relation, parts, grid.taus, chosen.thresholds):
-            centres, above = _snapped(grid, side)
+        grid, levels = level_grid(chosen), chosen.thresholds
+        for side in measured(
+            mechanism, query, relation, parts, grid.taus, levels, lambda t: least_level(t, levels)
+        ):
             sides.append(
                 Truncated(
-                    grid, centres, above, side.level, chosen.epsilon_select, integral=query.integral
+                    grid,
+                    *_snapped(grid, side),
+                    side.found,
+                    chosen.epsilon_select,
+                    integral=query.integral,
+                )
+            )
+    elif name == "sparse_vector":
+        searched = SparseVectorSettings.read(settings)
+        grid, looked = place_grid(searched)
+        for side in measured(
+            mechanism, query, relation, parts, grid.taus, looked, lambda t: needed(t, looked)
+        ):
+            sides.append(
+                FirstFit(
+                    grid,
+                    *_snapped(grid, side),
+                    side.found,
+                    searched.stopping,
+                    searched.epsilon_limit,
+                    searched.epsilon_stop,
+                    integral=query.integral,
                 )
             )
     else:
         grid = _lane_grid(int(settings["thresholds"]), str(settings["epsilon"]))
-        for side in measured(mechanism, query, relation, parts, grid.taus, None):
+        for side in measured(mechanism, query, relation, parts, grid.taus):
             sides.append(Lanes(grid, *_snapped(grid, side), integral=query.integral))
     return sides[0] if len(sides) == 1 else Difference(*sides)
 
@@ -142,6 +182,43 @@ def level_grid(chosen: RecursiveSettings) -> Grid:
 
 
 @lru_cache(maxsize=256)
+def place_grid(chosen: SparseVectorSettings) -> tuple[Grid, tuple[float, ...]]:
+    """Return the places of a search, up to some that cut nobody and one beyond.
+
+    With it come the thresholds that are looked at there, but for the one beyond.
+    """
+    last = SEARCHED
+    while min(chosen.searched(last - SEARCHED), chosen.threshold(last - SEARCHED)) < HEAVIEST:
+        last += 1
+    places = (*range(last + 1), last + FAR)
+    taus = tuple(chosen.threshold(at) for at in places)
+    noises = [chosen.noise(tau) for tau in taus]
+    above = tuple(noise.scale / noise.lattice.step for noise in noises)
+    ratio = chosen.epsilon_above / chosen.epsilon_below
+    grid = Grid(
+        places,
+        taus,
+        tuple(noise.lattice for noise in noises),
+        above,
+        tuple(scale * chosen.epsilon_above for scale in above),
+        tuple(-chosen.shift(tau, noise) for tau, noise in zip(taus, noises, strict=True)),
+        tuple(scale * ratio for scale in above),
+    )
+    return grid, tuple(chosen.searched(at) for at in places[:-1])
+
+
+def needed(truncation: Truncation, looked: Sequence[float]) -> tuple[int, ...]:
+    """Return the least level that allows for the deletion at each threshold; none is below zero."""
+    found, level = [], 0
+    # From the largest threshold down the deletion grows.
+    for tau in reversed(looked):
+        while not truncation.decide(tau, level):
+            level += 1
+        found.append(level)
+    return tuple(reversed(found))
+
+
+@lru_cache(maxsize=256)
 def _lane_grid(count: int, epsilon: str) -> Grid:
     lanes = [Lane(index, count, rational(epsilon)) for index in range(1, count + 1)]
     scales = tuple(lane.scale / lane.lattice.step for lane in lanes)
@@ -159,6 +236,7 @@ OPTIONS: dict[str, tuple[Parameters, ...]] = {
     # With the least threshold that is usual, tiny relations are never cut: it is examined, and so
     # are thresholds among their loads.
     "recursive": ({"theta": "0.5", "beta": "0.35", "reach": "1"}, {}),
+    "sparse_vector": ({"start": "0.5", "step": "3", "reach": "1", "stopping": 3}, {}),
     "race": ({"bound": "8"}, {"bound": "1"}, {"bound": "100"}),
 }
 

@@ -39,6 +39,8 @@ class Grid:
     allowed: tuple[Fraction, ...]
     """How many steps one participant may move the snapped value, as claimed."""
     penalties: tuple[float, ...] = ()
+    below: tuple[Fraction, ...] = ()
+    """Of the noise below zero, where its scale is another."""
 
     @cached_property
     def scale_array(self) -> Floats:
@@ -167,6 +169,73 @@ class Truncated(Side):
 
 
 @dataclass(frozen=True)
+class FirstFit(Side):
+    """The first place whose noisy level allows for the deletion there; then a value with noise.
+
+    The grid lists all places up to one whose threshold is above every participant's load, and one
+    far beyond; nobody need be deleted from there on.
+    """
+
+    needed: tuple[int, ...]
+    """The least level that allows for the deletion, at each place but the last."""
+    stopping: int
+    limit: Fraction
+    stop: Fraction
+    """The noise that all places share has scale 1 / limit, that of each 1 / stop."""
+    shown: ClassVar[bool] = True
+
+    @cached_property
+    def level_logs(self) -> Floats:
+        """Log-probabilities of stopping at the places of the grid."""
+        return _stop_logs(self.grid.levels, self.needed, self.stopping, self.limit, self.stop)
+
+    def claims(self, other: Side) -> Iterator[Claim]:
+        assert isinstance(other, FirstFit)
+        moved = np.array([0, *self.needed]) - np.array([0, *other.needed])
+        spread = int(moved.max() - moved.min())
+        yield Claim("deletions move one way by one", ratio(spread, 1), f"{spread} apart")
+        yield from super().claims(other)
+
+    def loss(self, other: FirstFit) -> float:
+        # As of Truncated, but that noise above a centre has another scale than below.
+        moved = (self._centre_array - other._centre_array)[:, 0]
+        below = np.array([float(scale) for scale in self.grid.below])
+        given = np.where(moved > 0, moved / self.grid.scale_array, -moved / below)
+        return float(np.max(self.level_logs - other.level_logs + given))
+
+    def atoms(self, left_out: float) -> Iterator[Atoms]:
+        """Yield values by threshold; what lies beyond the listed places has no atoms."""
+        for at, log in enumerate(self.level_logs.tolist()):
+            if log > math.log(left_out):
+                steps, masses = skewed_masses(self.grid.scales[at], self.grid.below[at], left_out)
+                values = self.grid.lattices[at].value(self.centres[at] + steps)
+                yield self.grid.taus[at], values - self.grid.penalties[at], masses * math.exp(log)
+
+
+@lru_cache(maxsize=4096)
+def _stop_logs(
+    places: tuple[int, ...],
+    needed: tuple[int, ...],
+    stopping: int,
+    limit: Fraction,
+    stop: Fraction,
+) -> Floats:
+    """Return the log-probabilities of stopping at these places, summed over the shared noise."""
+    shared, each = float(limit), float(stop)
+    drawn = np.arange(stopping + math.ceil(60 / shared) + 1)
+    before = math.log(-math.expm1(-shared)) - shared * drawn
+    known = dict(zip(places, needed, strict=False))
+    logs = []
+    for at in range(places[-1] + 1):
+        short = np.maximum(known.get(at, 0) - stopping + drawn, 0)
+        if at in places:
+            logs.append(float(np.logaddexp.reduce(before - each * short)))
+        with np.errstate(divide="ignore"):
+            before = before + np.log(-np.expm1(-each * short))
+    return np.array(logs)
+
+
+@dataclass(frozen=True)
 class Lanes(Side):
     """A value with noise at every threshold; the largest, less its penalty, leaves if above zero.
 
@@ -229,6 +298,15 @@ def laplace_masses(scale: Fraction, left_out: float) -> tuple[Wholes, Floats]:
     steps = np.arange(-reach, reach + 1)
     rate = 1 / float(scale)
     return steps, np.asarray(math.tanh(rate / 2) * np.exp(-np.abs(steps) * rate))
+
+
+def skewed_masses(above: Fraction, below: Fraction, left_out: float) -> tuple[Wholes, Floats]:
+    """Return the masses of the difference of two geometric draws, all but ``left_out`` in all."""
+    reach = math.ceil(float(max(above, below)) * math.log(2 / left_out))
+    steps = np.arange(-reach, reach + 1)
+    rates = np.where(steps > 0, 1 / float(above), 1 / float(below))
+    masses = np.exp(-np.abs(steps) * rates)
+    return steps, np.asarray(masses / masses.sum())
 
 
 def bins(shown: tuple[float, ...]) -> tuple[float, int]:
