@@ -64,7 +64,7 @@ from tulle.core.source import Source
 from tulle.noise import Lattice, geometric
 from tulle.noise.charge import Draw, PricedCharge, charge
 from tulle.relations.data import Relation
-from tulle.relations.error_laws import TruncationLaw
+from tulle.relations.truncation.totals import TruncationLaw
 from tulle.relations.mechanisms.recursive import (
     NoiseOnValue,
     TruncationMechanism,
