@@ -1,8 +1,8 @@
 """The largest eigenvalues of a large matrix, with a proof that none was missed.
 
-Lanczos iteration finds eigenvalues quickly and may miss some: of several equal ones, or where its
-start happens to be orthogonal to a vector. Noise that relies on what it finds would not be private.
-So what it finds is only a proposal here, and a random vector, drawn after it, checks it.
+Iteration finds eigenvalues quickly and may miss some: where its start happens to be orthogonal to a
+vector, or nearly so. Noise that relies on what it finds would not be private. So what it finds is
+only a proposal here, and a secret random vector, drawn after it, checks it.
 
 *Bounds.* Let V be orthonormal with k columns, T = V'AV diagonal with entries t_1 >= ... >= t_k,
 R = AV - VT, and B the matrix on the complement of V. Then t_i <= lambda_i for every V (Cauchy).
@@ -31,12 +31,19 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Floats
+from tulle.graphs.spectra.queries import public_signs
 
 Start = Callable[[], Floats]
 """Returns a fresh vector of independent standard normal numbers."""
 
-_POWERS = 6
-"""How many times a block is multiplied before it is made orthonormal with all before."""
+_POWERS = 8
+"""How many times a block is multiplied before the best of all its images is taken."""
+
+_CYCLES = 500
+"""How often Lanczos iteration begins again before it is given up."""
+
+_SPARE = 3
+"""Columns beside those that are asked for: they make the search faster."""
 
 _SMALL = 300
 """Up to this many nodes everything is computed."""
@@ -53,7 +60,7 @@ def largest_values(matrix: Any, k: int, tolerance: float, failure: float, start:
     if nodes <= max(_SMALL, 4 * k):
         values: Floats = np.linalg.eigvalsh(matrix.toarray())[::-1][:k]
         return values
-    columns = _proposed(matrix, k, tolerance, start())
+    columns = _proposed(matrix, k, tolerance)
     while True:
         columns, values, residual = _refined(matrix, columns, k, tolerance)
         failure /= 2
@@ -64,17 +71,25 @@ def largest_values(matrix: Any, k: int, tolerance: float, failure: float, start:
             columns = np.column_stack([columns, missed])
 
 
-def _proposed(matrix: Any, k: int, tolerance: float, start: Floats) -> Floats:
-    """Return what Lanczos iteration finds, or random columns where it finds nothing."""
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+def _proposed(matrix: Any, k: int, tolerance: float) -> Floats:
+    """Return what Lanczos iteration finds, or fixed signs: anything will do, this is faster."""
+    from scipy.sparse.linalg import eigsh
 
-    size = max(float(np.asarray(matrix.sum(axis=1)).max()), 1.0)
+    signs = public_signs(matrix.shape[0], k + _SPARE)
+    size = min(float(matrix.sum(axis=1).max()), math.sqrt(float(matrix.sum())))
     try:
-        _, columns = eigsh(matrix, k=k, which="LA", v0=start, tol=tolerance / (8 * size))
-    except ArpackNoConvergence as stopped:
-        columns = np.column_stack([stopped.eigenvectors, start])
-    found: Floats = columns
-    return found
+        found: Floats = eigsh(
+            matrix,
+            k=k,
+            which="LA",
+            v0=signs[:, 1],
+            tol=tolerance / (4 * max(size, 1.0)),
+            maxiter=_CYCLES,
+        )[1]
+    except (RuntimeError, ValueError, np.linalg.LinAlgError):
+        # It stops on some matrices, such as those that are zero; nothing depends on it.
+        return signs
+    return found if np.isfinite(found).all() else signs
 
 
 def _refined(
@@ -90,10 +105,12 @@ def _refined(
         residual = float(np.linalg.norm(image - vectors * values))
         if residual <= tolerance / 2 and len(values) == k:
             return vectors, values, residual
-        blocks = [basis[:, ::-1][:, : k + 2], image - vectors * values]
+        blocks = [(basis @ turn)[:, ::-1][:, : k + _SPARE]]
         for _ in range(_POWERS):
-            blocks.append(matrix @ np.linalg.qr(blocks[-1])[0])
-        columns = np.column_stack([vectors, *blocks])
+            blocks.append(matrix @ blocks[-1])
+            blocks[-1] /= max(float(np.abs(blocks[-1]).max()), 1e-300)
+            blocks[-1] = np.linalg.qr(blocks[-1])[0]
+        columns = np.column_stack(blocks)
 
 
 def _check(
