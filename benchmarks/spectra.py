@@ -15,6 +15,7 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
+from tulle.graphs.generators import barabasi_albert
 from tulle.metrics.communities import average_f1, cover_of, mutual_information
 
 DELTA = 1e-6
@@ -252,7 +253,45 @@ def value_rows(names: tuple[str, ...], runs: int = 4) -> list[dict[str, Any]]:
     return rows
 
 
+LARGE: tuple[str | int, ...] = ("email-Enron", "ego-Twitter", 100_000)
+"""Networks by name, or preferential attachment with ten links for each of so many nodes."""
+
+
+def large_rows() -> list[dict[str, Any]]:
+    """Return how long eigenvalues of large networks take, and how far they are off."""
+    rows: list[dict[str, Any]] = []
+    for name in LARGE:
+        path = find_data(name) if isinstance(name, str) else None
+        if path is None and isinstance(name, str):
+            continue
+        graph = (
+            barabasi_albert(name, 10, seed=1)
+            if isinstance(name, int)
+            else tulle.Graph.read(path, ignore=["direction"])
+        )
+        for k in (1, 5):
+            true = tulle.eigenvalues(k).truth(graph)
+            clock, work = time.perf_counter(), time.process_time()
+            found = tulle.release(
+                graph, tulle.eigenvalues(k), unit="edge", epsilon=1.0, delta=DELTA
+            )
+            rows.append(
+                {
+                    "network": name,
+                    "nodes": graph.node_count,
+                    "edges": graph.edge_count,
+                    "k": k,
+                    "largest": float(true[0]),
+                    "off by": float(np.abs(found.value - true).mean()),
+                    "seconds": time.perf_counter() - clock,
+                    "of work": time.process_time() - work,
+                }
+            )
+    return rows
+
+
 MINUTE: dict[str, Any] = {
+    "LARGE": (10_100,),
     "CASES": [("facebook_combined", 2, 1.0, None), ("facebook_combined", 1, 1.0, "bingham")],
     "EPSILONS": (3.0,),
     "HELD_OUT": (),
@@ -264,6 +303,7 @@ def main() -> None:
     compare()
     if rows := value_rows(HELD_OUT):
         print_table("Values of spectrum and low_rank, spectral_response", rows)
+    print_table("eigenvalues(k) of large networks, epsilon = 1", large_rows())
     communities()
 
 

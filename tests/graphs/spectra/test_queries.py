@@ -309,10 +309,14 @@ def test_plans_choose_by_public_size_alone():
     )
     assert large.mechanism == "spectral_response"
     assert large.chosen.settings["core"] == 6000
-    with pytest.raises(QueryError, match=r"Ask for spectrum\(2\)"):
-        tulle.planning.planner.make_plan(
-            eigenvalues(2), kind="graph", facts=facts, unit=tulle.Unit.of("edge"), epsilon=1
-        )
+    asked = {"kind": "graph", "facts": facts, "unit": tulle.Unit.of("edge"), "epsilon": 1}
+    with pytest.raises(QueryError, match=r"Give a delta.*ask for spectrum\(2\)"):
+        tulle.planning.planner.make_plan(eigenvalues(2), **asked)
+    searched = tulle.planning.planner.make_plan(eigenvalues(2), **asked, delta=1e-6)
+    assert searched.mechanism == "eigen_laplace"
+    assert searched.chosen.guarantee.delta > 0
+    with pytest.raises(QueryError, match="Ask for at most 20,326"):
+        tulle.planning.planner.make_plan(eigenvalues(30_000), **asked, delta=1e-6)
 
 
 @pytest.mark.slow

@@ -91,3 +91,19 @@ def test_noise_alone_shows_no_value_of_low_rank() -> None:
         found = decompose_noisy(matrix, 3, generator.integers(0, 20, 200), by_size=True)
         assert not found.values.any()
         assert decompose_noisy(matrix, 3, None, by_size=False).informative == 0
+
+
+def test_values_that_drown_are_guessed_from_the_degrees() -> None:
+    """Within a factor of a few of the truth, where what noise shows has nothing to do with it."""
+    graph = blocks()
+    true = tulle.spectrum(3).truth(graph).values
+    guessed, shown = [], []
+    for _ in range(12):
+        found = tulle.release(
+            graph, tulle.spectrum(3), unit="edge", epsilon=0.2, mechanism="spectral_response"
+        ).value
+        assert list(found.values) == sorted(found.values, reverse=True)
+        guessed.append(np.abs(found.values - true).mean())
+        shown.append(found.noise)
+    assert np.median(shown) > 2 * true[0]
+    assert np.median(guessed) < 0.6 * true.mean()

@@ -84,13 +84,19 @@ class HeldMatrix(NoisyMatrix):
 
 
 def decompose_noisy(
-    matrix: NoisyMatrix, k: int, degrees: npt.NDArray[Any] | None, *, by_size: bool
+    matrix: NoisyMatrix,
+    k: int,
+    degrees: npt.NDArray[Any] | None,
+    *,
+    by_size: bool,
+    mean_degree: float = 0.0,
 ) -> Spectrum:
     """Return the k leading values and vectors that a noisy matrix shows.
 
     ``degrees`` rank the nodes; they too are public. The search takes cores of growing size, those
     of largest degree, and begins with the one where most is left of the eigenvalues after the
-    noise. ``by_size`` looks for eigenvalues of either sign.
+    noise. ``by_size`` looks for eigenvalues of either sign. ``mean_degree`` is that of all nodes,
+    about: where nothing stands out of the noise, values are guessed from it.
     """
     nodes = matrix.nodes
     spare = min(5 * k + 5, 25)
@@ -127,6 +133,8 @@ def decompose_noisy(
     most = float(nodes) - 1
     level = matrix.noise * math.sqrt(len(core))
     estimated = _estimated(values, matrix.noise, size, certain, level, by_size)
+    if not by_size and mean_degree > 0:
+        estimated = _guessed(estimated, certain, level, mean_degree, nodes)
     return Spectrum(np.clip(estimated, -most, most), oriented(vectors), level)
 
 
@@ -215,6 +223,27 @@ def _estimated(
         return np.asarray(np.sign(values) * quotient, dtype=np.float64)
     seen = np.where(certain, seen, np.minimum(seen, 2 * level))
     return np.asarray(np.sign(values) * (seen + quotient) / 2, dtype=np.float64)
+
+
+def _guessed(
+    estimated: Floats,
+    certain: npt.NDArray[np.bool_],
+    level: float,
+    mean_degree: float,
+    nodes: int,
+) -> Floats:
+    """Return eigenvalues, those that drowned guessed from what is known about them.
+
+    The largest is the mean degree d at least; it is about the level at most, or it would show, and
+    sqrt(d·n) at most, since all squares add up to that square. The geometric mean of both ends is
+    off by the least factor at worst. The i-th is at most the square root of an i-th of what the
+    first is at most. Where others show, one at the edge of the bulk is nearer to the level.
+    """
+    high = min(level, math.sqrt(mean_degree * nodes))
+    first = math.sqrt(min(mean_degree, high) * high)
+    guess = first / np.sqrt(np.arange(1, len(estimated) + 1))
+    drowned = np.maximum(guess, estimated) if certain.any() else guess
+    return np.asarray(np.minimum.accumulate(np.where(certain, estimated, drowned)))
 
 
 def _cleaned(matrix: NoisyMatrix, columns: Floats, rounds: int) -> Floats:

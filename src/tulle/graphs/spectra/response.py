@@ -222,7 +222,9 @@ class SpectralResponse(Mechanism):
         # Nobody has fewer than no neighbours, or more than all.
         ranks = np.clip(degrees[core], 0, nodes - 1)
         matrix = FlippedMatrix(drawn, float(settings["flip"]))
-        found = decompose_noisy(matrix, k, ranks, by_size=terms.query.by_size)
+        found = decompose_noisy(
+            matrix, k, ranks, by_size=terms.query.by_size, mean_degree=float(degrees.mean())
+        )
         if len(core) == nodes:
             return found
         vectors = np.zeros((nodes, k))

@@ -64,7 +64,6 @@ from tulle.core.source import Source
 from tulle.noise import Lattice, geometric
 from tulle.noise.charge import Draw, PricedCharge, charge
 from tulle.relations.data import Relation
-from tulle.relations.truncation.totals import TruncationLaw
 from tulle.relations.mechanisms.recursive import (
     NoiseOnValue,
     TruncationMechanism,
@@ -72,7 +71,7 @@ from tulle.relations.mechanisms.recursive import (
     value_moves,
 )
 from tulle.relations.queries import Total
-from tulle.relations.truncation.totals import GAP, LARGEST, Decider, Truncation
+from tulle.relations.truncation.totals import GAP, LARGEST, Decider, Truncation, TruncationLaw
 
 STOPPING = 10
 """The search stops where about this many participants over epsilon stick out."""

@@ -1,0 +1,142 @@
+"""The largest eigenvalues of a large matrix, with a proof that none was missed.
+
+Iteration finds eigenvalues quickly and may miss some: where its start happens to be orthogonal to a
+vector, or nearly so. Noise that relies on what it finds would not be private. So what it finds is
+only a proposal here, and a secret random vector, drawn after it, checks it.
+
+*Bounds.* Let V be orthonormal with k columns, T = V'AV diagonal with entries t_1 >= ... >= t_k,
+R = AV - VT, and B the matrix on the complement of V. Then t_i <= lambda_i for every V (Cauchy).
+In a basis of V and its complement A is diag(T, B) plus a matrix of norm |R|, so by Weyl lambda_i is
+at most |R| above the i-th largest of the entries of T and the eigenvalues of B together, which is
+at most max(t_i, largest of B). Hence, if no eigenvalue of B exceeds t_k + 2e, and |R| <= e,
+
+    0 <= lambda_i - t_i <= 3e   for i = 1 ... k.
+
+*Check.* Let x be normal, in the complement of V, and y = C(B)x, where C is the Chebyshev polynomial
+of degree m that is within -1 and 1 between a and s = t_k + e. If B has an eigenvalue above s + e,
+with vector v, then |y| >= |<x, v>|·C(s + e), and <x, v> is a normal number, of size below d with
+probability below d. So with C(s + e) >= 4·|x|/d, |y| <= 2·|x| happens with probability below d at
+most; rounding is far below a factor of two. Where no eigenvalue lies outside of a and s, |y| <= |x|
+and the check succeeds. Where it fails y points to what was missed, and is taken in.
+
+How long that takes depends on the graph; what it returns is right but for the stated probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tulle.core.arrays import Floats
+from tulle.graphs.spectra.queries import public_signs
+
+Start = Callable[[], Floats]
+"""Returns a fresh vector of independent standard normal numbers."""
+
+_POWERS = 8
+"""How many times a block is multiplied before the best of all its images is taken."""
+
+_CYCLES = 500
+"""How often Lanczos iteration begins again before it is given up."""
+
+_SPARE = 3
+"""Columns beside those that are asked for: they make the search faster."""
+
+_SMALL = 300
+"""Up to this many nodes everything is computed."""
+
+
+def largest_values(matrix: Any, k: int, tolerance: float, failure: float, start: Start) -> Floats:
+    """Return numbers t_1 >= ... >= t_k with 0 <= lambda_i - t_i <= 3·tolerance.
+
+    ``matrix`` is symmetric, with eigenvalues that are largest in size at its upper end, as those of
+    a matrix without negative entries are. It fails with probability ``failure`` at most, over
+    the vectors that ``start`` returns.
+    """
+    nodes = matrix.shape[0]
+    if nodes <= max(_SMALL, 4 * k):
+        values: Floats = np.linalg.eigvalsh(matrix.toarray())[::-1][:k]
+        return values
+    columns = _proposed(matrix, k, tolerance)
+    while True:
+        columns, values, residual = _refined(matrix, columns, k, tolerance)
+        failure /= 2
+        missed = _check(matrix, columns, values, tolerance, failure, start())
+        if missed is None and residual <= tolerance:
+            return values
+        if missed is not None:
+            columns = np.column_stack([columns, missed])
+
+
+def _proposed(matrix: Any, k: int, tolerance: float) -> Floats:
+    """Return what Lanczos iteration finds, or fixed signs: anything will do, this is faster."""
+    from scipy.sparse.linalg import eigsh
+
+    signs = public_signs(matrix.shape[0], k + _SPARE)
+    size = min(float(matrix.sum(axis=1).max()), math.sqrt(float(matrix.sum())))
+    try:
+        found: Floats = eigsh(
+            matrix,
+            k=k,
+            which="LA",
+            v0=signs[:, 1],
+            tol=tolerance / (4 * max(size, 1.0)),
+            maxiter=_CYCLES,
+        )[1]
+    except (RuntimeError, ValueError, np.linalg.LinAlgError):
+        # It stops on some matrices, such as those that are zero; nothing depends on it.
+        return signs
+    return found if np.isfinite(found).all() else signs
+
+
+def _refined(
+    matrix: Any, columns: Floats, k: int, tolerance: float
+) -> tuple[Floats, Floats, float]:
+    """Return the best k vectors, their values and their residual, by block Krylov iteration."""
+    while True:
+        basis = np.linalg.qr(columns)[0]
+        values, turn = np.linalg.eigh(basis.T @ (matrix @ basis))
+        vectors = (basis @ turn)[:, ::-1][:, :k]
+        values = values[::-1][:k]
+        image = matrix @ vectors
+        residual = float(np.linalg.norm(image - vectors * values))
+        if residual <= tolerance / 2 and len(values) == k:
+            return vectors, values, residual
+        blocks = [(basis @ turn)[:, ::-1][:, : k + _SPARE]]
+        for _ in range(_POWERS):
+            blocks.append(matrix @ blocks[-1])
+            blocks[-1] /= max(float(np.abs(blocks[-1]).max()), 1e-300)
+            blocks[-1] = np.linalg.qr(blocks[-1])[0]
+        columns = np.column_stack(blocks)
+
+
+def _check(
+    matrix: Any, columns: Floats, values: Floats, tolerance: float, failure: float, start: Floats
+) -> Floats | None:
+    """Return None if no eigenvalue beside the columns is above the last value, or a vector of it.
+
+    With probability ``failure`` at most None is wrong by more than twice the tolerance.
+    """
+
+    def beside(vector: Floats) -> Floats:
+        kept: Floats = vector - columns @ (columns.T @ vector)
+        return kept
+
+    top = float(values[-1]) + tolerance
+    bottom = min(-float(values[0]) * (1 + 1e-9), top) - tolerance
+    middle, half = (top + bottom) / 2, (top - bottom) / 2
+    # Twice: the first leaves rounding behind.
+    before = beside(beside(start))
+    size = float(np.linalg.norm(before))
+    degree = math.ceil(math.acosh(4 * size / failure) / math.acosh(1 + tolerance / half))
+    after = beside((matrix @ before - middle * before) / half)
+    for _ in range(degree - 1):
+        following = 2 * beside((matrix @ after - middle * after) / half) - before
+        before, after = after, following
+        grown = float(np.linalg.norm(after))
+        if grown > 1e6 * size:
+            return after / grown
+    return None if float(np.linalg.norm(after)) <= 2 * size else after / np.linalg.norm(after)
