@@ -126,13 +126,14 @@ def check_size(terms: Terms, nodes: int, k: int, *, searched: bool = False) -> N
     if nodes > LARGEST_DENSE and not searched:
         raise QueryError(
             f"{terms.query} needs all eigenvalues of the graph, and {counted(nodes, 'node')} have "
-            f"too many: at most {LARGEST_DENSE:,} are handled without a delta. Give a delta, at which "
-            f"the largest are searched for, or ask for spectrum({k}): its values are estimates."
+            f"too many: at most {LARGEST_DENSE:,} are handled without a delta. With one "
+            f"the largest are searched for; or ask for spectrum({k}): its values are estimates."
         )
     if searched and 4 * k > nodes:
         raise QueryError(
             f"{terms.query} asks for more than a quarter of the eigenvalues of "
-            f"{counted(nodes, 'node')}, which is too many to search for. Ask for at most {nodes // 4:,}."
+            f"{counted(nodes, 'node')}, which is too many to search for. Ask for at most "
+            f"{nodes // 4:,}."
         )
 
 
