@@ -452,6 +452,7 @@ UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "race": ("node", "edge"),
         "smooth": ("edge",),
         "smooth_pure": ("edge",),
+        "sparse_vector": ("node",),
         "statistic_ladder": ("edge",),
         "eigen_gauss": ("edge",),
         "eigen_laplace": ("edge",),
@@ -471,7 +472,11 @@ UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "synthetic_2k": ("edge",),
         "response": ("edge",),
     },
-    "relation": {"race": ("participant",), "recursive": ("participant",)},
+    "relation": {
+        "race": ("participant",),
+        "recursive": ("participant",),
+        "sparse_vector": ("participant",),
+    },
     "table": {
         "adassp": ("participant", "row"),
         "functional": ("participant", "row"),
