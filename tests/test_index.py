@@ -88,17 +88,25 @@ def test_a_mechanism_is_found_by_whatever_it_supports() -> None:
 
 def test_what_is_not_imported_would_not_have_been_offered() -> None:
     left_out = set()
-    edge = UNITS["edge"]
     for query in (tulle.edges(), tulle.triangles(), tulle.stars(3), tulle.paths(3)):
         everything = registry.mechanisms("graph", query)
-        imported = registry.mechanisms("graph", query, "edge")
-        for name in set(everything) - set(imported):
-            assert everything[name].supports(query, edge)
-            assert not everything[name].offers(query, edge)
-            left_out.add((query.name, name))
-        assert set(registry.mechanisms("graph", query, "node")) == set(everything)
-    assert ("triangles", "recursive") in left_out
-    assert ("paths", "recursive") not in left_out
+        for unit in (UNITS["edge"], UNITS["node"]):
+            imported = registry.mechanisms("graph", query, unit.name)
+            for name in set(everything) - set(imported):
+                item = everything[name]
+                assert not (item.supports(query, unit) and item.offers(query, unit))
+                left_out.add((query.name, unit.name, name))
+    assert ("triangles", "edge", "recursive") in left_out
+    assert ("paths", "edge", "recursive") not in left_out
+    assert ("triangles", "node", "laplace") in left_out
+    assert not any(name == "recursive" for _, unit, name in left_out if unit == "node")
+
+
+def test_units_of_the_index_are_those_of_the_mechanisms() -> None:
+    for kind in registry.groups("mechanism"):
+        for name, item in registry.mechanisms(kind).items():
+            stated = _index.UNITS.get(kind, {}).get(name)
+            assert stated is None or stated == item.units, (kind, name)
 
 
 def test_importing_tulle_is_quick() -> None:
