@@ -90,20 +90,29 @@ def test_what_is_not_imported_would_not_have_been_offered() -> None:
     left_out = set()
     for query in (tulle.edges(), tulle.triangles(), tulle.stars(3), tulle.paths(3)):
         everything = registry.mechanisms("graph", query)
-        for unit in ("edge", "node"):
-            imported = registry.mechanisms("graph", query, unit)
+        for unit in (UNITS["edge"], UNITS["node"]):
+            imported = registry.mechanisms("graph", query, unit.name)
             for name in set(everything) - set(imported):
-                assert everything[name].supports(query, UNITS[unit])
-                assert not everything[name].offers(query, UNITS[unit])
-                left_out.add((query.name, name, unit))
-    assert ("triangles", "recursive", "edge") in left_out
-    assert ("paths", "recursive", "edge") not in left_out
-    assert {one for one in left_out if one[2] == "node"} == {
-        ("edges", "recursive", "node"),
-        ("triangles", "recursive", "node"),
-        ("stars", "sparse_vector", "node"),
-        ("paths", "sparse_vector", "node"),
+                item = everything[name]
+                assert not (item.supports(query, unit) and item.offers(query, unit))
+                left_out.add((query.name, unit.name, name))
+    assert ("triangles", "edge", "recursive") in left_out
+    assert ("paths", "edge", "recursive") not in left_out
+    assert ("triangles", "node", "laplace") in left_out
+    truncating = {"recursive", "sparse_vector"}
+    assert {(q, n) for q, unit, n in left_out if unit == "node" and n in truncating} == {
+        ("edges", "recursive"),
+        ("triangles", "recursive"),
+        ("stars", "sparse_vector"),
+        ("paths", "sparse_vector"),
     }
+
+
+def test_units_of_the_index_are_those_of_the_mechanisms() -> None:
+    for kind in registry.groups("mechanism"):
+        for name, item in registry.mechanisms(kind).items():
+            stated = _index.UNITS.get(kind, {}).get(name)
+            assert stated is None or stated == item.units, (kind, name)
 
 
 def test_importing_tulle_is_quick() -> None:

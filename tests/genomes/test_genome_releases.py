@@ -20,7 +20,7 @@ from tulle.genomes import (
     significance,
     top_snps,
 )
-from tulle.ledger.session import plan_for
+from tulle.ledger.answer import plan_for
 
 STUDY = study()
 LEVEL = 0.9

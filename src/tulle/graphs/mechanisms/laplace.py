@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -9,11 +11,10 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.sparse import SparseLaplaceLaw, expected_error, keep_large
 from tulle.graphs.queries.counts import (
@@ -25,6 +26,19 @@ from tulle.graphs.queries.counts import (
 )
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceSettings(Settings):
+    """The public settings of one run."""
+
+    nodes: int
+    sensitivity: int
+    scale: Fraction
+
+    def law(self, query: GraphQuery) -> LaplaceLaw:
+        """Return the law of the noise on all entries."""
+        return LaplaceLaw(self.scale, count=query.entries(self.nodes))
 
 
 @registry.mechanism("graph", "laplace", answers=(GraphQuery,), units=("edge",))
@@ -65,14 +79,10 @@ class Laplace(Mechanism):
         nodes = node_count(terms)
         # An answer that no edge can move still gets noise: a scale of zero is no mechanism.
         sensitivity = max(graph_query(terms).edge_sensitivity(nodes), 1)
-        return {
-            "nodes": nodes,
-            "sensitivity": sensitivity,
-            "scale": text(sensitivity / terms.epsilon),
-        }
+        return LaplaceSettings(nodes, sensitivity, sensitivity / terms.epsilon)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(terms.query, settings)
+        law = LaplaceSettings.read(settings).law(graph_query(terms))
         # For whole numbers with P(x) proportional to q^|x| the mean size is 2q / (1 - q²).
         q = np.exp(-1 / float(law.scale))
         mean = float(2 * q / (1 - q * q)) if terms.query.shape == "vector" and q < 1 else None
@@ -87,22 +97,16 @@ class Laplace(Mechanism):
         assert isinstance(dataset, Graph)
         query = graph_query(terms)
         truth = query.truth(dataset)
-        scale = rational(settings["scale"])
-        most = query.maximum(int(settings["nodes"]))
-        law = _law(query, settings)
+        chosen = LaplaceSettings.read(settings)
+        scale, most, law = chosen.scale, query.maximum(chosen.nodes), chosen.law(query)
         if query.shape == "vector":
-            with charge(LaplaceCharge(settings["sensitivity"])):
+            with charge(LaplaceCharge(chosen.sensitivity)):
                 noisy = truth + discrete_laplace(scale=scale, size=truth.shape, source=source)
             if query.sparse:
                 noisy, threshold = keep_large(noisy, float(scale))
                 law = SparseLaplaceLaw(law.scale, count=law.count, threshold=threshold)
             return Outcome(np.clip(noisy, 0, most), law, {"range": [0, most]})
-        with charge(LaplaceCharge(settings["sensitivity"])):
+        with charge(LaplaceCharge(chosen.sensitivity)):
             noisy = truth + discrete_laplace(scale=scale, source=source)
         value = min(max(noisy, 0), most)
         return Outcome(value, law, {"range": [0, most]})
-
-
-def _law(query: Query, settings: Parameters) -> LaplaceLaw:
-    assert isinstance(query, GraphQuery)
-    return LaplaceLaw(rational(settings["scale"]), count=query.entries(int(settings["nodes"])))
