@@ -193,11 +193,7 @@ class AuditedDatabases(Kind):
     }
 
     def priced(self, mechanism: Mechanism) -> Iterator[tuple[Query, Dataset]]:
-        # Bound to the database itself: its keys are not among the facts.
-        for query, dataset in product(priced_questions(), priced_databases()):
-            yield query.bind(dataset, {}), dataset
-        for query, dataset in product(private_questions(), private_databases()):
-            yield query.bind(dataset, {}), dataset
+        yield from _priced()
 
     def world(self, size: int) -> World:
         return _world(*WORLDS[min(max(size, 2), 5)])
@@ -283,6 +279,16 @@ class AuditedDatabases(Kind):
             sql("SELECT SUM(person / 0) FROM visit"),
             sql("SELECT place, SUM(cost) FROM visit GROUP BY place", groups={"place": ["x", None]}),
         ]
+
+
+@lru_cache(maxsize=1)
+def _priced() -> list[tuple[Query, Dataset]]:
+    """Return questions bound to the databases themselves: keys are not among the facts."""
+    cases = (
+        *product(priced_questions(), priced_databases()),
+        *product(private_questions(), private_databases()),
+    )
+    return [(query.bind(dataset, {}), dataset) for query, dataset in cases]
 
 
 @lru_cache(maxsize=8)
