@@ -44,8 +44,8 @@ class OwnCase:
     """The closed form of a run."""
     finish: Callable[[Terms, Parameters], Callable[[tuple[Any, ...]], Hashable]]
     """The post-processing, as :meth:`Kind.finish`."""
-    broken: Callable[[], Sequence[Broken]]
-    """Broken versions that the audit must catch."""
+    broken: Callable[[], Sequence[Broken]] = tuple
+    """Broken versions of its own that the audit must catch, beside those that all have."""
 
 
 class Kind(ABC):
