@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tulle
-from tulle.audit.sql.one_row import one_row_findings
+from tulle.audit.sql.single_owner import one_row_findings
 from tulle.ledger.answer import draw, plan_for
 from tulle.noise import SeededSource
 from tulle.sql import one_row

@@ -12,7 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from tulle.audit.engine.broken import Broken
+from tulle.audit.engine.kind import Kind
 from tulle.audit.engine.laws import Law
+from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
@@ -49,18 +51,16 @@ def broken(
     ``members`` replace methods and class variables of the real mechanism.
     """
     real = type(mechanism)
-    if settings is not None:
-        change = settings
 
-        def wrong_settings(self: Mechanism, terms: Terms, options: Parameters) -> Parameters:
-            honest = real.settings(self, terms, options)
-            return {**honest, **change(honest, terms)}
+    def wrong_settings(self: Broken, terms: Terms, options: Parameters) -> Parameters:
+        honest = real.settings(self, self.seen(terms), options)
+        return {**honest, **settings(honest, terms)} if settings else honest
 
-        members["settings"] = wrong_settings
     if law is not None:
         spoil = law
         members["spoil"] = lambda self, *run: spoil(*run)
     members |= {
+        "settings": wrong_settings,
         "__doc__": f"{fault[:1].upper()}{fault[1:]}.",
         "name": f"{mechanism.name}, {what}",
         "mimics": mechanism.name,
@@ -128,6 +128,53 @@ def draw_less(
     return broken(mechanism, "half the scale drawn", fault, questions, ("sampler",), **members)
 
 
+def broken_versions(kind: Kind) -> list[Broken]:
+    """Return the broken versions of a kind's mechanisms: their own, and those that all have."""
+    found: list[Broken] = [*registry.find("audit", kind.name)["faults"]()]
+    for name, mechanism in registry.mechanisms(kind.name).items():
+        own = kind.own_case(name)
+        found.extend(own.broken() if own is not None else ())
+        found.extend(general_faults(kind, mechanism))
+    return found
+
+
+def general_faults(kind: Kind, mechanism: Mechanism) -> list[Broken]:
+    """Return what can go wrong with any mechanism: every one with a case gets these by itself."""
+    drawn = kind.drawn_questions(mechanism)
+    if not drawn:
+        return []
+    asked = drawn if kind.costly else kind.questions(mechanism)
+    fresh = ("fresh noise",) if kind.costly else ("fresh noise", "sampler")
+    return [
+        overspend(mechanism, asked),
+        seed_source(mechanism, drawn[:1], fresh),
+        answer_twice(mechanism, drawn[:1]),
+    ]
+
+
+def overspend(mechanism: Mechanism, questions: Questions, times: int = 2) -> Broken:
+    """Draw as for so many times the epsilon that is promised."""
+    real = type(mechanism)
+
+    def seen(terms: Terms) -> Terms:
+        return replace(terms, epsilon=times * terms.epsilon)
+
+    def guarantee(self: Mechanism, terms: Terms, settings: Parameters) -> Guarantee:
+        stated = real.guarantee(self, seen(terms), settings)
+        assert stated.epsilon is not None
+        return replace(stated, epsilon=stated.epsilon / times)
+
+    return broken(
+        mechanism,
+        "half the noise",
+        "a fraction of the noise that the guarantee needs",
+        questions,
+        seen=lambda self, terms: seen(terms),
+        run=lambda self, terms, *more: real.run(self, seen(terms), *more),
+        guarantee=guarantee,
+    )
+
+
 def seed_source(
     mechanism: Mechanism,
     questions: Questions,
@@ -142,6 +189,17 @@ def seed_source(
 
     fault = "noise from a seeded source: who knows the seed can undo it"
     return broken(mechanism, "seeded", fault, questions, caught_by, run=run)
+
+
+def answer_twice(mechanism: Mechanism, questions: Questions) -> Broken:
+    """Draw two answers, as one that shows the better of them does, at the price of one."""
+
+    def run(self: Mechanism, *run: Any) -> Outcome:
+        type(mechanism).run(self, *run)
+        return type(mechanism).run(self, *run)
+
+    fault = "a second answer is drawn, and nobody pays for it"
+    return broken(mechanism, "two answers", fault, questions, ("cost",), run=run)
 
 
 def forget_delta(mechanism: Mechanism, questions: Questions) -> Broken:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
 from tulle.audit.engine.blackbox import lower_bound, power
 from tulle.audit.engine.broken import Broken
-from tulle.audit.engine.cost import cases_of, check_cost
+from tulle.audit.engine.cost import Case, cases_of, check_cost, is_allowed
 from tulle.audit.engine.exact import check_exact, check_sampler
 from tulle.audit.engine.exhaustive import check_claims, describe_world
 from tulle.audit.engine.failures import check_alike
@@ -18,7 +18,8 @@ from tulle.audit.engine.findings import Finding, merge
 from tulle.audit.engine.fresh import check_fresh
 from tulle.audit.engine.kind import Kind, is_audited, kind_of
 from tulle.audit.engine.world import World
-from tulle.audit.graphs.removal_check import check_leaving, forget_owner
+from tulle.audit.faults import broken_versions
+from tulle.audit.graphs.truncation import check_leaving, without_one_owner
 from tulle.audit.sql.single_owner import owned_findings
 from tulle.audit.streams import kind as streams
 from tulle.audit.surveys.kind import catch_broken, check_surveys, unexamined
@@ -171,16 +172,18 @@ def survey_rows() -> list[Row]:
     """Return the rows of survey designs, which hold no data, and of broken ones."""
     rows = [_row("survey", finding) for finding in merge(check_surveys())]
     rows.extend(_caught("survey", finding) for finding in catch_broken())
-    for design in unexamined():
-        figure = "no closed form is known"
-        rows.append(Row("survey", design, "", "has a case", 0, figure, "FAILED"))
-    return rows
+    return rows + [_without_case("survey", name) for name in unexamined()]
 
 
 def stream_rows() -> list[Row]:
     """Return the rows of streams, which are paid for once for many answers, and of broken ones."""
     rows = [_row("series", finding) for finding in merge(streams.check_streams())]
-    return rows + [_caught("series", finding) for finding in streams.catch_broken()]
+    rows.extend(_caught("series", finding) for finding in streams.catch_broken())
+    return rows + [_without_case("series", name) for name in streams.unexamined()]
+
+
+def _without_case(kind: str, name: str) -> Row:
+    return Row(kind, name, "", "has a case", 0, "no closed form is known", "FAILED")
 
 
 def _caught(kind: str, found: Finding) -> Row:
@@ -229,7 +232,7 @@ def _audit_kind(
         found.extend(check_cost(item, cases[:: -(-len(cases) // effort.watched) or 1]))
     found.extend(_besides(kind, named, effort, tell))
     caught: dict[str, list[Row]] = {item.name: [] for item in group}
-    for item in kind.broken_versions():
+    for item in broken_versions(kind):
         if item.mimics in named:
             tell(f"broken: {item.name}")
             caught[item.mimics].append(_broken_row(kind, item))
@@ -263,9 +266,17 @@ def _besides(kind: Kind, named: set[str], effort: Effort, tell: Progress) -> lis
 
 
 def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) -> list[Finding]:
-    """Return the findings that need no draw: claims, and exact output distributions."""
+    """Return the findings that need no draw: claims, and exact output distributions.
+
+    A broken version that refuses a budget, as one that takes it for a larger one may, is looked at
+    under the others.
+    """
     found: list[Finding] = []
     for (epsilon, delta), options in product(BUDGETS, kind.options(mechanism)):
+        if isinstance(mechanism, Broken):
+            asked = kind.terms(query, world.datasets[0], world.unit, epsilon, delta)
+            if not is_allowed(mechanism, Case(asked, options, world.datasets[0])):
+                continue
         described = describe_world(kind, mechanism, query, world, epsilon, delta, options)
         found.extend(check_claims(kind, mechanism, query, world, described))
         terms = kind.terms(query, world.datasets[0], world.unit, epsilon, delta)
@@ -277,18 +288,12 @@ def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) ->
 def leaving(nodes: int) -> list[Finding]:
     """Return the findings on relations of graphs, and on broken ones that must be caught."""
     found = [check_leaving("recursive", unit, nodes) for unit in ("node", "edge")]
-    for unit in ("node", "edge"):
-        caught = check_leaving("recursive", unit, 3, forget_owner)
-        found.append(
-            replace(
-                caught,
-                query=f"broken: a forgotten owner, per {unit}",
-                passed=not caught.passed,
-                worst=float(caught.passed) * 2,
-                figure=f"{caught.figure}, as they should",
-            )
+    return found + [
+        check_leaving("recursive", unit, 3, without_one_owner).of_broken(
+            f"a forgotten owner, per {unit}"
         )
-    return found
+        for unit in ("node", "edge")
+    ]
 
 
 def drawn(kind: Kind, mechanism: Mechanism, effort: Effort) -> list[Finding]:
@@ -354,6 +359,10 @@ def catch(kind: Kind, broken: Broken) -> dict[str, Finding | None]:
             )
         if "fresh noise" in broken.caught_by:
             found.append(check_fresh(kind, broken, query, epsilon=Fraction(1), delta=DRAWN_AT[1]))
+        if "cost" in broken.caught_by:
+            dataset = kind.small(query)[0]
+            terms = kind.terms(query, dataset, kind.unit_for(query, dataset), *DRAWN_AT)
+            found.extend(check_cost(broken, [Case(terms, kind.options(broken)[0], dataset)]))
     for finding in found:
         check = finding.check.partition(":")[0]
         known = caught.get(check)
@@ -385,7 +394,7 @@ def _broken_row(kind: Kind, broken: Broken) -> Row:
 def completeness(mechanism: Mechanism) -> Iterator[Row]:
     """Yield a failure for a mechanism that nothing examines, or whose checks nothing tests."""
     kind = kind_of(mechanism.kind) if is_audited(mechanism.kind) else None
-    broken = [] if kind is None else [item.mimics for item in kind.broken_versions()]
+    broken = [] if kind is None else [item.mimics for item in broken_versions(kind)]
     for check, figure, known in (
         ("has a case", "no closed form is known", kind and kind.questions(mechanism)),
         ("is drawn from", "no question is", kind and kind.drawn_questions(mechanism)),

@@ -6,11 +6,12 @@ import pytest
 
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import kind_of
+from tulle.audit.faults import broken_versions
 from tulle.audit.table import catch
 from tulle.core import registry
 
 BROKEN = [
-    broken for kind in registry.groups("mechanism") for broken in kind_of(kind).broken_versions()
+    broken for kind in registry.groups("mechanism") for broken in broken_versions(kind_of(kind))
 ]
 TABLE = [
     line.split(" | ")

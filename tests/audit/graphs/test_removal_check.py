@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tulle.audit.graphs.removal_check import check_leaving, forget_owner
+from tulle.audit.graphs.truncation import check_leaving, without_one_owner
 
 
 @pytest.mark.parametrize("unit", ["node", "edge"])
@@ -20,4 +20,4 @@ def test_on_five_nodes_too(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", ["node", "edge"])
 def test_a_relation_that_forgets_an_owner_is_caught(unit: str) -> None:
-    assert not check_leaving("recursive", unit, 3, forget_owner).passed
+    assert not check_leaving("recursive", unit, 3, without_one_owner).passed

@@ -26,6 +26,7 @@ import tulle
 from tulle.audit import lower_bound, power
 from tulle.audit.engine.kind import kind_of
 from tulle.audit.engine.laws import Ladder
+from tulle.audit.faults import broken_versions
 from tulle.audit.graphs.synthesis import see_statistics
 from tulle.core import codec
 from tulle.core.mechanism import Outcome
@@ -37,7 +38,7 @@ from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.xor.patterns import response_bits
 
 GRAPHS = kind_of("graph")
-BROKEN = {broken.name: broken for broken in GRAPHS.broken_versions()}
+BROKEN = {broken.name: broken for broken in broken_versions(GRAPHS)}
 EPSILON = Fraction(2)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from tulle.audit.streams import kind
 from tulle.audit.table import stream_rows
+from tulle.streams.stream import Stream
 
 
 def test_the_stream_passes_and_broken_ones_are_caught() -> None:
@@ -23,3 +26,15 @@ def test_an_audit_that_misses_a_fault_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert [row.verdict for row in stream_rows() if row.mechanism.startswith("broken")] == [
         "MISSED"
     ]
+
+
+def test_a_stream_that_nobody_examined_fails_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tree(Stream):
+        """A stream whose noise nobody has looked at."""
+
+    monkeypatch.setattr(kind, "check_streams", list)
+    monkeypatch.setattr(kind, "catch_broken", list)
+    assert [(row.mechanism, row.verdict) for row in stream_rows()] == [("Tree", "FAILED")]
+    del Tree
+    gc.collect()
+    assert stream_rows() == []

@@ -28,7 +28,6 @@ from tulle.audit.faults import (
     ChangeSettings,
     broken,
     forget_delta,
-    halve_noise,
     read_support_from_data,
 )
 from tulle.core import registry
@@ -142,8 +141,6 @@ def contribution_faults() -> list[Broken]:
     real = registry.mechanisms("contributions")
     laplace, gaussian = real["block_laplace"], real["block_gaussian"]
     return [
-        halve_noise(laplace, "scales", QUESTIONS["block_laplace"]),
-        halve_noise(gaussian, "scales", QUESTIONS["block_gaussian"], Fraction(1, 4)),
         forget_delta(gaussian, QUESTIONS["block_gaussian"]),
         one_draw_per_block(laplace),
         read_support_from_data(

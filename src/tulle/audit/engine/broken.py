@@ -30,6 +30,10 @@ class Broken(Mechanism):
     questions: ClassVar[Sequence[Query]]
     """The questions on which the fault shows."""
 
+    def seen(self, terms: Terms) -> Terms:
+        """Return what was asked for as the fault takes it; settings and runs follow this."""
+        return terms
+
     def spoil(
         self, laws: Mapping[str, Law], terms: Terms, settings: Parameters, dataset: Any
     ) -> Mapping[str, Law]:

@@ -156,7 +156,7 @@ def cases_of(mechanism: Mechanism, size: int = 3) -> Iterator[Case]:
         # Settings follow from public facts, so one answer for each set of them is enough.
         key = repr((case.terms, case.options))
         if key not in allowed:
-            allowed[key] = _is_allowed(mechanism, case)
+            allowed[key] = is_allowed(mechanism, case)
         if allowed[key]:
             yield case
 
@@ -181,7 +181,7 @@ def _cases(kind: Kind, mechanism: Mechanism, size: int) -> Iterator[Case]:
                 yield Case(terms, kind.options(mechanism)[0], dataset)
 
 
-def _is_allowed(mechanism: Mechanism, case: Case) -> bool:
+def is_allowed(mechanism: Mechanism, case: Case) -> bool:
     """Say whether public facts do not refuse a case."""
     try:
         mechanism.settings(case.terms, case.options)

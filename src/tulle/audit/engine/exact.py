@@ -13,9 +13,10 @@ import numpy as np
 from scipy.stats import chi2
 
 from tulle.audit.engine.broken import name_of
+from tulle.audit.engine.exhaustive import parts_of
 from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
-from tulle.audit.engine.laws import excess
+from tulle.audit.engine.laws import Floats, excess
 from tulle.audit.engine.world import World
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Parameters, Terms
@@ -48,12 +49,14 @@ def check_exact(
     """
     assert guarantee.epsilon is not None
     epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
-    worst, where = -1.0, (0, 0)
-    for place in world.distinct_pairs(described).values():
-        one, other = described[place[0]], described[place[1]]
-        observed = _excess(one, other, epsilon) / delta if delta else _loss(one, other) / epsilon
-        if observed > worst:
-            worst, where = observed, place
+    observed = (
+        _excesses(world, described, epsilon) / delta
+        if delta
+        else _losses(world, described) / epsilon
+    )
+    place = int(np.argmax(observed)) if len(observed) else 0
+    worst = float(observed[place]) if len(observed) else -1.0
+    where = (int(world.first[place]), int(world.second[place])) if len(observed) else (0, 0)
     figure = (
         f"delta {worst * delta:.4g} of {text(guarantee.delta)} at epsilon {text(guarantee.epsilon)}"
         if delta
@@ -71,9 +74,19 @@ def check_exact(
     )
 
 
-def _loss(one: Description, other: Description) -> float:
-    pairs = zip(one.parts, other.parts, strict=True)
-    return math.fsum(law.loss(neighbour) for (_, law), (_, neighbour) in pairs)
+def _losses(world: World, described: Sequence[Description]) -> Floats:
+    """Return the worst log-ratio of each pair of neighbours; parts add up."""
+    total = np.zeros(len(world.first))
+    for _, laws in parts_of(described):
+        places, whose = world.distinct_pairs(laws)
+        total += np.array([laws[a].loss(laws[b]) for a, b in places])[whose]
+    return total
+
+
+def _excesses(world: World, described: Sequence[Description], epsilon: float) -> Floats:
+    places, whose = world.distinct_pairs(described)
+    found = [_excess(described[a], described[b], epsilon) for a, b in places]
+    return np.array(found)[whose]
 
 
 def _excess(one: Description, other: Description, epsilon: float) -> float:

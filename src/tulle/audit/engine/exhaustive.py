@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
-from tulle.audit.engine.laws import Claim
+from tulle.audit.engine.laws import Claim, Law
 from tulle.audit.engine.world import World
 from tulle.core.mechanism import Mechanism, Parameters
 from tulle.core.query import Query
@@ -50,13 +50,15 @@ def check_claims(
     """Compare each dataset with each of its neighbours; return one finding for each claim.
 
     The claims are those of the laws in the descriptions: sensitivities, ladder conditions,
-    smoothness. Equal pairs of descriptions are compared once and counted as often as they occur.
+    smoothness. Equal pairs of laws are compared once and counted as often as they occur.
     """
     worst: dict[str, tuple[Claim, tuple[int, int]]] = {}
-    for place in world.distinct_pairs(described).values():
-        for claim in _claims(described[place[0]], described[place[1]]):
-            if claim.check not in worst or claim.observed > worst[claim.check][0].observed:
-                worst[claim.check] = claim, place
+    for name, laws in parts_of(described):
+        for place in world.distinct_pairs(laws)[0]:
+            for claim in laws[place[0]].claims(laws[place[1]]):
+                check = f"{name}, {claim.check}"
+                if check not in worst or claim.observed > worst[check][0].observed:
+                    worst[check] = claim, place
     return [
         Finding(
             mechanism.name,
@@ -72,7 +74,7 @@ def check_claims(
     ]
 
 
-def _claims(one: Description, other: Description) -> Iterator[Claim]:
-    for (name, law), (_, neighbour) in zip(one.parts, other.parts, strict=True):
-        for claim in law.claims(neighbour):
-            yield claim._replace(check=f"{name}, {claim.check}")
+def parts_of(described: Sequence[Description]) -> Iterator[tuple[str, list[Law]]]:
+    """Yield the name of each part, and its law on every dataset."""
+    for entries in zip(*(one.parts for one in described), strict=True):
+        yield entries[0][0], [law for _, law in entries]

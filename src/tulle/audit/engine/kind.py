@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, ClassVar
 
 from tulle.audit.engine.broken import Broken, name_of
@@ -40,8 +44,8 @@ class OwnCase:
     """The closed form of a run."""
     finish: Callable[[Terms, Parameters], Callable[[tuple[Any, ...]], Hashable]]
     """The post-processing, as :meth:`Kind.finish`."""
-    broken: Callable[[], Sequence[Broken]]
-    """Broken versions that the audit must catch."""
+    broken: Callable[[], Sequence[Broken]] = tuple
+    """Broken versions of its own that the audit must catch, beside those that all have."""
 
 
 class Kind(ABC):
@@ -57,6 +61,9 @@ class Kind(ABC):
 
     examined_with: ClassVar[Mapping[str, Sequence[Parameters]]] = {}
     """The options with which mechanisms are examined, by name, where there is a choice."""
+
+    costly: ClassVar[bool] = False
+    """Whether checks take so long that faults of every mechanism are shown on few cases."""
 
     own_checks: ClassVar[Mapping[str, Callable[[], list[Finding]]]] = {}
     """Mechanisms that are examined on worlds of their own: checks, broken versions among them."""
@@ -108,6 +115,8 @@ class Kind(ABC):
     ) -> Description:
         """Return the closed form of a run of this mechanism on this dataset, fault included."""
         own = self.own_case(name_of(mechanism))
+        if isinstance(mechanism, Broken):
+            terms = mechanism.seen(terms)
         honest = (
             self.law_of(mechanism, terms, settings, dataset)
             if own is None
@@ -150,14 +159,6 @@ class Kind(ABC):
     def show(self, dataset: Dataset) -> str:
         """Describe a made-up dataset, for a witness."""
 
-    def broken_versions(self) -> Sequence[Broken]:
-        """Return the broken versions of this kind's mechanisms."""
-        found: list[Broken] = [*registry.find("audit", self.name)["faults"]()]
-        for name in registry.find("mechanism", self.name):
-            own = self.own_case(name)
-            found.extend(own.broken() if own is not None else ())
-        return found
-
     @abstractmethod
     def odd_questions(self) -> Sequence[Query]:
         """Return questions with unusual arguments, for the check of failures."""
@@ -193,3 +194,20 @@ def kind_of(name: str) -> Kind:
         raise InputError(f"The audit does not know data of kind {name!r}. Add its view to audit/.")
     view: Kind = registry.find("audit", name)["view"]()
     return view
+
+
+def classes_without(base: type, room: ModuleType, examined: Collection[type]) -> list[str]:
+    """Return the classes of a room that derive from one, and that nothing examines.
+
+    For what is paid for otherwise than a mechanism, and so not in the registry.
+    """
+    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+        importlib.import_module(module.name)
+    found, classes = set(), [base]
+    while classes:
+        made = classes.pop()
+        classes.extend(made.__subclasses__())
+        audited = made.__module__.startswith("tulle.audit.")
+        if not (inspect.isabstract(made) or made in examined or audited):
+            found.add(made.__name__)
+    return sorted(found)

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from tulle.core.validate import rational
 
 Floats = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -181,6 +183,14 @@ class LaplaceVector(Law):
         return list(vectors), masses
 
 
+def laplace_vector(
+    centre: Iterable[int], scale: Fraction, sensitivity: int | Fraction
+) -> LaplaceVector:
+    """Return noise of one scale on every entry."""
+    entries = tuple(map(int, centre))
+    return LaplaceVector(entries, (scale,) * len(entries), Fraction(sensitivity))
+
+
 def _laplace_logs(values: Wholes, scale: Fraction) -> Floats:
     """Return the log-probabilities of discrete Laplace noise."""
     if scale == 0:
@@ -220,6 +230,12 @@ class Ladder(Centred):
     decay: Fraction
     smoothing: Fraction
     """How fast the widths may grow, as claimed; zero when nothing is claimed."""
+
+    @classmethod
+    def of(cls, centre: int, widths: Iterable[int], most: int, settings: Mapping[str, Any]) -> Self:
+        """Return a ladder with the rates that the settings say."""
+        rates = rational(settings["decay"]), rational(settings["smoothing"])
+        return cls(int(centre), tuple(widths), most, *rates)
 
     def claims(self, other: Ladder) -> Iterator[Claim]:
         moved, covered = abs(self.centre - other.centre), self._covered()

@@ -64,22 +64,16 @@ class World:
         places = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
         return cls(name, known, listed, *places, outside)
 
-    def distinct_pairs(self, values: Sequence[Hashable]) -> dict[tuple[int, int], tuple[int, int]]:
-        """Return which pairs of values occur among neighbours, each with one pair of places.
+    def distinct_pairs(self, values: Sequence[Hashable]) -> tuple[list[tuple[int, int]], Places]:
+        """Return one pair of places for each pair of values among neighbours, and whose it is.
 
         ``values`` has one entry per dataset. Many datasets share a value (isomorphic graphs do),
-        so that a costly comparison is needed only once for each pair of values.
+        so that a costly comparison is needed only once for each pair of values. The second array
+        says, for each pair of neighbours, which of the first ones has its values.
         """
         codes: dict[Hashable, int] = {}
         code = np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int64)
-        if not len(self.first):
-            return {}
         joint = code[self.first] * len(codes) + code[self.second]
-        _, where = np.unique(joint, return_index=True)
-        return {
-            (int(code[self.first[at]]), int(code[self.second[at]])): (
-                int(self.first[at]),
-                int(self.second[at]),
-            )
-            for at in where
-        }
+        _, where, whose = np.unique(joint, return_index=True, return_inverse=True)
+        places = zip(self.first[where].tolist(), self.second[where].tolist(), strict=True)
+        return list(places), whose

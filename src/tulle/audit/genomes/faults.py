@@ -120,20 +120,7 @@ def genome_faults() -> list[Broken]:
                 Fraction(int(terms.facts["snps"]), int(terms.facts["snps"]) + 1),
             ),
         ),
-        halve_noise(
-            real["gaussian"],
-            "variance",
-            QUESTIONS["gaussian"],
-            Fraction(1, 4),
-            caught_by=("exact",),
-        ),
         forget_delta(real["gaussian"], QUESTIONS["gaussian"]),
-        halve_noise(
-            one_shot,
-            "selection_scale",
-            QUESTIONS["one_shot"],
-            fault="one person can raise one score and lower another: twice the step",
-        ),
         broken(
             real["peeling"],
             "every round at full price",

@@ -14,7 +14,7 @@ import numpy as np
 from tulle.audit.contributions.laws import BlockVector
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
-from tulle.audit.engine.laws import LaplaceVector
+from tulle.audit.engine.laws import laplace_vector
 from tulle.audit.engine.world import World
 from tulle.audit.genomes.laws import ChosenScores, KNormVector, Selection
 from tulle.core import registry
@@ -97,9 +97,8 @@ def describe(name: str, terms: Terms, settings: Parameters, dataset: Genotypes) 
 
 def describe_noise(terms: Terms, settings: Parameters, centre: Any) -> Description:
     """Return noise on every entry; the sensitivity claimed is that of all entries together."""
-    flat = tuple(np.asarray(centre).reshape(-1).tolist())
     scale = rational(settings["scale"])
-    law = LaplaceVector(flat, (scale,) * len(flat), scale * terms.epsilon)
+    law = laplace_vector(np.ravel(centre), scale, scale * terms.epsilon)
     return Description((("numbers", law),))
 
 

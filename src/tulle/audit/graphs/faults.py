@@ -14,21 +14,18 @@ from tulle.audit.engine.laws import Ladder, Law
 from tulle.audit.faults import (
     BOTH,
     HALF,
-    TWICE,
     ChangeLaw,
     broken,
     cut_at_data,
     forget_delta,
-    halve_noise,
     leave_open,
     read_support_from_data,
-    seed_source,
     skip_first_entry,
 )
-from tulle.audit.graphs.kind import measured
+from tulle.audit.graphs.measured import measured
 from tulle.audit.graphs.projection import PER_NODE, chosen_counts
-from tulle.audit.graphs.spectra_faults import spectra_faults
-from tulle.audit.graphs.statistics_faults import half_built, statistics_faults
+from tulle.audit.graphs.spectra import spectra_faults
+from tulle.audit.graphs.statistics import half_built, statistics_faults
 from tulle.audit.graphs.synthesis_faults import synthesis_faults
 from tulle.audit.graphs.truncation import truncation_faults
 from tulle.core import registry
@@ -41,7 +38,6 @@ from tulle.graphs.mechanisms.smooth import Smooth, smooth_bound
 from tulle.graphs.queries.counts import (
     GraphQuery,
     cliques,
-    edges,
     k_triangles,
     profiled_count,
     stars,
@@ -50,18 +46,13 @@ from tulle.graphs.queries.counts import (
 from tulle.graphs.queries.degrees import degree_distribution, degrees
 from tulle.graphs.queries.local_counts import (
     chains,
-    degree_of,
     degree_squares,
-    edges_within,
-    mixing,
     triangles_at,
 )
 from tulle.graphs.sensitivity.counts import LocalSensitivity
 from tulle.graphs.topology.response import topology
 
 _COUNTS: tuple[Query, ...] = (triangles(), stars(2), stars(3), k_triangles(2))
-_PARTS: tuple[Query, ...] = (degree_of(0), edges_within([0, 1]), mixing([0, 1]))
-_VECTORS: tuple[Query, ...] = (degrees(), degree_distribution())
 _DELETIONS: tuple[Query, ...] = (
     triangles(),
     k_triangles(2),
@@ -133,24 +124,12 @@ def local_noise(mechanism: Mechanism) -> Broken:
 
 def count_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
     """Return broken versions of ladders, smooth and plain noise."""
-    laplace, gaussian, isotonic = real["laplace"], real["gaussian"], real["isotonic"]
+    laplace, isotonic = real["laplace"], real["isotonic"]
     ladder, smoothed = real["ladder"], real["smoothed_ladder"]
     smooth, pure = real["smooth"], real["smooth_pure"]
     printed = "local sensitivity over deletions only, as printed in a dissertation"
     return [
-        halve_noise(laplace, "scale", (edges(), triangles(), *_PARTS, *_VECTORS)),
-        halve_noise(gaussian, "variance", (edges(), *_VECTORS), Fraction(1, 4)),
-        halve_noise(isotonic, "scale", _VECTORS),
-        halve_noise(ladder, "decay", _COUNTS, TWICE),
-        halve_noise(smoothed, "decay", _COUNTS, TWICE),
-        halve_noise(pure, "alpha", _COUNTS, TWICE),
-        # Half the noise would still be private here: half of epsilon pays for a change of scale
-        # that, on small graphs, never comes together with the largest move.
-        halve_noise(smooth, "alpha", _COUNTS, 4, what="a quarter of the noise"),
         forget_delta(smooth, _COUNTS[:1]),
-        seed_source(laplace, (edges(),)),
-        seed_source(isotonic, (degrees(),)),
-        *(seed_source(item, (triangles(),)) for item in (ladder, smoothed, smooth, pure)),
         *(
             leave_open(item, "spread", (triangles(), stars(2)), "the private spread without noise")
             for item in (ladder, smoothed, smooth, pure)
@@ -224,10 +203,8 @@ def projection_faults(projection: Mechanism) -> list[Broken]:
     joins = "a node that joins raises every degree at once"
     tells = "the bound, and the length of the counts, tell the largest degree"
     return [
-        halve_noise(projection, "epsilon_answer", asked, TWICE),
         broken(projection, "clipped degrees", joins, asked, BOTH, law=clipped),
         broken(projection, "true largest degree", tells, asked, law=own_bound),
-        seed_source(projection, asked),
     ]
 
 
@@ -257,7 +234,6 @@ def response_faults(response: Mechanism) -> list[Broken]:
             asked,
             law=coins(lambda invent, keep: (0.0, keep)),
         ),
-        seed_source(response, asked),
     ]
 
 

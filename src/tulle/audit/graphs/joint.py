@@ -12,7 +12,7 @@ import numpy as np
 from scipy.signal import fftconvolve
 
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, log_ratio, ratio
+from tulle.audit.engine.laws import Claim, Floats, Law, laplace_vector, log_ratio, ratio
 from tulle.audit.engine.rounded import RoundedLaplace
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
@@ -99,18 +99,17 @@ class SmoothVector(Law):
 
 def describe_joint_laplace(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on every pair of degrees."""
-    centre = tuple(terms.query.truth(graph).tolist())
-    scales = (rational(settings["scale"]),) * len(centre)
-    law = LaplaceVector(centre, scales, Fraction(settings["sensitivity"]))
-    return Description((("answer", law),))
+    return _laplace_cells(terms.query.truth(graph), settings)
 
 
 def describe_joint_soft(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on every pair of soft classes."""
-    centre = tuple(soft_cells(terms.query, settings, graph).tolist())
-    scales = (rational(settings["scale"]),) * len(centre)
-    law = LaplaceVector(centre, scales, rational(settings["sensitivity"]))
-    return Description((("answer", law),))
+    return _laplace_cells(soft_cells(terms.query, settings, graph), settings)
+
+
+def _laplace_cells(cells: Any, settings: Parameters) -> Description:
+    scale, moved = rational(settings["scale"]), rational(settings["sensitivity"])
+    return Description((("answer", laplace_vector(cells, scale, moved)),))
 
 
 def describe_joint_smooth(terms: Terms, settings: Parameters, graph: Graph) -> Description:

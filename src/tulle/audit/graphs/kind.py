@@ -13,10 +13,11 @@ import numpy as np
 from tulle.audit.engine.bits import number_of, response_coins
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
-from tulle.audit.engine.laws import Ladder, LaplaceVector, Law
+from tulle.audit.engine.laws import Ladder, LaplaceVector, Law, laplace_vector
 from tulle.audit.engine.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.engine.world import World
 from tulle.audit.graphs.joint import JOINT, JOINT_OPTIONS
+from tulle.audit.graphs.measured import graph_key, measured, steepened
 from tulle.audit.graphs.projection import OPTIONS as PROJECTION_OPTIONS
 from tulle.audit.graphs.projection import PER_NODE, PerNode, describe_projection, node_world
 from tulle.audit.graphs.projection import finish as finish_projection
@@ -74,12 +75,10 @@ from tulle.core.unit import Unit
 from tulle.core.validate import rational
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
-from tulle.graphs.mechanisms.ladder import smooth_widths
 from tulle.graphs.mechanisms.smooth import smooth_bound
 from tulle.graphs.mechanisms.sparse import keep_large
 from tulle.graphs.queries.counts import (
     GraphQuery,
-    ProfiledCount,
     cliques,
     edges,
     graph_query,
@@ -91,9 +90,10 @@ from tulle.graphs.queries.counts import (
 from tulle.graphs.queries.degrees import DegreeDistribution, Degrees, degree_distribution, degrees
 from tulle.graphs.queries.local_counts import chains, degree_squares
 from tulle.graphs.queries.statistics import assortativity, average_clustering, transitivity
-from tulle.graphs.sensitivity.counts import LocalSensitivity, SpreadBudget, SpreadLaw
+from tulle.graphs.sensitivity.counts import SpreadBudget, SpreadLaw
 from tulle.graphs.spectra.queries import Spectrum
 from tulle.graphs.synthesis.model import Model
+from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.topology.response import Topology, WholeTopology, topology
 from tulle.relations.mechanisms.recursive import TruncationMechanism
 from tulle.relations.truncation.totals import TruncationLaw
@@ -119,6 +119,7 @@ UNLABELLED: frozenset[Query] = frozenset(
         *(transitivity(), average_clustering(), assortativity()),
         *JOINT,
         *(query for name in UNLABELLED_MODELS for query in CASES[name].questions),
+        *(synthetic("auto", blocks="no"), synthetic("auto", parts="edges")),
     )
 )
 """Questions of which every closed form is the same whatever numbers the nodes have.
@@ -127,31 +128,6 @@ They are examined on one graph of each shape, and a test holds all numberings ag
 """
 
 _DRAWN = (edges(), triangles(), stars(2), degrees(), degree_distribution(), topology())
-
-_KEPT = 40_000
-"""How many measurements are remembered: one question on all graphs of six nodes."""
-
-_memory: dict[Hashable, Any] = {}
-
-
-def graph_key(graph: Dataset) -> Hashable:
-    """Return what tells graphs apart: their records. For made-up graphs only."""
-    assert isinstance(graph, Graph)
-    indptr, indices = graph.csr()
-    return indptr.tobytes(), indices.tobytes()
-
-
-def measured(query: ProfiledCount, graph: Graph, length: int) -> tuple[int, LocalSensitivity]:
-    """Return a made-up graph's true count, profile and spread; each is computed once."""
-    key = query, graph_key(graph)
-    if key not in _memory:
-        if len(_memory) >= _KEPT:
-            _memory.clear()
-        # No mechanism looks further than this; a shorter profile is the start of a longer one.
-        found = query.measure(graph, 2 * graph.node_count + 2)
-        _memory[key] = int(query.truth(graph)), found
-    truth, whole = _memory[key]
-    return truth, whole._replace(profile=whole.profile[:length])
 
 
 def vector(value: Any) -> tuple[int, ...]:
@@ -178,8 +154,7 @@ def describe_isotonic(terms: Terms, settings: Parameters, graph: Graph) -> Descr
 
 
 def _laplace(centre: tuple[int, ...], settings: Parameters) -> Description:
-    scale = rational(settings["scale"])
-    law = LaplaceVector(centre, (scale,) * len(centre), Fraction(settings["sensitivity"]))
+    law = laplace_vector(centre, rational(settings["scale"]), settings["sensitivity"])
     return Description((("answer", law),))
 
 
@@ -188,19 +163,8 @@ def describe_ladder(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     query = profiled_count(terms)
     truth, found = measured(query, graph, int(settings["length"]))
     most = query.cap(int(settings["nodes"]))
-    widths = _steepen(tuple(found.profile), most, rational(settings["smoothing"]))
-    return with_spread(ladder_law(truth, widths, most, settings), found.spread, settings)
-
-
-@lru_cache(maxsize=4096)
-def _steepen(profile: tuple[int, ...], most: int, smoothing: Fraction) -> tuple[int, ...]:
-    return tuple(smooth_widths(list(profile), most, smoothing))
-
-
-def ladder_law(truth: int, widths: Sequence[int], most: int, settings: Parameters) -> Ladder:
-    """Return a ladder with the rates that the settings say."""
-    rates = rational(settings["decay"]), rational(settings["smoothing"])
-    return Ladder(truth, tuple(widths), most, *rates)
+    widths = steepened(tuple(found.profile), most, rational(settings["smoothing"]))
+    return with_spread(Ladder.of(truth, widths, most, settings), found.spread, settings)
 
 
 def describe_smooth(terms: Terms, settings: Parameters, graph: Graph) -> Description:

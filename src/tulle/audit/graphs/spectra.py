@@ -1,4 +1,4 @@
-"""The audit's view of private spectra: what their noise is added to, in closed form.
+"""The audit's view of private spectra, and broken versions, three as a dissertation prints them.
 
 An iteration is adaptive: what a round multiplies depends on the noise of earlier rounds. Its
 proof is about one round given all earlier ones, so each round is described for a fixed iterate
@@ -8,8 +8,8 @@ with rows as long as clipping allows, which is the worst there is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from tulle.audit.engine.bits import response_coins
+from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
+from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, laplace_vector, ratio
+from tulle.audit.faults import BOTH, broken
+from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
-from tulle.core.validate import rational
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.spectra.eigenvalues_laplace import finish as finish_values
 from tulle.graphs.spectra.eigenvalues_laplace import snapped
@@ -29,12 +32,15 @@ from tulle.graphs.spectra.power import Power, PowerPure, start, whole_rows
 from tulle.graphs.spectra.queries import (
     SpectralQuery,
     Spectrum,
+    adjacency,
+    decompose,
     eigenvalues,
     public_signs,
     spectrum,
 )
 from tulle.graphs.spectra.response import SpectralResponse
 from tulle.graphs.topology.response import Topology, topology
+from tulle.noise.xor.patterns import flip_probability
 
 SPECTRA: tuple[Query, ...] = (eigenvalues(1), eigenvalues(2), spectrum(1), spectrum(2))
 """The questions of the audit about spectra; low_rank(k) draws as spectrum(k) does."""
@@ -125,9 +131,8 @@ def _gaussian_losses(moves: tuple[int, ...], variance: Fraction) -> tuple[Floats
 
 def describe_values(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on the snapped eigenvalues."""
-    centre = tuple(snapped(graph, settings).tolist())
-    scale = rational(settings["scale"])
-    law = LaplaceVector(centre, (scale,) * len(centre), rational(settings["sensitivity"]))
+    moved = rational(settings["sensitivity"])
+    law = laplace_vector(snapped(graph, settings), rational(settings["scale"]), moved)
     return Description((("answer", law),))
 
 
@@ -196,8 +201,8 @@ def describe_power_pure(terms: Terms, settings: Parameters, graph: Graph) -> Des
 def laplace_rounds(centre: tuple[int, ...], settings: Parameters) -> Description:
     """Return Laplace noise on products that one edge moves by 2·levels in each round."""
     claimed = 2 * int(settings["levels"]) * int(settings["iterations"])
-    scales = (rational(settings["scale"]),) * len(centre)
-    return Description((("answer", LaplaceVector(centre, scales, Fraction(claimed))),))
+    law = laplace_vector(centre, rational(settings["scale"]), claimed)
+    return Description((("answer", law),))
 
 
 def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -266,3 +271,101 @@ def finish(
         return see(real.conclude(terms, rows, noisy, settings))
 
     return finish_one
+
+
+_VECTOR = (spectrum(1),)
+_VALUE = (eigenvalues(1),)
+
+
+def weyl_for_all(honest: Parameters, terms: Terms) -> Parameters:
+    """Add noise for a movement of 1, which is what a single eigenvalue moves by."""
+    moved = 1 / rational(honest["step"])
+    variance = moved**2 / (2 * largest_rho(terms.epsilon, terms.delta))
+    return {"sensitivity": text(moved), "variance": text(variance)}
+
+
+def not_clipped(mechanism: Mechanism, order: int) -> Broken:
+    """Leave rows as they are: their typical length is ``levels``, single ones are longer."""
+
+    def law(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
+        made = []
+        for iterate in worst_iterates(settings):
+            length = float(np.median(np.linalg.norm(iterate, ord=order, axis=1)))
+            rows = np.rint(iterate * (int(settings["levels"]) / max(length, 1e-300)))
+            made.append(adjacency(graph) @ rows.astype(np.int64))
+        centre = tuple(int(entry) for product in made for entry in product.ravel())
+        return {"answer": replace(laws["answer"], centre=centre)}
+
+    fault = "rows are not clipped: the noise follows a typical row, not the longest"
+    return broken(mechanism, "not clipped", fault, _VECTOR, BOTH, law=law)
+
+
+def eigengap_noise(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Return LNPP: Laplace noise on an eigenvector, by the eigengap of the graph at hand."""
+    levels = int(settings["levels"])
+    found = decompose(graph, 2)
+    gap = Fraction(max(float(found.values[0] - found.values[1]), 2.0**-20))
+    bound = Fraction(math.sqrt(graph.node_count)) / gap * levels
+    centre = np.rint(found.vectors[:, 0] * levels)
+    return {"answer": laplace_vector(centre, bound / terms.epsilon, bound)}
+
+
+def gaussian_called_pure(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Return SBMF's eigenvalues: Gaussian noise sigma is said to be 2·sigma·GS-private."""
+    variance = (terms.epsilon / 2 / rational(settings["step"])) ** 2
+    moved = rational(settings["sensitivity"]) ** 2
+    return {"answer": GaussianVector(laws["answer"].centre, variance, moved)}
+
+
+def twice_the_epsilon(honest: Parameters, terms: Terms) -> Parameters:
+    """Flip coins for twice the epsilon, as if the two halves of a matrix had one each."""
+    flip = flip_probability(2 * rational(honest["epsilon_pairs"]))
+    return {"flip": flip, "keep": 1 - flip, "invent": flip}
+
+
+def spectra_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
+    """Return all broken versions."""
+    power, pure, eigen = real["power"], real["power_pure"], real["eigen_laplace"]
+    eigen_gauss, response = real["eigen_gauss"], real["spectral_response"]
+    return [
+        broken(
+            eigen_gauss,
+            "as if for one",
+            "two eigenvalues move by sqrt(2) together, not by 1",
+            (eigenvalues(2),),
+            ("claims",),
+            settings=weyl_for_all,
+        ),
+        not_clipped(power, 2),
+        not_clipped(pure, 1),
+        broken(
+            pure,
+            "LNPP as printed",
+            "sqrt(n) / eigengap is a local, first-order bound, which neighbours do not share "
+            "(chapter 4, result 6)",
+            _VECTOR,
+            BOTH,
+            law=eigengap_noise,
+        ),
+        broken(
+            eigen,
+            "SBMF as printed",
+            "Gaussian noise has no pure epsilon, and more of it cannot cost more "
+            "(chapter 4, claim 4)",
+            _VALUE,
+            law=gaussian_called_pure,
+        ),
+        broken(
+            response,
+            "twice the epsilon",
+            "a pair is flipped less often than its epsilon demands",
+            _VECTOR,
+            settings=twice_the_epsilon,
+        ),
+    ]

@@ -1,19 +1,25 @@
-"""The audit's view of statistics: ladders on a grid, bounded vectors, and what they are made of."""
+"""The audit's view of statistics: ladders on a grid, bounded vectors, what they are made of; and
+broken versions, the printed bounds among them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, Ladder, LaplaceVector, Law, ratio
-from tulle.core.mechanism import Outcome, Parameters, Terms
+from tulle.audit.engine.laws import Claim, Floats, Ladder, LaplaceVector, Law, laplace_vector, ratio
+from tulle.audit.faults import BOTH, broken, leave_open
+from tulle.audit.graphs.measured import once
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.validate import rational
 from tulle.graphs.data import Graph
@@ -89,10 +95,6 @@ OPTIONS: dict[str, tuple[Parameters, ...]] = {
 
 LEFT_OUT: tuple[tuple[str, Query], ...] = (("decomposed", clustering()),)
 """Compositions of parts that are examined by themselves: too many pairs for every day."""
-
-
-_memory: dict[Hashable, tuple[int, list[int]]] = {}
-_KEPT = 40_000
 
 
 def _numbers(values: Any) -> tuple[int, ...]:
@@ -198,6 +200,15 @@ class PartedLadder(Ladder):
 
     parts: int = 1
 
+    @classmethod
+    def with_parts(
+        cls, query: Statistic, settings: Parameters, centre: int, widths: list[int]
+    ) -> PartedLadder:
+        """Return the ladder with these widths and the rates and parts that the settings say."""
+        parts = int(settings["parts"])
+        most = -(-query.cap(int(settings["units"])) // parts)
+        return replace(cls.of(centre, widths, most, settings), parts=parts)
+
     def _covered(self) -> int:
         return self.parts * self.widths[0]
 
@@ -224,7 +235,7 @@ def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     budget = SpreadBudget.from_settings(settings)
     if budget.spread == 0:
         return Description((("answer", ladder),))
-    noise = LaplaceVector((level,), (1 / budget.spread,), Fraction(1))
+    noise = laplace_vector((level,), 1 / budget.spread, 1)
     return Description((("answer", ladder), ("spread", noise)))
 
 
@@ -232,24 +243,13 @@ def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[Parte
     # No two graphs are further apart than this; a shorter profile is the start of a longer one.
     farthest = graph.node_count * (graph.node_count - 1) // 2 + 1
     units = int(settings["units"])
-    key = query, units, graph.node_count, graph.edges().tobytes()
-    if key not in _memory:
-        if len(_memory) >= _KEPT:
-            _memory.clear()
-        _memory[key] = query.position(graph, units), query.profile(graph, units, farthest)
-    centre, row = _memory[key]
+    centre, row = once(
+        graph,
+        (query, units),
+        lambda: (query.position(graph, units), query.profile(graph, units, farthest)),
+    )
     widths, level = raise_widths(query, row, settings)
-    return statistic_ladder(query, settings, centre, widths), level
-
-
-def statistic_ladder(
-    query: Statistic, settings: Parameters, centre: int, widths: list[int]
-) -> PartedLadder:
-    """Return the ladder with these widths and the rates that the settings say."""
-    rates = rational(settings["decay"]), rational(settings["smoothing"])
-    parts = int(settings["parts"])
-    most = -(-query.cap(int(settings["units"])) // parts)
-    return PartedLadder(centre, tuple(widths), most, *rates, parts)
+    return PartedLadder.with_parts(query, settings, centre, widths), level
 
 
 def describe_bounded(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -274,9 +274,7 @@ def bounded_vector(query: Query, settings: Parameters, graph: Graph) -> BoundThe
 
 def describe_decomposed(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe the noise on degrees, triangles and the average that the answer is made of."""
-    centre = _numbers(degrees(graph))
-    scale = rational(settings["scale"])
-    noisy = LaplaceVector(centre, (scale,) * len(centre), Fraction(2))
+    noisy = laplace_vector(_numbers(degrees(graph)), rational(settings["scale"]), 2)
     if isinstance(terms.query, TriplesPerNode):
         return Description((("answer", noisy),))
     triangles = bounded_vector(TrianglesPerNode(), settings, graph)
@@ -343,3 +341,152 @@ def see(outcome: Outcome) -> Hashable | None:
     if isinstance(outcome.error, TriplesLaw):
         return _numbers(outcome.value), None
     return None
+
+
+_SCALARS: tuple[Query, ...] = (
+    transitivity(),
+    average_clustering(),
+    clustering(0),
+    assortativity(),
+    modularity([0, 1]),
+)
+_VECTORS: tuple[Query, ...] = (triangles_per_node(), clustering())
+
+
+def wrong_widths(
+    mechanism: Mechanism,
+    what: str,
+    fault: str,
+    questions: Sequence[Query],
+    widths: Callable[[Statistic, Graph, int, int], Sequence[int]],
+) -> Broken:
+    """Draw from a ladder of other widths: ``widths(question, graph, units, length)``."""
+
+    def law(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
+        assert isinstance(terms.query, Statistic)
+        units, parts = int(settings["units"]), int(settings["parts"])
+        rows = widths(terms.query, graph, units, int(settings["length"]))
+        wrong = tuple(-(-min(max(row, 1), terms.query.cap(units)) // parts) for row in rows)
+        return {"answer": replace(laws["answer"], widths=wrong)}
+
+    return broken(mechanism, what, fault, questions, BOTH, law=law)
+
+
+def printed_clustering(query: Statistic, graph: Graph, units: int, length: int) -> list[int]:
+    """Return the dissertation's bound for the vector of clustering coefficients."""
+    count = graph.node_count
+    largest, half = int(degrees(graph).max(initial=0)), half_built(graph)
+    return [
+        -(-min(largest + (t + min(t, half)) // 2, count - 1) * units // count)
+        for t in range(length)
+    ]
+
+
+def half_built(graph: Graph) -> int:
+    """Return the most nodes that are adjacent to exactly one of two nodes, as printed."""
+    count = graph.node_count
+    adjacency = np.zeros((count, count), dtype=np.int64)
+    for u, v in graph.edges().tolist():
+        adjacency[u, v] = adjacency[v, u] = 1
+    return max(
+        (int(np.sum(adjacency[i] ^ adjacency[j])) for i, j in combinations(range(count), 2)),
+        default=0,
+    )
+
+
+def removed_edges(query: Statistic, graph: Graph, units: int, length: int) -> list[int]:
+    """Return the largest change over removed edges, on this graph, for every distance."""
+    pairs = {(int(u), int(v)) for u, v in graph.edges()}
+    here = query.position(graph, units)
+
+    def moved(pair: tuple[int, int]) -> int:
+        less = Graph.from_edges(sorted(pairs - {pair}), nodes=graph.node_count)
+        return abs(here - query.position(less, units))
+
+    changes = [moved(pair) for pair in pairs if len(pairs) > 1]
+    return [max(changes, default=1)] * length
+
+
+def undivided(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Let weights fall by the whole decay from part to part."""
+    answer = laws["answer"]
+    return {"answer": replace(answer, decay=answer.decay * answer.parts)}
+
+
+def printed_coefficients(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Bound the vector of coefficients by the largest degree, as printed."""
+    units, largest = int(settings["units"]), int(degrees(graph).max(initial=0))
+    reaches = tuple(units * bound for bound in range(1, graph.node_count + 1))
+    return {"answer": replace(laws["answer"], spread=largest, reaches=reaches)}
+
+
+def printed_triples(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Let noise follow the printed local sensitivity of triples per node."""
+    printed = max(2 * int(degrees(graph).max(initial=0)) - 2, 1)
+    centre = laws["answer"].centre
+    return {"answer": laplace_vector(centre, Fraction(printed) / terms.epsilon, printed)}
+
+
+def statistics_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
+    """Return all broken versions."""
+    ladder, bound = real["statistic_ladder"], real["private_bound"]
+    return [
+        wrong_widths(
+            ladder,
+            "printed clustering",
+            "d_max + half-built triangles: K3 moves by 3 (chapter 2, result 3)",
+            (average_clustering(),),
+            printed_clustering,
+        ),
+        wrong_widths(
+            ladder,
+            "deletions only",
+            "local sensitivity over deletions only, as printed in a dissertation",
+            _SCALARS,
+            removed_edges,
+        ),
+        broken(
+            ladder,
+            "a rung's decay for each part",
+            "an edge moves by all parts of a rung, and each costs as much as the rung",
+            _SCALARS,
+            law=undivided,
+        ),
+        leave_open(
+            ladder,
+            "spread",
+            (transitivity(), average_clustering()),
+            "the level of the widths without noise",
+        ),
+        broken(
+            bound,
+            "not raised",
+            "nothing makes it unlikely that the bound is too low",
+            _VECTORS,
+            settings=lambda *_: {"shift": 0},
+        ),
+        broken(
+            bound,
+            "printed coefficients",
+            "d_max for the coefficients: K3 moves by 3 (chapter 2, table 2)",
+            (clustering(),),
+            ("claims",),
+            law=printed_coefficients,
+        ),
+        broken(
+            real["laplace"],
+            "printed triples",
+            "2·d_max - 2, of the graph at hand and of removed edges (result 4)",
+            (triples_per_node(),),
+            BOTH,
+            law=printed_triples,
+        ),
+    ]

@@ -24,8 +24,8 @@ from tulle.audit.faults import (
     read_support_from_data,
     scaled,
 )
-from tulle.audit.graphs.synthesis_case import Coarse
-from tulle.audit.graphs.synthesis_models import (
+from tulle.audit.graphs.synthesis import (
+    Coarse,
     core_laws,
     fixed_core,
     fixed_known,

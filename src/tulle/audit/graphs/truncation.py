@@ -1,17 +1,25 @@
-"""The audit's view of truncation on graphs: counts through their copies, per node and per edge."""
+"""The audit's view of truncation on graphs: counts through their copies, per node and per edge.
+
+What truncation stands on is examined as well: who leaves a graph and who leaves its relation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tulle.audit.engine.broken import Broken
+from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description
-from tulle.audit.faults import TWICE, draw_less, halve_noise, seed_source
+from tulle.audit.faults import draw_less
 from tulle.audit.relations.faults import (
     both_directions_full,
     epsilon_per_lane,
+    forget_one,
     forget_owner,
     free_choice,
     no_noise_at_the_stop,
@@ -22,8 +30,10 @@ from tulle.audit.relations.kind import OPTIONS as TRUNCATION_OPTIONS
 from tulle.audit.relations.kind import law_of_total
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
-from tulle.graphs.data import Graph
-from tulle.graphs.queries.counts import GraphQuery, edges, k_triangles, stars, triangles
+from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.queries.counts import GraphQuery, cliques, edges, k_triangles, stars, triangles
+from tulle.graphs.truncation.relation import relation_of
+from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import TruncationMechanism
 
 
@@ -94,19 +104,90 @@ def truncation_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
         not_truncated(recursive, plain),
         forget_owner(recursive, plain),
         free_choice(recursive, (NODE[0], EDGE[1])),
-        halve_noise(recursive, "epsilon_answer", (NODE[0], NODE[2], EDGE[1]), TWICE),
         draw_less(recursive, "epsilon_answer", NODE[:1], method="run_parts"),
-        seed_source(recursive, NODE[:1]),
         not_truncated(search, plain[:2]),
         forget_owner(search, plain[:2]),
         open_limit(search, NODE[:1]),
         no_noise_at_the_stop(search, NODE[:1]),
         both_directions_full(search, (NODE[0], NODE[2])),
         draw_less(search, "epsilon_above", NODE[:1], method="run_parts"),
-        seed_source(search, NODE[:1]),
         not_truncated(race, plain),
         forget_owner(race, plain),
         epsilon_per_lane(race, (NODE[0], EDGE[1])),
         draw_less(race, "epsilon", NODE[:1], method="run_parts"),
-        seed_source(race, NODE[:1]),
     ]
+
+
+LEAVING = "leaving commutes"
+
+QUESTIONS: tuple[GraphQuery, ...] = (
+    edges(),
+    triangles(),
+    stars(2),
+    stars(3),
+    k_triangles(2),
+    cliques(4),
+)
+
+Names = Callable[[Graph], list[Any]]
+Maker = Callable[[GraphQuery, Graph, str], Relation]
+
+
+def content(relation: Relation, names: list[Any]) -> Counter[frozenset[Any]]:
+    """Return the weight of each set of participants, under names that outlive renumbering."""
+    found: Counter[frozenset[Any]] = Counter()
+    for t, weight in enumerate(relation.weights.tolist()):
+        members = relation.participants[relation.offsets[t] : relation.offsets[t + 1]]
+        found[frozenset(names[int(p)] for p in members)] += weight
+    return found
+
+
+def check_leaving(mechanism: str, unit: str, nodes: int, make: Maker = relation_of) -> Finding:
+    """Compare both ways for every graph on so many nodes, everyone who may leave, all questions."""
+    cases = wrong = 0
+    witness = ""
+    for graph in all_graphs(nodes):
+        for query in QUESTIONS:
+            whole = content(make(query, graph, unit), _names(graph, unit))
+            for name, smaller in _leavers(graph, unit):
+                expected = Counter({who: w for who, w in whole.items() if name not in who})
+                seen = content(make(query, smaller, unit), _names(smaller, unit, name))
+                cases += 1
+                if seen != expected:
+                    wrong += 1
+                    witness = f"{query} without {name}"
+    return Finding(
+        mechanism,
+        f"copies per {unit}",
+        LEAVING,
+        cases,
+        float(wrong > 0) * 2,
+        wrong == 0,
+        f"{wrong} of {cases} differ",
+        witness,
+    )
+
+
+def _names(graph: Graph, unit: str, gone: Any = None) -> list[Any]:
+    """Return the participants' lasting names, by number."""
+    if unit == "edge":
+        return [(int(u), int(v)) for u, v in graph.edges()]
+    count = graph.node_count + (gone is not None)
+    return [node for node in range(count) if node != gone]
+
+
+def _leavers(graph: Graph, unit: str) -> Iterator[tuple[Any, Graph]]:
+    pairs = graph.edges()
+    if unit == "edge":
+        for place, (u, v) in enumerate(pairs.tolist()):
+            rest = np.delete(pairs, place, axis=0)
+            yield (u, v), Graph.from_edges(rest, nodes=graph.node_count)
+        return
+    for node in range(graph.node_count):
+        kept = pairs[(pairs != node).all(axis=1)]
+        yield node, Graph.from_edges(kept - (kept > node), nodes=graph.node_count - 1)
+
+
+def without_one_owner(query: GraphQuery, graph: Graph, unit: str) -> Relation:
+    """Make a broken relation: each copy forgets one of the participants that it needs."""
+    return forget_one(relation_of(query, graph, unit))

@@ -13,7 +13,7 @@ import numpy as np
 from tulle.audit.engine.bits import Noise, number_of
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.laws import Law
-from tulle.audit.faults import BOTH, EXACT, broken, seed_source
+from tulle.audit.faults import BOTH, EXACT, broken
 from tulle.audit.matrices.kind import (
     QUESTIONS,
     Asked,
@@ -52,11 +52,6 @@ def with_noise(
 
     asked = QUESTIONS[mechanism.name] if questions is None else questions
     return broken(mechanism, what, fault, asked, caught_by, law=law)
-
-
-def twice_epsilon(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-    """Flip as rarely as twice the epsilon would allow."""
-    return flips_noise(*matrix.shape, 2 * terms.epsilon)
 
 
 def row_as_cell(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
@@ -132,10 +127,6 @@ def matrix_faults() -> list[Broken]:
         real[name] for name in ("cells", "two_level", "columns", "coupled")
     )
     return [
-        *(seed_source(real[name], QUESTIONS[name][:1]) for name in QUESTIONS),
-        with_noise(
-            cells, "half the noise", "flips as rare as twice the epsilon would allow", twice_epsilon
-        ),
         with_noise(
             cells,
             "ones only",

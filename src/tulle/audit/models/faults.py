@@ -84,11 +84,9 @@ def model_faults() -> list[Broken]:
     """Return all broken versions."""
     real = registry.mechanisms("table")
     functional, adassp = real["functional"], real["adassp"]
-    laplace, gaussian = real["objective_laplace"], real["objective_gaussian"]
-    knorm = real["objective_knorm"]
+    laplace, knorm = real["objective_laplace"], real["objective_knorm"]
     variances = ("matrix_variance", "vector_variance")
     return [
-        halve_noise(functional, "scale", (ONE, CHANGE)),
         broken(
             functional,
             "monomials counted as printed",
@@ -115,7 +113,6 @@ def model_faults() -> list[Broken]:
             (CHANGE,),
             settings=one_row,
         ),
-        halve_noise(adassp, variances, QUESTIONS["adassp"], Fraction(1, 4)),
         halve_noise(
             adassp,
             variances,
@@ -125,9 +122,6 @@ def model_faults() -> list[Broken]:
             fault="one person is in the matrix and in the vector, and both cost",
         ),
         forget_delta(adassp, QUESTIONS["adassp"]),
-        halve_noise(laplace, "spread", QUESTIONS["objective_laplace"]),
-        halve_noise(gaussian, "spread", (ODDS, PAIR)),
-        halve_noise(knorm, "spread", QUESTIONS["objective_knorm"]),
         halve_noise(
             knorm,
             "penalty",

@@ -166,6 +166,7 @@ class AuditedTables(Kind):
 
     name: ClassVar[str] = "table"
     private: ClassVar[tuple[str, ...]] = ("deviations", "bias", NOISE_LAW)
+    costly: ClassVar[bool] = True
 
     def world(self, size: int) -> World:
         return _coming(size // 2)

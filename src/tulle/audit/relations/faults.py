@@ -12,12 +12,10 @@ import numpy as np
 from tulle.audit.engine.broken import Broken
 from tulle.audit.faults import (
     BOTH,
-    TWICE,
     broken,
     draw_less,
     halve_noise,
     scaled,
-    seed_source,
 )
 from tulle.core import registry
 from tulle.core.dataset import Dataset
@@ -256,23 +254,18 @@ def relation_faults() -> list[Broken]:
         open_limit(search, PLAIN),
         no_noise_at_the_stop(search, PLAIN),
         both_directions_full(search, PLAIN),
-        halve_noise(search, "epsilon_below", PLAIN, TWICE),
         draw_less(search, "epsilon_above", PLAIN, method="run_parts"),
         unsafe_rewriting(search),
         printed_bounding_sequence(search),
-        seed_source(search, PLAIN),
         not_truncated(recursive, ALL),
         free_choice(recursive, PLAIN),
-        halve_noise(recursive, "epsilon_answer", ALL, TWICE),
         draw_less(recursive, "epsilon_answer", PLAIN, method="run_parts"),
         no_gap(recursive),
         unsafe_rewriting(recursive),
         printed_bounding_sequence(recursive),
-        seed_source(recursive, PLAIN),
         not_truncated(race, ALL),
         epsilon_per_lane(race, ALL),
         draw_less(race, "epsilon", SIGNED, method="run_parts"),
-        seed_source(race, PLAIN),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.laws import Law
-from tulle.audit.faults import BOTH, TWICE, broken, draw_less, halve_noise, seed_source
+from tulle.audit.faults import BOTH, broken, draw_less
 from tulle.audit.relations.faults import (
     epsilon_per_lane,
     forget_owner,
@@ -15,7 +15,6 @@ from tulle.audit.relations.faults import (
     not_truncated,
 )
 from tulle.audit.sql.kind import (
-    COSTS,
     COSTS_BY_PLACE,
     DIFFERENCES,
     MEETINGS,
@@ -31,8 +30,6 @@ from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import Owned
 from tulle.sql.mechanisms import OnDatabase
 from tulle.sql.queries import SqlQuery
-
-_ALONE = (VISITS, COSTS)
 
 
 def cut_otherwise(mechanism: OnDatabase, what: str, cut: Cut) -> Broken:
@@ -67,22 +64,18 @@ def whole_epsilon_for_each_group(mechanism: Mechanism) -> Broken:
 def database_faults() -> list[Broken]:
     """Return all broken versions."""
     recursive, race = (_of(name) for name in ("recursive", "race"))
-    fresh = ("fresh noise",)
     return [
         not_truncated(recursive, (MEETINGS, DIFFERENCES)),
         forget_owner(recursive, (MEETINGS,)),
         free_choice(recursive, (VISITS, MEETINGS)),
-        halve_noise(recursive, "epsilon_answer", (*_ALONE, MEETINGS), TWICE),
         draw_less(recursive, "epsilon_answer", (VISITS,), method="run_owned"),
         whole_epsilon_for_each_group(recursive),
-        seed_source(recursive, (VISITS,), fresh),
         *(cut_otherwise(recursive, what, cut) for what, cut in BROKEN_CUTS.items()),
         not_truncated(race, (MEETINGS, DIFFERENCES)),
         forget_owner(race, (MEETINGS,)),
         epsilon_per_lane(race, (VISITS, MEETINGS)),
         draw_less(race, "epsilon", (VISITS,), method="run_parts"),
         whole_epsilon_for_each_group(race),
-        seed_source(race, (VISITS,), fresh),
     ]
 
 

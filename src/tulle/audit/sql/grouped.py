@@ -292,17 +292,8 @@ def grouped_findings() -> list[Finding]:
         check(HONEST, pairs_in_groups(), "groups of pairs"),
         check(BALL, neighbours(), "groups of signed sums"),
     ]
-    for name, (way, cases) in broken_ways().items():
-        caught = check(way, cases, f"broken: {name}")
-        found.append(
-            replace(
-                caught,
-                passed=not caught.passed,
-                worst=1 / max(caught.worst, 1e-9),
-                figure=f"{caught.figure}, as it should not be",
-            )
-        )
-    return found
+    ways = broken_ways().items()
+    return found + [check(way, cases, name).of_broken(name) for name, (way, cases) in ways]
 
 
 def honest_level(key: Key) -> int:

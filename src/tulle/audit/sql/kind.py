@@ -20,7 +20,6 @@ from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, seen_total
 from tulle.audit.sql.grouped import grouped_findings
-from tulle.audit.sql.one_row import one_row_findings
 from tulle.audit.sql.partition_selection import selection_findings
 from tulle.audit.sql.private_ranges import (
     private_databases,
@@ -28,7 +27,7 @@ from tulle.audit.sql.private_ranges import (
     range_findings,
 )
 from tulle.audit.sql.quantiles import quantile_findings
-from tulle.audit.sql.single_owner import law_of_owned
+from tulle.audit.sql.single_owner import law_of_owned, one_row_findings
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
@@ -184,6 +183,7 @@ class AuditedDatabases(Kind):
         "race": OPTIONS["race"][:2],
     }
     alike_sizes: ClassVar[tuple[int, ...]] = (2,)
+    costly: ClassVar[bool] = True
     own_checks: ClassVar[Mapping[str, Callable[[], list[Finding]]]] = {
         "gaussian": grouped_findings,
         "quantile": quantile_findings,
@@ -193,11 +193,7 @@ class AuditedDatabases(Kind):
     }
 
     def priced(self, mechanism: Mechanism) -> Iterator[tuple[Query, Dataset]]:
-        # Bound to the database itself: its keys are not among the facts.
-        for query, dataset in product(priced_questions(), priced_databases()):
-            yield query.bind(dataset, {}), dataset
-        for query, dataset in product(private_questions(), private_databases()):
-            yield query.bind(dataset, {}), dataset
+        yield from _priced()
 
     def world(self, size: int) -> World:
         return _world(*WORLDS[min(max(size, 2), 5)])
@@ -283,6 +279,16 @@ class AuditedDatabases(Kind):
             sql("SELECT SUM(person / 0) FROM visit"),
             sql("SELECT place, SUM(cost) FROM visit GROUP BY place", groups={"place": ["x", None]}),
         ]
+
+
+@lru_cache(maxsize=1)
+def _priced() -> list[tuple[Query, Dataset]]:
+    """Return questions bound to the databases themselves: keys are not among the facts."""
+    cases = (
+        *product(priced_questions(), priced_databases()),
+        *product(private_questions(), private_databases()),
+    )
+    return [(query.bind(dataset, {}), dataset) for query, dataset in cases]
 
 
 @lru_cache(maxsize=8)

@@ -4,12 +4,13 @@ Questions in SQL whose rows are about one participant go this way
 (:mod:`tulle.relations.mechanisms.single_owner`), and not through the linear programs that the view
 of relations examines. A release is a level with noise, and at its threshold a vector with noise;
 the largest log-ratio between neighbours is worked out level by level.
+
+Noise of the size of one row is examined on the same contributions, also where no key holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
@@ -167,15 +168,51 @@ BROKEN: dict[str, dict[str, Any]] = {
 def owned_findings() -> list[Finding]:
     """Return what is found on contributions, and on broken ways that must be caught."""
     found = [check_owned(signed=signed) for signed in (True, False)]
-    for name, broken in BROKEN.items():
-        caught = check_owned(**broken)
-        found.append(
-            replace(
-                caught,
-                query=f"broken: {name}",
-                passed=not caught.passed,
-                worst=1 / max(caught.worst, 1e-9),
-                figure=f"{caught.figure}, as it should not be",
-            )
-        )
-    return found
+    return found + [check_owned(**broken).of_broken(name) for name, broken in BROKEN.items()]
+
+
+MOST_OF_A_ROW = (0.5, 1.0, 2.5)
+"""What one row adds at most; contributions are up to three, as of people with several rows."""
+
+PRICE_OF_A_ROW = Fraction(1)
+
+
+def check_one_row(cut: Cut = Owned.clipped) -> Finding:
+    """Compare the largest log-ratio with epsilon, for everyone who may leave."""
+    noises = [(most, NoiseOnGroups.at(most, GROUPS, PRICE_OF_A_ROW)) for most in MOST_OF_A_ROW]
+    cases, worst, witness = 0, 0.0, ""
+    for people, others in neighbours():
+        one, other = contributions(people), contributions(others)
+        for most, noise in noises:
+            snapped = [
+                np.array([noise.lattice.snap(float(v)) for v in cut(owned, most)])
+                for owned in (one, other)
+            ]
+            moved = float(np.abs(snapped[0] - snapped[1]).sum())
+            found = moved * float(noise.lattice.step / noise.scale / PRICE_OF_A_ROW)
+            cases += 1
+            if found > worst:
+                worst, witness = found, f"{people} and {others}"
+    return Finding(
+        "laplace",
+        "groups of sums",
+        "exact, one row each",
+        cases,
+        worst,
+        worst <= 1 + 1e-12,
+        f"{worst:.6g} of the price",
+        witness,
+    )
+
+
+ONE_ROW_TWINS: dict[str, Cut] = {
+    "the key is trusted, nobody cut": cut_nobody,
+    "each group cut by itself": cut_each_group,
+    "all cut by the largest": cut_together,
+}
+
+
+def one_row_findings() -> list[Finding]:
+    """Return what is found, and on broken twins that must be caught."""
+    twins = [check_one_row(cut).of_broken(name) for name, cut in ONE_ROW_TWINS.items()]
+    return [check_one_row(), *twins]

@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle import streams
 from tulle.audit.engine.findings import Finding
+from tulle.audit.engine.kind import classes_without
 from tulle.core.period import Calendar
 from tulle.core.query import Axis
 from tulle.core.source import Source
@@ -274,6 +276,11 @@ def broken() -> Sequence[Subject]:
 def check_streams() -> list[Finding]:
     """Return the findings on the real stream."""
     return [check_price(Subject()), *check_drawn(Subject())]
+
+
+def unexamined() -> list[str]:
+    """Return the streams, of those that exist, that nothing here examines."""
+    return classes_without(Stream, streams, {Stream})
 
 
 def catch_broken() -> list[Finding]:

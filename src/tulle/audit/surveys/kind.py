@@ -8,10 +8,7 @@ exp(epsilon). The same check must reject broken designs.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
-import pkgutil
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +17,7 @@ from typing import Any
 
 from tulle import surveys
 from tulle.audit.engine.findings import Finding
+from tulle.audit.engine.kind import classes_without
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.exact import ratio_is_within
 from tulle.surveys.large import LocalHashing, UnaryEncoding
@@ -230,16 +228,7 @@ def catch_broken() -> list[Finding]:
 
 def unexamined() -> list[str]:
     """Return the names of designs, of those that exist, that no case is about."""
-    for module in pkgutil.iter_modules(surveys.__path__, f"{surveys.__name__}."):
-        importlib.import_module(module.name)
-    examined = {laws.design for _, _, laws in cases()}
-    found, classes = [], [Design]
-    while classes:
-        design = classes.pop()
-        classes.extend(design.__subclasses__())
-        if not inspect.isabstract(design) and design not in examined:
-            found.append(design.__name__)
-    return sorted(found)
+    return classes_without(Design, surveys, {laws.design for _, _, laws in cases()})
 
 
 def _finding(name: str, asked: str, found: Laws) -> Finding:

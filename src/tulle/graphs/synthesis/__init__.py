@@ -19,7 +19,7 @@ of its mechanisms, one file for each model. To add a model:
     graph. ``random`` is a ``tulle.noise.post_processing.Random`` (a numpy Generator that compiled
     kernels accept as well); nothing else may draw. It must cope with any statistics that noise can
     produce.
-5.  Audit: an entry in ``CASES`` of ``audit/graphs/synthesis.py`` (your own file for its describer)
+5.  Audit: an entry in ``CASES`` of ``audit/graphs/synthesis.py``
     that describes each statistic, in the order of the mapping, as one independent law; and at least
     one broken version.
 
