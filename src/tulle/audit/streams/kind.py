@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.audit.engine.findings import Finding
+from tulle.core.labels import Axis
 from tulle.core.period import Calendar
-from tulle.core.query import Axis
 from tulle.core.source import Source
 from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session

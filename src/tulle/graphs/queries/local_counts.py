@@ -13,8 +13,9 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.labels import Axis
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import EdgeFacts, GraphFacts, find, node_axis
 from tulle.graphs.queries.counts import GraphQuery, ProfiledCount, Triangles

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.labels import Axis
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import Plate, read_labels
 from tulle.matrices.contributions.reference import Reference, look_up
