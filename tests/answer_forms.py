@@ -11,7 +11,8 @@ import numpy as np
 
 import tulle
 from tulle.core.guarantee import Guarantee
-from tulle.core.query import Labels, Query
+from tulle.core.labels import Labels
+from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.unit import Unit
 from tulle.graphs.generators import social_network

@@ -18,7 +18,7 @@ from tulle.core import codec
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
-from tulle.core.query import Axis, Labels
+from tulle.core.labels import Axis, Labels
 from tulle.core.release import Release
 from tulle.core.table import Table
 from tulle.core.unit import Unit

@@ -14,8 +14,8 @@ from tulle.core import registry
 from tulle.core.error_law import ErrorLaw, check_level, law_from_json
 from tulle.core.errors import InputError, NoIntervalError, raise_alone
 from tulle.core.guarantee import Guarantee
+from tulle.core.labels import Labels
 from tulle.core.public import public
-from tulle.core.query import Labels
 
 if TYPE_CHECKING:
     from tulle.core.expression_error import Quotient

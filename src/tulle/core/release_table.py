@@ -12,7 +12,7 @@ from tulle.core.errors import NoIntervalError
 from tulle.core.table import Table
 
 if TYPE_CHECKING:
-    from tulle.core.query import Labels
+    from tulle.core.labels import Labels
     from tulle.core.release import Release
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import QueryError
+from tulle.core.labels import Axis
 from tulle.core.mechanism import Terms
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.core.validate import Number, rational, text
 from tulle.genomes.data import Genotypes
 from tulle.genomes.scores import difference_weights, group_sums, true_chi_squares, true_differences

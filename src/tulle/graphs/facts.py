@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.query import Axis
+from tulle.core.labels import Axis
 
 Kinds = Mapping[str, Mapping[str, str]]
 """Kinds of attributes by owner ("node", "edge") and name."""

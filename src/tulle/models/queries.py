@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 from tulle.core import registry, validate
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, QueryError
+from tulle.core.labels import Axis
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.core.validate import Number, rational, text
 from tulle.models.data import Table
 

@@ -14,7 +14,8 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.labels import Axis
+from tulle.core.query import Query, Shape
 from tulle.relations.data import Relation
 from tulle.sql.data import Database
 from tulle.sql.question.parse import Statement, not_too_deep

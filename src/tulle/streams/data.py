@@ -11,9 +11,9 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, UnitError
+from tulle.core.labels import Axis
 from tulle.core.period import Calendar, Day
 from tulle.core.public import public
-from tulle.core.query import Axis
 from tulle.core.unit import Unit
 from tulle.streams.clipping import LARGEST_BOUND, LARGEST_SUM, clipped_totals
 from tulle.streams.declaration import Declaration

@@ -10,8 +10,8 @@ from math import prod
 from typing import Any
 
 from tulle.core.codec import decode, encode
+from tulle.core.labels import Axis
 from tulle.core.period import Calendar
-from tulle.core.query import Axis
 from tulle.core.validate import rational, text
 
 

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.errors import InputError, QueryError
+from tulle.core.labels import Axis
 from tulle.core.period import Calendar, Day
 from tulle.core.query import Axis, Query
 from tulle.core.validate import Number, counted

@@ -42,9 +42,10 @@ from tulle.core.error_law import GaussianLaw
 from tulle.core.errors import InputError
 from tulle.core.events import Gaussian
 from tulle.core.guarantee import Guarantee, epsilon_of_rho, largest_rho
+from tulle.core.labels import Labels
 from tulle.core.period import Day
 from tulle.core.public import public
-from tulle.core.query import Labels, Query
+from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit

@@ -10,8 +10,8 @@ import numpy as np
 
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
+from tulle.core.labels import Axis, Labels
 from tulle.core.public import public
-from tulle.core.query import Axis, Labels
 from tulle.core.release import Release
 from tulle.core.validate import counted
 from tulle.surveys import statistics

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from tulle.core import validate
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
+from tulle.core.labels import Axis, Labels
 from tulle.core.public import public
-from tulle.core.query import Axis, Labels
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.validate import counted

@@ -24,8 +24,8 @@ import numpy.typing as npt
 from tulle import streams
 from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import classes_without
+from tulle.core.labels import Axis
 from tulle.core.period import Calendar
-from tulle.core.query import Axis
 from tulle.core.source import Source
 from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session

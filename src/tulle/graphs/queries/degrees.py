@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.labels import Axis
 from tulle.core.public import public
-from tulle.core.query import Axis, Shape
+from tulle.core.query import Shape
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import GraphQuery
 

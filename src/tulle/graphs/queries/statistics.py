@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.arrays import Floats
+from tulle.core.labels import Axis
 from tulle.core.public import public
-from tulle.core.query import Axis, Expression, Query
+from tulle.core.query import Expression, Query
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import node_axis
 from tulle.graphs.kernels.counts import count_triangles

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tulle.core import codec, registry, validate
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, QueryError
+from tulle.core.labels import Axis, Labels
 from tulle.core.mechanism import Terms
 from tulle.core.public import public
 from tulle.core.query import Axis, Labels, Query, Shape

@@ -16,9 +16,10 @@ from tulle.core import registry
 from tulle.core.arrays import Bytes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
+from tulle.core.labels import Axis, Labels
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.public import public
-from tulle.core.query import Axis, Labels, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.core.source import Source
 from tulle.core.validate import counted, text
 from tulle.graphs.data import Graph

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError
+from tulle.core.labels import Axis
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.core.validate import Number, text
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.families import Family, read_entries

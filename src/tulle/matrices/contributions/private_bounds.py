@@ -15,9 +15,10 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.labels import Axis
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.core.source import Source
 from tulle.core.validate import Number, rational, text
 from tulle.matrices.contributions.data import Contributions

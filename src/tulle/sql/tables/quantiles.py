@@ -13,7 +13,8 @@ import numpy as np
 
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.labels import Axis
+from tulle.core.query import Query, Shape
 from tulle.core.validate import text as as_text
 from tulle.sql.compile.value_rows import ValueRows, Values, gather_values, value_rows
 from tulle.sql.question.aggregate import Groups, find_aggregate

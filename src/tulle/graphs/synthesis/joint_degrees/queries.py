@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError
+from tulle.core.labels import Axis
 from tulle.core.public import public
 from tulle.core.query import Axis, Query, Shape
 from tulle.core.validate import Number, counted, text
