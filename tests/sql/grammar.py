@@ -213,8 +213,8 @@ class Grammar:
             source, columns = self.plain.sources(self.draw.choice([1, 1, 2, 2, 3]), depth)
             return "", source, columns
         name = self.inside.name()
-        shared = self.draw.random() < 0.15
-        rows = self.inside.window_by_key(depth) if shared else self.inside.rows(depth)
+        shared = self.draw.random() < 0.25
+        rows = self.inside.by_key(depth) if shared else self.inside.rows(depth)
         if self.draw.random() < self.loose:
             rows = self.loosened(rows)
         columns = [f"{name}.k", f"{name}.x", f"{name}.y"]
