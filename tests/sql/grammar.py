@@ -89,6 +89,18 @@ SPELLED = (
 )
 """Numbers that tell how such a value is spelled."""
 
+ELSEWHERE = (
+    "SELECT {a} FROM person p LEFT JOIN orders o ON p.age - 20 = o.cust",
+    "SELECT {a} FROM person p LEFT JOIN visit o ON p.age - 20 = o.pid WHERE o.pid IS NULL",
+    "SELECT {a} FROM person p WHERE p.age - 20 NOT IN (SELECT cust FROM orders)",
+    "SELECT {a} FROM person p WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.cust < p.id)",
+    "SELECT {a} FROM person p WHERE p.id < (SELECT COUNT(*) FROM orders o)",
+    "SELECT {a} FROM orders p WHERE p.price < (SELECT MAX(age) - 19 FROM person)",
+    "SELECT {a} FROM (SELECT id - 1 AS k FROM person EXCEPT SELECT cust FROM orders) p",
+    "SELECT {a} FROM (SELECT city, COUNT(*) AS n FROM person GROUP BY city) p WHERE n > 1",
+)
+"""What is about rows of others where it should be about one person's: refused, all of them."""
+
 KEYS: tuple[tuple[str, Sequence[Any]], ...] = (
     ("{x}", [0, 1, 2, 3, 21, None]),
     ("{x} % 2", [0, 1, None]),
@@ -123,10 +135,11 @@ class Grammar:
     def __init__(self, seed: int, loose: float = 0.3) -> None:
         self.loose = loose
         self.draw = random.Random(seed)
-        views = [f"SELECT k, x, y FROM {view}" for view in OWNED_VIEWS]
-        self.inside = Inside(seed, more=views)
-        more = {"reading": ["who", "v"], "met": ["k", "x", "y"], "spent": ["k", "x", "y"]}
-        self.plain = Generator(seed, NUMBERS | more)
+        more = [f"SELECT k, x, y FROM {view}" for view in OWNED_VIEWS]
+        more.append("SELECT who AS k, v AS x, who AS y FROM reading")
+        self.inside = Inside(seed, more=more)
+        tables = {"reading": ["who", "v"], "met": ["k", "x", "y"], "spent": ["k", "x", "y"]}
+        self.plain = Generator(seed, NUMBERS | tables)
         # The two name what they write alike.
         self.plain.last = 500
 
@@ -139,6 +152,9 @@ class Grammar:
             return Asked(self.inside.question(depth) if own else self.plain.question())
         if kind < 0.35:
             return self.alike()
+        if kind > 0.97:
+            counted = self.draw.choice(["COUNT(*)", "COUNT(*)", "COUNT(DISTINCT p.id)"])
+            return Asked(self.draw.choice(ELSEWHERE).format(a=counted))
         if kind < 0.42:
             (source, number), before, listed = self.draw.choice(RANGED), "", QUANTILES
             columns, numbers = re.findall(r"\w\.\w+", number), [number]
@@ -197,8 +213,8 @@ class Grammar:
             source, columns = self.plain.sources(self.draw.choice([1, 1, 2, 2, 3]), depth)
             return "", source, columns
         name = self.inside.name()
-        shared = self.draw.random() < 0.15
-        rows = self.inside.window_by_key(depth) if shared else self.inside.rows(depth)
+        shared = self.draw.random() < 0.25
+        rows = self.inside.by_key(depth) if shared else self.inside.rows(depth)
         if self.draw.random() < self.loose:
             rows = self.loosened(rows)
         columns = [f"{name}.k", f"{name}.x", f"{name}.y"]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.sql.sql_extremes import SHAPES
 
 import tulle
 from tulle.core.errors import InputError, QueryError, TulleError
 from tulle.sql.compile import names
 from tulle.sql.data import Database
 from tulle.sql.engines.duckdb import engine as duckdb_engine
+from tulle.sql.expressions import kinds
+from tulle.sql.expressions.total import ENTRIES
 from tulle.sql.queries import relation_of, sql
 
 FAILING = (
@@ -532,3 +535,63 @@ def test_what_a_program_makes_is_read_once_in_spark(spark_session: Any) -> None:
         assert "hidden" not in str(caught.value)
     finally:
         spark_session.catalog.dropTempView("p")
+
+
+def written_over(columns: dict[str, str]) -> Iterator[str]:
+    """Yield every supported function, and what takes values of any kind, over some columns."""
+    for entry in ENTRIES:
+        takes = [t for t in entry.takes if kinds.INTERVAL not in t][: entry.written.count("{}")]
+        chosen = [next((c for k, c in columns.items() if k in t), None) for t in takes]
+        if None not in chosen:
+            yield entry.written.format(*chosen)
+    for shape in SHAPES:
+        for column in ("a", "s"):
+            yield shape.replace("x.b", "(a > 1)").format(column, column, column)
+    yield from ("COUNT(*) OVER (PARTITION BY who)", "d - INTERVAL '3' MONTH", "d + INTERVAL 1 DAY")
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["SUM(a)", "COUNT(*)", "COUNT(*) OVER (PARTITION BY who)", "d + INTERVAL 1 DAY",
+     "d - INTERVAL '3' MONTH", "(a, who) IN ((1, 2), (3, 4))"],
+)  # fmt: skip
+def test_views_are_read_in_the_words_in_which_they_are_stored(written: str) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (who INT, a INT, d DATE)")
+    group = " GROUP BY who" if written in ("COUNT(*)", "SUM(a)") else ""
+    connection.execute(f"CREATE VIEW v AS SELECT who, {written} AS x FROM t{group}")
+    database = tulle.Database.connect(connection, owners={"t": "who"})
+    assert sql("SELECT COUNT(x) FROM v").objection(database) is None
+
+
+@pytest.mark.slow
+def test_whatever_is_supported_in_a_sub_select_is_supported_in_a_view() -> None:
+    """DuckDB stores a view in words of its own: COUNT_STAR(), TO_DAYS(...), "row"(...)."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (who INT, a INT, b DOUBLE, s TEXT, d DATE, m TIMESTAMP)")
+    columns = {kinds.WHOLE: "a", kinds.DOUBLE: "b", kinds.TEXT: "s", kinds.DATE: "d"}
+    columns |= {kinds.TIMESTAMP: "m", kinds.BOOLEAN: "(a > 1)"}
+    made = {}
+    for place, written in enumerate(dict.fromkeys(written_over(columns))):
+        try:
+            connection.execute(f"CREATE VIEW v{place} AS SELECT who, {written} AS x FROM t")
+        except duckdb.Error:
+            continue  # the engine itself does not know it
+        made[f"v{place}"] = written
+    connection.execute(
+        "CREATE VIEW grouped AS SELECT who, COUNT(*) AS x FROM t GROUP BY who HAVING COUNT(*) > 1"
+    )
+    database = tulle.Database.connect(connection, owners={"t": "who"})
+    assert sql("SELECT SUM(x) FROM grouped").objection(database) is None
+
+    def is_refused(text: str) -> bool:
+        try:
+            sql(text).rewrite(database.schema)  # type: ignore[union-attr]
+        except QueryError:
+            return True
+        return False
+
+    for view, written in made.items():
+        inner = f"SELECT COUNT(x) FROM (SELECT who, {written} AS x FROM t) AS u"
+        assert is_refused(inner) == is_refused(f"SELECT COUNT(x) FROM {view}"), written
+    assert len(made) > 150

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
-from tests.sql.compile.judges import busy_world, unique_keys
+from tests.sql.compile.judges import RANGES, busy_world, unique_keys, world
 from tests.sql.compile.test_inside import QUESTIONS
 from tests.sql.engines.test_engines import fill_postgresql
+from tests.sql.grammar import VIEWS, Asked, Grammar
 from tests.sql.inside_generator import Inside
 from tests.sql.sql_worlds import COLUMNS, OWNERS, PUBLIC, connect, summary
 
 from tulle.core.errors import QueryError
 from tulle.sql.data import Database
-from tulle.sql.queries import gather_tuples, sql
+from tulle.sql.keys.question import DiscoveredTable
+from tulle.sql.queries import SqlQuery, gather_tuples, sql
 
 
 def check(database: Database, embedded: Database, texts: list[str], least: int) -> None:
@@ -77,3 +80,79 @@ def test_postgresql_gives_the_same_relations_for_many(start: int, postgres_url: 
 @pytest.mark.xdist_group("spark")
 def test_spark_gives_the_same_relations_for_many(spark_session: Any) -> None:
     check(*in_spark(spark_session), [*QUESTIONS, *written("spark", range(100, 150), 2)], 40)
+
+
+# --- the whole grammar ----------------------------------------------------------------------------
+
+
+SPELLED = re.compile(r"CAST\(\w+\.\w+ AS VARCHAR\)")
+"""How a double is written is each engine's own."""
+
+
+def relations_of_parts(database: Database, asked: Asked) -> list[Any]:
+    """Return the relations of all that is bought for a statement."""
+    question: Any = sql(asked.text, groups=asked.groups).bind(database)
+    if isinstance(question, DiscoveredTable):
+        return []
+    parts = [question] if isinstance(question, SqlQuery) else question.parts()
+    gathered = [gather_tuples(database, part) for part in parts if isinstance(part, SqlQuery)]
+    return [summary(relation, one.names) for one in gathered for relation in one.relations]
+
+
+def check_grammar(database: Database, seeds: range, least: int) -> None:
+    """Check that an engine gives the relations that DuckDB gives, to whatever it accepts."""
+    answered = 0
+    for seed in seeds:
+        asked = Grammar(seed).question(1)
+        if SPELLED.search(asked.text):
+            continue
+        try:
+            found = relations_of_parts(database, asked)
+        except QueryError:
+            continue
+        assert found == relations_of_parts(world(2, True).database, asked), asked
+        answered += bool(found)
+    assert answered >= least
+
+
+def whole_postgresql(url: str) -> Database:
+    import adbc_driver_postgresql.dbapi as driver
+
+    here = world(2, True)
+    fill_postgresql(url, here.rows)
+    with driver.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE reading (who INTEGER, v DOUBLE PRECISION, tag TEXT)")
+        for row in here.read:
+            values = ", ".join("NULL" if value is None else repr(value) for value in row)
+            cursor.execute(f"INSERT INTO reading VALUES ({values})")
+        for view in VIEWS:
+            cursor.execute(view)
+    owners = OWNERS | {"reading": "person: who"}
+    return Database.connect(url, owners=owners, public=PUBLIC, ranges=RANGES)
+
+
+def test_postgresql_gives_the_same_relations_for_the_whole_grammar(postgres_url: str) -> None:
+    database = whole_postgresql(postgres_url)
+    check_grammar(database, range(20_000, 20_030), 12)
+    database.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(21_000, 24_000, 300))
+def test_postgresql_gives_the_same_relations_for_thousands(start: int, postgres_url: str) -> None:
+    database = whole_postgresql(postgres_url)
+    check_grammar(database, range(start, start + 300), 150)
+    database.close()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.xdist_group("spark")
+def test_spark_gives_the_same_relations_for_the_whole_grammar(spark_session: Any) -> None:
+    embedded = world(2, True).database
+    for table in (*COLUMNS, "reading"):
+        arrow = embedded._engine.read(f"SELECT * FROM {table}")
+        spark_session.createDataFrame(arrow).createOrReplaceTempView(table)
+    owners = OWNERS | {"reading": "person: who"}
+    database = Database.connect(spark_session, owners=owners, public=PUBLIC, ranges=RANGES)
+    check_grammar(database, range(24_000, 24_200), 60)

@@ -215,11 +215,11 @@ def union(forms: Sequence[Form], schema: Schema, namer: Namer, *, distinct: bool
         query = exp.Union(this=query, expression=side, distinct=distinct)
     values = forms[0].values
     keys = values if distinct else None
-    known = () if distinct or len(slots) != 1 else _common_terms(forms)
+    known = () if distinct or len(slots) != 1 else common_terms(forms)
     return Form(query, values, tuple(slots), keys, ranges=_common_ranges(forms), whose=known)
 
 
-def _common_terms(forms: Sequence[Form]) -> tuple[Whose, ...]:
+def common_terms(forms: Sequence[Form]) -> tuple[Whose, ...]:
     """Return the terms that say on every side whose a row is, in the names of the first."""
     found = []
     for form in forms:

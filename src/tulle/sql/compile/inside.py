@@ -15,7 +15,7 @@ can change it: sums are exact, and ties in ORDER BY are broken by all columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlglot import exp
@@ -33,7 +33,8 @@ AGGREGATES = "COUNT, COUNT_IF, SUM, AVG, MIN and MAX"
 WINDOWS = f"ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, {AGGREGATES}"
 
 EXACTLY = "exactly"
-"""Marks a sum that must not depend on the order of its terms."""
+"""Marks a sum that must not depend on the order of its terms; holds the most that one can be, by
+the declared ranges."""
 
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _NEIGHBOURS = (exp.Lag, exp.Lead, exp.FirstValue)
@@ -145,6 +146,10 @@ class Inside:
         if next(_calls(expression, exp.Window), None) is not None:
             refuse(short(tree), "select an aggregate without a window")
         calls = self._add_aggregates([expression])
+        block = self._block
+        sources = [*block.sources, *((name, form) for name, form, _ in block.optional)]
+        ends = {(name, v): found for name, form in sources for v, found in form.ranges.items()}
+        calls.bound_sums({name: range_of(as_written(e), ends) for e, name in calls.wanted})
         wanted = [alias(e, name) for e, name in calls.wanted]
         rows = source_of(self._rewriter.selected(self._block, wanted), self._stage)
         inner = select([alias(e, name) for e, name in calls.found], [rows])
@@ -177,6 +182,7 @@ class Inside:
             frozenset(term for term in terms if set(term[0]) <= set(groups)) for terms in form.whose
         )
         by = [*(column(name, self._stage) for name in groups), *self._by_owner()]
+        calls.bound_sums(form.ranges)
         found = [alias(e, name) for e, name in calls.found]
         rows = source_of(form.query, self._stage)
         self._query = select([*by, *found], [rows], group=by)
@@ -427,7 +433,7 @@ class Inside:
         if isinstance(node, exp.Min | exp.Max):
             return [(type(node)(this=name), self._range(name))], _first
         total = exp.Sum(this=found)
-        total.meta[EXACTLY] = True
+        total.meta[EXACTLY] = _most(self._range(name))
         if isinstance(node, exp.Sum):
             return [(total, _sum_range(self._range(name)))], _first
         return [(total, ANY), _count(found.copy())], _quotient
@@ -445,6 +451,19 @@ class _Calls:
     def __init__(self) -> None:
         self.wanted: list[tuple[Any, str]] = []
         self.found: list[tuple[Any, str]] = []
+
+    def bound_sums(self, ranges: Mapping[str, Range]) -> None:
+        """Note how large the terms of sums can be, by the ranges of what is wanted."""
+        for call, _ in self.found:
+            if EXACTLY in call.meta:
+                terms = (
+                    call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this
+                )
+                call.meta[EXACTLY] = _most(ranges.get(terms.name, ANY))
+
+
+def _most(found: Range) -> float:
+    return max(abs(found.low), abs(found.high))
 
 
 def _count(inner: Any) -> tuple[Any, Range]:

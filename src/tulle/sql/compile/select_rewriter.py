@@ -15,6 +15,7 @@ from tulle.sql.compile.derivations import (
     Slot,
     alias,
     column,
+    common_terms,
     identify,
     intersect,
     select,
@@ -132,13 +133,20 @@ class Rewriter:
                 for side in (tree.this, tree.expression)
             ]
             self._check_widths(sides)
-            if isinstance(tree, exp.Union) and not distinct:
+            if (
+                isinstance(tree, exp.Union)
+                and not distinct
+                and all(side.keys is None for side in sides)
+            ):
                 return union(sides, self.schema, self.namer, distinct=False)
             # Which of two equal rows stays must not be the engine's choice: before, for what it
             # takes for equal; and after, for what becomes equal when the sides are of two kinds.
             sides = [self.named_alike(side) for side in sides]
+            if isinstance(tree, exp.Union) and not distinct:
+                return union(sides, self.schema, self.namer, distinct=False)
             if isinstance(tree, exp.Union):
-                return self.named_alike(union(sides, self.schema, self.namer, distinct=True))
+                made = self.named_alike(union(sides, self.schema, self.namer, distinct=True))
+                return self._owned_union(made, sides)
             if not per_person:
                 return intersect(sides[0], sides[1], self.namer)
             return self.named_alike(self._per_person(tree, sides[0], sides[1]))
@@ -171,6 +179,14 @@ class Rewriter:
         (slot,), (terms,) = form.slots, self.project(block, wanted, distinct=False).whose
         exact = self.schema.entity_class(slot.entity) == INTEGER and any(not w for _, w in terms)
         return replace(form, keys=None, whose=(terms,), alone=True) if exact else form
+
+    def _owned_union(self, made: Form, sides: Sequence[Form]) -> Form:
+        """Return a UNION as rows of their own where one column is the owner on both sides."""
+        if len(made.slots) != 1 or any(s.keys is not None or len(s.slots) != 1 for s in sides):
+            return made
+        exact = [terms for terms in common_terms(sides) if any(not way for _, way in terms)]
+        whole = self.schema.entity_class(made.slots[0].entity) == INTEGER
+        return replace(made, keys=None, whose=tuple(exact), alone=True) if exact and whole else made
 
     def views(self, tree: Any, views: Views) -> Views:
         """Return the views with those that this tree's WITH adds."""

@@ -86,6 +86,9 @@ _SPARE = 12
 _LARGEST_EXPONENT = 500
 """Bounds from two to minus this power up to two to it can be divided so."""
 
+_LEAST_MOST, _LARGEST_MOST = 1e-2, 1e17
+"""Doubles up to a bound between these are added as decimals of ``EXACT`` digits."""
+
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 
 
@@ -831,8 +834,9 @@ class Compiler:
         distinct = isinstance(node.this, exp.Distinct)
         inner = node.this.expressions[0] if distinct else node.this
         given = self._summable(self.value(inner, scope), inner)
-        exactly = node.meta.get(EXACTLY)
-        added = self._exactly(given, inner) if exactly else self._addable(given, inner)
+        exactly = EXACTLY in node.meta
+        most = node.meta.get(EXACTLY, math.inf)
+        added = self._exactly(given, inner, most) if exactly else self._addable(given, inner)
         if not exactly and BOUND in node.meta and added.kind.name == DOUBLE:
             ordered = self._sum_of_doubles(added.node, node.meta[BOUND], given.kind)
             return Typed(ordered, Kind(DECIMAL), aggregate=True)
@@ -840,11 +844,22 @@ class Compiler:
         total = exp.Sum(this=made)
         if not exactly:
             return Typed(total, Kind(DECIMAL), aggregate=True)
+        if given.kind.name == DOUBLE:
+            return Typed(total, Kind(DOUBLE), aggregate=True)
         return Typed(total, Kind(DECIMAL, 38 - added.kind.scale, added.kind.scale), aggregate=True)
 
-    def _exactly(self, given: Typed, node: Any) -> Typed:
-        """Return numbers whose sum is the same in whatever order they are added."""
+    def _exactly(self, given: Typed, node: Any, most: float) -> Typed:
+        """Return numbers whose sum is the same in whatever order they are added.
+
+        Doubles have one where a declared range says how large they are: as decimals that are finer
+        than doubles of that size. What is infinite or not a number is NULL, and left out.
+        """
         kind = given.kind
+        if kind.name == DOUBLE and _LEAST_MOST <= most <= _LARGEST_MOST:
+            scale = EXACT - len(str(math.ceil(most))) - 1
+            to = exp.DataType.build(f"DECIMAL({EXACT}, {scale})")
+            fixed = self._converted(given, Kind(DECIMAL, EXACT - scale, scale), node, to)
+            return self._addable(fixed, node)
         if kind.name == NULL:
             given = Typed(as_type(exp.null(), "INT", "duckdb"), Kind(WHOLE, 10))
             kind = given.kind
@@ -852,7 +867,8 @@ class Compiler:
             raise QueryError(
                 f"SUM and AVG of {shown(node)} inside a sub-select are not supported: it is a "
                 f"{kind.name}, and such sums depend on the order in which rows are found, which "
-                "other people's rows can change. Write SUM(CAST(... AS DECIMAL(18, 4)))."
+                "other people's rows can change. Declare between which numbers its columns lie, "
+                "with ranges=, or write SUM(CAST(... AS DECIMAL(18, 4)))."
             )
         if self.dialect != "postgres" and kind.width > EXACT:
             # What does not fit is NULL, and left out.
@@ -863,6 +879,8 @@ class Compiler:
 
     def _whole_sum(self, total: Any, kind: Kind) -> Any:
         """Return an exact sum in the type that its kind says."""
+        if kind.name == DOUBLE:
+            return as_type(total, "DOUBLE", "duckdb")
         if self.dialect == "postgres":
             return as_type(total, "DECIMAL", "postgres")
         to = exp.DataType.build(f"DECIMAL(38, {kind.scale})")
@@ -983,7 +1001,7 @@ class Compiler:
 
 def _is_exact_sum(node: Any) -> bool:
     inner = node.this if isinstance(node, exp.Window) else node
-    return isinstance(inner, exp.Sum) and bool(inner.meta.get(EXACTLY))
+    return isinstance(inner, exp.Sum) and EXACTLY in inner.meta
 
 
 def _power(exponent: int) -> Any:
