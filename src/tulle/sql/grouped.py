@@ -27,13 +27,12 @@ from tulle.relations.mechanisms.grouped import (
     release_in_ball,
 )
 from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings, predicted_value
-from tulle.relations.truncation.totals import Truncation, least_level
+from tulle.relations.truncation.totals import Truncation, in_full_size, least_level
 from tulle.sql.mechanisms import (
     DatabaseRecursive,
     answer,
     bound_query,
     group_count,
-    in_full_size,
     is_signed,
     person_totals,
     relations_in,

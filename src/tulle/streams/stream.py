@@ -445,7 +445,8 @@ def _summed(data: Dataset, question: Query | None, over: Over) -> Summed:
         return data
     if data.kind != "database":
         raise InputError(f"A stream is of a Series or a Database, not of a {data.kind}.")
-    every, first, steps, bound = map(over.get, ("every", "first", "steps", "bound"))
+    every, first = over.get("every"), over.get("first")
+    steps, bound = over.get("steps"), over.get("bound")
     if question is None or every is None or first is None or steps is None or bound is None:
         raise InputError(
             "A stream of a database needs a question, every=, first=, steps= and bound=, such as "
