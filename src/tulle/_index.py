@@ -238,7 +238,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "gaussian": "tulle.sql.grouped",
         "recursive": "tulle.sql.mechanisms",
         "race": "tulle.sql.mechanisms",
-        "laplace": "tulle.sql.one_row",
+        "laplace": "tulle.sql.mechanisms",
         "partition_selection": "tulle.sql.partition_selection",
         "private_ranges": "tulle.sql.private_ranges",
         "quantile": "tulle.sql.tables.quantile",

@@ -12,7 +12,7 @@ import tulle
 from tulle.audit.sql.single_owner import one_row_findings
 from tulle.ledger.answer import draw, plan_for
 from tulle.noise import SeededSource
-from tulle.sql import one_row
+from tulle.sql import mechanisms
 from tulle.sql.data import Database
 from tulle.sql.queries import person_totals_of
 
@@ -81,7 +81,7 @@ def test_ends_hold_on_both_sides(town: Any) -> None:
         return owned[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one_row, "person_totals_of", once)
+        patch.setattr(mechanisms, "person_totals_of", once)
         for seed in range(300):
             table = draw(plan, town, SeededSource(seed), debit=None).value.to_dict()
             for name in names:

@@ -86,8 +86,9 @@ def plan(
     there are several (``{"customer": 5000, "shop": 40}``); ``rows_per_person`` in how many rows of
     a table each of them is on average, by table if they differ (``{"orders": 10}``), and the most
     of anybody if few have far more (``{"orders": (10, 400)}``); ``values`` what columns hold: a
-    number of different values, a list, or a pair of ends (``{"orders.day": ("2024-01-01",
-    "2024-12-31")}``). An assumption changes what is predicted, and never what is done.
+    number of different values, a list, a pair of ends (``{"orders.day": ("2024-01-01",
+    "2024-12-31")}``), or a formula of other columns (``{"line.cost": "= pieces * price"}``). An
+    assumption changes what is predicted, and never what is done.
 
     Raises:
         InputError: for arguments out of range; its subclasses say what is allowed.

@@ -32,6 +32,7 @@ from tulle.relations.truncation.totals import (
     StandInLaw,
     Truncation,
     gaussian_points,
+    in_full_size,
     least_level,
 )
 from tulle.sql.mechanisms import (
@@ -39,7 +40,6 @@ from tulle.sql.mechanisms import (
     answer,
     bound_query,
     group_count,
-    in_full_size,
     is_signed,
     person_totals,
     relations_in,

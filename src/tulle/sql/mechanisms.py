@@ -12,9 +12,14 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.mechanism import Outcome, Parameters, Prediction, Settings, Terms
+from tulle.core.error_law import LaplaceLaw
+from tulle.core.errors import QueryError
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
+from tulle.core.unit import Unit
+from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.race import Race, RaceSettings
 from tulle.relations.mechanisms.recursive import (
@@ -23,11 +28,17 @@ from tulle.relations.mechanisms.recursive import (
     TruncationMechanism,
     predicted_value,
 )
-from tulle.relations.mechanisms.single_owner import Clipped, NoiseOnGroups, release_owned
+from tulle.relations.mechanisms.single_owner import (
+    SUMMED,
+    Clipped,
+    NoiseOnGroups,
+    release_owned,
+)
 from tulle.relations.truncation.totals import (
     StandInLaw,
     Truncation,
     TruncationLaw,
+    in_full_size,
     laplace_points,
     least_level,
     predicted_level,
@@ -164,26 +175,6 @@ def answer(query: SqlQuery, values: Any) -> Any:
     found = shown(query, values)
     found = found.astype(np.int64) if query.integral else found
     return found[0].item() if query.shape == "scalar" else found
-
-
-@dataclass(frozen=True)
-class _FullSize:
-    """A stand-in's contributions, where each participant stands for several."""
-
-    inner: Any
-    times: float
-
-    def decide(self, tau: float, level: int) -> bool:
-        return bool(self.inner.decide(tau, int(level / self.times)))
-
-    def estimate(self, tau: float) -> float | None:
-        found = self.inner.estimate(tau)
-        return None if found is None else found * self.times
-
-
-def in_full_size(contributions: Any, like: Dataset) -> Any:
-    """Return contributions on a stand-in that decides as all whom it stands for would."""
-    return contributions if like.stands_for == 1 else _FullSize(contributions, like.stands_for)
 
 
 def _is_alone(query: Query) -> bool:
@@ -395,3 +386,93 @@ class DatabaseRace(OnDatabase, Race):
         query = bound_query(terms)
         shared = self.shared_settings(terms, query, options)
         return DatabaseRaceSettings(**shared, groups=group_count(query))
+
+
+@registry.mechanism("database", "laplace", answers=(SqlQuery,), units=("participant",))
+class OneRow(Mechanism):
+    """Laplace noise of the size of one row, where a primary key says that everyone has one.
+
+    Guarantee:
+        Pure epsilon per participant, whether or not the key holds: everyone is cut to what one row
+        adds at most, over all groups together, as
+        :mod:`tulle.relations.mechanisms.single_owner` does at a threshold. When somebody leaves,
+        the sums of all groups move by at most that together (and what rounding and snapping to a
+        lattice add), and each has discrete Laplace noise of that scale over epsilon.
+
+    Error:
+        The noise, on both sides: nobody is cut where the key holds.
+
+    Reference:
+        Dwork, McSherry, Nissim & Smith, Calibrating noise to sensitivity, TCC 2006.
+
+    Example:
+        >>> import duckdb, tulle
+        >>> connection = duckdb.connect()
+        >>> _ = connection.execute("CREATE TABLE person (id INTEGER PRIMARY KEY, age INTEGER)")
+        >>> _ = connection.execute("INSERT INTO person SELECT range, 40 FROM range(500)")
+        >>> town = Database.connect(
+        ...     connection, owners={"person": "id"}, ranges={"person.age": (0, 120)})
+        >>> question = tulle.sql("SELECT COUNT(*) AS n, AVG(age) AS mean FROM person")
+        >>> r = tulle.release(town, question, unit="participant", epsilon=1.0)
+        >>> r.mechanism, bool(r.value["mean_low"][0] < 40 < r.value["mean_high"][0])
+        ('laplace', True)
+    """
+
+    title: ClassVar[str] = "Laplace noise of the size of one row"
+    reference: ClassVar[str] = "Dwork et al., TCC 2006"
+
+    def offers(self, query: Query, unit: Unit) -> bool:
+        """Say whether the schema that the question is bound to has such a key."""
+        known = query.bound if isinstance(query, SqlQuery) else None
+        return known is not None and known.once
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        query = bound_query(terms)
+        assert query.bound is not None
+        if not query.bound.once:
+            raise QueryError(
+                "it needs one table with one row for each owner: a primary key of the columns "
+                "that say whose a row is"
+            )
+        if not 1e-240 <= query.term <= 1e240:
+            raise QueryError("it needs the most that one row adds: declare ranges of the columns")
+        return {"most": query.term, "groups": query.bound.groups}
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        noise = _row_noise(terms, settings)
+        law = _row_law(noise, int(settings["groups"]))
+        if like is None:
+            return Prediction(law, law)
+        query = bound_query(terms)
+        truth = np.ravel(query.expected(like)).astype(np.float64)
+        points = laplace_points(float(noise.scale), len(truth))
+        shows = StandInLaw.of(law, truth, [(truth, points)], lambda found: shown(query, found))
+        return Prediction(law, shows)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        query, most = bound_query(terms), float(settings["most"])
+        assert isinstance(dataset, Database)
+        owned = person_totals_of(dataset, query)
+        noise = _row_noise(terms, settings)
+        step = noise.lattice.step
+        values = np.empty(owned.groups)
+        moved = Fraction(most) * (1 + SUMMED) / step + owned.groups
+        with charge(LaplaceCharge(moved, calls=owned.groups)):
+            for group, value in enumerate(owned.clipped(most).tolist()):
+                point = noise.lattice.snap(value)
+                point += discrete_laplace(scale=noise.scale / step, source=source)
+                values[group] = noise.lattice.value(point) + owned.fixed[group]
+        return Outcome(answer(query, values), _row_law(noise, owned.groups))
+
+
+def _row_noise(terms: Terms, settings: Parameters) -> NoiseOnGroups:
+    return NoiseOnGroups.at(float(settings["most"]), int(settings["groups"]), terms.epsilon)
+
+
+def _row_law(noise: NoiseOnGroups, groups: int) -> LaplaceLaw:
+    step = noise.lattice.step
+    # Snapping, rounding to a whole number, and the sums' own rounding.
+    slack = math.nextafter(float(step) + 0.5, math.inf)
+    return LaplaceLaw(noise.scale / step, step, count=groups, slack=slack)

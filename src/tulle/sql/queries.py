@@ -15,10 +15,10 @@ from tulle.core import registry
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
 from tulle.core.labels import Axis
-from tulle.core.query import Query, Shape
+from tulle.core.query import Shape
 from tulle.relations.data import Relation
 from tulle.sql.data import Database
-from tulle.sql.question.parse import Statement, not_too_deep
+from tulle.sql.question.parse import SqlQuestion, Statement, not_too_deep
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,7 +40,7 @@ DIALECTS = ("duckdb", "postgres", "spark")
 
 
 @dataclass(frozen=True)
-class SqlQuery(Query):
+class SqlQuery(SqlQuestion):
     """A count or a sum in SQL. Build with :func:`sql`.
 
     Its text is parsed when it is built. Binding it to a database (:meth:`bind`) rewrites it for
@@ -58,8 +58,6 @@ class SqlQuery(Query):
     """The question as a public schema lets it be answered; None before it is bound."""
     resolved: str = field(default="", compare=False, repr=False)
     """The statement with every name resolved and one spelling; empty before it is bound."""
-    name: ClassVar[str] = "sql"
-    kind: ClassVar[str] = "database"
 
     def __post_init__(self) -> None:
         if self.statement is None:
@@ -149,14 +147,6 @@ class SqlQuery(Query):
             resolved = resolved_text(found.named.resolved, self.dialect)
         return replace(self, bound=found, resolved=resolved)
 
-    def objection(self, dataset: Any) -> str | None:
-        """Return why the schema, or the engine by its schema, does not accept the statement."""
-        try:
-            self.bind(dataset)
-        except QueryError as error:
-            return str(error)
-        return None
-
     def truth(self, dataset: Database) -> Any:
         """Return the exact answer. Custodian side: this value is not private."""
         from tulle.sql.compile.truth import total_of, true_answer
@@ -188,20 +178,13 @@ class SqlQuery(Query):
             from tulle.sql.compile.normal import normal_text
 
             text = normal_text(self.tree, self.dialect)
-        form: dict[str, Any] = {"query": self.name, "text": text, "dialect": self.dialect}
-        if self.groups:
-            form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
-        return form | ({"functions": list(self.functions)} if self.functions else {})
+        return self._form(text)
 
     def in_words(self) -> str:
         return f"In SQL: {self.line}"
 
     def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
         return tuple(Axis(name, list(values)) for name, values in self.groups)
-
-    def __str__(self) -> str:
-        groups = f", groups={_shown(self.groups)}" if self.groups else ""
-        return f"sql({self.line!r}{groups})"
 
 
 @dataclass(frozen=True)
@@ -432,7 +415,3 @@ def _check_groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups:
             )
         public.append((str(name), listed))
     return tuple(public)
-
-
-def _shown(groups: Groups) -> str:
-    return "{" + ", ".join(f"{name!r}: {list(values)!r}" for name, values in groups) + "}"

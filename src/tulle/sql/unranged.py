@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Self
 
 from sqlglot import exp
 
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
-from tulle.core.query import Query, Shape
+from tulle.core.query import Query
 from tulle.sql.compile.value_rows import ValueRows, Values, gather_values, value_rows
 from tulle.sql.keys.question import DiscoveredTable
 from tulle.sql.question.aggregate import Groups
@@ -20,7 +20,7 @@ from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import Schema
 from tulle.sql.tables.purchases import needs_range
 from tulle.sql.tables.question import SqlTable
-from tulle.sql.tables.select_list import SelectList, shown
+from tulle.sql.tables.select_list import SelectList, TableQuestion, shown
 from tulle.sql.tables.value_cells import Missing, cut_to
 
 PRIVATE = "private"
@@ -43,7 +43,7 @@ class Unranged:
 
 
 @dataclass(frozen=True)
-class UnrangedTable(Query):
+class UnrangedTable(TableQuestion):
     """A table whose aggregates need ranges that nobody declared. Build with :func:`sql`.
 
     Bounds of what is summed, averaged or ranked are drawn privately; then the statement is
@@ -53,10 +53,6 @@ class UnrangedTable(Query):
     inner: SqlTable | DiscoveredTable
     bound: Unranged | None = field(default=None, compare=False, repr=False)
     """What the public schema says; None before the question is bound."""
-    name: ClassVar[str] = "sql"
-    kind: ClassVar[str] = "database"
-    shape: ClassVar[Shape] = "object"
-    integral: ClassVar[bool] = False
 
     @property
     def text(self) -> str:
@@ -69,9 +65,19 @@ class UnrangedTable(Query):
         return self.inner.dialect
 
     @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that it may use."""
+        return self.inner.functions
+
+    @property
     def tree(self) -> Any:
         """The parsed statement; it is not to be changed."""
         return self.inner.tree
+
+    @property
+    def _bound_as(self) -> Unranged | None:
+        """What the public schema says; None before the question is bound."""
+        return self.bound
 
     @property
     def groups(self) -> Groups:
@@ -91,22 +97,13 @@ class UnrangedTable(Query):
         """Return the question how many rows there are, for showing whose they are."""
         return self.inner.counted()
 
-    def bind(self, public: Any, facts: Facts | None = None) -> UnrangedTable:
-        """Return the question with the bounds that are to be bought.
-
-        Raises:
-            QueryError: when the schema does not accept it, or bounds cannot be bought.
-        """
-        if public.kind != self.kind:
-            return self
-        if self.bound is not None and self.bound.schema is public.schema:
-            return self
+    def _bind(self, public: Any) -> Self:
         found = self._missing(public.schema)
         for _, rows in found:
             public.check(rows.text)
         return self._bound(found, public.schema, lambda query: query.bind(public))
 
-    def bound_to(self, facts: Facts) -> UnrangedTable:
+    def bound_to(self, facts: Facts) -> Self:
         """Return the question bound to a database's public facts alone.
 
         Raises:
@@ -115,7 +112,7 @@ class UnrangedTable(Query):
         schema = Schema.from_json(facts)
         return self._bound(self._missing(schema), schema, lambda query: query.bound_to(facts))
 
-    def _bound(self, found: Any, schema: Schema, bind: Any) -> UnrangedTable:
+    def _bound(self, found: Any, schema: Schema, bind: Any) -> Self:
         widest = {one.name: one.widest for one, _ in found}
         blank = bind(self.within(widest, [one for one, _ in found]))
         return replace(self, bound=Unranged(found, blank, schema))
@@ -189,14 +186,6 @@ class UnrangedTable(Query):
         """Return the statements that list the values of which bounds are bought: ``text``."""
         found = [rows for _, rows in self._missing(schema)]
         return replace(found[0], text=";\n\n".join(rows.text for rows in found))
-
-    def objection(self, dataset: Any) -> str | None:
-        """Return why the schema, or the engine by its schema, does not accept the statement."""
-        try:
-            self.bind(dataset)
-        except QueryError as error:
-            return str(error)
-        return None
 
     def truth(self, dataset: Any) -> Any:
         """Return the exact table, values within the widest bounds there are. Custodian side."""

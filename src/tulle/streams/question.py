@@ -30,7 +30,7 @@ from tulle.core import validate
 from tulle.core.errors import InputError, QueryError
 from tulle.core.labels import Axis
 from tulle.core.period import Calendar, Day
-from tulle.core.query import Axis, Query
+from tulle.core.query import Query
 from tulle.core.validate import Number, counted
 from tulle.sql.data import Database
 from tulle.sql.queries import (

@@ -37,15 +37,6 @@ PRIVATE = "private"
 
 _CONNECTING = "Connecting without a TOML file"
 
-Place = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATABASE",
-        help="A TOML file with url and owners, or a URL: duckdb:///file, duckdb://, "
-        "postgresql://..., local[2], spark://...",
-        show_default=False,
-    ),
-]
 Statement = Annotated[
     str,
     typer.Argument(
@@ -63,61 +54,6 @@ UnitName = Annotated[
         show_default=False,
     ),
 ]
-Owners = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--owners",
-        metavar="TABLE=OWNER",
-        help="Whose a table's rows are; repeated for a table, a row belongs to all of them.",
-        rich_help_panel=_CONNECTING,
-    ),
-]
-Public = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--public",
-        metavar="TABLE",
-        help="A table that belongs to nobody; may be repeated.",
-        rich_help_panel=_CONNECTING,
-    ),
-]
-Ranges = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ranges",
-        metavar="TABLE.COLUMN=LOW,HIGH",
-        help="Between which numbers values lie, such as line.price=0,inf; may be repeated. "
-        "'private' buys bounds of whatever has none.",
-        rich_help_panel=_CONNECTING,
-    ),
-]
-Tables = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tables",
-        metavar="NAME=FILE",
-        help="A CSV or Parquet file as a table, with duckdb:// or Spark; may be repeated.",
-        rich_help_panel=_CONNECTING,
-    ),
-]
-Types = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--types",
-        metavar="TABLE.COLUMN=TYPE",
-        help="The type of a CSV column, such as line.price=DOUBLE; others are text; repeatable.",
-        rich_help_panel=_CONNECTING,
-    ),
-]
-Times = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--times",
-        metavar="TABLE=COLUMN",
-        help="Which column is the time of a table's rows, for units with a period; repeatable.",
-        rich_help_panel=_CONNECTING,
-    ),
-]
 Groups = Annotated[
     list[str] | None,
     typer.Option(
@@ -127,78 +63,49 @@ Groups = Annotated[
     ),
 ]
 _FINDING = "Keys of GROUP BY that nobody listed"
-KeysPerPerson = Annotated[
-    int | None,
-    typer.Option(
-        "--keys-per-person",
-        help="For how many keys one person counts at most.",
-        rich_help_panel=_FINDING,
-    ),
-]
-Minimum = Annotated[
-    int | None,
-    typer.Option(
-        "--minimum", help="A key of fewer people is never shown.", rich_help_panel=_FINDING
-    ),
-]
-Other = Annotated[
-    str | None,
-    typer.Option(
-        "--other", metavar="NAME", help="Add a row for all other keys.", rich_help_panel=_FINDING
-    ),
-]
-Top = Annotated[
-    int | None,
-    typer.Option("--top", help="Show the keys with the most people.", rich_help_panel=_FINDING),
-]
 Dialect = Annotated[
     str, typer.Option("--dialect", help="The SQL of the question: duckdb, postgres or spark.")
-]
-Functions = Annotated[
-    list[str] | None,
-    typer.Option("--functions", help="A function of your own to allow; may be repeated."),
 ]
 Like = Annotated[
     Path | None,
     typer.Option("--like", help="The TOML file of a similar, public database."),
 ]
 _ASSUMED = "What errors are predicted on"
-People = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--people",
-        metavar="NUMBER | KIND=NUMBER",
-        help="How many people to assume; repeated, for each kind of participants.",
-        rich_help_panel=_ASSUMED,
-    ),
-]
-RowsPerPerson = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rows-per-person",
-        metavar="NUMBER | TABLE=MEAN[,MOST]",
-        help="In how many rows of a table each is on average, and the most of anybody; repeatable.",
-        rich_help_panel=_ASSUMED,
-    ),
-]
-Values = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--values",
-        metavar="TABLE.COLUMN=...",
-        help="What a column holds: a number of different values, or a list A,B,...; repeatable.",
-        rich_help_panel=_ASSUMED,
-    ),
-]
 
 
 @dataclass(frozen=True)
 class Assumed:
     """What is assumed about the data, for predicted errors alone."""
 
-    people: People = None
-    rows_per_person: RowsPerPerson = None
-    values: Values = None
+    people: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--people",
+            metavar="NUMBER | KIND=NUMBER",
+            help="How many people to assume; repeated, for each kind of participants.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None
+    rows_per_person: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows-per-person",
+            metavar="NUMBER | TABLE=MEAN[,MOST]",
+            help="In how many rows of a table each is on average, and the most of anybody; "
+            "repeatable.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--values",
+            metavar="TABLE.COLUMN=...",
+            help="What a column holds: a number of different values, a list A,B,..., or "
+            "'= FORMULA' of other columns of its row; repeatable.",
+            rich_help_panel=_ASSUMED,
+        ),
+    ] = None
 
     def read(self) -> dict[str, Any]:
         """Return what is assumed, as ``tulle.plan`` wants it."""
@@ -230,11 +137,37 @@ class Reading:
 
     groups: Groups = None
     dialect: Dialect = "duckdb"
-    functions: Functions = None
-    keys_per_person: KeysPerPerson = None
-    minimum: Minimum = None
-    other: Other = None
-    top: Top = None
+    functions: Annotated[
+        list[str] | None,
+        typer.Option("--functions", help="A function of your own to allow; may be repeated."),
+    ] = None
+    keys_per_person: Annotated[
+        int | None,
+        typer.Option(
+            "--keys-per-person",
+            help="For how many keys one person counts at most.",
+            rich_help_panel=_FINDING,
+        ),
+    ] = None
+    minimum: Annotated[
+        int | None,
+        typer.Option(
+            "--minimum", help="A key of fewer people is never shown.", rich_help_panel=_FINDING
+        ),
+    ] = None
+    other: Annotated[
+        str | None,
+        typer.Option(
+            "--other",
+            metavar="NAME",
+            help="Add a row for all other keys.",
+            rich_help_panel=_FINDING,
+        ),
+    ] = None
+    top: Annotated[
+        int | None,
+        typer.Option("--top", help="Show the keys with the most people.", rich_help_panel=_FINDING),
+    ] = None
 
     def parse(self, text: str, as_json: bool, ranges: str | None = None) -> Asked:
         """Return the question; an error points at its place, unless it goes into JSON."""
@@ -264,13 +197,71 @@ class Reading:
 class Connection:
     """Where the database is, and whose its rows are."""
 
-    database: Place
-    owners: Owners = None
-    public: Public = None
-    ranges: Ranges = None
-    tables: Tables = None
-    types: Types = None
-    times: Times = None
+    database: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATABASE",
+            help="A TOML file with url and owners, or a URL: duckdb:///file, duckdb://, "
+            "postgresql://..., local[2], spark://...",
+            show_default=False,
+        ),
+    ]
+    owners: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--owners",
+            metavar="TABLE=OWNER",
+            help="Whose a table's rows are; repeated for a table, a row belongs to all of them.",
+            rich_help_panel=_CONNECTING,
+        ),
+    ] = None
+    public: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--public",
+            metavar="TABLE",
+            help="A table that belongs to nobody; may be repeated.",
+            rich_help_panel=_CONNECTING,
+        ),
+    ] = None
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ranges",
+            metavar="TABLE.COLUMN=LOW,HIGH",
+            help="Between which numbers values lie, such as line.price=0,inf; may be repeated. "
+            "'private' buys bounds of whatever has none.",
+            rich_help_panel=_CONNECTING,
+        ),
+    ] = None
+    tables: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tables",
+            metavar="NAME=FILE",
+            help="A CSV or Parquet file as a table, with duckdb:// or Spark; may be repeated.",
+            rich_help_panel=_CONNECTING,
+        ),
+    ] = None
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--types",
+            metavar="TABLE.COLUMN=TYPE",
+            help="The type of a CSV column, such as line.price=DOUBLE; others are text; "
+            "repeatable.",
+            rich_help_panel=_CONNECTING,
+        ),
+    ] = None
+    times: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--times",
+            metavar="TABLE=COLUMN",
+            help="Which column is the time of a table's rows, for units with a period; repeatable.",
+            rich_help_panel=_CONNECTING,
+        ),
+    ] = None
 
     @property
     def private(self) -> str | None:

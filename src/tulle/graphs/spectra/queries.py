@@ -16,7 +16,7 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.labels import Axis, Labels
 from tulle.core.mechanism import Terms
 from tulle.core.public import public
-from tulle.core.query import Axis, Labels, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import node_axis

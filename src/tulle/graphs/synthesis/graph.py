@@ -12,7 +12,6 @@ import numpy.typing as npt
 from tulle.core import registry
 from tulle.core.errors import InputError
 from tulle.core.labels import Labels
-from tulle.core.query import Labels
 from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 

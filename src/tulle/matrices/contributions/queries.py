@@ -14,7 +14,7 @@ from tulle.core import registry, validate
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.labels import Axis
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.core.validate import counted
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import Plate, read_labels

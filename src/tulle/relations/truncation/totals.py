@@ -38,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.expression_error import SampledLaw
 from tulle.core.progress import report
@@ -217,6 +218,26 @@ def least_level(truncation: Decider, thresholds: Thresholds) -> int:
             low = place
         hopeful = 2 * (high - low) <= width + 1 or not hopeful
     return high
+
+
+@dataclass(frozen=True)
+class _FullSize:
+    """A stand-in's contributions, where each participant stands for several."""
+
+    inner: Any
+    times: float
+
+    def decide(self, tau: float, level: int) -> bool:
+        return bool(self.inner.decide(tau, int(level / self.times)))
+
+    def estimate(self, tau: float) -> float | None:
+        found = self.inner.estimate(tau)
+        return None if found is None else found * self.times
+
+
+def in_full_size(contributions: Any, like: Dataset) -> Any:
+    """Return contributions on a stand-in that decides as all whom it stands for would."""
+    return contributions if like.stands_for == 1 else _FullSize(contributions, like.stands_for)
 
 
 def _bracket(truncation: Decider, thresholds: Thresholds) -> tuple[int, int]:

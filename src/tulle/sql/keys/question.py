@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Self
 
 from sqlglot import exp
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
-from tulle.core.query import Query, Shape
+from tulle.core.query import Query
 from tulle.core.table import Table
 from tulle.sql.keys.statements import (
     KeyRows,
@@ -22,11 +21,11 @@ from tulle.sql.keys.statements import (
 )
 from tulle.sql.question.aggregate import find_aggregate
 from tulle.sql.question.check import refuse
-from tulle.sql.question.parse import not_too_deep, parse_statement
+from tulle.sql.question.parse import not_too_deep
 from tulle.sql.schema.schema import HERE, Schema
 from tulle.sql.tables.purchases import Cuts
 from tulle.sql.tables.question import SqlTable
-from tulle.sql.tables.select_list import SelectList, key_names
+from tulle.sql.tables.select_list import SelectList, TableQuestion, key_names
 
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
@@ -105,7 +104,7 @@ class Discovery:
 
 
 @dataclass(frozen=True)
-class DiscoveredTable(Query):
+class DiscoveredTable(TableQuestion):
     """Aggregates by keys that nobody listed. Build with :func:`sql`.
 
     The keys are found privately by the people who have them (partition selection); then what the
@@ -120,25 +119,11 @@ class DiscoveredTable(Query):
     """What the public schema says; None before the question is bound."""
     cuts: Cuts = field(default=(), repr=False, kw_only=True)
     """Expressions that are held within bounds that were bought, and how that is written."""
-    name: ClassVar[str] = "sql"
-    kind: ClassVar[str] = "database"
-    shape: ClassVar[Shape] = "object"
-    integral: ClassVar[bool] = False
-
-    @cached_property
-    def tree(self) -> Any:
-        """The parsed statement; it is not to be changed."""
-        return parse_statement(self.text, self.dialect)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the columns of GROUP BY."""
         return key_names(self.tree)
-
-    @cached_property
-    def line(self) -> str:
-        """The statement on one line, without comments, for reading."""
-        return str(self.tree.sql(dialect=self.dialect, comments=False))
 
     @property
     def blank(self) -> SqlTable:
@@ -154,9 +139,13 @@ class DiscoveredTable(Query):
 
     def in_words(self) -> str:
         """Return the names of the columns, and that keys are found."""
-        *most, last = [name for name, _ in self.chosen.columns]
-        listed = f"{', '.join(most)} and {last}" if most else last
-        return f"A table of {listed} by {', '.join(self.names)}, for keys that are found privately."
+        keys = ", ".join(self.names)
+        return f"A table of {self.listed} by {keys}, for keys that are found privately."
+
+    @property
+    def _bound_as(self) -> Discovery | None:
+        """What the public schema says; None before the question is bound."""
+        return self.bound
 
     def check(self) -> None:
         """Refuse whatever can be refused without a schema.
@@ -191,16 +180,7 @@ class DiscoveredTable(Query):
         """Return the question how many rows there are, for showing whose they are."""
         return self.blank.counted()
 
-    def bind(self, public: Any, facts: Facts | None = None) -> DiscoveredTable:
-        """Return the question with where its keys are found, and what is bought for them.
-
-        Raises:
-            QueryError: when the schema does not accept it, or keys cannot be found privately.
-        """
-        if public.kind != self.kind:
-            return self
-        if self.bound is not None and self.bound.schema is public.schema:
-            return self
+    def _bind(self, public: Any) -> Self:
         bound = self._bound(public.schema, self.blank.bind(public))
         assert bound.bound is not None
         rows = bound.bound.rows
@@ -208,7 +188,7 @@ class DiscoveredTable(Query):
         public.check(rows.listed(salt) if bound.bound.where == PUBLIC else rows.counted(salt, 1))
         return bound
 
-    def bound_to(self, facts: Facts) -> DiscoveredTable:
+    def bound_to(self, facts: Facts) -> Self:
         """Return the question bound to a database's public facts alone.
 
         Raises:
@@ -218,7 +198,7 @@ class DiscoveredTable(Query):
         assert blank.bought is not None
         return self._bound(blank.bought.schema, blank)
 
-    def _bound(self, schema: Schema, blank: SqlTable) -> DiscoveredTable:
+    def _bound(self, schema: Schema, blank: SqlTable) -> Self:
         text = self.chosen.statement(exp.Count(this=exp.Star(), big_int=True), self.dialect)
         dialect, where, table = self.dialect, COUNTED, ""
         with not_too_deep():
@@ -288,14 +268,6 @@ class DiscoveredTable(Query):
         )
         return replace(found.rows, text=text)
 
-    def objection(self, dataset: Any) -> str | None:
-        """Return why the schema, or the engine by its schema, does not accept the statement."""
-        try:
-            self.bind(dataset)
-        except QueryError as error:
-            return str(error)
-        return None
-
     def truth(self, dataset: Any) -> Table:
         """Return the exact table of all keys. Custodian side: its values are not private."""
         selection: Any = registry.make_mechanism(self.kind, "partition_selection")
@@ -307,18 +279,14 @@ class DiscoveredTable(Query):
         from tulle.sql.compile.normal import normal_text
 
         text = self.bound.blank.resolved if self.bound is not None else ""
-        form: dict[str, Any] = {
-            "query": self.name,
-            "text": text or normal_text(self.tree, self.dialect),
-            "dialect": self.dialect,
-            "columns": [name for name, _ in self.chosen.columns],
-            "keys": self.options.given() | {"found": True},
-        }
-        return form | ({"functions": list(self.functions)} if self.functions else {})
+        return self._form(
+            text or normal_text(self.tree, self.dialect),
+            columns=[name for name, _ in self.chosen.columns],
+            keys=self.options.given() | {"found": True},
+        )
 
     def __str__(self) -> str:
-        given: Mapping[str, Any] = self.options.given()
-        return f"sql({', '.join([repr(self.line), *(f'{n}={v!r}' for n, v in given.items())])})"
+        return self._called(**self.options.given())
 
 
 def _mentions_key(part: Any, chosen: SelectList) -> bool:

@@ -1,13 +1,71 @@
-"""Reading the one statement of a question."""
+"""Reading the one statement of a question, and what all questions in SQL share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import MissingExtraError, QueryError, raise_alone
+from tulle.core.query import Query
+
+
+class SqlQuestion(Query):
+    """A statement in a dialect of SQL, with public lists of groups if it has any.
+
+    What a public schema makes of it (``bind``, ``bound_to``), and the answer, each kind says.
+    """
+
+    name: ClassVar[str] = "sql"
+    kind: ClassVar[str] = "database"
+    if TYPE_CHECKING:
+
+        @property
+        def text(self) -> str: ...
+        @property
+        def dialect(self) -> str: ...
+        @property
+        def functions(self) -> tuple[str, ...]: ...
+
+    @cached_property
+    def tree(self) -> Any:
+        """The parsed statement; it is not to be changed."""
+        return parse_statement(self.text, self.dialect)
+
+    @cached_property
+    def line(self) -> str:
+        """The statement on one line, without comments, for reading."""
+        return str(self.tree.sql(dialect=self.dialect, comments=False))
+
+    @property
+    def _lists(self) -> dict[str, list[Any]]:
+        """The public lists of its groups, by name."""
+        return {name: list(values) for name, values in getattr(self, "groups", ())}
+
+    def objection(self, dataset: Any) -> str | None:
+        """Return why the schema, or the engine by its schema, does not accept the statement."""
+        try:
+            self.bind(dataset, {})
+        except QueryError as error:
+            return str(error)
+        return None
+
+    def _form(self, text: str, **more: Any) -> dict[str, Any]:
+        """Return a canonical form: ``text`` says what is asked, in one spelling."""
+        form = {"query": self.name, "text": text, "dialect": self.dialect, **more}
+        if self._lists:
+            form["groups"] = [[name, [repr(v) for v in vs]] for name, vs in self._lists.items()]
+        return form | ({"functions": list(self.functions)} if self.functions else {})
+
+    def _called(self, **options: Any) -> str:
+        """Return the call that makes this question."""
+        given = {**({"groups": self._lists} if self._lists else {}), **options}
+        return f"sql({', '.join([repr(self.line), *(f'{n}={v!r}' for n, v in given.items())])})"
+
+    def __str__(self) -> str:
+        return self._called()
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from tulle.core import validate
@@ -196,7 +197,9 @@ def _held(held: Any, what: str) -> Any:
         if isinstance(first, float) and isinstance(last, float) and first <= last:
             return held[0], first, last
     if isinstance(held, list | range) and len(held):
-        return list(held)
+        plain = str, int, float, Decimal, date
+        if all(one is None or isinstance(one, plain) for one in held):
+            return list(held)
     raise InputError(
         f"{what} must be a number of different values, a list of them, a pair (low, high), "
         "another column and how far from it they lie, (column, least, most), or a formula of "

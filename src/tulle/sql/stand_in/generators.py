@@ -220,16 +220,16 @@ class Rows:
         for place in group:
             kind = self.kinds.get(place, "other")
             stated = self.values.get(".".join(place))
-            found |= dict.fromkeys(stated if isinstance(stated, list) else ())
             others = [
                 *self.mentions.listed.get(place, ()),
                 *(value for how, value in self._constants(place, kind) if how == EQUAL),
             ]
             if kind == "whole":
                 # Codes are whole numbers: those up to the count are there already.
-                others = [int(one) for one in others if _as_kind(one, kind) is not None]
-                others = [one for one in others if not 1 <= one <= count]
-            found |= dict.fromkeys(one for one in others if one is not None)
+                others = [one for one in others if one not in range(1, count + 1)]
+            every = [*(stated if isinstance(stated, list) else ()), *others]
+            read = (_as_kind(one, kind) for one in every)
+            found |= dict.fromkeys(one for one in read if one is not None)
         return list(found)
 
     def _shared(self, group: list[Place]) -> int:
@@ -394,7 +394,9 @@ class Rows:
         if not isinstance(stated, list) or labels is None:
             return otherwise
         codes = {label: code for code, label in enumerate(labels, start=1)}
-        return np.array([codes[value] for value in self._laid(place, stated, size)])
+        read = (_as_kind(one, self.kinds[place]) for one in self._laid(place, stated, size))
+        # What is no value of the column's kind is any other one.
+        return np.array([codes.get(value, len(codes) + 1) for value in read], dtype=np.int64)
 
     def _laid(self, place: Place, stated: list[Any], size: int) -> list[Any]:
         """Return a stated list: of a public table with so many rows, row by row; else at random."""
@@ -511,18 +513,21 @@ def _is_near(held: Any) -> bool:
 
 def _encode(codes: Array, kind: str, labels: list[Any]) -> Any:
     """Return numbers of participants or keys as values of a column's kind, labels first."""
+    known = np.array([_as_kind(one, kind) for one in labels])
     if kind == "text":
-        named = dict(enumerate(map(str, labels), start=1))
-        return [named.get(code) or f"p{code}" for code in codes.tolist()]
+        named = dict(enumerate(known.tolist(), start=1))
+        return [named.get(code, f"p{code}") for code in codes.tolist()]
     if kind in ("date", "moment"):
-        return np.datetime64(_DAY, "D") + codes
-    if kind not in ("whole", "number"):
+        others, known = np.datetime64(_DAY, "D") + codes, known.astype("datetime64[D]")
+    elif kind in ("whole", "number"):
+        others, known = codes, known.astype(np.float64 if kind == "number" else np.int64)
+    else:
         return None
-    known = np.array([one for one in labels if isinstance(one, int | float)])
-    # Beyond the labels there are numbers that none of them is.
-    others = codes + (int(known.max()) if len(known) and (known >= 1).all() else 0)
-    places = np.minimum(codes, len(known)) - 1
-    return np.where(codes <= len(known), known[places], others) if len(known) else codes
+    if not len(known):
+        return others
+    # Beyond the labels there are values that none of them is.
+    others = np.where(np.isin(others, known), others + (known.max() - others.min()), others)
+    return np.where(codes <= len(known), known[np.minimum(codes, len(known)) - 1], others)
 
 
 def _as_kind(value: Any, kind: str) -> Any:

@@ -13,16 +13,15 @@ from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import NoIntervalError
-from tulle.core.expression_error import SampledLaw
+from tulle.core.expression_error import SampledLaw, even_fractions
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.core.validate import rational, text
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.recursive import RecursiveSettings, RelationRecursive
-from tulle.relations.truncation.totals import StandInLaw, least_level
+from tulle.relations.truncation.totals import StandInLaw, in_full_size, least_level
 from tulle.sql.compile.value_rows import Values
-from tulle.sql.mechanisms import in_full_size
 from tulle.sql.tables.quantiles import SqlQuantile
 from tulle.sql.tables.rank_choice import (
     UNIT,
@@ -230,7 +229,9 @@ class Quantile(Mechanism):
         if not len(known):
             return Prediction(None, None)
         # Of all groups the largest error, the groups being independent.
-        largest = np.random.default_rng(0).permuted(known, axis=1).max(axis=0)
+        spread = even_fractions(np.arange(1, POINTS + 1))
+        places = [(next(spread) * POINTS).astype(np.int64) for _ in known]
+        largest = np.max(np.take_along_axis(known, np.array(places), axis=1), axis=0)
         joint = SampledLaw(tuple(np.sort(largest).tolist()))
         return Prediction(None, StandInLaw(joint, errors))
 

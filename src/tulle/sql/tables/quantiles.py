@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +13,11 @@ import numpy as np
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.core.labels import Axis
-from tulle.core.query import Query, Shape
+from tulle.core.query import Shape
 from tulle.core.validate import text as as_text
 from tulle.sql.compile.value_rows import ValueRows, Values, gather_values, value_rows
 from tulle.sql.question.aggregate import Groups, find_aggregate
-from tulle.sql.question.parse import parse_statement
+from tulle.sql.question.parse import SqlQuestion
 from tulle.sql.schema.ranges import ANY, Range
 from tulle.sql.schema.schema import Schema
 
@@ -27,7 +26,7 @@ FINEST = 10**4
 
 
 @dataclass(frozen=True)
-class SqlQuantile(Query):
+class SqlQuantile(SqlQuestion):
     """A quantile of the expression that a statement sums, for each group.
 
     ``at`` is between 0 (the least) and 1 (the greatest). A range must be declared for the columns
@@ -43,14 +42,8 @@ class SqlQuantile(Query):
     bound: ValueRows | None = field(default=None, compare=False, repr=False)
     """The statement that a public schema lets be run; None before it is bound."""
     name: ClassVar[str] = "sql_quantile"
-    kind: ClassVar[str] = "database"
     shape: ClassVar[Shape] = "vector"
     integral: ClassVar[bool] = False
-
-    @cached_property
-    def tree(self) -> Any:
-        """The parsed statement; it is not to be changed."""
-        return parse_statement(self.text, self.dialect)
 
     @property
     def value(self) -> str:
@@ -117,14 +110,6 @@ class SqlQuantile(Query):
             )
         return replace(self, bound=rows)
 
-    def objection(self, dataset: Any) -> str | None:
-        """Return why the schema, or the engine by its schema, does not accept the statement."""
-        try:
-            self.bind(dataset)
-        except QueryError as error:
-            return str(error)
-        return None
-
     def values(self, dataset: Any) -> Values:
         """Return the values with their owners, cut to the range. Custodian side."""
         rows = self.rewrite(dataset._schema, dataset._gone)
@@ -149,15 +134,7 @@ class SqlQuantile(Query):
 
     def canonical(self) -> dict[str, Any]:
         """Return a JSON-able form; equal questions have equal forms."""
-        form: dict[str, Any] = {
-            "query": self.name,
-            "text": self.text,
-            "dialect": self.dialect,
-            "at": as_text(self.at),
-        }
-        if self.groups:
-            form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
-        return form | ({"functions": list(self.functions)} if self.functions else {})
+        return self._form(self.text, at=as_text(self.at))
 
     def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
         return tuple(Axis(name, list(values)) for name, values in self.groups)

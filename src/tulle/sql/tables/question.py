@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 from sqlglot import exp
@@ -22,11 +22,10 @@ from tulle.core.expression_error import (
     signed_points,
     variance_of,
 )
-from tulle.core.query import Composite, Query, Shape
+from tulle.core.query import Composite, Query
 from tulle.core.table import Table
 from tulle.relations.truncation.totals import StandInLaw
 from tulle.sql.question.aggregate import Groups
-from tulle.sql.question.parse import parse_statement
 from tulle.sql.tables.columns import Arithmetic, Column, PostProcessing
 from tulle.sql.tables.purchases import (
     Bind,
@@ -39,6 +38,7 @@ from tulle.sql.tables.purchases import (
 )
 from tulle.sql.tables.select_list import (
     SelectList,
+    TableQuestion,
     aggregates_in,
     read_select_list,
 )
@@ -59,7 +59,7 @@ LEAST_SIZE = 0.1
 
 
 @dataclass(frozen=True)
-class SqlTable(Composite):
+class SqlTable(TableQuestion, Composite):
     """Several aggregates of the same rows, plain or by public groups. Build with :func:`sql`.
 
     What the aggregates need is bought from the data, each thing once; aggregates, whatever is
@@ -76,15 +76,6 @@ class SqlTable(Composite):
     """The statement with every name resolved and one spelling; empty before it is bound."""
     cuts: Cuts = field(default=(), repr=False, kw_only=True)
     """Expressions that are held within bounds that were bought, and how that is written."""
-    name: ClassVar[str] = "sql"
-    kind: ClassVar[str] = "database"
-    shape: ClassVar[Shape] = "object"
-    integral: ClassVar[bool] = False
-
-    @cached_property
-    def tree(self) -> Any:
-        """The parsed statement; it is not to be changed."""
-        return parse_statement(self.text, self.dialect)
 
     @cached_property
     def chosen(self) -> SelectList:
@@ -93,15 +84,13 @@ class SqlTable(Composite):
 
     def in_words(self) -> str:
         """Return the names of the columns, and by what they are listed."""
-        *most, last = [name for name, _ in self.chosen.columns]
-        listed = f"{', '.join(most)} and {last}" if most else last
         by = ", ".join(name for name, _ in self.groups)
-        return f"A table of {listed}{f' by {by}' if by else ''}."
+        return f"A table of {self.listed}{f' by {by}' if by else ''}."
 
-    @cached_property
-    def line(self) -> str:
-        """The statement on one line, without comments, for reading."""
-        return str(self.tree.sql(dialect=self.dialect, comments=False))
+    @property
+    def _bound_as(self) -> Purchases | None:
+        """What is bought; None before the question is bound."""
+        return self.bought
 
     def check(self) -> None:
         """Refuse whatever can be refused without a schema.
@@ -123,7 +112,7 @@ class SqlTable(Composite):
         build = registry.find("query", "database")["sql"]
         asked: Query = build(
             self.chosen.statement(aggregate, self.dialect),
-            groups={name: list(values) for name, values in self.groups} or None,
+            groups=self._lists or None,
             dialect=self.dialect,
             functions=self.functions,
         )
@@ -138,19 +127,10 @@ class SqlTable(Composite):
         """Return the question how many rows there are, for showing whose they are."""
         return self.ask(exp.Count(this=exp.Star(), big_int=True))
 
-    def bind(self, public: Any, facts: Facts | None = None) -> SqlTable:
-        """Return the question with what has to be bought from a database.
-
-        Raises:
-            QueryError: when the schema, or the engine by its schema, does not accept it.
-        """
-        if public.kind != self.kind:
-            return self
-        if self.bought is not None and self.bought.schema is public.schema:
-            return self
+    def _bind(self, public: Any) -> Self:
         return self._bound(public.schema, lambda query: query.bind(public, {}))
 
-    def bound_to(self, facts: Facts) -> SqlTable:
+    def bound_to(self, facts: Facts) -> Self:
         """Return the question bound to a database's public facts alone.
 
         Raises:
@@ -160,7 +140,7 @@ class SqlTable(Composite):
 
         return self._bound(Schema.from_json(facts), lambda query: query.bound_to(facts))
 
-    def _bound(self, schema: Any, bind: Bind) -> SqlTable:
+    def _bound(self, schema: Any, bind: Bind) -> Self:
         from tulle.sql.compile.names import Named
         from tulle.sql.compile.normal import resolved_text
 
@@ -181,32 +161,12 @@ class SqlTable(Composite):
         """Return what is bought; before the question is bound, that is not known."""
         return (self,) if self.bought is None else tuple(leaf.query for leaf in self.bought.leaves)
 
-    def objection(self, dataset: Any) -> str | None:
-        """Return why the schema, or the engine by its schema, does not accept the statement."""
-        try:
-            self.bind(dataset)
-        except QueryError as error:
-            return str(error)
-        return None
-
     def canonical(self) -> dict[str, Any]:
         """Return a form that is equal for equivalent spellings of the same columns."""
         from tulle.sql.compile.normal import normal_text
 
         text = self.resolved or normal_text(self.tree, self.dialect)
-        form: dict[str, Any] = {
-            "query": self.name,
-            "text": text,
-            "dialect": self.dialect,
-            "columns": [name for name, _ in self.chosen.columns],
-        }
-        if self.groups:
-            form["groups"] = [[name, [repr(v) for v in values]] for name, values in self.groups]
-        return form | ({"functions": list(self.functions)} if self.functions else {})
-
-    def __str__(self) -> str:
-        shown = ", ".join(f"{name!r}: {list(values)!r}" for name, values in self.groups)
-        return f"sql({self.line!r}{f', groups={{{shown}}}' if self.groups else ''})"
+        return self._form(text, columns=[name for name, _ in self.chosen.columns])
 
     # Answers
 

@@ -7,18 +7,21 @@ asked of those rows by itself.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from sqlglot import Dialect, exp
 
+from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
+from tulle.core.query import Query, Shape
 from tulle.sql.question.aggregate import Groups
 from tulle.sql.question.check import refuse
-from tulle.sql.question.parse import parse_statement
+from tulle.sql.question.parse import SqlQuestion, parse_statement
 from tulle.sql.question.scalars import check_scalar
 
 Kind = Literal["count", "sum", "average", "variance", "quantile"]
@@ -121,6 +124,48 @@ class SelectList:
                 "would change when it is written for one aggregate. Ask for it by itself."
             )
         return text
+
+
+class TableQuestion(SqlQuestion):
+    """A question in SQL whose answer is a table."""
+
+    shape: ClassVar[Shape] = "object"
+    integral: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def chosen(self) -> SelectList:
+        """The statement taken apart."""
+
+    @property
+    @abstractmethod
+    def _bound_as(self) -> Any:
+        """What a public schema says, with that ``schema``; None before the question is bound."""
+
+    @abstractmethod
+    def counted(self) -> Query:
+        """Return the question how many rows there are, for showing whose they are."""
+
+    @property
+    def listed(self) -> str:
+        """The names of the columns, in words."""
+        *most, last = [name for name, _ in self.chosen.columns]
+        return f"{', '.join(most)} and {last}" if most else last
+
+    def bind(self, public: Any, facts: Facts | None = None) -> Self:
+        """Return the question with what has to be bought from a database.
+
+        Raises:
+            QueryError: when the schema, or the engine by its schema, does not accept it.
+        """
+        if public.kind != self.kind:
+            return self
+        known = self._bound_as
+        return self if known is not None and known.schema is public.schema else self._bind(public)
+
+    @abstractmethod
+    def _bind(self, public: Any) -> Self:
+        """Return the question bound to a database, by its public side."""
 
 
 @lru_cache(maxsize=8)

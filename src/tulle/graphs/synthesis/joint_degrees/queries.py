@@ -15,7 +15,7 @@ from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, QueryError
 from tulle.core.labels import Axis
 from tulle.core.public import public
-from tulle.core.query import Axis, Query, Shape
+from tulle.core.query import Query, Shape
 from tulle.core.validate import Number, counted, text
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import EdgeFacts
