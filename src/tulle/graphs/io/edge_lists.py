@@ -172,7 +172,7 @@ class EdgeList:
                 if isinstance(self.nodes, int):
                     raise InputError(
                         f"{self.file}, line {number}: with nodes={self.nodes} every id must be a "
-                        "whole number from 0 to nodes - 1. Leave nodes out to read labels."
+                        "whole number from 0 to nodes - 1. Leave nodes= out to read labels."
                     )
                 if self.stated is None and not (_DIGITS.fullmatch(u) and _DIGITS.fullmatch(v)):
                     raise self._ask_for_header()
@@ -247,7 +247,7 @@ class EdgeList:
     def _outside_line(self, line: int) -> InputError:
         return InputError(
             f"{self.file}, line {line}: an id outside 0 to nodes - 1 (nodes={self.nodes}). Leave "
-            "nodes out to take the ids as they occur."
+            "nodes= out to take the ids as they occur."
         )
 
 
