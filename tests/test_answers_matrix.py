@@ -187,7 +187,7 @@ def test_labels_of_another_length_are_not_put_beside_the_numbers() -> None:
     good = releases()["graph triangles_per_node"]
     axis = replace(good.labels.axes[0], labels=list(NAMES[1:]))
     broken = replace(good, labels=replace(good.labels, axes=(axis,)))
-    with pytest.raises(InputError, match="labels do not fit"):
+    with pytest.raises(InputError, match="Give one label for each place"):
         broken.table()
 
 

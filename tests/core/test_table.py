@@ -181,7 +181,7 @@ def test_labels_stand_beside_their_cells_and_survive_json() -> None:
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError, match="1 labels do not fit 2 places of node"):
+    with pytest.raises(InputError, match="node has 1 label for 2 places"):
         a_release(np.zeros(2), labels=Labels(axes=(Axis("node", ["a"]),))).table()
 
 

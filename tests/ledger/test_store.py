@@ -336,7 +336,7 @@ def test_a_ledger_that_stays_locked(store: Store) -> None:
     with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         start = time.monotonic()
-        with pytest.raises(LedgerError, match=r"locked for 0\.05 seconds") as error:
+        with pytest.raises(LedgerError, match=r"locked for 0\.05 s") as error:
             patient.append("debit", "shop", {})
         refused(error)
         assert time.monotonic() - start < 5

@@ -112,7 +112,7 @@ def test_the_attribute_epsilon_is_reported():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"known": {"age": [1.0]}}, "1 entries of 'age'"),
+        ({"known": {"age": [1.0]}}, "1 entry of 'age'"),
         ({"known": {}}, "no column 'age'"),
         ({"truth": [True]}, "targets but"),
         ({"outcome": [2] * 4000}, "not among those"),

@@ -54,6 +54,9 @@ _KEYWORD = re.compile(
     r"|ranges|groups|tables|threshold|delimiter|header|people|rows_per_person|values)="
     r"(\([^()]*\)|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|[^\s.,;:)])?"
 )
+_CALL = re.compile(r"\b\w+\((?:[^()]|\([^()]*\))*\)")
+"""A question, such as ``mixing(by='dept', groups=['art'])``: it is written alike everywhere."""
+
 _ATTRIBUTE = re.compile(r"graph\.with_attributes\(nodes=\{'([^']*)': values\}\)")
 
 
@@ -81,10 +84,21 @@ def print_json(data: Any) -> None:
 
 
 def in_options(message: str) -> str:
-    """Say ``--like`` where the library, which speaks to Python, says ``like=``."""
+    """Say ``--like`` where the library, which speaks to Python, says ``like=``.
+
+    Example:
+        >>> in_options("nodes=5 does not go with mixing(by='dept', groups=['art'])")
+        "--nodes 5 does not go with mixing(by='dept', groups=['art'])"
+    """
     message = message.replace("header=True", "--header").replace("header=False", "--no-header")
     message = _ATTRIBUTE.sub(r"--attributes FILE, a table with a column '\1'", message)
-    return _KEYWORD.sub(_option, message)
+    calls = [found.span() for found in _CALL.finditer(message)]
+
+    def translate(found: re.Match[str]) -> str:
+        inside = any(start <= found.start() < end for start, end in calls)
+        return found[0] if inside else _option(found)
+
+    return _KEYWORD.sub(translate, message)
 
 
 def _option(found: re.Match[str]) -> str:

@@ -57,8 +57,8 @@ class Axis:
         count = int(places.max(initial=-1)) + 1
         if len(self.labels) != count:
             raise InputError(
-                f"{self.name} has {counted(count, 'place')}; {counted(len(self.labels), 'label')} "
-                "cannot be theirs."
+                f"{self.name} has {counted(len(self.labels), 'label')} for "
+                f"{counted(count, 'place')}. Give one label for each place."
             )
         return [self.labels[place] for place in places.tolist()]
 

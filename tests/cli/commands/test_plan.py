@@ -205,7 +205,7 @@ def test_nodes_can_be_a_file_of_names(run: Run, tmp_path: Path) -> None:
         assert [ran.code for ran in found] == [0, 0]
         said.append([ran.out for ran in found])
         # The custodian's console alone says that somebody else was in the file.
-        assert ("1 edges of nodes that --nodes lacks" in found[0].err) == ("stranger" in rows)
+        assert ("1 edge of nodes that --nodes lacks" in found[0].err) == ("stranger" in rows)
     assert all(words == said[0] for words in said)
     declared = run(*asked, "--unit", "edge", "--json").json()
     assert declared["guarantee"]["assumptions"] == []

@@ -119,8 +119,10 @@ def test_columns(save):
 @pytest.mark.parametrize(
     ("content", "options", "reason"),
     [
-        ("0 1\n" * 16 + "5\n", {}, "line 17: one field only"),
-        ("a b\nc\n", {}, "line 2: one field only"),
+        ("0 1\n" * 16 + "5\n", {}, "line 17: only 1 field;"),
+        ("a b\nc\n", {}, "line 2: only 1 field;"),
+        ("0,1\n", {"columns": (0, 7)}, "line 1: only 2 fields, so there is no column 7"),
+        ("a,b\n", {"columns": (2, 1), "header": False}, "line 1: .* there is no column 2"),
         ("0 1 3\n", {}, "line 1: more than two fields.*weighted"),
         ("# x\n0,1\n0,1,\n", {}, "line 3: more than two fields"),
         ("ann bob 3\n", {"header": False}, "line 1: more than two fields"),

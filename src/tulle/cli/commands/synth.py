@@ -9,7 +9,7 @@ import typer
 
 from tulle.cli import answering, options
 from tulle.cli.asking import Asking
-from tulle.cli.common import command
+from tulle.cli.common import command, printer
 from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ def synth(
         as_json=as_json,
         after=write,
     )
+    if not as_json:
+        printer().print(f"The network itself is in {out}.", style="green")
 
 
 def _check_ending(out: Path) -> None:

@@ -84,7 +84,7 @@ class EdgeList:
         headed = self.stated
         if headed is None:
             if len(fields) <= max(places):
-                raise self._too_few(number, len(fields))
+                raise self._too_few(number, len(fields), max(places))
             headed = not any(_NUMERIC.fullmatch(fields[place]) for place in places)
         if not headed:
             return 0, 0, places
@@ -156,7 +156,7 @@ class EdgeList:
         two: list[str] = []
         for number, fields in self._records(begin, skipped):
             if len(fields) < least:
-                raise self._too_few(number, len(fields))
+                raise self._too_few(number, len(fields), least - 1)
             if len(fields) > 2 and not self.more:
                 raise self._too_many(number)
             u, v = fields[first], fields[second]
@@ -172,7 +172,7 @@ class EdgeList:
                 if isinstance(self.nodes, int):
                     raise InputError(
                         f"{self.file}, line {number}: with nodes={self.nodes} every id must be a "
-                        "whole number from 0 to nodes - 1. Leave nodes out to read labels."
+                        "whole number from 0 to nodes - 1. Leave nodes= out to read labels."
                     )
                 if self.stated is None and not (_DIGITS.fullmatch(u) and _DIGITS.fullmatch(v)):
                     raise self._ask_for_header()
@@ -221,8 +221,12 @@ class EdgeList:
     def _error(self, line: int, reason: str) -> InputError:
         return InputError(f"{self.file}, line {line}: {reason}.")
 
-    def _too_few(self, line: int, fields: int = 1) -> InputError:
+    def _too_few(self, line: int, fields: int = 1, place: int = 1) -> InputError:
         what = f"only {counted(fields, 'field')}"
+        if place > 1 and fields > 1:
+            return self._error(
+                line, f"{what}, so there is no column {place}; columns are numbered from 0 on"
+            )
         return InputError(
             f"{self.file}, line {line}: {what}; each line needs two nodes, separated by a tab, a "
             "semicolon, a comma or white space. Another delimiter is said with delimiter=."
@@ -243,7 +247,7 @@ class EdgeList:
     def _outside_line(self, line: int) -> InputError:
         return InputError(
             f"{self.file}, line {line}: an id outside 0 to nodes - 1 (nodes={self.nodes}). Leave "
-            "nodes out to take the ids as they occur."
+            "nodes= out to take the ids as they occur."
         )
 
 

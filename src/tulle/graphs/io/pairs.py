@@ -82,7 +82,7 @@ def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
     if isinstance(nodes, int):
         raise InputError(
             f"With nodes={nodes} the pairs must hold whole numbers from 0 to nodes - 1; got other "
-            "labels. Leave nodes out to have labels numbered, or number them yourself."
+            "labels. Leave nodes= out to have labels numbered, or number them yourself."
         )
     return _number_labels(table, nodes)
 

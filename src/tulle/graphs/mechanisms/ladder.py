@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -269,17 +270,21 @@ class LadderLaw(SpreadLaw):
     smoothing: Fraction
     name: ClassVar[str] = "ladder"
 
-    def half_width(self, level: float) -> float:
-        """Return the half-width of the envelope's ladder at the level, one rung added."""
-        spread, alpha = self.bounded(check_level(level))
-        query = self.question()
-        most = query.cap(self.nodes)
-        length = public_length(query, self.nodes, self.decay)
-        covered = alpha * math.exp(-float(self.decay))
-        return max(
-            ladder_half_width(smooth_widths(row, most, self.smoothing), most, self.decay, covered)
-            for row in query.envelope_profiles(self.nodes, spread, length)
-        )
+    def width_at(self, spread: int, failure: float) -> float:
+        """Return the half-width of the envelope's ladder, one rung added."""
+        most = self.question().cap(self.nodes)
+        covered = failure * math.exp(-float(self.decay))
+        rows = _envelope_widths(replace(self, spread=spread, spread_scale=Fraction(0)))
+        return max(ladder_half_width(row, most, self.decay, covered) for row in rows)
+
+
+@lru_cache(maxsize=128)
+def _envelope_widths(law: LadderLaw) -> list[Profile]:
+    """Return the widths of rungs of the extreme graphs with the spread of a law."""
+    query = law.question()
+    most, length = query.cap(law.nodes), public_length(query, law.nodes, law.decay)
+    rows = query.envelope_profiles(law.nodes, law.spread, length)
+    return [smooth_widths(row, most, law.smoothing) for row in rows]
 
 
 @registry.register("law", "graph", "known ladder")

@@ -11,7 +11,6 @@ from typing import ClassVar, Literal
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.error_law import check_level
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
 from tulle.core.validate import widen_up
@@ -265,9 +264,8 @@ class SmoothLaw(SpreadLaw):
     alpha: Fraction
     beta: Fraction
 
-    def half_width(self, level: float) -> float:
+    def width_at(self, spread: int, failure: float) -> float:
         """Return the noise's quantile times the largest scale that the spread allows."""
-        spread, failure = self.bounded(check_level(level))
         query = self.question()
         length = public_length(query, self.nodes, self.beta)
         widths = query.envelope_profiles(self.nodes, spread, length)[0]

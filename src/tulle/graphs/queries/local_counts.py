@@ -570,8 +570,9 @@ def mixing(
     labels = listed(partition)
     if bool(labels) == (by is not None) or (groups is None) != (by is None):
         raise InputError(
-            "mixing needs either a partition, one public label for each node, or by= (the name of "
-            "an attribute) with groups= (those of its values that are public)."
+            "mixing needs either a partition, one public label for each node, or the name of an "
+            "attribute and those of its values that are public: mixing(by='dept', groups=['art', "
+            "'law'])."
         )
     if by is None:
         return Mixing(tuple(dict.fromkeys(labels)), "", checked_partition(labels))

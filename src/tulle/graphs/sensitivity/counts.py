@@ -21,10 +21,12 @@ one number that governs the profile, and from that anyone can compute an interva
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
@@ -33,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
-from tulle.core.error_law import ErrorLaw, secret_size
+from tulle.core.error_law import ErrorLaw, check_level, secret_size
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Parameters, Settings
 from tulle.core.source import Source
@@ -324,7 +326,15 @@ def upper_spread(private: int, scale: float, failure: float) -> int:
 class SpreadLaw(ErrorLaw):
     """An error law that holds whatever the graph, given its private spread.
 
-    A quarter of the failure probability is kept for the spread being underestimated.
+    The released spread is s + Z, with the true one s and discrete Laplace noise Z. The half-width
+    is that of a graph whose spread is larger than the released one by an allowance: the least d
+    such that for every true spread the interval misses seldom enough,
+
+        Σ_z P(Z = z)·P(error > w(max(s + z, 0) + d)) <= 1 - level,
+
+    where w(s) is the half-width of one who knows the spread. Answer and spread have independent
+    noise, so this is the probability of a miss; keeping a part of it for a spread that is too low
+    would take wider intervals. Spreads are compared on a grid, up to where noise hardly matters.
     """
 
     query: str
@@ -340,23 +350,72 @@ class SpreadLaw(ErrorLaw):
         built: ProfiledCount = factory(self.k) if self.k else factory()
         return built
 
+    def half_width(self, level: float) -> float:
+        """Return the half-width at the level: that of a spread which is larger by the allowance."""
+        failure = 1 - check_level(level)
+        spread = max(self.spread, 0)
+        if self.spread_scale:
+            spread += _allowance(replace(self, spread=0), failure)
+        return self.width_at(self.upper(spread), failure)
+
+    @abstractmethod
+    def width_at(self, spread: int, failure: float) -> float:
+        """Return the half-width where the spread is known, that fails with this probability."""
+
     @property
     def wider(self) -> float:
         """How much of the interval is there because the spread is known with noise only."""
-        if self.spread_scale == 0:
-            return 1.0
-        likely = replace(self, spread=max(self.spread, 0), spread_scale=Fraction(0))
-        known = likely.half_width(0.95)
+        known = self.width_at(self.upper(max(self.spread, 0)), 1 - 0.95)
         return self.half_width(0.95) / known if known > 0 else math.inf
 
-    def bounded(self, level: float) -> tuple[int, float]:
-        """Return an upper bound on the spread and the failure probability that is left."""
-        alpha = 1 - level
+    def variance(self) -> float:
+        """Return about the mean squared error, were the spread the released one."""
         if self.spread_scale == 0:
-            return self.upper(self.spread), alpha
-        known = upper_spread(self.spread, float(self.spread_scale), alpha / 4)
-        return self.upper(known), 3 * alpha / 4
+            return super().variance()
+        return replace(self, spread=max(self.spread, 0), spread_scale=Fraction(0)).variance()
 
     def upper(self, spread: int) -> int:
         """Return the spread cut at what so many nodes allow."""
         return min(spread, self.question().largest_spread(self.nodes))
+
+
+_FARTHEST, _FINENESS = 8, 8
+"""Spreads are compared up to so many scales of their noise, which is cut into such parts of one."""
+
+_FAILURES = 16
+"""At so many probabilities the error of a graph is told; between them its logarithm is a line."""
+
+
+@lru_cache(maxsize=256)
+def _allowance(law: SpreadLaw, failure: float) -> int:
+    """Return how much larger than released a spread must be taken; see :class:`SpreadLaw`."""
+    scale = float(law.spread_scale)
+    rate = 1 / scale
+    largest = upper_spread(0, scale, failure / 100)
+    step = max(round(scale / 2), 1)
+    farthest = math.ceil(_FARTHEST * scale)
+    spreads = np.arange(0, farthest + step, step)
+    noise = np.unique(np.round(np.arange(-farthest, farthest + 1, scale / _FINENESS)))
+    # P(Z >= z); what lies below the first, or above the last, counts as these.
+    above = np.exp(-rate * np.abs(np.where(noise > 0, noise, noise - 1))) / (1 + math.exp(-rate))
+    above = np.where(noise > 0, above, 1 - above)
+    above[0] = 1.0
+    chances = above - np.append(above[1:], 0.0)
+    failures = np.geomspace(0.8, failure / 30, _FAILURES)
+    errors = [[law.width_at(law.upper(int(s)), f) for f in failures] for s in spreads]
+    wide = np.arange(0, 2 * farthest + largest + 2 * step, step)
+    widths = np.array([law.width_at(law.upper(int(s)), failure) for s in wide])
+
+    def missed(more: int) -> float:
+        worst = 0.0
+        for spread, error in zip(spreads, errors, strict=True):
+            reached = np.interp(np.maximum(spread + noise, 0) + more, wide, widths)
+            logs = np.interp(reached, error, np.log(failures), left=0.0)
+            worst = max(worst, float(chances @ np.exp(logs)))
+        return worst
+
+    low, high = -1, largest
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if missed(middle) > failure else (low, middle)
+    return high

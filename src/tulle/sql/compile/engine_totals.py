@@ -218,9 +218,10 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
         )
     form = rewriter.project(block, wanted, distinct=False)
     if len(form.slots) != 1:
+        owners = counted(len(form.slots), "participant") if form.slots else "no participant"
         raise QueryError(
-            f"Each row belongs to {counted(len(form.slots), 'participant')}; contributions need "
-            "one owner each. Read one owned table, joined with public ones only."
+            f"Each row belongs to {owners}; contributions need one owner each. Read one owned "
+            "table, joined with public ones only."
         )
     owner = alias(column(form.slots[0].name, "s"), "i")
     columns = [owner, *(column(name, "s") for name in "rcw")]

@@ -74,8 +74,9 @@ class Communities(Model):
         groups = min(-(-nodes // size), _MOST_GROUPS)
         if 6 / terms.epsilon > _LARGEST_SCALE:
             raise QueryError(
-                f"epsilon = {float(terms.epsilon):.3g} is too small for a graph of {nodes:,} "
-                "nodes: noise would exceed every count beyond measure. Spend more."
+                f"epsilon = {float(terms.epsilon):.3g} is too small for a graph of "
+                f"{counted(nodes, 'node')}: noise would exceed every count beyond measure. Spend "
+                "more."
             )
         if "partition" in options:
             check_parts(parts_of(options["partition"]), nodes)
