@@ -30,9 +30,8 @@ class GraphSparseVector(OnCopies, SparseVector):
         graph, exactly the copies that contain it leave the relation.
 
     Error:
-        On graphs that had no say in its constants twice that of somebody who picks the best
-        threshold with the data at hand, in the geometric mean; ``benchmarks/node_counts.py`` has
-        the table.
+        In the geometric mean over twelve graphs twice that of somebody who picks the best threshold
+        with the data at hand, and at worst five times; ``benchmarks/node_counts.py`` has the table.
 
     Reference:
         Chen & Zhou, Recursive mechanism, SIGMOD 2013; Dwork & Roth, section 3.6.
