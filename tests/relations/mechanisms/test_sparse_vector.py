@@ -25,7 +25,7 @@ from tulle.relations.mechanisms.sparse_vector import (
 )
 from tulle.relations.truncation.totals import LARGEST, truncate
 
-CHOSEN = SparseVectorSettings(0.5, 2.0, 1.0, 2, 0.3, *(Fraction(n, 20) for n in (3, 3, 14, 17)))
+CHOSEN = SparseVectorSettings(0.5, 2.0, 1.0, 2, 0.25, *(Fraction(n, 20) for n in (4, 4, 12, 16)))
 """As the settings at epsilon = 1, with thresholds among the loads of small graphs."""
 
 
@@ -151,7 +151,7 @@ def test_draws_cost_epsilon():
 
 
 def test_thresholds_reach_the_largest_number():
-    usual = replace(CHOSEN, start=1.0, step=math.sqrt(2), reach=2.5)
+    usual = replace(CHOSEN, start=1.0, step=2 ** (1 / 3), reach=2.15)
     taus = [usual.searched(at) for at in range(COUNT)]
     assert taus == sorted(taus)
     assert taus[-1] == LARGEST

@@ -185,12 +185,12 @@ def level_grid(chosen: RecursiveSettings) -> Grid:
 def place_grid(chosen: SparseVectorSettings) -> tuple[Grid, tuple[float, ...]]:
     """Return the places of a search, up to some that cut nobody and one beyond.
 
-    With it come the thresholds that are looked at there, but for the one beyond.
+    With it come the thresholds that are looked at, up to the first that nobody sticks out of.
     """
-    last = SEARCHED
-    while min(chosen.searched(last - SEARCHED), chosen.threshold(last - SEARCHED)) < HEAVIEST:
+    last = 0
+    while min(chosen.searched(last), chosen.threshold(last)) < HEAVIEST:
         last += 1
-    places = (*range(last + 1), last + FAR)
+    places = (*range(last + SEARCHED), last + FAR)
     taus = tuple(chosen.threshold(at) for at in places)
     noises = [chosen.noise(tau) for tau in taus]
     above = tuple(noise.scale / noise.lattice.step for noise in noises)
@@ -204,7 +204,7 @@ def place_grid(chosen: SparseVectorSettings) -> tuple[Grid, tuple[float, ...]]:
         tuple(-chosen.shift(tau, noise) for tau, noise in zip(taus, noises, strict=True)),
         tuple(scale * ratio for scale in above),
     )
-    return grid, tuple(chosen.searched(at) for at in places[:-1])
+    return grid, tuple(chosen.searched(at) for at in places[: last + 1])
 
 
 def needed(truncation: Truncation, looked: Sequence[float]) -> tuple[int, ...]:

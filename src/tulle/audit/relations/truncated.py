@@ -177,7 +177,7 @@ class FirstFit(Side):
     """
 
     needed: tuple[int, ...]
-    """The least level that allows for the deletion, at each place but the last."""
+    """The least level that allows for the deletion, at each place up to the first with none."""
     stopping: int
     limit: Fraction
     stop: Fraction

@@ -48,7 +48,7 @@ class OnCopies(TruncationMechanism):
 
 
 # Per edge, ladders and plain noise are more accurate and faster wherever they apply; per node, a
-# search by sparse vector is more accurate where a few have most, and hardly ever less.
+# search by sparse vector is more accurate for edges, and for triangles where there are many hubs.
 @registry.mechanism(
     "graph",
     "recursive",

@@ -41,7 +41,7 @@ hundredth of s. For that hundredth the two rates change places, which is less th
 since neither is fifty times the other.)
 
 *Why it is accurate.* Noise of scale 1/epsilon on how many stick out, whatever the thresholds are:
-the search ends where about K = 10/epsilon stick out, in place of as many as there are levels below.
+the search ends where about K = 6/epsilon stick out, in place of as many as there are levels below.
 What those few have beyond T is cut; a part of T/epsilon that is added to every answer makes up for
 some of it.
 """
@@ -73,22 +73,23 @@ from tulle.relations.mechanisms.recursive import (
 from tulle.relations.queries import Total
 from tulle.relations.truncation.totals import GAP, LARGEST, Decider, Truncation, TruncationLaw
 
-STOPPING = 10
+STOPPING = 6
 """The search stops where about this many participants over epsilon stick out."""
 
-LIMIT_SHARE = STOP_SHARE = Fraction(3, 20)
+LIMIT_SHARE = STOP_SHARE = Fraction(1, 5)
 """Parts of epsilon for the noise that all thresholds share, rho, and for that of each, nu."""
 
 START = 1.0
-STEP = math.sqrt(2)
+STEP = 2.0 ** (1 / 3)
 """The first threshold, and how much larger each of the next is."""
 
-REACH = 2.5
-LEAST_REACH = 1.5
-"""The threshold found is raised by this factor before anything is cut. Above epsilon = 2 it falls
-with the fourth root of epsilon: the fewer stick out, the less far they do."""
+REACH = 2.15
+LEAST_REACH = 1.4
+BEND = 1 / 8
+"""The threshold found is raised by this factor before anything is cut. It is divided by this power
+of epsilon: the fewer stick out, the less far they do."""
 
-RAISE = 0.3
+RAISE = 0.25
 """By what part of the threshold over epsilon the median answer lies above the truncated value."""
 
 COUNT = 256
@@ -147,7 +148,7 @@ class SparseVector(TruncationMechanism):
         weights both parts are released at half of epsilon each.
 
     Error:
-        Noise of about four times what the tenth largest participant contributes, over epsilon,
+        Noise of about four times what the sixth largest participant contributes, over epsilon,
         and what the few above that contribute beyond it. Nobody can bound that privately, so
         intervals have a lower end only.
 
@@ -161,10 +162,14 @@ class SparseVector(TruncationMechanism):
     reference: ClassVar[str] = "Chen & Zhou, SIGMOD 2013; Dwork & Roth, section 3.6"
     options: ClassVar[tuple[str, ...]] = ("start", "step", "reach", "stopping")
 
+    def usual_reach(self, query: Query) -> float:
+        """Return the reach at epsilon = 1 when nobody names one; it follows from the question."""
+        return REACH
+
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         epsilon = terms.epsilon / (2 if self.signed(terms.query) else 1)
-        size = min(max(float(epsilon), 2.0), 1e9)
-        near = max(REACH * (2.0 / size) ** 0.25, LEAST_REACH)
+        size = min(max(float(epsilon), 0.01), 1e9)
+        near = max(self.usual_reach(terms.query) * size**-BEND, LEAST_REACH)
         numbers = {
             name: float(validate.positive(**{name: options.get(name, usual)}))
             for name, usual in (("start", START), ("step", STEP), ("reach", near))
