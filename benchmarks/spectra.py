@@ -15,7 +15,7 @@ import numpy as np
 
 import tulle
 from benchmarks.common import find_data, print_table
-from tulle.graphs.generators import barabasi_albert
+from tulle.graphs.generators import barabasi_albert, erdos_renyi, watts_strogatz
 from tulle.metrics.communities import average_f1, cover_of, mutual_information
 
 DELTA = 1e-6
@@ -290,7 +290,31 @@ def large_rows() -> list[dict[str, Any]]:
     return rows
 
 
+SPREAD: dict[str, tuple[int, int]] = {"random": (1000, 50), "ring": (1000, 50), "thin": (2000, 40)}
+"""Networks without hubs or dense parts: how many nodes, of which degree."""
+
+
+def spread_rows(runs: int = 3) -> list[dict[str, Any]]:
+    """Return cosines with one vector that is spread evenly over all nodes."""
+    rows: list[dict[str, Any]] = []
+    for name, (nodes, degree) in SPREAD.items():
+        graph = (
+            watts_strogatz(nodes, degree, 0.2, seed=1)
+            if name == "ring"
+            else erdos_renyi(nodes, degree / nodes, seed=1)
+        )
+        true = tulle.spectrum(1).truth(graph).vectors
+        row: dict[str, Any] = {"network": name, "nodes": nodes, "degree": degree}
+        for mechanism in ("spectral_response", "power_pure"):
+            asked: dict[str, Any] = {"unit": "edge", "epsilon": 1.0, "mechanism": mechanism}
+            drawn = [tulle.release(graph, tulle.spectrum(1), **asked).value for _ in range(runs)]
+            row[mechanism] = float(np.mean([cosines(true, found.vectors) for found in drawn]))
+        rows.append(row)
+    return rows
+
+
 MINUTE: dict[str, Any] = {
+    "SPREAD": {"ring": (60, 10)},
     "LARGE": (10_100,),
     "CASES": [("facebook_combined", 2, 1.0, None), ("facebook_combined", 1, 1.0, "bingham")],
     "EPSILONS": (3.0,),
@@ -303,6 +327,7 @@ def main() -> None:
     compare()
     if rows := value_rows(HELD_OUT):
         print_table("Values of spectrum and low_rank, spectral_response", rows)
+    print_table("spectrum(1) of networks without hubs, epsilon = 1", spread_rows())
     print_table("eigenvalues(k) of large networks, epsilon = 1", large_rows())
     communities()
 

@@ -107,3 +107,26 @@ def test_values_that_drown_are_guessed_from_the_degrees() -> None:
         shown.append(found.noise)
     assert np.median(shown) > 2 * true[0]
     assert np.median(guessed) < 0.6 * true.mean()
+
+
+@pytest.mark.parametrize("cleaned", [False, True])
+def test_a_vector_that_is_spread_over_all_nodes_is_not_cleaned_away(
+    cleaned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken version cleans in any case, round after round, until little is left."""
+    generator = np.random.default_rng(2)
+    pairs = np.argwhere(np.triu(generator.random((600, 600)) < 0.08, 1))
+    graph = tulle.Graph.from_edges(pairs, nodes=600)
+    true = tulle.spectrum(1).truth(graph).vectors[:, 0]
+    if cleaned:
+        monkeypatch.setattr(
+            power._Iteration,
+            "clean",
+            lambda self, columns, noise, settings: power.shrink(columns, 2 * noise),
+        )
+    asked: dict[str, Any] = {"unit": "edge", "epsilon": 1.0, "mechanism": "power_pure"}
+    found = [
+        abs(float(true @ tulle.release(graph, tulle.spectrum(1), **asked).value.vectors[:, 0]))
+        for _ in range(4)
+    ]
+    assert (np.mean(found) > 0.9) != cleaned, found
