@@ -152,7 +152,7 @@ class Grammar:
             return Asked(self.inside.question(depth) if own else self.plain.question())
         if kind < 0.35:
             return self.alike()
-        if kind > 0.97:
+        if kind > 0.93:
             counted = self.draw.choice(["COUNT(*)", "COUNT(*)", "COUNT(DISTINCT p.id)"])
             return Asked(self.draw.choice(ELSEWHERE).format(a=counted))
         if kind < 0.42:

@@ -226,7 +226,7 @@ class Inside:
         )
 
     def by_key(self, depth: int) -> str:
-        """What looks at the rows of an order; where its number is not unique, two people have it."""
+        """What looks at the lines of an order; if its number is not unique, two people have it."""
         n, big = self.name(), self.name()
         lines = (
             "SELECT okey, SUM(qty) OVER (PARTITION BY okey ORDER BY sku) AS r,"
