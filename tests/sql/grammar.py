@@ -152,9 +152,12 @@ class Grammar:
             return Asked(self.inside.question(depth) if own else self.plain.question())
         if kind < 0.35:
             return self.alike()
-        if kind > 0.97:
+        if kind > 0.93:
             counted = self.draw.choice(["COUNT(*)", "COUNT(*)", "COUNT(DISTINCT p.id)"])
             return Asked(self.draw.choice(ELSEWHERE).format(a=counted))
+        if kind > 0.87:
+            name = self.inside.name()
+            return Asked(f"SELECT SUM({name}.x) FROM ({self.inside.by_key(depth)}) {name}")
         if kind < 0.42:
             (source, number), before, listed = self.draw.choice(RANGED), "", QUANTILES
             columns, numbers = re.findall(r"\w\.\w+", number), [number]
@@ -213,7 +216,7 @@ class Grammar:
             source, columns = self.plain.sources(self.draw.choice([1, 1, 2, 2, 3]), depth)
             return "", source, columns
         name = self.inside.name()
-        shared = self.draw.random() < 0.25
+        shared = self.draw.random() < 0.2
         rows = self.inside.by_key(depth) if shared else self.inside.rows(depth)
         if self.draw.random() < self.loose:
             rows = self.loosened(rows)

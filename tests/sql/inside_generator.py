@@ -226,7 +226,7 @@ class Inside:
         )
 
     def by_key(self, depth: int) -> str:
-        """What looks at the rows of an order; where its number repeats, two people have it."""
+        """What looks at the lines of an order; if its number is not unique, two people have it."""
         n, big = self.name(), self.name()
         lines = (
             "SELECT okey, SUM(qty) OVER (PARTITION BY okey ORDER BY sku) AS r,"
@@ -238,6 +238,8 @@ class Inside:
                 f" LEFT JOIN ({lines}) {big} ON {n}.okey = {big}.okey",
                 f"SELECT {n}.cust AS k, COUNT(*) OVER (PARTITION BY {n}.okey) AS x, {n}.price AS y"
                 f" FROM orders {n}",
+                f"SELECT {n}.cust AS k, RANK() OVER (PARTITION BY {n}.okey ORDER BY {n}.price) AS"
+                f" x, SUM({n}.price) OVER (PARTITION BY {n}.okey) AS y FROM orders {n}",
                 f"SELECT {n}.cust AS k, {big}.sku AS x, {n}.price AS y FROM orders {n}"
                 f" LEFT JOIN item {big} ON {n}.okey = {big}.okey",
                 f"SELECT {n}.cust AS k, {n}.okey AS x, (SELECT COUNT(*) FROM item {big} WHERE"

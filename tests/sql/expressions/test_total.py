@@ -241,6 +241,10 @@ POSITIONS = {
     "exists": "SELECT COUNT(*) FROM extreme z WHERE EXISTS (SELECT 1 FROM extreme x WHERE"
     " x.who = z.who AND ({v}) IS NOT NULL)",
     "in select": "SELECT COUNT(*) FROM extreme z WHERE z.i IN (SELECT {v} FROM extreme x)",
+    "beside exists": "SELECT COUNT(q) FROM (SELECT {v} AS q FROM extreme x) t WHERE EXISTS (SELECT"
+    " 1 FROM extreme z WHERE z.i > 0)",
+    "beside distinct": "SELECT COUNT(q) FROM (SELECT {v} AS q FROM extreme x UNION ALL"
+    " SELECT DISTINCT {v} FROM extreme x) t",
     "with": "WITH c AS (SELECT {v} AS q FROM extreme x) SELECT COUNT(*) FROM c one, c other"
     " WHERE one.q = other.q",
     "group": "SELECT CASE WHEN ({v}) IS NULL THEN 1 ELSE 2 END AS k, COUNT(*) FROM extreme x"
