@@ -76,7 +76,8 @@ def measure(names: Sequence[str], group: str) -> list[dict[str, Any]]:
                 row[f"{one} %"] = 100 * error(answers, truth)
                 row[f"{one} / oracle"] = row[f"{one} %"] / (100 * best)
             rows.append(row)
-            print(row, flush=True)
+    if not rows:
+        return []
     for what, over in (("geometric mean", _geometric_mean), ("worst", max)):
         ratios = {
             f"{one} / oracle": over([r[f"{one} / oracle"] for r in rows]) for one in MECHANISMS
