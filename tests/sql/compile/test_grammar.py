@@ -78,7 +78,8 @@ def test_statements_are_made_of_every_part() -> None:
         assert longest in texts, written
     for rows in (*ALIKE, *(source for source, _ in RANGED), *OWNED_VIEWS):
         assert rows.replace("ANY_OF", "(0.0)") in texts, rows
-    assert len({Grammar(seed).question().text for seed in range(200)}) > 190
+    # Rows of others and of a shared key come from short lists, and are drawn again.
+    assert len({Grammar(seed).question().text for seed in range(200)}) > 175
     for word in ("COUNT_IF", "FILTER", "OVER", "QUALIFY", "EXCEPT", "NOT EXISTS", "WITH", "UNION"):
         assert word in texts
     kinds = Counter((one.keys > 0, one.groups is None) for one in asked)
