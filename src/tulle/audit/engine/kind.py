@@ -196,7 +196,7 @@ def kind_of(name: str) -> Kind:
     return view
 
 
-def classes_without(base: type, room: ModuleType, examined: Collection[type]) -> list[str]:
+def classes_without(base: type, room: ModuleType, examined: Collection[type | None]) -> list[str]:
     """Return the classes of a room that derive from one, and that nothing examines.
 
     For what is paid for otherwise than a mechanism, and so not in the registry.
