@@ -135,7 +135,7 @@ def test_edge_inference_needs_a_topology():
     release = tulle.release(GRAPH, tulle.edges(), unit="edge", epsilon=1.0)
     with pytest.raises(InputError, match=r"tulle\.topology"):
         edge_inference(release)
-    with pytest.raises(InputError, match="Graph of the 12 nodes"):
+    with pytest.raises(InputError, match="as many nodes as the release: 12"):
         count_inference(release, pair=(0, 1), known=social_network(40, seed=1))
 
 

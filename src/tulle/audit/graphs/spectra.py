@@ -38,7 +38,7 @@ from tulle.graphs.spectra.queries import (
     public_signs,
     spectrum,
 )
-from tulle.graphs.spectra.response import SpectralResponse
+from tulle.graphs.spectra.response import SpectralResponse, mean_of
 from tulle.graphs.topology.response import Topology, topology
 from tulle.noise.xor.patterns import flip_probability
 
@@ -252,11 +252,12 @@ def finish(
     nodes = int(settings["nodes"])
 
     @lru_cache(maxsize=4096)
-    def finish_response(bits: int, degrees: tuple[int, ...]) -> Hashable:
+    def finish_response(bits: int, degrees: tuple[int, ...], mean: int) -> Hashable:
         listed = [bits >> place & 1 for place in range(nodes * (nodes - 1) // 2)]
         drawn = Topology(nodes, np.packbits(np.array(listed, dtype=np.uint8)))
         real = SpectralResponse()
-        return see(real.conclude(terms, drawn, np.array(degrees, dtype=np.int64), settings))
+        ranks = np.array(degrees, dtype=np.int64)
+        return see(real.conclude(terms, drawn, ranks, mean, settings))
 
     def finish_one(parts: tuple[Any, ...]) -> Hashable:
         answer = parts[0]
@@ -264,7 +265,8 @@ def finish(
             return see(finish_values(np.array(answer, dtype=np.int64), settings))
         if name == "spectral_response":
             # Degrees that no graph has are cut: that leaves few to be told apart.
-            return finish_response(answer, tuple(min(max(d, 0), nodes - 1) for d in parts[1]))
+            cut = tuple(min(max(d, 0), nodes - 1) for d in parts[1])
+            return finish_response(answer, cut, mean_of(np.array(parts[1])))
         real = Power() if name == "power" else PowerPure()
         noisy = np.array(answer, dtype=np.int64).reshape(nodes, int(settings["k"]))
         rows, _ = real.rows(start(settings), settings)

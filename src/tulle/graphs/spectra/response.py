@@ -210,26 +210,35 @@ class SpectralResponse(Mechanism):
         part = dataset if len(core) == nodes else induced(dataset, core)
         pairs = replace(terms, epsilon=rational(settings["epsilon_pairs"]))
         drawn = Response().run(pairs, settings, part, source).value
-        return Outcome(self.conclude(terms, drawn, degrees, settings), None)
+        mean = mean_of(degrees)
+        return Outcome(self.conclude(terms, drawn, degrees, mean, settings), None)
 
     def conclude(
-        self, terms: Terms, drawn: Topology, degrees: Wholes, settings: Parameters
+        self, terms: Terms, drawn: Topology, degrees: Wholes, mean: int, settings: Parameters
     ) -> Spectrum:
-        """Return the spectrum that noisy degrees and a released topology of the core show."""
+        """Return the spectrum that noisy degrees, their mean and a topology of the core show."""
         assert isinstance(terms.query, VectorQuery)
         nodes, k = int(settings["nodes"]), int(settings["k"])
         core = core_of(degrees, int(settings["core"]))
         # Nobody has fewer than no neighbours, or more than all.
         ranks = np.clip(degrees[core], 0, nodes - 1)
         matrix = FlippedMatrix(drawn, float(settings["flip"]))
-        found = decompose_noisy(
-            matrix, k, ranks, by_size=terms.query.by_size, mean_degree=float(degrees.mean())
-        )
+        found = decompose_noisy(matrix, k, ranks, by_size=terms.query.by_size, mean_degree=mean)
         if len(core) == nodes:
             return found
         vectors = np.zeros((nodes, k))
         vectors[core] = found.vectors
         return replace(found, vectors=vectors)
+
+
+def mean_of(degrees: Wholes) -> int:
+    """Return the mean of noisy degrees as a whole number that a graph can have.
+
+    Example:
+        >>> mean_of(np.array([3, 9, -1, 3])), mean_of(np.array([-3, 1]))
+        (3, 0)
+    """
+    return int(np.clip(np.rint(degrees.mean()), 0, len(degrees) - 1))
 
 
 def core_of(degrees: Wholes, size: int) -> Wholes:
