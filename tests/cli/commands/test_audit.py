@@ -34,7 +34,7 @@ def test_a_clean_audit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = run("audit")
     assert ran.code == 0
     assert "1,234" in ran.out
-    assert "1 checks passed, 1 broken versions caught" in ran.out
+    assert "1 check passed, 1 broken version caught" in ran.out
     assert ran.err == ""
     assert run("audit", "--json", "--all", "--mechanism", "laplace").json()["passed"]
     assert asked == [

@@ -61,6 +61,6 @@ def _show(table: AuditTable) -> None:
     passed = sum(line.verdict == "passed" for line in table.lines)
     caught = sum(line.verdict == "caught" for line in table.lines)
     bad = len(table.lines) - passed - caught
-    out.print(f"{counted(passed, 'check')} passed, {caught} broken versions caught.")
+    out.print(f"{counted(passed, 'check')} passed, {counted(caught, 'broken version')} caught.")
     if bad:
         out.print(f"{bad} not as they should be: see FAILED and MISSED above.", style="bold red")

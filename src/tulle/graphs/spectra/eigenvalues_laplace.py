@@ -126,7 +126,7 @@ def check_size(terms: Terms, nodes: int, k: int, *, searched: bool = False) -> N
     if nodes > LARGEST_DENSE and not searched:
         raise QueryError(
             f"{terms.query} needs all eigenvalues of the graph, and {counted(nodes, 'node')} have "
-            f"too many: at most {LARGEST_DENSE:,} are handled without a delta. With one "
+            f"too many: at most {LARGEST_DENSE:,} are handled. Give a delta, and "
             f"the largest are searched for; or ask for spectrum({k}): its values are estimates."
         )
     if searched and 4 * k > nodes:
