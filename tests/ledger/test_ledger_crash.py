@@ -24,14 +24,15 @@ import pytest
 from tests.ledger.ledger_toy import Jar, Marbles, Shaker
 
 import tulle.core
+import tulle.ledger
 from tulle.core import registry
 from tulle.core.errors import BudgetError, LedgerError
 from tulle.core.mechanism import Outcome
 from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.source import Source
-from tulle.ledger import session as session_module
 from tulle.ledger import totals
+from tulle.ledger.answer import draw
 from tulle.ledger.chain import canonical
 from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session
@@ -40,7 +41,7 @@ from tulle.ledger.store import verify as verify_file
 # Newer Pythons warn of every fork in a process with threads; the children here use none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 
-CORE = str(Path(tulle.core.__file__).parent)
+SOURCES = tuple(str(Path(room.__file__).parent) for room in (tulle.core, tulle.ledger))
 PRICE, TOTAL = Fraction(1, 10), Fraction(3, 10)
 ASKS = (0, 1, 1, 2)  # the third is the second once more and must be free
 
@@ -122,7 +123,7 @@ class Lines:
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
-        if not (code.co_filename.startswith(CORE) or code is Shake.run.__code__):
+        if not (code.co_filename.startswith(SOURCES) or code is Shake.run.__code__):
             return None
         if event == "line":
             self.seen += 1
@@ -270,7 +271,7 @@ def debit_after_drawing(
     for kept in self._ledger._store.entries(self.name, kinds=("release",)):
         if kept.body["key"] == canonical(key):
             return Release.from_json(kept.body["release"])
-    answer = session_module._draw(plan, self._dataset, source, debit=None)
+    answer = draw(plan, self._dataset, source, debit=None)
     debit, _ = self._ledger.book(self.name, str(query), key, plan.guarantee)
     self._ledger.keep(self.name, debit, key, answer)
     return answer
@@ -386,7 +387,7 @@ def test_many_kills_give_no_week_a_second_budget(tmp_path: Path) -> None:
 def test_weeks_whose_debits_follow_the_drawing_are_caught(tmp_path: Path) -> None:
     def book_late(self: Session, query: Query, **asked: Any) -> Release:
         plan = self.plan(query, epsilon=asked["epsilon"])
-        answer = session_module._draw(plan, self._dataset, asked["source"], debit=None)
+        answer = draw(plan, self._dataset, asked["source"], debit=None)
         time.sleep(0.005)
         key = {**plan.canonical(), "source": "secure"}
         debit, _ = self._ledger.book(
