@@ -24,6 +24,7 @@ from tests.sql.sql_worlds import OWNERS, PUBLIC, Rows, Who, random_world, summar
 from tulle.sql.compile.gather import gather
 from tulle.sql.compile.value_rows import COPIES, GROUP, LOAD, VALUE
 from tulle.sql.data import Database
+from tulle.sql.engines.duckdb.engine import read_rows
 from tulle.sql.found_keys import FoundKeys, table_of
 from tulle.sql.keys.question import COUNTED, DiscoveredTable
 from tulle.sql.keys.question import PUBLIC as OF_PUBLIC
@@ -181,8 +182,7 @@ def world(seed: int, unique: bool) -> World:
 
 def fetch(connection: Any, statement: str) -> Any:
     """Return an engine's rows, as :class:`tulle.sql.engines.base.Engine` has them."""
-    with connection.cursor() as cursor:
-        return cursor.sql(statement).to_arrow_table()
+    return read_rows(connection.cursor, statement)
 
 
 # --- judges ---------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.sql.compile.test_inside import world
+from tests.sql.compile.judges import world
 
 from tulle.sql.engines.base import EngineError
-from tulle.sql.engines.duckdb.engine import DuckDB
+from tulle.sql.engines.duckdb.engine import read_rows
 from tulle.sql.queries import sql
 
 ORDERS = "(SELECT cust AS k, okey AS x, price AS y FROM orders)"
@@ -29,29 +29,28 @@ ON s1.k = e.a WHERE (e.w IN (CAST(s1.y AS BIGINT), CAST(s1.x AS BIGINT))) IS NUL
 """
 
 
-def planned(engine: DuckDB, statement: str) -> bool:
+def planned(connection: Any, statement: str) -> bool:
     """Say whether the optimiser can plan a statement."""
-    with engine._cursor() as cursor:
-        try:
-            cursor.sql(statement).to_arrow_table()
-        except duckdb.Error:
-            return False
+    try:
+        connection.sql(statement).to_arrow_table()
+    except duckdb.Error:
+        return False
     return True
 
 
 def test_what_the_optimiser_cannot_plan_is_answered() -> None:
     """Whether it can depends on who is in the data; the answer comes all the same."""
-    database, _, smaller = world(3, True)
-    statement = sql(UNPLANNED).bind(database).rewrite(database.schema).text
+    here = world(3, True)
+    statement = sql(UNPLANNED).bind(here.database).rewrite(here.database.schema).text
     fared = set()
-    for engine in [database._engine, *(left._engine for left, _ in smaller.values())]:
-        assert isinstance(engine, DuckDB)
-        fared.add(planned(engine, statement))
-        with engine._cursor() as cursor:
+    for who in here.people:
+        left, _ = here.without(who)
+        fared.add(planned(left, statement))
+        with left.cursor() as cursor:
             cursor.execute("PRAGMA disable_optimizer")
             as_written = cursor.sql(statement).to_arrow_table()
         key = [(name, "ascending") for name in as_written.column_names]
-        assert engine.fetch(statement).sort_by(key).equals(as_written.sort_by(key))
+        assert read_rows(left.cursor, statement).sort_by(key).equals(as_written.sort_by(key))
     assert False in fared, "a newer DuckDB plans this statement: look for another"
 
 
@@ -63,7 +62,7 @@ def test_only_a_fault_of_the_engine_is_tried_again(
     fault: type[Exception], again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever an optimiser says, the statement runs as written; memory that ends, ends."""
-    engine = world(1, True)[0]._engine
+    engine = world(1, True).database._engine
     asked: list[str] = []
 
     class Cursor:

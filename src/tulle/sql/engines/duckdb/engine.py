@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -301,20 +301,7 @@ class DuckDB(Engine):
         return rows
 
     def read(self, statement: str) -> pyarrow.Table:
-        import duckdb
-
-        try:
-            with self._cursor() as cursor:
-                return cursor.sql(statement).to_arrow_table()
-        except (duckdb.OutOfMemoryException, duckdb.InterruptException):
-            raise
-        except duckdb.Error:
-            # No row stops a checked statement, but the optimiser may: some plans of outer joins
-            # it rewrites wrongly and then cannot run, and which plan it tries depends on
-            # statistics of the rows. As it is written the statement always runs.
-            with self._cursor() as cursor:
-                cursor.execute("PRAGMA disable_optimizer")
-                return cursor.sql(statement).to_arrow_table()
+        return read_rows(self._cursor, statement)
 
     def explain(self, statement: str) -> None:
         # DESCRIBE resolves names and types and goes no further. EXPLAIN would optimise, and what
@@ -431,3 +418,25 @@ def _import() -> Any:
     except ImportError:
         raise_alone(MissingExtraError("duckdb", "sql", "A DuckDB database"))
     return duckdb
+
+
+def read_rows(
+    open_cursor: Callable[[], AbstractContextManager[Any]], statement: str
+) -> pyarrow.Table:
+    """Return the rows of a checked statement, whatever the optimiser makes of it.
+
+    No row stops such a statement, but the optimiser may: some plans of outer joins it rewrites
+    wrongly and then cannot run, and which plan it tries depends on statistics of the rows. As it
+    is written the statement always runs.
+    """
+    import duckdb
+
+    try:
+        with open_cursor() as cursor:
+            return cursor.sql(statement).to_arrow_table()
+    except (duckdb.OutOfMemoryException, duckdb.InterruptException):
+        raise
+    except duckdb.Error:
+        with open_cursor() as cursor:
+            cursor.execute("PRAGMA disable_optimizer")
+            return cursor.sql(statement).to_arrow_table()
