@@ -31,7 +31,7 @@ class GraphSparseVector(OnCopies, SparseVector):
 
     Error:
         In the geometric mean over twelve graphs twice that of somebody who picks the best threshold
-        with the data at hand, and at worst five times; ``benchmarks/node_counts.py`` has the table.
+        with the data at hand, and at worst 5.2 times; ``benchmarks/node_counts.py`` has the table.
 
     Reference:
         Chen & Zhou, Recursive mechanism, SIGMOD 2013; Dwork & Roth, section 3.6.
