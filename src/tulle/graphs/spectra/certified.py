@@ -21,19 +21,19 @@ and the check succeeds. Where it fails y points to what was missed, and is taken
 
 How long that takes depends on the graph; what it returns is right but for the stated probability.
 
-*Proof.* Where a matrix fits in memory as floats, no probability is needed. With D = diag(t_i - t_k),
-which has no negative entry, let
+*Proof.* Where a matrix fits in memory as floats, no probability is needed. With
+D = diag(t_i - t_k), which has no negative entry, let
 
     M = (t_k + e)·I + V·D·V' - A.
 
 If M has no negative eigenvalue, then A is at most (t_k + e)·I + V·D·V', whose i-th largest
 eigenvalue is t_i + e: so lambda_i <= t_i + e for i = 1 ... k, by the monotony of eigenvalues, and
-t_i <= lambda_i as above. A Cholesky factorisation that runs to its end proves it, up to rounding: in
-floating point it shows that no eigenvalue of M is below -g·trace(M), with g = (n + 1)·u / (1 -
-2·(n + 1)·u), u = 2^-53, whatever the order of its sums (Rump, Verification of positive definiteness,
-BIT 2006). It takes n³/3 multiplications, which run at a processor's full speed; all eigenvalues take
-four times as many, at a tenth of it. Where it stops, it names a vector on which M is negative, which
-is taken in; after a few attempts all eigenvalues are computed.
+t_i <= lambda_i as above. A Cholesky factorisation that runs to its end proves it, up to rounding:
+in floating point it shows that no eigenvalue of M is below -g·trace(M), with
+g = (n + 1)·u / (1 - 2·(n + 1)·u), u = 2^-53, whatever the order of its sums (Rump, Verification of
+positive definiteness, BIT 2006). It takes n³/3 multiplications, which run at a processor's full
+speed; all eigenvalues take four times as many, at a tenth of it. Where it stops, it names a vector
+on which M is negative, which is taken in; after a few attempts all eigenvalues are computed.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ class EigenLaplace(Mechanism):
         delta.
 
     Error:
-        The noise, and half a step; beyond 1,500 nodes a 2,000th more, beyond 10,000 3e more, about a
-        twentieth of what an edge moves. Sorting moves no two vectors further apart.
+        The noise, and half a step; beyond 1,500 nodes a 2,000th more, beyond 10,000 3e more, about
+        a twentieth of what an edge moves. Sorting moves no two vectors further apart.
 
     Raises:
         QueryError: beyond 10,000 nodes without a delta.
