@@ -119,7 +119,7 @@ def _proof_is_exact(matrix: Any, values: Floats, tolerance: float) -> bool:
     nodes = matrix.shape[0]
     trace = nodes * (abs(float(values[-1])) + tolerance) + float((values - values[-1]).sum())
     unit = (nodes + 1) * 2.0**-53
-    return unit / (1 - 2 * unit) * trace * 1.01 <= tolerance
+    return bool(unit / (1 - 2 * unit) * trace * 1.01 <= tolerance)
 
 
 def _factorised(matrix: Any, columns: Floats, values: Floats, tolerance: float) -> Floats | None:
