@@ -3,8 +3,9 @@
 A table is who has which keys, everyone bounded already; what is shown is, for each key, nothing or
 a noisy number (for rules that weigh people, a noisy sum of weights). Laws of neighbours are
 compared as a whole, keys together: the largest probability by which an event can exceed
-exp(epsilon) times its probability on the other side must be at most delta. That the statement which bounds people is a function of one person's rows is examined on a
-real engine: whoever leaves takes at most so many people along, one for each of their keys.
+exp(epsilon) times its probability on the other side must be at most delta. That
+the statement which bounds people is a function of one person's rows is examined on a real engine:
+whoever leaves takes at most so many people along, one for each of their keys.
 """
 
 from __future__ import annotations
