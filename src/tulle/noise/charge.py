@@ -424,12 +424,12 @@ class LadderCharge(Charge):
         after = Fraction(counts[-1], 2 * whole)
         widths = [after]
         for count in reversed(counts[1:-1]):
-            left = Fraction(count, 2) - max(inner * after - half, 0)
+            left = Fraction(count, 2) - max(inner * after - half, Fraction(0))
             after = left / whole
             if inner * after > half:
                 after = (left - half) / (whole - inner)
             widths.append(after)
-        first = whole + 2 * max(inner * after - half, 0)
+        first = whole + 2 * max(inner * after - half, Fraction(0))
         if counts[0] != first or any(width.denominator != 1 for width in widths):
             raise CostError("The middle of a ladder is not the share of its widths that it says.")
         return [int(width) for width in reversed(widths)]
