@@ -222,7 +222,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "smooth": "tulle.graphs.mechanisms.smooth",
         "smooth_pure": "tulle.graphs.mechanisms.smooth",
         "sparse laplace": "tulle.graphs.mechanisms.sparse",
-        "direct": "tulle.graphs.mechanisms.statistic_ladder",
+        "statistic ladder": "tulle.graphs.mechanisms.statistic_ladder",
     },
     ("law", "relation"): {
         "truncation": "tulle.relations.truncation.totals",
