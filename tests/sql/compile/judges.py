@@ -23,6 +23,7 @@ from tests.sql.grammar import READING, VIEWS, Asked
 from tests.sql.sql_worlds import OWNERS, PUBLIC, Rows, Who, random_world, summary, without
 
 from tulle.core.errors import QueryError
+from tulle.noise.partition_selection import weight_levels
 from tulle.sql.compile.gather import gather
 from tulle.sql.compile.value_rows import COPIES, GROUP, LOAD, VALUE
 from tulle.sql.data import Database
@@ -401,13 +402,22 @@ def _found_keys(question: DiscoveredTable, here: World) -> Iterator[Any]:
     assert found is not None
     most = found.keys_per_person
     if found.where != OF_PUBLIC:
-        text = found.rows.counted(SALT, most)
+        levels = () if found.numbers else weight_levels(most)
+        one = levels[0][1] if levels else 1
+        text = found.rows.counted(SALT, most, levels)
         whole = _people(here.database._engine.fetch(text))
 
         def judge(who: Who, rows: Any, theirs: float | None) -> Iterator[str]:
             left = _people(rows)
             fallen = whole - left
-            if left - whole or fallen.total() > most or max(fallen.values(), default=0) > 1:
+            # Of counts at most so many move by one; of weights the length is at most one.
+            length = one**2 if levels else most
+            if (
+                left - whole
+                or len(fallen) > most
+                or max(fallen.values(), default=0) > one
+                or sum(moved**2 for moved in fallen.values()) > length
+            ):
                 yield f"{left} of {whole}, and has {most} keys at most"
 
         yield Watched(text, judge)
