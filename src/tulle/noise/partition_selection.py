@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
@@ -32,6 +32,7 @@ import numpy as np
 
 from tulle.core import validate
 from tulle.core.arrays import Array
+from tulle.core.errors import InputError
 from tulle.core.events import Approximate, Composed, Event, Gaussian, price
 from tulle.core.gaussian import largest_rho_alone
 from tulle.core.source import Source
@@ -39,10 +40,16 @@ from tulle.core.validate import Number, rational, text
 from tulle.noise.additive import discrete_gaussian
 from tulle.noise.charge import CostError, Draw, PricedCharge, charge
 from tulle.noise.source import drawn_elsewhere, report, resolve
-from tulle.noise.tables import check_scale, laplace_table
+from tulle.noise.tables import LARGEST_SCALE, check_scale, laplace_table
 
 SEEN = 0.95
 """The chance at which a plan says that a key of so many people will be seen."""
+
+MOST_EACH = Fraction(64)
+"""How much of epsilon one key gets at most; with more, noise is zero all the same."""
+
+LEAST_DELTA = Fraction(1, 10**100)
+"""The least delta for one key: beyond it floating point has no numbers for chances."""
 
 _LARGEST_SIGMA = Fraction(2**40)
 """Above this Gaussian noise is not considered."""
@@ -171,13 +178,7 @@ class Rule(ABC):
 
     def seen_from(self, level: float = SEEN) -> int:
         """Return from how many people on a key is shown with at least this chance."""
-        low, high = self.minimum - 1, self.minimum
-        while self.chance(high) < level:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.chance(middle) >= level else (middle, high)
-        return high
+        return _least(lambda people: self.chance(people) >= level, self.minimum)
 
 
 @dataclass(frozen=True)
@@ -205,12 +206,9 @@ class TruncatedGeometric(Rule):
     ) -> TruncatedGeometric:
         """Return the rule for a budget."""
         scale, allowed = Fraction(keys) / epsilon, delta / keys
-        rate = 1 / float(scale)
-        guess = math.log((math.expm1(rate) / float(allowed) + 2) / (math.exp(rate) + 1)) / rate
-        bound = max(int(guess) - 2, 0)
-        while chance_of_end(scale, bound) > allowed:
-            bound += 1
-        return cls(keys, minimum, bound, scale)
+        bound = _least(lambda n: chance_of_end(scale, n) <= allowed, 0)
+        # With a large delta at a tiny epsilon nearly every draw would be beyond the bound.
+        return cls(keys, minimum, max(bound, int(scale) // 16), scale)
 
     def noise(self, size: int, source: Source | None) -> Array:
         return truncated_laplace(scale=self.scale, bound=self.threshold, size=size, source=source)
@@ -262,15 +260,8 @@ class ThresholdedGaussian(Rule):
         # Short to write; rounding up only adds noise.
         variance = Fraction(math.ceil(exact * 64), 64) if exact > 1 else exact
         allowed = delta / (2 * keys)
-        low, high = 0, 1
-        while gaussian_tail(variance, high) > allowed:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if gaussian_tail(variance, middle) <= allowed else (middle, high)
-            )
-        return cls(keys, minimum, high, variance, delta / 2)
+        threshold = _least(lambda n: gaussian_tail(variance, n) <= allowed, 1)
+        return cls(keys, minimum, threshold, variance, delta / 2)
 
     def noise(self, size: int, source: Source | None) -> Array:
         return discrete_gaussian(variance=self.variance, size=size, source=source)
@@ -302,12 +293,31 @@ class ThresholdedGaussian(Rule):
 def best_rule(epsilon: Fraction, delta: Fraction, keys: int, minimum: int = 1) -> Rule:
     """Return the rule of this price that shows keys of the fewest people.
 
+    Whether there is one depends on the budget alone. Of a larger epsilon than :data:`MOST_EACH`
+    for each key the rest is not used: noise is zero then but for a chance that no delta notices.
+
+    Raises:
+        InputError: when epsilon or delta are so small that noise for it cannot be drawn.
+
     Example:
         >>> few = best_rule(Fraction(1), Fraction(1, 10**6), keys=1)
         >>> many = best_rule(Fraction(1), Fraction(1, 10**6), keys=100)
         >>> few.name, few.seen_from(), many.name
         ('truncated geometric', 17, 'gaussian')
     """
+    least = Fraction(keys) / LARGEST_SCALE
+    if epsilon < least:
+        raise InputError(
+            f"Keys cannot be found at so small an epsilon: finding {keys:,} for each person takes "
+            f"at least {float(least):.1g}. Give more (half of epsilon finds keys where other "
+            "columns are asked for), bound a person to fewer keys, or list the keys."
+        )
+    if delta < keys * LEAST_DELTA:
+        raise InputError(
+            f"Keys cannot be found at so small a delta: finding {keys:,} for each person takes at "
+            f"least {float(keys * LEAST_DELTA):.1g}. Give more, or list the keys."
+        )
+    epsilon = min(epsilon, keys * MOST_EACH)
     found: list[Rule] = [TruncatedGeometric.at(epsilon, delta, keys, minimum)]
     if keys > 1 and epsilon >= Fraction(1, 10**6):
         gaussian = ThresholdedGaussian.at(epsilon, delta, keys, minimum)
@@ -324,6 +334,17 @@ def rule_from_json(data: Mapping[str, Any], keys: int, minimum: int) -> Rule:
     return ThresholdedGaussian(
         keys, minimum, threshold, rational(data["variance"]), rational(data["delta_noise"])
     )
+
+
+def _least(holds: Callable[[int], bool], start: int) -> int:
+    """Return the least whole number from ``start`` on for which something holds from there on."""
+    low, high = start - 1, start
+    while not holds(high):
+        low, high = high, start + 2 * (high - start + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def _decimal(value: Fraction) -> Decimal:

@@ -76,11 +76,6 @@ class Engine(ABC):
     loggers: ClassVar[tuple[str, ...]] = ()
     """Names of the Python loggers of its driver, which may print values of rows."""
 
-    @property
-    @abstractmethod
-    def errors(self) -> tuple[type[Exception], ...]:
-        """What the engine raises when a query fails."""
-
     @abstractmethod
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
         """Return all tables, or those of these names, with their columns and types.
@@ -178,11 +173,14 @@ class Engine(ABC):
         """Return what an act on the engine gives, with this error in place of the engine's own.
 
         The engine's error may quote a record, and so may its driver's log: neither is passed on.
+        Whatever a driver raises is one: it also reads texts, converts values and allocates.
         """
         try:
             with quiet(self.loggers), self.muted():
                 return act()
-        except self.errors:
+        except TulleError:
+            raise
+        except Exception:  # noqa: BLE001 - no driver says all that it may raise
             raise_alone(instead)
 
     @contextmanager
