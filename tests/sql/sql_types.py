@@ -7,7 +7,7 @@ of one person, who may also be missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,14 @@ ODD = (
     *("4294967295", "9223372036854775807", "-9223372036854775808", "18446744073709551615"),
     *("170141183460469231731687303715884105727", "-170141183460469231731687303715884105728"),
     *("340282366920938463463374607431768211455", "9" * 38, "-" + "9" * 38, "9" * 400),
-    *("1e308", "-1.7976931348623157e308", "5e-324", "3.4028235e38", "1e-400", "0." + "0" * 36 + "1"),
+    *(
+        "1e308",
+        "-1.7976931348623157e308",
+        "5e-324",
+        "3.4028235e38",
+        "1e-400",
+        "0." + "0" * 36 + "1",
+    ),
     *("5881580-07-10", "5877642-06-25 (BC)", "5874897-12-31", "4713-01-01 BC", "9999-12-31"),
     *("0001-01-01", "294247-01-10 04:00:54.775806", "290309-12-22 (BC) 00:00:00"),
     *("294276-12-31 23:59:59.999999", "1677-09-22 00:00:00", "2262-04-11 23:47:16.854775806"),
@@ -88,7 +95,10 @@ PLACES = (
     Place("mean", "SELECT AVG(v) AS m, COUNT(v) AS n FROM t", ranges={"t.v": (0, 10)}),
     Place("group", "SELECT COUNT(*) FROM t GROUP BY v", lambda tame: {"v": list(tame)}),
     Place("found key", "SELECT v, COUNT(*) FROM t GROUP BY v"),
-    Place("found key as text", "SELECT CAST(v AS TEXT) AS k, SUM(w) AS s FROM t GROUP BY CAST(v AS TEXT)"),
+    Place(
+        "found key as text",
+        "SELECT CAST(v AS TEXT) AS k, SUM(w) AS s FROM t GROUP BY CAST(v AS TEXT)",
+    ),
     Place("range", "SELECT SUM(v) FROM t", ranges={"t.v": (0, 10)}),
     Place("range and condition", "SELECT COUNT(*) FROM t WHERE v > 1", ranges={"t.v": (0, 10)}),
     Place("join", "SELECT COUNT(*) FROM t JOIN u ON t.v = u.v", owners={"t": "id", "u": "id"}),
@@ -109,21 +119,38 @@ PLACES = (
     Place("sum of two", "SELECT COUNT(*) FROM t WHERE v + 1 > w"),
     Place("distinct", "SELECT COUNT(DISTINCT v) FROM t"),
     Place("distinct rows", "SELECT COUNT(*) FROM (SELECT DISTINCT v FROM t) x"),
-    Place("union", "SELECT COUNT(*) FROM (SELECT v FROM t UNION SELECT v FROM u) x",
-          owners={"t": "id", "u": "id"}),
-    Place("exists", "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.v = t.v)",
-          owners={"t": "id", "u": "id"}),
-    Place("in", "SELECT COUNT(*) FROM t WHERE v IN (SELECT v FROM u)",
-          owners={"t": "id", "u": "id"}),
-    Place("within one person", "SELECT SUM(x.m) FROM (SELECT id, MAX(v) AS m FROM t GROUP BY id) x"),
-    Place("order within one person", "SELECT COUNT(*) FROM (SELECT id, w, ROW_NUMBER() OVER "
-          "(PARTITION BY id ORDER BY v DESC, w) AS r FROM t) x WHERE x.r = 1"),
-    Place("limit", "SELECT COUNT(*) FROM t a WHERE a.w = (SELECT MAX(b.w) FROM t b WHERE "
-          "b.id = a.id AND b.v = a.v)"),
+    Place(
+        "union",
+        "SELECT COUNT(*) FROM (SELECT v FROM t UNION SELECT v FROM u) x",
+        owners={"t": "id", "u": "id"},
+    ),
+    Place(
+        "exists",
+        "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.v = t.v)",
+        owners={"t": "id", "u": "id"},
+    ),
+    Place(
+        "in", "SELECT COUNT(*) FROM t WHERE v IN (SELECT v FROM u)", owners={"t": "id", "u": "id"}
+    ),
+    Place(
+        "within one person", "SELECT SUM(x.m) FROM (SELECT id, MAX(v) AS m FROM t GROUP BY id) x"
+    ),
+    Place(
+        "order within one person",
+        "SELECT COUNT(*) FROM (SELECT id, w, ROW_NUMBER() OVER "
+        "(PARTITION BY id ORDER BY v DESC, w) AS r FROM t) x WHERE x.r = 1",
+    ),
+    Place(
+        "limit",
+        "SELECT COUNT(*) FROM t a WHERE a.w = (SELECT MAX(b.w) FROM t b WHERE "
+        "b.id = a.id AND b.v = a.v)",
+    ),
     Place("median", "SELECT MEDIAN(v) FROM t", ranges={"t.v": (0, 10)}),
-    Place("quantile", "SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY v) FROM t",
-          ranges={"t.v": (0, 10)}),
-    Place("private range", "SELECT SUM(v) AS s FROM t", options={"ranges": "private"}),
+    Place(
+        "quantile",
+        "SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY v) FROM t",
+        ranges={"t.v": (0, 10)},
+    ),
 )
 
 
@@ -145,9 +172,7 @@ def rows_of(column: Column) -> list[list[tuple[int, str | None]]]:
     return [base, [*base, *((7, value) for value in (None, *column.odd))]]
 
 
-def attack(
-    column: Column, place: Place, connect: Callable[[Column, Any, Place], Any]
-) -> Replayed:
+def attack(column: Column, place: Place, connect: Callable[[Column, Any, Place], Any]) -> Replayed:
     """Ask one question about one type on the ordinary rows and with one person more."""
     variants = [partial(_opened, connect, column, rows, place) for rows in rows_of(column)]
     return replay(variants, partial(_path, column, place))

@@ -10,7 +10,7 @@ same in a file, a frame, an array or a list.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from pathlib import Path
 from typing import Any
@@ -266,7 +266,7 @@ def _text(value: Any) -> str:
         return _decimal_text(value)
     if isinstance(value, datetime):
         # As Arrow writes a column of them.
-        plain = value if value.tzinfo is None else value.astimezone(timezone.utc)
+        plain = value if value.tzinfo is None else value.astimezone(UTC)
         written = plain.replace(tzinfo=None).isoformat(" ", "microseconds")
         return written if value.tzinfo is None else written + "Z"
     if not isinstance(value, bytes | bytearray | memoryview):
