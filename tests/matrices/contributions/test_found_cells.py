@@ -148,7 +148,13 @@ def test_arguments_that_do_not_fit(options: Any, message: str) -> None:
 
 
 def test_what_a_grid_is_needed_for(trips: Any) -> None:
-    for question in (tulle.weights(bound=1), tulle.block_bounds(0.5, [1, 2])):
+    questions = {
+        "weights": tulle.weights(bound=1),
+        "block_bounds": tulle.block_bounds(0.5, [1, 2]),
+        "block_partition": tulle.block_partition(),
+    }
+    assert {*questions, "found_cells"} == set(registry.find("query", "contributions"))
+    for question in questions.values():
         with pytest.raises(QueryError, match="found_cells"):
             plan_for(trips, question, **ASKED)
     with pytest.raises(QueryError, match="delta="):
