@@ -781,6 +781,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
         "contributions": {
             "weights": [tulle.weights(bound=2, total=5), tulle.weights(length=3)],
             "block_bounds": [tulle.block_bounds("0.9", [1, 2, 4, 8])],
+            "block_partition": [tulle.block_partition(), tulle.block_partition(3, pieces=64)],
         },
         "genotypes": {
             "allele_counts": [allele_counts(), allele_counts([0, 2])],
