@@ -229,7 +229,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "gaussian truncation": "tulle.relations.truncation.mechanism",
     },
     ("law", "survey"): {"normal entries": "tulle.surveys.error_law"},
-    ("law", "table"): {"coefficients": "tulle.models.moments"},
+    ("law", "table"): {"minimum": "tulle.models.interval", "coefficients": "tulle.models.moments"},
     ("mechanism", "contributions"): {
         "block_gaussian": "tulle.matrices.contributions.gaussian",
         "block_laplace": "tulle.matrices.contributions.laplace",
