@@ -72,7 +72,8 @@ class Numbers(Settings):
         value: Floats = Lattice(self.step).value(noisy)
         if self.range is None or not isinstance(terms.query, PValues):
             return value
-        return np.clip(value, *self.range)
+        low, high = self.range
+        return np.clip(value, low, high)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -213,6 +213,7 @@ class AuditedGenotypes(Kind):
             numbers = [number for group in parts for number in group]
             if "sizes" in settings:
                 released = Numbers.read(settings)
+                assert released.groups is not None
                 sums = np.array(numbers).reshape(released.groups, -1)
                 numbers = released.counts(sums).ravel().tolist()
             return tuple(numbers)
