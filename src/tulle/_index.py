@@ -222,14 +222,14 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "smooth": "tulle.graphs.mechanisms.smooth",
         "smooth_pure": "tulle.graphs.mechanisms.smooth",
         "sparse laplace": "tulle.graphs.mechanisms.sparse",
-        "direct": "tulle.graphs.mechanisms.statistic_ladder",
+        "statistic ladder": "tulle.graphs.mechanisms.statistic_ladder",
     },
     ("law", "relation"): {
-        "truncation": "tulle.relations.truncation.totals",
-        "gaussian truncation": "tulle.relations.truncation.totals",
+        "truncation": "tulle.relations.truncation.mechanism",
+        "gaussian truncation": "tulle.relations.truncation.mechanism",
     },
     ("law", "survey"): {"normal entries": "tulle.surveys.error_law"},
-    ("law", "table"): {"coefficients": "tulle.models.moments"},
+    ("law", "table"): {"minimum": "tulle.models.interval", "coefficients": "tulle.models.moments"},
     ("mechanism", "contributions"): {
         "block_gaussian": "tulle.matrices.contributions.gaussian",
         "block_laplace": "tulle.matrices.contributions.laplace",
