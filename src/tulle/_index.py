@@ -224,8 +224,8 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "statistic ladder": "tulle.graphs.mechanisms.statistic_ladder",
     },
     ("law", "relation"): {
-        "truncation": "tulle.relations.truncation.totals",
-        "gaussian truncation": "tulle.relations.truncation.totals",
+        "truncation": "tulle.relations.truncation.mechanism",
+        "gaussian truncation": "tulle.relations.truncation.mechanism",
     },
     ("law", "survey"): {"normal entries": "tulle.surveys.error_law"},
     ("law", "table"): {"minimum": "tulle.models.interval", "coefficients": "tulle.models.moments"},
