@@ -86,6 +86,8 @@ def spark_session() -> Iterator[Any]:
             .config("spark.sql.codegen.wholeStage", "false")
             .config("spark.sql.adaptive.enabled", "false")
             .config("spark.driver.bindAddress", "127.0.0.1")
+            # Nor does Java compile for speed what runs once, or collect garbage in parallel.
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
             .getOrCreate()
         )
     session.sparkContext.setLogLevel("ERROR")
