@@ -19,6 +19,11 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# Before numpy is imported. The matrices here are small and several processes test at once: threads
+# that wait for each other in a loop took ten times as long as the work.
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
+
 from tulle.noise import SeededSource, SystemSource
 
 FRESH = "TULLE_FRESH_NOISE" in os.environ

@@ -120,7 +120,6 @@ def either_mode(spark_session: Any) -> Iterator[Any]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_stops_at_nothing(either_mode: Any) -> None:
     database = in_spark(either_mode, rows("spark"))
     taken = check_taken("spark")
@@ -133,7 +132,6 @@ def test_spark_stops_at_nothing(either_mode: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("mode", ["true", "false"])
 def test_spark_stops_at_nothing_at_all(either_mode: Any, mode: str) -> None:
     either_mode.conf.set("spark.sql.ansi.enabled", mode)
@@ -191,7 +189,6 @@ def test_one_unguarded_node_is_caught_in_postgresql(
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_one_unguarded_node_is_caught_in_spark(
     monkeypatch: pytest.MonkeyPatch, spark_session: Any
 ) -> None:
@@ -303,7 +300,6 @@ def test_a_question_fares_alike_in_postgresql(postgres_url: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_a_question_fares_alike_in_spark(spark_session: Any) -> None:
     check_positions(in_spark(spark_session, planted("spark")), rotated("spark", 150), 4)
 
@@ -319,7 +315,6 @@ def test_a_question_fares_alike_at_every_position(position: str, postgres_url: s
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_a_question_fares_alike_at_every_position_in_spark(spark_session: Any) -> None:
     database = in_spark(spark_session, planted("spark"))
     cases = [(place, text) for place in POSITIONS for text in check_taken("spark")[::60]]
