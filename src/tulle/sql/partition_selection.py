@@ -12,7 +12,7 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw, check_level
+from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw
 from tulle.core.errors import QueryError
 from tulle.core.events import Pure
 from tulle.core.guarantee import Guarantee
@@ -25,7 +25,7 @@ from tulle.core.table import Table
 from tulle.core.validate import rational, text
 from tulle.noise import uniform_below
 from tulle.noise.charge import PricedCharge, charge
-from tulle.noise.partition_selection import Rule, best_rule, rule_from_json
+from tulle.noise.partition_selection import PeopleLaw, Rule, best_rule, rule_from_json
 from tulle.planning.planner import make_plan
 from tulle.planning.preview import Preview, predicted_on
 from tulle.sql.data import Database
@@ -39,46 +39,6 @@ SHARE = Fraction(1, 2)
 """Which part of epsilon and of delta finds the keys; the rest is for their answers."""
 
 
-@registry.register("law", "database", "people_found")
-@dataclass(frozen=True)
-class PeopleLaw(ErrorLaw):
-    """Noise on numbers of people that is within the threshold, for all keys at once.
-
-    Noise beyond it is what delta pays for. Keys of people who have more than they count for have
-    more people than the number says, so without ``whole`` an interval has a lower end only.
-    """
-
-    threshold: int
-    spread: float
-    """The noise's standard deviation."""
-    whole: bool
-    name: ClassVar[str] = "people_found"
-
-    @property
-    def leaves_out(self) -> str:
-        """Who is not counted."""
-        if self.whole:
-            return ""
-        return (
-            "Everyone counts for a limited number of keys, so that more people may have a key than "
-            "its number says."
-        )
-
-    def half_width(self, level: float) -> float:
-        """Return the threshold, at every level."""
-        check_level(level)
-        return float(self.threshold)
-
-    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
-        """Return the number less and plus the threshold; the upper end only if all are counted."""
-        low = np.maximum(value - self.half_width(level), 1.0)
-        return low, value + self.half_width(level) if self.whole else np.inf
-
-    def variance(self) -> float:
-        """Return the noise's variance."""
-        return self.spread**2
-
-
 @registry.mechanism(
     "database", "partition_selection", answers=(DiscoveredTable,), units=("participant",)
 )
@@ -87,7 +47,9 @@ class PartitionSelection(Mechanism):
 
     Everyone is bounded to ``keys_per_person`` keys, chosen evenly by a salted digest of their own
     keys. A key is shown when its number of people, with noise, is above a threshold; the rule is
-    the truncated geometric one or Gaussian noise, whichever shows keys of fewer people. For the
+    the truncated geometric one or Gaussian noise, whichever shows keys of fewer people. Where no
+    number of people is asked for, Gaussian noise is added to sums of weights: a person of n keys
+    counts for 1/sqrt(n) in each of them, so that whoever has few counts for more. For the
     keys that are shown the statement's aggregates are bought as if the list were public. A COUNT
     (DISTINCT ...) of the owners is the noisy number itself and is not bought again.
 
@@ -155,7 +117,9 @@ class PartitionSelection(Mechanism):
         whole = not _bought(found)
         epsilon = terms.epsilon if whole else terms.epsilon * SHARE
         delta = terms.delta if whole else terms.delta * SHARE
-        rule = best_rule(epsilon, delta, found.keys_per_person, given.minimum)
+        rule = best_rule(
+            epsilon, delta, found.keys_per_person, given.minimum, numbers=found.numbers
+        )
         made = {
             **about,
             "epsilon_keys": text(epsilon),
@@ -189,14 +153,7 @@ class PartitionSelection(Mechanism):
                 notes=(f"The keys of {keys} are all those of the public {found.table}.",),
             )
         rule = _rule(settings)
-        several = "" if rule.keys == 1 else f", everyone counted for {rule.keys} keys at most"
-        notes = [
-            f"A key is seen with 95 % chance from {rule.seen_from():,} people on"
-            f"{several}; a key of one person with at most {float(settings['delta_keys']):.1g}."
-            if rule.minimum == 1
-            else f"A key is seen with 95 % chance from {rule.seen_from():,} people on{several}; "
-            f"with fewer than {rule.minimum:,} never."
-        ]
+        notes = [rule.in_words("key", float(settings["delta_keys"]))]
         if found.where == OF_TABLE:
             notes.append(
                 f"The rows need several people, so keys are found in {found.table} first, whose "
@@ -263,7 +220,11 @@ class PartitionSelection(Mechanism):
         """
         rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
         public = found.where == PUBLIC
-        statement = rows.listed(salt) if public else rows.counted(salt, found.keys_per_person)
+        if public:
+            statement = rows.listed(salt)
+        else:
+            rule = _rule(settings)
+            statement = rows.counted(salt, rule.keys, rule.levels)
         # Again: tables may have changed since the question was bound.
         dataset.check(statement)
         # In the order of digests: which noise a key gets has nothing to do with the order of rows.
@@ -272,16 +233,15 @@ class PartitionSelection(Mechanism):
         if public:
             people = np.zeros(fetched.num_rows, dtype=np.int64)
         else:
-            rule = _rule(settings)
             counted = fetched.column(PEOPLE).to_numpy()
             if expected:
                 noisy = counted * dataset.stands_for
-                shown = noisy >= min(rule.seen_from(), noisy.max(initial=0))
+                shown = noisy >= min(rule.enough(), noisy.max(initial=0))
             else:
                 shown, noisy = rule.show(counted, source)
             fetched, people = fetched.filter(shown), noisy[shown]
-            spread = _spread(rule)
-            law = PeopleLaw(rule.threshold, spread, rows.once)
+            if found.numbers:
+                law = PeopleLaw(rule.threshold, _spread(rule), rows.once)
         keys, order = FoundKeys.of(
             query.names,
             rows.kinds,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tulle.audit.contributions.found_cells import cell_findings
 from tulle.audit.contributions.laws import BlockVector, Choice
 from tulle.audit.engine.broken import name_of
+from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.core import registry
@@ -23,11 +25,18 @@ from tulle.matrices.contributions.block_mechanism import limits_from, masses, we
 from tulle.matrices.contributions.blocks import frame_of
 from tulle.matrices.contributions.clipping import clip
 from tulle.matrices.contributions.data import Contributions
+from tulle.matrices.contributions.found_cells import found_cells
 from tulle.matrices.contributions.partition import GAUSSIAN, LAPLACE
 from tulle.matrices.contributions.private_bounds import (
     BlockBounds,
     block_bounds,
     loss_scale,
+)
+from tulle.matrices.contributions.private_partition import (
+    BlockPartition,
+    block_partition,
+    labelled,
+    votes,
 )
 from tulle.matrices.contributions.queries import weights
 
@@ -46,8 +55,16 @@ QUESTIONS: dict[str, tuple[Query, ...]] = {
         block_bounds("0.3", [1, 2, 3], lengths=True),
         block_bounds(None, [1, 2, 3], error_at=2),
     ),
+    "vote_partition": (block_partition(pieces=4), block_partition(3, pieces=1)),
 }
 """The questions on which each mechanism is examined."""
+
+PRICED = (
+    found_cells(cells_per_person=1),
+    found_cells(cells_per_person=1, bound=2, minimum=2, other=True),
+    found_cells(cells_per_person=30, bound=1, top=1),
+)
+"""Cells that are to be found, at many budgets."""
 
 _WEIGHTS = (0, 1, 3, -2)
 
@@ -87,6 +104,8 @@ def describe_run(name: str, terms: Terms, settings: Parameters, dataset: Any) ->
     """Return the closed form of a run of a registered mechanism."""
     if name == "block_quantiles":
         return describe_choice(terms, settings, dataset)
+    if name == "vote_partition":
+        return describe_votes(settings, dataset)
     centre = clip(dataset, limits_from(terms, settings))
     law = describe(name.removeprefix("block_"), terms, settings, centre)
     return Description((("totals", law),))
@@ -100,9 +119,18 @@ def describe_choice(terms: Terms, settings: Parameters, dataset: Any) -> Descrip
     return Description(
         tuple(
             (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved, steepness))
-            for place, row in enumerate(terms.query.scores(dataset))
+            for place, row in enumerate(terms.query.scores(dataset, int(settings["slack"])))
         )
     )
+
+
+def describe_votes(settings: Parameters, dataset: Any) -> Description:
+    """Return the noise on all votes, of one scale."""
+    parts, scale = int(settings["pieces"]), rational(settings["scale"])
+    centre = tuple(int(vote) for vote in votes(dataset, parts).reshape(-1))
+    every = len(centre)
+    law = BlockVector("laplace", centre, (0,) * every, (scale,) * every, (parts,), parts)
+    return Description((("votes", law),))
 
 
 @registry.register("audit", "contributions", "view")
@@ -110,6 +138,14 @@ class AuditedContributions(Kind):
     """One to three people with weights 0, 1, 3 or -2 in each of two cells."""
 
     name: ClassVar[str] = "contributions"
+    own_checks: ClassVar[Mapping[str, Callable[[], list[Finding]]]] = {
+        "cell_selection": cell_findings
+    }
+
+    def priced(self, mechanism: Mechanism) -> Iterator[tuple[Query, Dataset]]:
+        if mechanism.name == "cell_selection":
+            tables = table([(1, 0), (3, 1)] * 9), Contributions([], [], [])
+            yield from product(PRICED, tables)
 
     def world(self, size: int) -> World:
         return _world(max(size // 2, 1))
@@ -128,6 +164,11 @@ class AuditedContributions(Kind):
         if isinstance(terms.query, BlockBounds):
             candidates = terms.query.candidates.values
             return lambda parts: tuple(float(candidates[place]) for place in parts)
+        if isinstance(terms.query, BlockPartition):
+            asked, scale = terms.query, rational(settings["scale"])
+            return lambda parts: tuple(
+                labelled(np.array([parts[0]]), terms.facts, asked, scale).reshape(-1).tolist()
+            )
         return lambda parts: tuple(float(entry) for entry in parts[0])
 
     def observe(self, outcome: Outcome) -> Hashable:
@@ -150,6 +191,9 @@ class AuditedContributions(Kind):
             weights(bound=1, blocks=9),
             block_bounds("0.5", [1e-9, 1e9]),
             block_bounds("0.5", [1], labels=[[0], [1]]),
+            found_cells(cells_per_person=2, bound=1e-30),
+            found_cells(cells_per_person=10**6, bound=1e30, other=True, minimum=2**40),
+            block_partition(16, pieces=2**30),
         ]
 
 

@@ -13,6 +13,7 @@ from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
 from tulle.core.query import Query
 from tulle.core.table import Table
+from tulle.noise.partition_selection import selection_options
 from tulle.sql.keys.statements import (
     KeyRows,
     blank_groups,
@@ -31,6 +32,12 @@ _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 USUAL_KEYS = 4
 """How many keys one person counts for, where neither the user nor the schema says so."""
+
+WEIGHTED_KEYS = 64
+"""The same where nobody asks how many people have a key, so that they may be weighted.
+
+Chosen on check-ins and words, epsilon 1: twice as many cost a twentieth of the threshold.
+"""
 
 MOST_KEYS = 10**6
 
@@ -58,18 +65,8 @@ class KeyOptions:
             keys_per_person = validate.whole(keys_per_person=keys_per_person, at_least=1)
             if keys_per_person > MOST_KEYS:
                 raise InputError(f"keys_per_person must be at most {MOST_KEYS:,}.")
-        if top is not None:
-            top = validate.whole(top=top, at_least=1)
-        given = 1 if minimum is None else validate.whole(minimum=minimum, at_least=1)
-        if given > 2**40:
-            raise InputError("minimum must be at most 2**40.")
-        if other is True:
-            other = "other"
-        if other in (None, False):
-            other = None
-        elif not isinstance(other, str) or not other:
-            raise InputError("other must be True, or the text that the row of the rest is called.")
-        return cls(keys_per_person, given, other, top)
+        given, rest, best = selection_options(minimum, other, top)
+        return cls(keys_per_person, given, rest, best)
 
     def given(self) -> dict[str, Any]:
         """Return those that differ from their defaults."""
@@ -92,6 +89,8 @@ class Discovery:
     shared: tuple[str, ...]
     """Of what is bought, the numbers of people that are known from finding the keys."""
     keys_per_person: int
+    numbers: bool
+    """Whether somebody asks how many people have a key: without, they may be weighted."""
     schema: Schema = field(compare=False, repr=False)
 
     def rewritten(
@@ -212,7 +211,11 @@ class DiscoveredTable(TableQuestion):
                 f"{', '.join(sorted(counting))} is about numbers of people; the keys of the public "
                 f"table {table} are shown without counting anybody. Leave it out, or write LIMIT."
             )
-        usual = 1 if rows.once else USUAL_KEYS
+        shared: tuple[str, ...] = ()
+        if where == COUNTED and self.options.other is None:
+            shared = self._shared(blank, schema)
+        numbers = bool(shared) or self.options.minimum > 1 or self.options.top is not None
+        usual = 1 if rows.once else USUAL_KEYS if numbers else WEIGHTED_KEYS
         found = Discovery(
             rows,
             where,
@@ -220,8 +223,9 @@ class DiscoveredTable(TableQuestion):
             text,
             dialect,
             blank,
-            self._shared(blank, schema) if where == COUNTED and self.options.other is None else (),
+            shared,
             self.options.keys_per_person or usual,
+            numbers,
             schema,
         )
         return replace(self, bound=found)
