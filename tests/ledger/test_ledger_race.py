@@ -129,7 +129,7 @@ def test_programs_that_share_nothing_spend_exactly_the_budget(tmp_path: Path) ->
         )
         for _ in range(6)
     ]
-    booked = [int(process.communicate(timeout=60)[0]) for process in running]
+    booked = [int(process.communicate(timeout=600)[0]) for process in running]
     assert sum(booked) == 20
     assert Store(path).verify() == []
 
