@@ -159,6 +159,8 @@ def cases() -> Iterator[Case]:
     yield "database sql gaussian", shop(), tulle.sql(BY_CITY, groups=GROUPS), gaussian
     yield "contributions weights", trips(), tulle.weights(bound=1, total=1), person
     yield "contributions block_bounds", trips(), tulle.block_bounds(0.9, [1, 2, 4]), person
+    cells = tulle.found_cells(cells_per_person=2, bound=1, other=True)
+    yield "contributions found_cells", trips(), cells, {**person, "delta": 1e-6}
     row = {"unit": "row"}
     yield "genotypes allele_counts", study(), tulle.genomes.allele_counts(), row
     yield "genotypes chi_squares", study(), tulle.genomes.chi_squares(), row

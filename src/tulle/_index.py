@@ -12,7 +12,7 @@ Describe a graph: assortativity average_clustering clustering degree_distributio
     eigenvalues joint_degrees low_rank max_degree modularity spectrum transitivity
 Publish a graph: graph_from_releases synthetic topology
 Ask in SQL: sql
-Publish a matrix: block_bounds block_partition weights xor
+Publish a matrix: block_bounds block_partition found_cells weights xor
 Judge: compare error_curve
 Errors: BudgetError InputError LedgerError QueryError TulleError UnitError
 
@@ -79,6 +79,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "BinaryMatrix": "tulle.matrices.binary.data",
         "xor": "tulle.matrices.binary.queries",
         "Contributions": "tulle.matrices.contributions.data",
+        "found_cells": "tulle.matrices.contributions.found_cells",
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "block_partition": "tulle.matrices.contributions.private_partition",
         "weights": "tulle.matrices.contributions.queries",
@@ -210,11 +211,9 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "laplace": "tulle.core.error_law",
         "knorm": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
+        "people_found": "tulle.noise.partition_selection",
     },
-    ("law", "database"): {
-        "people_found": "tulle.sql.partition_selection",
-        "quantile_ends": "tulle.sql.tables.quantile",
-    },
+    ("law", "database"): {"quantile_ends": "tulle.sql.tables.quantile"},
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
     ("law", "graph"): {
         "triples": "tulle.graphs.mechanisms.decomposed",
@@ -228,12 +227,13 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "statistic ladder": "tulle.graphs.mechanisms.statistic_ladder",
     },
     ("law", "relation"): {
-        "truncation": "tulle.relations.truncation.totals",
-        "gaussian truncation": "tulle.relations.truncation.totals",
+        "truncation": "tulle.relations.truncation.mechanism",
+        "gaussian truncation": "tulle.relations.truncation.mechanism",
     },
     ("law", "survey"): {"normal entries": "tulle.surveys.error_law"},
-    ("law", "table"): {"coefficients": "tulle.models.moments"},
+    ("law", "table"): {"minimum": "tulle.models.interval", "coefficients": "tulle.models.moments"},
     ("mechanism", "contributions"): {
+        "cell_selection": "tulle.matrices.contributions.found_cells",
         "block_gaussian": "tulle.matrices.contributions.gaussian",
         "block_laplace": "tulle.matrices.contributions.laplace",
         "block_quantiles": "tulle.matrices.contributions.private_bounds",
@@ -311,6 +311,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("page", "release"): {"outside": "tulle.reports.report", "drawing": "tulle.reports.report"},
     ("preview", "database"): {"made-up rows": "tulle.sql.stand_in.build"},
     ("query", "contributions"): {
+        "found_cells": "tulle.matrices.contributions.found_cells",
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "block_partition": "tulle.matrices.contributions.private_partition",
         "weights": "tulle.matrices.contributions.queries",
@@ -367,6 +368,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
 
 ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "contributions": {
+        "cell_selection": ("FoundCells",),
         "block_gaussian": ("Weights",),
         "block_laplace": ("Weights",),
         "block_quantiles": ("BlockBounds",),
@@ -436,6 +438,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "contributions": {
+        "cell_selection": ("participant",),
         "block_gaussian": ("participant",),
         "block_laplace": ("participant",),
         "block_quantiles": ("participant",),

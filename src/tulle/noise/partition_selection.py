@@ -35,8 +35,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.core import validate
+from tulle.core import registry, validate
 from tulle.core.arrays import Array
+from tulle.core.error_law import ErrorLaw, check_level
+from tulle.core.errors import InputError
 from tulle.core.events import Approximate, Composed, Event, Gaussian, price
 from tulle.core.gaussian import largest_rho_alone, largest_rho_where
 from tulle.core.source import Source
@@ -57,6 +59,66 @@ STEPS = 2**16
 
 _EACH = 128
 """Up to so many keys every number of keys has a weight of its own; beyond, ranges of numbers do."""
+
+
+def selection_options(minimum: Any, other: Any, top: Any) -> tuple[int, str | None, int | None]:
+    """Check what is said about keys: how many people at least, a row for the rest, the first few.
+
+    Raises:
+        InputError: naming the one that does not fit.
+    """
+    if top is not None:
+        top = validate.whole(top=top, at_least=1)
+    given = 1 if minimum is None else validate.whole(minimum=minimum, at_least=1)
+    if given > 2**40:
+        raise InputError("minimum must be at most 2**40.")
+    if other is True:
+        other = "other"
+    if other in (None, False):
+        other = None
+    elif not isinstance(other, str) or not other:
+        raise InputError("other must be True, or the text that the row of the rest is called.")
+    return given, other, top
+
+
+@registry.register("law", "core", "people_found")
+@dataclass(frozen=True)
+class PeopleLaw(ErrorLaw):
+    """Noise on numbers of people that is within the threshold, for all keys at once.
+
+    Noise beyond it is what delta pays for. Keys of people who have more than they count for have
+    more people than the number says, so without ``whole`` an interval has a lower end only.
+    """
+
+    threshold: int
+    spread: float
+    """The noise's standard deviation."""
+    whole: bool
+    name: ClassVar[str] = "people_found"
+
+    @property
+    def leaves_out(self) -> str:
+        """Who is not counted."""
+        if self.whole:
+            return ""
+        return (
+            "Everyone counts for a limited number of keys, so that more people may have a key than "
+            "its number says."
+        )
+
+    def half_width(self, level: float) -> float:
+        """Return the threshold, at every level."""
+        check_level(level)
+        return float(self.threshold)
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the number less and plus the threshold; the upper end only if all are counted."""
+        low = np.maximum(value - self.half_width(level), 1.0)
+        return low, value + self.half_width(level) if self.whole else np.inf
+
+    def variance(self) -> float:
+        """Return the noise's variance."""
+        return self.spread**2
 
 
 def truncated_laplace(

@@ -12,7 +12,7 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw, check_level
+from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw
 from tulle.core.errors import QueryError
 from tulle.core.events import Pure
 from tulle.core.guarantee import Guarantee
@@ -25,7 +25,7 @@ from tulle.core.table import Table
 from tulle.core.validate import rational, text
 from tulle.noise import uniform_below
 from tulle.noise.charge import PricedCharge, charge
-from tulle.noise.partition_selection import Rule, best_rule, rule_from_json
+from tulle.noise.partition_selection import PeopleLaw, Rule, best_rule, rule_from_json
 from tulle.planning.planner import make_plan
 from tulle.planning.preview import Preview, predicted_on
 from tulle.sql.data import Database
@@ -37,46 +37,6 @@ from tulle.sql.tables.question import LEVEL
 
 SHARE = Fraction(1, 2)
 """Which part of epsilon and of delta finds the keys; the rest is for their answers."""
-
-
-@registry.register("law", "database", "people_found")
-@dataclass(frozen=True)
-class PeopleLaw(ErrorLaw):
-    """Noise on numbers of people that is within the threshold, for all keys at once.
-
-    Noise beyond it is what delta pays for. Keys of people who have more than they count for have
-    more people than the number says, so without ``whole`` an interval has a lower end only.
-    """
-
-    threshold: int
-    spread: float
-    """The noise's standard deviation."""
-    whole: bool
-    name: ClassVar[str] = "people_found"
-
-    @property
-    def leaves_out(self) -> str:
-        """Who is not counted."""
-        if self.whole:
-            return ""
-        return (
-            "Everyone counts for a limited number of keys, so that more people may have a key than "
-            "its number says."
-        )
-
-    def half_width(self, level: float) -> float:
-        """Return the threshold, at every level."""
-        check_level(level)
-        return float(self.threshold)
-
-    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
-        """Return the number less and plus the threshold; the upper end only if all are counted."""
-        low = np.maximum(value - self.half_width(level), 1.0)
-        return low, value + self.half_width(level) if self.whole else np.inf
-
-    def variance(self) -> float:
-        """Return the noise's variance."""
-        return self.spread**2
 
 
 @registry.mechanism(

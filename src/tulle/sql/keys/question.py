@@ -13,6 +13,7 @@ from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
 from tulle.core.query import Query
 from tulle.core.table import Table
+from tulle.noise.partition_selection import selection_options
 from tulle.sql.keys.statements import (
     KeyRows,
     blank_groups,
@@ -64,18 +65,8 @@ class KeyOptions:
             keys_per_person = validate.whole(keys_per_person=keys_per_person, at_least=1)
             if keys_per_person > MOST_KEYS:
                 raise InputError(f"keys_per_person must be at most {MOST_KEYS:,}.")
-        if top is not None:
-            top = validate.whole(top=top, at_least=1)
-        given = 1 if minimum is None else validate.whole(minimum=minimum, at_least=1)
-        if given > 2**40:
-            raise InputError("minimum must be at most 2**40.")
-        if other is True:
-            other = "other"
-        if other in (None, False):
-            other = None
-        elif not isinstance(other, str) or not other:
-            raise InputError("other must be True, or the text that the row of the rest is called.")
-        return cls(keys_per_person, given, other, top)
+        given, rest, best = selection_options(minimum, other, top)
+        return cls(keys_per_person, given, rest, best)
 
     def given(self) -> dict[str, Any]:
         """Return those that differ from their defaults."""
