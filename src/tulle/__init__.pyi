@@ -45,7 +45,7 @@ from tulle.graphs.queries.subgraphs import subgraphs as subgraphs
 from tulle.graphs.spectra.queries import eigenvalues as eigenvalues
 from tulle.graphs.spectra.queries import low_rank as low_rank
 from tulle.graphs.spectra.queries import spectrum as spectrum
-from tulle.graphs.synthesis.from_releases import graph_from_releases as graph_from_releases
+from tulle.graphs.synthesis.auto.from_releases import graph_from_releases as graph_from_releases
 from tulle.graphs.synthesis.joint_degrees.queries import joint_degrees as joint_degrees
 from tulle.graphs.synthesis.query import synthetic as synthetic
 from tulle.graphs.topology.response import topology as topology

@@ -67,7 +67,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "eigenvalues": "tulle.graphs.spectra.queries",
         "low_rank": "tulle.graphs.spectra.queries",
         "spectrum": "tulle.graphs.spectra.queries",
-        "graph_from_releases": "tulle.graphs.synthesis.from_releases",
+        "graph_from_releases": "tulle.graphs.synthesis.auto.from_releases",
         "joint_degrees": "tulle.graphs.synthesis.joint_degrees.queries",
         "synthetic": "tulle.graphs.synthesis.query",
         "topology": "tulle.graphs.topology.response",
