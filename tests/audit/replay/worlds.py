@@ -744,6 +744,10 @@ def questions() -> dict[tuple[str, str], list[Query]]:
                     "GROUP BY dept ORDER BY dept",
                     minimum=2,
                 ),
+                tulle.sql(
+                    "SELECT name, COUNT(DISTINCT id) AS people FROM person GROUP BY name",
+                    keys_per_person="private",
+                ),
                 # People are weighted by how many keys they have.
                 tulle.sql(
                     "SELECT dept, COUNT(*) AS n FROM person GROUP BY dept", keys_per_person=9
