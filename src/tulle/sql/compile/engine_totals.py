@@ -22,6 +22,7 @@ from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
+from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions.conversions import Typed, convert, shown
 from tulle.sql.expressions.kinds import DOUBLE, NUMBERS, WHOLE, Kind
 from tulle.sql.question.check import check_rows
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 Wholes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_TYPES = {"duckdb": "DOUBLE", "postgres": "DOUBLE PRECISION", "spark": "DOUBLE"}
 _LARGEST = 2.0**200
 """Single records are cut to this, so that no sum of them overflows."""
 _COUNTED = 2.0**52
@@ -48,8 +48,8 @@ class Contributed:
 
     def __init__(self, engine: Engine, schema: Schema, tree: Any, gone: Gone = None) -> None:
         self._engine = engine
-        self._double = _TYPES[schema.dialect]
-        self._text = "STRING" if schema.dialect == "spark" else "TEXT"
+        dialect = dialect_of(schema.dialect)
+        self._double, self._text = dialect.type_name("DOUBLE"), dialect.type_name("TEXT")
         self._owned, kind = _owned_statement(schema, tree, gone)
         # Whatever the order of the rows: that must not show in the last digits of a sum.
         self._summed = ordered_sum("w", schema.dialect)
@@ -239,7 +239,7 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
         value = Typed(column(name, "q"), kinds[name])
         target = targets.get(name, targets.get(kinds[name].name))
         if target is not None and name != "i":
-            value = convert(value, target, schema.dialect)
+            value = convert(value, target, dialect_of(schema.dialect))
         chosen.append(alias(value.node, name))
     text = str(select(chosen, [source_of(rows, "q")]).sql(dialect=schema.dialect))
     return text, kinds["w"]

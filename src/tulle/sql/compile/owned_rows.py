@@ -9,12 +9,10 @@ from sqlglot import exp
 
 from tulle.core.errors import QueryError
 from tulle.sql.compile.derivations import alias, column, owner_type
+from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions.kinds import kind_of_column
 from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import HERE, TEXT, Schema, Tie
-
-_BINARY = {"duckdb": "C", "postgres": "C"}
-"""The collation in which texts are equal when all their characters are."""
 
 Gone = tuple[str, Any] | None
 """A participant who has left: kind and identifier; None when nobody has."""
@@ -74,9 +72,10 @@ def identifier(schema: Schema, tie: Tie) -> Any:
     """Return the expression for one owner, equal for equal owners of a kind and for no others."""
     kind = owner_type(schema, tie.entity)
     parts: list[Any] = [exp.cast(column(name, tie.place), kind) for name in tie.columns]
-    if schema.entity_class(tie.entity) == TEXT and schema.dialect in _BINARY:
+    binary = dialect_of(schema.dialect).owner_collation
+    if schema.entity_class(tie.entity) == TEXT and binary is not None:
         # A column may be declared to take "Ann" for "ann"; they are two participants all the same.
-        collation = exp.to_identifier(_BINARY[schema.dialect], quoted=True)
+        collation: Any = exp.to_identifier(binary)
         parts = [exp.Collate(this=part, expression=collation.copy()) for part in parts]
     if not schema.has_composites(tie.entity):
         return parts[0]

@@ -28,6 +28,7 @@ from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.single_owner import has_one_row, needs_one
 from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
 from tulle.sql.compile.value_rows import COPIES
+from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.kinds import Kind
 from tulle.sql.question.aggregate import Groups, Number, group_expressions
@@ -41,10 +42,6 @@ LONGEST = 1000
 
 KEY, OWNER = f"{RESERVED}_key", f"{RESERVED}_owner"
 DIGEST, PEOPLE, PLACE = f"{RESERVED}_digest", f"{RESERVED}_people", f"{RESERVED}_place"
-
-_TEXT = {"duckdb": "VARCHAR", "postgres": "TEXT", "spark": "STRING"}
-_BINARY = {"duckdb": "C", "postgres": "C", "spark": "UTF8_BINARY"}
-"""The collation in which texts are equal when all their characters are."""
 
 _KEYS = frozenset(
     {
@@ -60,16 +57,6 @@ _KEYS = frozenset(
         kinds.UUID,
     }
 )
-_LISTED = {
-    "duckdb": "(SELECT unnest(x.l) AS h, unnest(range(len(x.l))) AS p "
-    "FROM (SELECT string_split('{}', ',') AS l) x)",
-    "postgres": "(SELECT u.h AS h, u.o - 1 AS p "
-    "FROM unnest(string_to_array('{}', ',')) WITH ORDINALITY AS u(h, o))",
-    "spark": "(SELECT posexplode(split('{}', ',')) AS (p, h))",
-}
-"""Texts that are apart by commas as a table of text (h) and place (p); one constant is read much
-faster than a list of a hundred thousand rows."""
-
 _ONLY = "source"
 _DOUBLES = {ABOVE, BELOW}
 _ADDED = {*_DOUBLES, COPIES}
@@ -89,14 +76,14 @@ class KeyRows:
     once: bool
     """Whether a primary key says that nobody has more than one row."""
     named: Named = field(compare=False, repr=False)
-    dialect: str = "duckdb"
+    dialect: str = field(kw_only=True)
 
     def counted(self, salt: str, most: int) -> str:
         """Return the statement that counts the people of each key, everyone with ``most`` keys."""
         keys = [f"{KEY}_{place}" for place in range(len(self.kinds))]
         owners = [f"{OWNER}_{place}" for place in range(len(self.slots))]
         one = [f"q.{owners[0]} IS NOT NULL", *(f"q.{o} = q.{owners[0]}" for o in owners[1:])]
-        text = _TEXT[self.dialect]
+        text = dialect_of(self.dialect).type_name("TEXT")
         digest = f"md5('{salt}' || q.{GROUP})"
         # By digest and not by text: should two texts have one, a person counts once all the same.
         distinct = (
@@ -179,7 +166,7 @@ def key_rows(
         alone,
         alone and has_one_row(named, schema),
         named,
-        schema.dialect,
+        dialect=schema.dialect,
     )
 
 
@@ -216,8 +203,9 @@ def numbered(text: str, dialect: str, salt: str, digests: Sequence[str], *, othe
 
     Rows of other keys are left out, or with ``other`` are the last group.
     """
-    # No digest is empty, so a list of none has one entry that is never met.
-    values = _LISTED[dialect].format(",".join(digests))
+    # No digest is empty, so a list of none has one entry that is never met. One constant is read
+    # much faster than a list of a hundred thousand rows.
+    values = dialect_of(dialect).listed(",".join(digests))
     on = f"n.h = md5('{salt}' || q.{GROUP})"
     statement: Any = parse_one(text, dialect=dialect)
     names = statement.named_selects
@@ -321,10 +309,8 @@ def _written(expression: Any, kind: Kind, dialect: str) -> Any:
 
 def _collated(written: Any, dialect: str) -> Any:
     # A column may be declared to take "Ann" for "ann": which of them is shown would be up to a row.
-    quoted = dialect != "spark"
-    return exp.Collate(
-        this=exp.paren(written), expression=exp.to_identifier(_BINARY[dialect], quoted=quoted)
-    )
+    collation = dialect_of(dialect).key_collation
+    return exp.Collate(this=exp.paren(written), expression=exp.to_identifier(collation))
 
 
 def _joined(pieces: Sequence[Any]) -> Any:
