@@ -19,6 +19,7 @@ from tulle.core.errors import InputError, QueryError
 from tulle.sql.data import Database
 from tulle.sql.dialect import Dialect, dialect_of
 from tulle.sql.engines.connector import Connector
+from tulle.sql.expressions import kinds
 from tulle.sql.expressions.total import ENTRIES
 from tulle.sql.queries import relation_of, sql
 
