@@ -64,10 +64,10 @@ class Contributed:
             InputError: when names and columns of the SELECT are of different types.
         """
         kinds = self._engine.fetch(f"SELECT * FROM ({self._owned}) o LIMIT 0").schema
-        sources, conditions, places = [], [], []
+        joins, conditions, places = "", [], []
         for name, names in (("r", rows), ("c", columns)):
-            source, condition, place = _placed(name, names, kinds.field(name).type)
-            sources += source
+            join, condition, place = _placed(name, names, kinds.field(name).type)
+            joins += join
             conditions += condition
             places.append(place)
         weight = f"CAST(o.w AS {self._double})"
@@ -77,7 +77,7 @@ class Contributed:
         self._inside = (
             f"SELECT o.i AS i, {places[0]} * {len(columns)} + {places[1]} AS k,"
             f" GREATEST(LEAST({weight}, {top}), -{top}) AS w"
-            f" FROM ({self._owned}) o {' '.join(f'CROSS JOIN {s}' for s in sources)}"
+            f" FROM ({self._owned}) o{joins}"
             f" WHERE {' AND '.join([*conditions, finite])}"
         )
         self._entries = f"SELECT i, k, {self._summed} AS w FROM ({self._inside}) f GROUP BY i, k"
@@ -245,8 +245,8 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
     return text, kinds["w"]
 
 
-def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list[str], str]:
-    """Return sources, conditions and an expression for the place of a value among names."""
+def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[str, list[str], str]:
+    """Return a join, conditions and an expression for the place of a value among names."""
     import pyarrow as pa
 
     whole = all(isinstance(value, int | np.integer) for value in names)
@@ -264,8 +264,8 @@ def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list
     if isinstance(names, range):
         # Moved into the range as well as kept to it: the engine may compute before it filters.
         inside = f"LEAST(GREATEST(CAST(o.{name} AS BIGINT), 0), {max(len(names) - 1, 0)})"
-        return [], [f"o.{name} >= 0", f"o.{name} < {len(names)}"], inside
+        return "", [f"o.{name} >= 0", f"o.{name} < {len(names)}"], inside
     quoted = (str(v) if whole else "'" + str(v).replace("'", "''") + "'" for v in names)
     listed = ", ".join(f"({value}, {place})" for place, value in enumerate(quoted))
-    values = f"(VALUES {listed}) AS p{name}(v, p)"
-    return [values], [f"p{name}.v = o.{name}"], f"CAST(p{name}.p AS BIGINT)"
+    join = f" JOIN (VALUES {listed}) AS p{name}(v, p) ON p{name}.v = o.{name}"
+    return join, [], f"CAST(p{name}.p AS BIGINT)"
