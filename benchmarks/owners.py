@@ -24,11 +24,12 @@ from tulle.core.unit import Unit
 from tulle.core.validate import rational
 from tulle.relations.annotations import Participant, either
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import STRETCH, RecursiveSettings
+from tulle.relations.mechanisms.recursive import RecursiveSettings, Tuning
 from tulle.relations.mechanisms.single_owner import Owned, release_owned
 from tulle.relations.queries import total
 from tulle.relations.truncation.totals import GAP, truncate
-from tulle.sql.mechanisms import ALONE_REACH, ALONE_SHARE, LINK_REACH, REACH
+from tulle.sql.mechanisms import ALONE, UNLINKED
+from tulle.sql.mechanisms import LINKED as ONE_LINK
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 RUNS = 41
@@ -61,12 +62,12 @@ def several() -> Iterator[tuple[str, float, Relation]]:
         members = np.array(sorted(pairs)).ravel()
         offsets = np.arange(0, len(members) + 1, 2)
         relation = Relation.conjunctive(offsets, members, count=people)
-        yield f"links between {people:,} people", LINK_REACH, relation
+        yield f"links between {people:,} people", ONE_LINK.reach, relation
     notes = [
         (either(*map(Participant, draw.choice(300, 3, replace=False).tolist())), 1.0)
         for _ in range(400)
     ]
-    yield "DISTINCT, 300 people", REACH, Relation.from_annotations(notes)
+    yield "DISTINCT, 300 people", UNLINKED.reach, Relation.from_annotations(notes)
 
 
 def error(draws: Callable[[], float], truth: float) -> float:
@@ -92,8 +93,8 @@ def run_alone(relation: Relation, epsilon: float) -> Callable[[], float]:
     """Return a draw as a question in SQL gets it whose rows are about one person each."""
     mechanism: Any = mechanisms("relation")["recursive"]
     terms = Terms(total(), Unit.of("participant"), rational(epsilon), rational(0), {})
-    far = ALONE_REACH * max(1.0, epsilon**-STRETCH)
-    settings = mechanism.settings(terms, {"theta": 1, "reach": far, "selection_share": ALONE_SHARE})
+    far = ALONE.reach * max(1.0, epsilon ** -Tuning().stretch)
+    settings = mechanism.settings(terms, {"theta": 1, "reach": far, "selection_share": ALONE.share})
     owned = Owned([relation], signed=False)
     return lambda: float(
         max(release_owned(owned, RecursiveSettings.read(settings), None)[0][0], 0.0)
@@ -113,7 +114,7 @@ def best(relation: Relation, top: float, epsilon: float) -> float:
 def compared(relation: Relation, reach: float, epsilon: float) -> dict[str, float]:
     """Return the errors that need not know whose rows are whose."""
     paper = {"theta": 1, "beta": epsilon / 5, "reach": 2.7, "selection_share": "1/2"}
-    near = {"theta": 1, "reach": reach * max(1.0, epsilon**-STRETCH)}
+    near = {"theta": 1, "reach": reach * max(1.0, epsilon ** -Tuning().stretch)}
     return {
         "programs %": error(run_of("recursive", relation, epsilon, **near), relation.total),
         "paper %": error(run_of("recursive", relation, epsilon, **paper), relation.total),
@@ -131,7 +132,7 @@ def run() -> list[dict[str, Any]]:
             top = float(loads.max())
             rows.append(
                 {"owners": name, "epsilon": epsilon, "alone %": mine}
-                | compared(relation, REACH, epsilon)
+                | compared(relation, UNLINKED.reach, epsilon)
                 | {"best %": best(relation, top, epsilon)}
             )
     for name, reach, relation in several():

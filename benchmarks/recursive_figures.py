@@ -35,8 +35,8 @@ from tulle.graphs.data import Graph
 from tulle.graphs.generators import erdos_renyi
 from tulle.relations.annotations import Annotation, Participant, either, together
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import TruncationMechanism
 from tulle.relations.queries import total
+from tulle.relations.truncation.mechanism import TruncationMechanism
 from tulle.relations.truncation.totals import Truncation
 
 EPSILON = 0.5

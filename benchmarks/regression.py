@@ -449,8 +449,48 @@ def speed(people: Columns) -> list[dict[str, Any]]:
     return rows
 
 
+CROWDS = ((2, 1_000), (2, 10_000), (2, 100_000), (10, 100_000), (10, 1_000_000))
+"""How many made-up features and people intervals are measured on."""
+
+
+def interval_widths(people: Columns) -> list[dict[str, Any]]:
+    """Return half-widths of the coefficients' intervals, and how far these are truly off."""
+    generator = np.random.default_rng(2)
+    cases: list[tuple[str, Table, Any]] = [
+        ("Adult", sealed(people, np.arange(len(people["income"]))), INCOME)
+    ]
+    for features, count in CROWDS:
+        drawn = generator.uniform(-1, 1, (count, features))
+        odds = drawn @ np.linspace(1, -1, features)
+        ill = generator.random(count) < 1 / (1 + np.exp(-odds))
+        columns: dict[str, Any] = {f"x{place}": drawn[:, place] for place in range(features)}
+        bounded = dict.fromkeys(columns, (-1, 1))
+        table = Table({**columns, "ill": ill.astype(int)}, bounds=bounded, classes={"ill": [0, 1]})
+        cases.append((f"{features} made up", table, tulle.models.logistic("ill")))
+    return [_widths_of(name, table, query) for name, table, query in cases]
+
+
+def _widths_of(name: str, table: Table, query: Any, runs: int = 5) -> dict[str, Any]:
+    frame = frame_of(query, table.facts("row"), "row")
+    span = 1 / np.linalg.norm(frame.transform(), axis=1)[1:]
+    truth = query.truth(table)[1:]
+    row: dict[str, Any] = {"features": name, "people": table.rows()}
+    asked: dict[str, Any] = {"unit": "row", "epsilon": 1.0, "mechanism": "objective_knorm"}
+    for way, share in (("penalty alone", 0), ("a fifth for the curvature", "0.2")):
+        widths, off = [], []
+        for _ in range(runs):
+            r = tulle.release(table, query, curvature=share, **asked)
+            low, high = r.interval(0.95)
+            widths.append(float(((high - low)[1:] * span).mean() / 2))
+            off.append(float((np.abs(r.value[1:] - truth) * span).mean()))
+        row[way] = float(np.mean(widths))
+        row["off by"] = float(np.mean(off))
+    return row
+
+
 MINUTE: dict[str, Any] = {
     "RUNS": 1,
+    "CROWDS": ((2, 1_000),),
     "FIGURE_15": (1,),
     "FIGURE_16": ("1",),
     "MANY": 1_000,
@@ -470,6 +510,7 @@ def main() -> None:
     first, second = figure_15(people), figure_16(people)
     print_table("Figure 15: model and model inversion by epsilon", first)
     print_table("Figure 16: by epsilon_s at epsilon_n = 5", second)
+    print_table("Half-widths of 95 % intervals, epsilon = 1 per row", interval_widths(people))
     print_table("Time", speed(people))
     if os.environ.get("TULLE_FIGURES"):
         draw(os.environ["TULLE_FIGURES"], first, second)

@@ -31,7 +31,7 @@ from tulle.graphs.generators import erdos_renyi, watts_strogatz
 from tulle.graphs.mechanisms.ladder import draw_ladder
 from tulle.graphs.mechanisms.projection import on_grid
 from tulle.graphs.mechanisms.smooth import smooth_bound
-from tulle.graphs.mechanisms.statistic_ladder import fine_ladder, measure_widths
+from tulle.graphs.mechanisms.statistic_ladder import measure_widths
 from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource, discrete_laplace
 
@@ -140,9 +140,9 @@ def error_of_direct(query: Any, graph: tulle.Graph, like: Any, epsilon: float) -
     settings = plan.chosen.settings
     units, decay = int(settings["units"]), rational(settings["decay"])
     widths, _ = measure_widths(query, graph, settings)
-    ladder = fine_ladder(widths, query.cap(units), decay, int(settings["parts"]))
-    source = SeededSource(1)
-    noise = np.array([float(draw_ladder(*ladder, source)) for _ in range(RUNS)])
+    source, middle = SeededSource(1), rational(settings["middle"])
+    ladder = widths, query.cap(units), decay, source, middle
+    noise = np.array([float(draw_ladder(*ladder)) for _ in range(RUNS)])
     low, high = query.limits()
     drawn = np.clip((query.position(graph, units) + noise) / units, low, high)
     return float(np.abs(drawn - query.truth(graph)).mean())

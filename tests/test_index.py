@@ -116,7 +116,7 @@ def test_units_of_the_index_are_those_of_the_mechanisms() -> None:
 
 
 def test_importing_tulle_is_quick() -> None:
-    script = "import time; t = time.perf_counter(); import tulle; print(time.perf_counter() - t)"
+    script = "import time; t = time.process_time(); import tulle; print(time.process_time() - t)"
     times = []
     for _ in range(3):
         done = subprocess.run(

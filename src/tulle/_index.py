@@ -12,7 +12,7 @@ Describe a graph: assortativity average_clustering clustering degree_distributio
     eigenvalues joint_degrees low_rank modularity spectrum transitivity
 Publish a graph: synthetic topology
 Ask in SQL: sql
-Publish a matrix: block_bounds weights xor
+Publish a matrix: block_bounds block_partition weights xor
 Judge: compare error_curve
 Errors: BudgetError InputError LedgerError QueryError TulleError UnitError
 
@@ -78,6 +78,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "xor": "tulle.matrices.binary.queries",
         "Contributions": "tulle.matrices.contributions.data",
         "block_bounds": "tulle.matrices.contributions.private_bounds",
+        "block_partition": "tulle.matrices.contributions.private_partition",
         "weights": "tulle.matrices.contributions.queries",
         "compare": "tulle.metrics.comparison",
         "error_curve": "tulle.metrics.error_curve",
@@ -239,18 +240,19 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "smooth": "tulle.graphs.mechanisms.smooth",
         "smooth_pure": "tulle.graphs.mechanisms.smooth",
         "sparse laplace": "tulle.graphs.mechanisms.sparse",
-        "direct": "tulle.graphs.mechanisms.statistic_ladder",
+        "statistic ladder": "tulle.graphs.mechanisms.statistic_ladder",
     },
     ("law", "relation"): {
-        "truncation": "tulle.relations.truncation.totals",
-        "gaussian truncation": "tulle.relations.truncation.totals",
+        "truncation": "tulle.relations.truncation.mechanism",
+        "gaussian truncation": "tulle.relations.truncation.mechanism",
     },
     ("law", "survey"): {"normal entries": "tulle.surveys.error_law"},
-    ("law", "table"): {"coefficients": "tulle.models.moments"},
+    ("law", "table"): {"minimum": "tulle.models.interval", "coefficients": "tulle.models.moments"},
     ("mechanism", "contributions"): {
         "block_gaussian": "tulle.matrices.contributions.gaussian",
         "block_laplace": "tulle.matrices.contributions.laplace",
         "block_quantiles": "tulle.matrices.contributions.private_bounds",
+        "vote_partition": "tulle.matrices.contributions.private_partition",
     },
     ("mechanism", "database"): {
         "gaussian": "tulle.sql.grouped",
@@ -324,6 +326,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("preview", "database"): {"made-up rows": "tulle.sql.stand_in.build"},
     ("query", "contributions"): {
         "block_bounds": "tulle.matrices.contributions.private_bounds",
+        "block_partition": "tulle.matrices.contributions.private_partition",
         "weights": "tulle.matrices.contributions.queries",
     },
     ("query", "database"): {"sql": "tulle.sql.queries"},
@@ -380,6 +383,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "block_gaussian": ("Weights",),
         "block_laplace": ("Weights",),
         "block_quantiles": ("BlockBounds",),
+        "vote_partition": ("BlockPartition",),
     },
     "database": {
         "gaussian": ("GroupedSqlCount", "GroupedSqlSum"),
@@ -447,6 +451,7 @@ UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "block_gaussian": ("participant",),
         "block_laplace": ("participant",),
         "block_quantiles": ("participant",),
+        "vote_partition": ("participant",),
     },
     "database": {
         "gaussian": ("participant",),

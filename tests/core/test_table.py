@@ -22,7 +22,7 @@ from tulle.core.labels import Axis, Labels
 from tulle.core.release import Release
 from tulle.core.table import Table
 from tulle.core.unit import Unit
-from tulle.relations.truncation.totals import TruncationLaw
+from tulle.relations.truncation.mechanism import TruncationLaw
 
 TABLE = Table(
     {

@@ -13,7 +13,7 @@ from tulle.audit.table import BUDGETS, closed_form, drawn
 from tulle.audit.table import FAST as EFFORT
 from tulle.core import registry
 from tulle.genomes.exponential import round_epsilon
-from tulle.genomes.laplace import count_value
+from tulle.genomes.laplace import Numbers
 from tulle.genomes.scores import (
     chi_square_sensitivity,
     chi_squares,
@@ -124,7 +124,7 @@ def test_numbers_of_a_complete_table_move_as_little_as_claimed(unit, snps):
     settings = MECHANISMS["laplace"].settings(terms, {})
     numbers = [MECHANISMS["laplace"].centre(terms, settings, one) for one in world.datasets]
     # What has no noise is public.
-    whole = [count_value(settings, one) for one in numbers]
+    whole = [Numbers.read(settings).counts(one) for one in numbers]
     assert all(
         np.array_equal(one, group_sums(dataset))
         for one, dataset in zip(whole, world.datasets, strict=True)

@@ -289,3 +289,14 @@ def test_all_graphs_lists_each_once():
     for wrong in (-1, 8, 2.0):
         with pytest.raises(InputError):
             all_graphs(wrong)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nodes_stand_by_falling_degree(seed):
+    random = np.random.default_rng(seed)
+    count = int(random.integers(1, 40))
+    graph = Graph.from_edges(random.integers(0, count, (count, 2)), nodes=count)
+    degrees = np.diff(graph.csr()[0])
+    order, rank = graph.by_degree()
+    assert order.tolist() == sorted(range(count), key=lambda node: (-degrees[node], node))
+    assert rank[order].tolist() == list(range(count))

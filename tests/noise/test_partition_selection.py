@@ -5,23 +5,27 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tulle.audit.sql.partition_selection import key_law, noise_law
+from tulle.audit.sql.partition_selection import counts_of, key_law, neighbours, noise_law
 from tulle.core.events import Composed, price
 from tulle.noise import SeededSource
 from tulle.noise.charge import watch
 from tulle.noise.partition_selection import (
+    STEPS,
     Rule,
     ThresholdedGaussian,
     TruncatedGeometric,
+    WeightedGaussian,
     best_rule,
     chance_of_end,
     gaussian_tail,
     rule_from_json,
     truncated_laplace,
+    weight_levels,
 )
 
 BUDGETS = [
@@ -66,14 +70,22 @@ def test_one_key_is_shown_as_often_as_any_rule_could_up_to_one_person_and_delta(
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 @pytest.mark.parametrize("keys", [1, 3, 20])
 def test_the_chance_is_that_of_the_law(epsilon: Fraction, delta: Fraction, keys: int) -> None:
-    for make, minimum in product((TruncatedGeometric.at, ThresholdedGaussian.at), (1, 5)):
-        rule = make(epsilon, delta, keys, minimum)
-        for people in (0, 1, minimum, rule.threshold // 2, rule.threshold, rule.seen_from()):
+    made = [
+        make(epsilon, delta, keys, minimum)
+        for make, minimum in product((TruncatedGeometric.at, ThresholdedGaussian.at), (1, 5))
+    ]
+    for rule in (*made, WeightedGaussian.at(epsilon, delta, keys, steps=20)):
+        minimum = rule.minimum
+        for people in (0, 1, minimum, rule.threshold // 2, rule.threshold, rule.enough()):
             shown = 1 - key_law(rule, people)[None]
             # The chance of Gaussian noise is a plan's figure, by the continuous law.
             assert rule.chance(people) == pytest.approx(shown, abs=2e-3)
         assert rule.chance(minimum - 1) == 0.0
-        assert rule.chance(rule.seen_from()) >= 0.95 > rule.chance(rule.seen_from() - 1)
+        assert rule.chance(rule.enough()) >= 0.95 > rule.chance(rule.enough() - 1)
+        for having in (1, keys):
+            weight = next(weight for up_to, weight in rule.levels if having <= up_to)
+            least = rule.seen_from(having=having)
+            assert weight * least >= rule.enough() > weight * (least - 1)
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 10), Fraction(1), Fraction(50), Fraction(4000)])
@@ -97,7 +109,35 @@ def test_truncated_noise_has_its_law() -> None:
     assert chance_of_end(Fraction(3), 4) == pytest.approx(law[4])
 
 
-@pytest.mark.parametrize("make", [TruncatedGeometric.at, ThresholdedGaussian.at])
+@pytest.mark.parametrize("steps", [1, 7, STEPS])
+def test_weights_of_one_person_have_the_length_one(steps: int) -> None:
+    for keys in (1, 2, 3, 64, 128, 129, 5000):
+        levels = dict(weight_levels(keys, steps))
+        assert max(levels) == keys
+        for n in range(1, keys + 1):
+            up_to = min(level for level in levels if n <= level)
+            assert n * levels[up_to] ** 2 <= steps**2
+            # Nothing that could be had is left out, but for the width of a range.
+            assert (levels[up_to] + 1) ** 2 * n * (17 if n > 128 else 16) > steps**2 * 16
+
+
+@pytest.mark.parametrize("keys", [1, 2, 3])
+def test_sums_of_weights_move_by_one_at_most_on_all_small_tables(keys: int) -> None:
+    rule = WeightedGaussian.at(Fraction(1), Fraction(1, 10), keys, steps=100)
+    longest = 0
+    for people, others in neighbours(keys):
+        pair = (counts_of(table, rule.levels) for table in (people, others))
+        moved = [a - b for a, b in zip(*pair, strict=True)]
+        longest = max(longest, sum(move**2 for move in moved))
+    assert 0.95 * 100**2 < longest <= 100**2
+
+
+def weighted(*arguments: Any) -> Rule:
+    """Return the rule of weights at few steps, so that its law has few values."""
+    return WeightedGaussian.at(*arguments[:3], steps=3)
+
+
+@pytest.mark.parametrize("make", [TruncatedGeometric.at, ThresholdedGaussian.at, weighted])
 def test_what_is_shown_has_the_law(make: object) -> None:
     rule: Rule = make(Fraction(2), Fraction(1, 20), 2, 2)  # type: ignore[operator]
     for people in (1, 2, 4, 9):
@@ -111,7 +151,7 @@ def test_what_is_shown_has_the_law(make: object) -> None:
 
 
 def test_a_key_of_nobody_is_never_shown() -> None:
-    for make in (TruncatedGeometric.at, ThresholdedGaussian.at):
+    for make in (TruncatedGeometric.at, ThresholdedGaussian.at, weighted):
         rule = make(Fraction(1), Fraction(1, 4), 3, 1)
         shown, noisy = rule.show(np.zeros(50_000), SeededSource(3))
         assert not shown.any()
@@ -124,7 +164,7 @@ def test_a_key_of_nobody_is_never_shown() -> None:
 def test_the_price_is_paid_in_full_and_no_more(
     epsilon: Fraction, delta: Fraction, keys: int
 ) -> None:
-    for make in (TruncatedGeometric.at, ThresholdedGaussian.at):
+    for make in (TruncatedGeometric.at, ThresholdedGaussian.at, WeightedGaussian.at):
         rule = make(epsilon, delta, keys)
         with watch() as events:
             rule.show(np.array([1, 5]), None)
@@ -144,3 +184,8 @@ def test_many_keys_per_person_want_gaussian_noise() -> None:
     for keys in (1, 16):
         rule = best_rule(Fraction(1), Fraction(1, 10**6), keys, 7)
         assert rule_from_json(rule.to_json(), keys, 7) == rule
+    rule = best_rule(Fraction(1), Fraction(1, 10**6), 64, numbers=False)
+    assert rule.name == "weighted gaussian"
+    assert rule_from_json(rule.to_json(), 64, 1) == rule
+    # A number that is asked for, or a minimum, is of people and not of weights.
+    assert best_rule(Fraction(1), Fraction(1, 10**6), 64, 2, numbers=False).name == "gaussian"

@@ -14,9 +14,17 @@ from tests.noise.noise_helpers import PRECISION, exp, gaussian_mass, geometric_m
 from tulle.core.errors import InputError
 from tulle.noise import SeededSource, TapeExhausted, TapeSource
 from tulle.noise.additive import gaussian_table
-from tulle.noise.laws import FoldedGaussian, FoldedLaplace, Geometric, TruncatedGeometric
 from tulle.noise.source import Bits, exp_bounds
-from tulle.noise.tables import WORD_BITS, geometric_table, laplace_table, settle
+from tulle.noise.tables import (
+    WORD_BITS,
+    FoldedGaussian,
+    FoldedLaplace,
+    Geometric,
+    TruncatedGeometric,
+    geometric_table,
+    laplace_table,
+    settle,
+)
 
 SCALES = [Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(10), Fraction(1000, 7)]
 

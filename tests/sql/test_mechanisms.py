@@ -8,10 +8,8 @@ import pytest
 
 import tulle
 from tulle.graphs.generators import social_network
-from tulle.relations.mechanisms.recursive import REACH, THETA
 from tulle.sql.compile.outline import outline_of
-from tulle.sql.mechanisms import ALONE_REACH, LINK_REACH
-from tulle.sql.mechanisms import REACH as NEAR
+from tulle.sql.mechanisms import ALONE, LINKED, NETWORK, UNLINKED
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 
@@ -131,13 +129,13 @@ def test_thresholds_start_where_public_facts_say(friends: Any) -> None:
     }
     # One row adds at most this; an undeclared column's size is not known.
     assert list(found.values()) == [
-        (1.0, ALONE_REACH),
-        (pytest.approx(250.0), ALONE_REACH),
-        (1000.0, ALONE_REACH),
-        (THETA, ALONE_REACH),
-        (1.0, NEAR),
-        (1.0, LINK_REACH),
-        (THETA, REACH),
+        (1.0, ALONE.reach),
+        (pytest.approx(250.0), ALONE.reach),
+        (1000.0, ALONE.reach),
+        (NETWORK.theta, ALONE.reach),
+        (1.0, UNLINKED.reach),
+        (1.0, LINKED.reach),
+        (NETWORK.theta, NETWORK.reach),
     ]
     asked = settings_of(database, "SELECT COUNT(*) FROM pay", theta=3, reach=5)
     assert (asked["theta"], asked["reach"]) == (3.0, 5.0)

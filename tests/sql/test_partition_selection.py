@@ -20,9 +20,10 @@ from tulle.core.mechanism import Terms
 from tulle.core.table import Table
 from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
+from tulle.noise.partition_selection import weight_levels
 from tulle.sql.compile.rewrite import ABOVE, GROUP
 from tulle.sql.keys import statements as key_statements
-from tulle.sql.keys.statements import LONGEST, numbered
+from tulle.sql.keys.statements import KEY, LONGEST, PEOPLE, numbered
 
 MAKE = (
     "CREATE TABLE visit (person INTEGER, town VARCHAR(2000), x DOUBLE PRECISION, day DATE, "
@@ -127,6 +128,34 @@ def test_keys_of_every_kind_are_found_and_told_alike_by_every_engine(engine: Any
         ordered = [value for value in found if value not in (None, "nan")]
         assert ordered == sorted(ordered)
         assert found[: len(ordered)] == ordered
+
+
+def test_weights_follow_from_how_many_keys_everyone_has(engine: Any) -> None:
+    # Who is good has three keys, everyone else one.
+    text = "SELECT k.kind, COUNT(*) FROM visit v, kinds k WHERE k.kind = 'k0' OR v.good GROUP BY 1"
+    query = tulle.sql(text).bind(engine)
+    assert query.bound is not None
+    for most, has in ((64, 577), (2, 707), (1, 1000)):
+        levels = weight_levels(most, 1000)
+        fetched = engine._engine.fetch(query.bound.rows.counted("0" * 32, most, levels)).to_pydict()
+        found = dict(zip(fetched[f"{KEY}_0"], fetched[PEOPLE], strict=True))
+        kept = {64: 3, 2: 2, 1: 1}[most]
+        assert sum(found.values()) == 101 * 1000 + 100 * kept * has
+        if most == 64:
+            assert found == {"k0": 101 * 1000 + 100 * has, "k1": 100 * has, "k2": 100 * has}
+
+
+def test_people_are_weighted_where_nobody_asks_for_their_number(clinic: Any) -> None:
+    text = "SELECT town, COUNT(*) AS n FROM visit GROUP BY town"
+    plan = plan_for(clinic, tulle.sql(text), **ASKED)
+    assert plan.chosen.settings["rule"] == "weighted gaussian"
+    assert plan.chosen.settings["keys_per_person"] == 64
+    assert "people on who have no other key" in str(plan)
+    for options in ({"minimum": 2}, {"top": 3}):
+        plan = plan_for(clinic, tulle.sql(text, **options), **ASKED)
+        assert plan.chosen.settings["rule"] != "weighted gaussian"
+        assert plan.chosen.settings["keys_per_person"] == 4
+    assert len(release(clinic, text, keys_per_person=9).value) >= 2
 
 
 def test_what_is_bought_is_near_the_truth(engine: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -27,8 +27,26 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "int": int,
     "bool": bool,
     "str": str,
+    "Any": lambda stored: stored,
 }
 """How a field of :class:`Settings` is read from JSON, by its declared type."""
+
+
+def _read(kind: str, stored: Any) -> Any:
+    """Read a field of one of these types, of several in a tuple, or of none."""
+    if kind.endswith(" | None"):
+        return None if stored is None else _read(kind.removesuffix(" | None"), stored)
+    if kind.startswith("tuple["):
+        entry = kind.removeprefix("tuple[").removesuffix(", ...]")
+        return tuple(_read(entry, one) for one in stored)
+    return _READ[kind](stored)
+
+
+def _stored(value: Any) -> Any:
+    """Return the JSON form of a field."""
+    if isinstance(value, tuple):
+        return [_stored(one) for one in value]
+    return text(value) if isinstance(value, Fraction) else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,23 +54,32 @@ class Settings(Mapping[str, Any]):
     """The public settings of one run, as typed fields of a frozen subclass.
 
     As a mapping they are their JSON form, which plans show, ledgers book and releases keep: exact
-    numbers as text. :meth:`read` is the way back.
+    numbers as text, tuples as lists. A field that need not be set is left out where it is not.
+    :meth:`read` is the way back.
     """
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.__dataclass_fields__:
+        if name not in self._set():
             raise KeyError(name)
-        value = getattr(self, name)
-        return text(value) if isinstance(value, Fraction) else value
+        return _stored(getattr(self, name))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.__dataclass_fields__)
+        return iter(self._set())
 
     def __len__(self) -> int:
-        return len(self.__dataclass_fields__)
+        return len(self._set())
 
     def __hash__(self) -> int:
-        return hash(tuple(self.items()))
+        return hash(tuple((name, str(value)) for name, value in self.items()))
+
+    def _set(self) -> list[str]:
+        """Return the names of all fields that are set."""
+        known = self.__dataclass_fields__
+        return [
+            name
+            for name, one in known.items()
+            if one.default is not None or getattr(self, name) is not None
+        ]
 
     def typed(self) -> dict[str, Any]:
         """Return the fields by name, as they are."""
@@ -67,7 +94,13 @@ class Settings(Mapping[str, Any]):
         """
         if isinstance(stored, cls):
             return stored
-        return cls(**{one.name: _READ[str(one.type)](stored[one.name]) for one in fields(cls)})
+        return cls(
+            **{
+                one.name: _read(str(one.type), stored[one.name])
+                for one in fields(cls)
+                if one.default is MISSING or one.name in stored
+            }
+        )
 
 
 @dataclass(frozen=True)

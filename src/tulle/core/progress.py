@@ -38,7 +38,8 @@ class Progress:
 
 Watcher = Callable[[Progress], None]
 
-_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+"""Who is told; nobody, as a rule."""
 
 
 @public("Plan, pay, release")
@@ -58,15 +59,15 @@ def watching(watcher: Watcher) -> Iterator[None]:
         >>> "truncating" in {progress.step for progress in told}
         True
     """
-    token = _watcher.set(watcher)
+    token = WATCHER.set(watcher)
     try:
         yield
     finally:
-        _watcher.reset(token)
+        WATCHER.reset(token)
 
 
 def report(step: str, lower: float, upper: float, wanted: float) -> None:
     """Tell the watcher, if there is one."""
-    watcher = _watcher.get()
+    watcher = WATCHER.get()
     if watcher is not None:
         watcher(Progress(step, lower, upper, wanted))

@@ -11,11 +11,9 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.arrays import Wholes
 from tulle.core.guarantee import epsilon_of_rho, floor_to
-from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
-from tulle.core.validate import rational
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.top import TopMechanism
+from tulle.genomes.top import TopMechanism, TopSettings
 from tulle.noise import choose_log_weights, uniform_below
 from tulle.noise.charge import ChoiceCharge, charge
 
@@ -59,23 +57,23 @@ class Exponential(TopMechanism):
         return 2 * sensitivity / round_epsilon(count, epsilon, delta)
 
     def choose(
-        self, scores: Wholes, count: int, settings: Parameters, source: Source | None
+        self, scores: Wholes, count: int, chosen: TopSettings, source: Source | None
     ) -> Wholes:
-        scale = rational(settings["selection_scale"])
+        scale = chosen.selection_scale
         levels, places = np.unique(scores, return_inverse=True)
         order = np.argsort(places, kind="stable")
         # The SNPs of each level that are still there.
         groups = np.split(order, np.cumsum(np.bincount(places, minlength=len(levels)))[:-1])
         left = [group.tolist() for group in groups]
         exponents = [(int(levels[-1]) - int(level)) / scale for level in levels]
-        chosen = []
+        found = []
         for _ in range(count):
             counts = [len(group) for group in left]
-            with charge(ChoiceCharge(settings["sensitivity"], levels.tolist(), scale)):
+            with charge(ChoiceCharge(chosen.sensitivity, levels.tolist(), scale)):
                 level = choose_log_weights(exponents, multiplicities=counts, source=source)
                 place = uniform_below(counts[level], source=source)
-            chosen.append(left[level].pop(place))
-        return np.array(chosen, dtype=np.int64)
+            found.append(left[level].pop(place))
+        return np.array(found, dtype=np.int64)
 
 
 @lru_cache(maxsize=256)

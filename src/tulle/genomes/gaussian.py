@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,12 +15,26 @@ from tulle.core.events import Gaussian as GaussianEvent
 from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
-from tulle.genomes.laplace import Laplace, check_noise, count_value, real_value
+from tulle.genomes.laplace import NOISY, Laplace, Numbers, check_noise
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GaussianSettings(Numbers):
+    """The public settings of one run."""
+
+    squared: Fraction
+    """The square of the most that one person moves all numbers in L2, in steps."""
+    variance: Fraction
+
+    def law(self) -> GaussianLaw:
+        """Return the law of the noise on all entries."""
+        # The root, rounded up.
+        sigma = Fraction(math.isqrt(math.ceil(self.variance * 10**12)) + 1, 10**6)
+        return GaussianLaw(sigma, self.entries, self.step)
 
 
 @registry.mechanism("genotypes", "gaussian", answers=(AlleleCounts, ChiSquares, PValues))
@@ -59,22 +74,23 @@ class Gaussian(Laplace):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         found = self.numbers(terms)
-        if found.get("sizes") == "noisy":
+        if found.sizes == NOISY:
             squared = Fraction(self.snps(terms) + 1)
         elif isinstance(terms.query, AlleleCounts):
             squared = Fraction(4 if terms.unit.name == "row" else 2) * self.snps(terms)
         else:
-            moved = rational(found["sensitivity"]) / rational(found["step"]) + 1
+            moved = found.sensitivity / found.step + 1
             squared = moved**2 * self.snps(terms)
         variance = squared / (2 * rho_for(terms, squared))
         check_noise(Fraction(math.isqrt(math.ceil(variance))), terms)
-        return {**found, "squared": text(squared), "variance": text(variance)}
+        return GaussianSettings(**found.typed(), squared=squared, variance=variance)
 
     def event(self, terms: Terms, settings: Parameters) -> Event:
-        return GaussianEvent.of(rational(settings["squared"]), rational(settings["variance"]))
+        chosen = GaussianSettings.read(settings)
+        return GaussianEvent.of(chosen.squared, chosen.variance)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(settings)
+        law = GaussianSettings.read(settings).law()
         return Prediction(law, law, float(law.sigma * law.step) * math.sqrt(2 / math.pi))
 
     def run(
@@ -82,19 +98,11 @@ class Gaussian(Laplace):
     ) -> Outcome:
         assert isinstance(dataset, Genotypes)
         assert isinstance(terms.query, SnpQuery)
-        centre = self.centre(terms, settings, dataset)
+        chosen = GaussianSettings.read(settings)
+        centre = self.centre(terms, chosen, dataset)
         names = [dataset.snps[place] for place in terms.query.chosen(len(dataset.snps))]
-        with charge(GaussianCharge(rational(settings["squared"]))):
+        with charge(GaussianCharge(chosen.squared)):
             noisy = centre + discrete_gaussian(
-                variance=rational(settings["variance"]), size=centre.shape, source=source
+                variance=chosen.variance, size=centre.shape, source=source
             )
-        real = "range" in settings
-        value = real_value(terms, settings, noisy) if real else count_value(settings, noisy)
-        return Outcome(value, _law(settings), {"snps": names})
-
-
-def _law(settings: Parameters) -> GaussianLaw:
-    variance = rational(settings["variance"])
-    # The root, rounded up.
-    sigma = rational(math.isqrt(math.ceil(variance * 10**12)) + 1) / 10**6
-    return GaussianLaw(sigma, int(settings["entries"]), rational(settings["step"]))
+        return Outcome(chosen.value(terms, noisy), chosen.law(), {"snps": names})

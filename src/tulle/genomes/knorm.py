@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -13,12 +14,26 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import KNormLaw
 from tulle.core.mechanism import Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
-from tulle.genomes.laplace import FINENESS, Laplace, check_noise, count_value, real_value
+from tulle.genomes.laplace import FINENESS, Laplace, Numbers, check_noise
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery
 from tulle.noise import Lattice, discrete_knorm
 from tulle.noise.charge import KNormCharge, charge, disjoint, part
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KNormSettings(Numbers):
+    """The public settings of one run."""
+
+    numbers: int
+    """How many numbers share a radius."""
+    draws: int
+    scale: Fraction
+
+    def law(self) -> KNormLaw:
+        """Return the law of the noise on all entries."""
+        slack = 0.5 if self.range is None else float(self.step) / 2
+        return KNormLaw(self.scale, self.numbers, self.step, draws=self.draws, slack=slack)
 
 
 @registry.mechanism("genotypes", "knorm", answers=(AlleleCounts, ChiSquares, PValues))
@@ -61,31 +76,32 @@ class KNorm(Laplace):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         found = self.numbers(terms)
         snps = self.snps(terms)
-        if "range" in found:
+        if found.groups is None:
             numbers, draws = snps, 1
-            moved = rational(found["sensitivity"]) / rational(found["step"]) + 1
+            moved = found.sensitivity / found.step + 1
         else:
-            draws = int(found["groups"])
-            numbers = int(found["entries"]) // draws
+            draws = found.groups
+            numbers = found.entries // draws
             people = Fraction(2 if terms.unit.name == "row" else 1)
             # Steps so small that the scale is half of the numbers at least.
             step = Lattice.for_scale(
                 min(2 * people / (numbers * terms.epsilon), Fraction(1)), 1
             ).step
-            found = {**found, "sensitivity": text(people), "step": text(step)}
+            found = replace(found, sensitivity=people, step=step)
             moved = people / step
         scale = moved / terms.epsilon
         check_noise(scale * (numbers + 128), terms)
-        return {**found, "numbers": numbers, "draws": draws, "scale": text(scale)}
+        return KNormSettings(**found.typed(), numbers=numbers, draws=draws, scale=scale)
 
     def fineness(self, terms: Terms) -> Fraction:
         return min(FINENESS, 2 / (self.snps(terms) * terms.epsilon))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(settings)
+        chosen = KNormSettings.read(settings)
+        law = chosen.law()
         # The radius is count + 1 scales on average, and numbers are uniform up to it; half a
         # difference of two of them is a third of it on average.
-        halved = "range" not in settings and is_halved(terms, settings)
+        halved = chosen.range is None and is_halved(terms, chosen)
         mean = (law.count + 1) * float(law.scale * law.step) / (3 if halved else 2)
         return Prediction(law, law, mean)
 
@@ -94,28 +110,28 @@ class KNorm(Laplace):
     ) -> Outcome:
         assert isinstance(dataset, Genotypes)
         assert isinstance(terms.query, SnpQuery)
-        centre = self.centre(terms, settings, dataset)
+        chosen = KNormSettings.read(settings)
+        centre = self.centre(terms, chosen, dataset)
         names = [dataset.snps[place] for place in terms.query.chosen(len(dataset.snps))]
-        step, scale = rational(settings["step"]), rational(settings["scale"])
-        moved = rational(settings["sensitivity"]) / step
-        count = int(settings["numbers"])
-        if "range" in settings:
+        step, scale, count = chosen.step, chosen.scale, chosen.numbers
+        moved = chosen.sensitivity / step
+        if chosen.range is not None:
             with charge(KNormCharge(moved + 1)):
                 noisy = centre + discrete_knorm(scale=scale, count=count, source=source)
-            return Outcome(real_value(terms, settings, noisy), _law(settings), {"snps": names})
+            return Outcome(chosen.reals(terms, noisy), chosen.law(), {"snps": names})
         drawn = []
         with disjoint():
-            for group in ("cases", "controls")[: int(settings["draws"])]:
+            for group in ("cases", "controls")[: chosen.draws]:
                 with part(group), charge(KNormCharge(moved)):
                     drawn.append(discrete_knorm(scale=scale, count=count, source=source))
         noise = np.stack(drawn).reshape(centre.shape)
-        noise = whole_noise(noise, int(1 / step), halved=is_halved(terms, settings))
-        return Outcome(count_value(settings, centre + noise), _law(settings), {"snps": names})
+        noise = whole_noise(noise, int(1 / step), halved=is_halved(terms, chosen))
+        return Outcome(chosen.counts(centre + noise), chosen.law(), {"snps": names})
 
 
-def is_halved(terms: Terms, settings: Parameters) -> bool:
+def is_halved(terms: Terms, chosen: Numbers) -> bool:
     """Return whether noise on counts is drawn for d + m and m - d."""
-    return terms.unit.name == "row" and "sizes" not in settings
+    return terms.unit.name == "row" and chosen.sizes is None
 
 
 def whole_noise(noise: Wholes, steps: int, *, halved: bool) -> Wholes:
@@ -129,14 +145,3 @@ def whole_noise(noise: Wholes, steps: int, *, halved: bool) -> Wholes:
         noise = np.stack((first - second, first + second), axis=-1)
         steps *= 2
     return np.asarray((2 * noise + steps) // (2 * steps))
-
-
-def _law(settings: Parameters) -> KNormLaw:
-    step = rational(settings["step"])
-    return KNormLaw(
-        rational(settings["scale"]),
-        int(settings["numbers"]),
-        step,
-        draws=int(settings["draws"]),
-        slack=float(step) / 2 if "range" in settings else 0.5,
-    )

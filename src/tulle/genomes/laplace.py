@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,11 +13,10 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import QueryError
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery, groups_of
 from tulle.genomes.scores import COUNT_SENSITIVITY, chi_square_sensitivity
@@ -28,6 +28,64 @@ FINENESS = Fraction(1, 256)
 
 LARGEST_SCALE = 2**47
 """The samplers for arrays hold at most this scale."""
+
+
+NOISY = "noisy"
+"""Sizes of groups that get noise as the counts do, where they are not public."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Numbers(Settings):
+    """What is released: how many numbers, what one person moves of a SNP, and the lattice."""
+
+    entries: int
+    sensitivity: Fraction
+    step: Fraction
+    groups: int | None = None
+    """Of counts: how many groups there are."""
+    sizes: Any = None
+    """Of counts in a complete table: the public sizes of the groups, or "noisy"."""
+    range: tuple[float, ...] | None = None
+    """Of real numbers: the public range of each."""
+
+    def value(self, terms: Terms, noisy: Wholes) -> Wholes | Floats:
+        """Return what is released, from the numbers that had noise added."""
+        return self.counts(noisy) if self.range is None else self.reals(terms, noisy)
+
+    def counts(self, noisy: Wholes) -> Wholes:
+        """Return d and m of each group and SNP."""
+        if self.sizes is None:
+            return noisy
+        if self.sizes == NOISY:
+            noisy, sizes = noisy[:, :-1], noisy[:, -1:]
+        else:
+            sizes = np.array(self.sizes, dtype=np.int64)[:, None]
+        return np.stack((noisy, np.broadcast_to(sizes, noisy.shape)), axis=-1)
+
+    def reals(self, terms: Terms, noisy: Wholes) -> Floats:
+        """Return the real numbers of lattice points; of p-values, the nearest that can be one.
+
+        A chi-square stays as the noise left it, below zero too: raised to zero, those of SNPs
+        without any association would be too large on average, and so would sums over them. Whoever
+        shows one shows zero instead.
+        """
+        value: Floats = Lattice(self.step).value(noisy)
+        if self.range is None or not isinstance(terms.query, PValues):
+            return value
+        low, high = self.range
+        return np.clip(value, low, high)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LaplaceSettings(Numbers):
+    """The public settings of one run."""
+
+    scale: Fraction
+
+    def law(self) -> LaplaceLaw:
+        """Return the law of the noise on all entries."""
+        slack = 0.0 if self.range is None else float(self.step) / 2
+        return LaplaceLaw(self.scale, step=self.step, count=self.entries, slack=slack)
 
 
 @registry.mechanism("genotypes", "laplace", answers=(AlleleCounts, ChiSquares, PValues))
@@ -73,16 +131,16 @@ class Laplace(Mechanism):
         found = self.numbers(terms)
         total = self.total(terms, found)
         check_noise(total / terms.epsilon, terms)
-        return {**found, "scale": text(total / terms.epsilon)}
+        return LaplaceSettings(**found.typed(), scale=total / terms.epsilon)
 
-    def total(self, terms: Terms, found: Parameters) -> Fraction:
+    def total(self, terms: Terms, found: Numbers) -> Fraction:
         """Return the most that one person moves all numbers, in L1 and in steps.
 
         Snapping a real number to the lattice adds up to a step; counts are whole already.
         """
-        if found.get("sizes") == "noisy":
+        if found.sizes == NOISY:
             return Fraction(self.snps(terms) + 1)
-        moved = rational(found["sensitivity"]) / rational(found["step"]) + ("range" in found)
+        moved = found.sensitivity / found.step + (found.range is not None)
         return moved * self.snps(terms)
 
     def snps(self, terms: Terms) -> int:
@@ -90,30 +148,27 @@ class Laplace(Mechanism):
         assert isinstance(terms.query, SnpQuery)
         return len(terms.query.chosen(int(terms.facts["snps"])))
 
-    def numbers(self, terms: Terms) -> Parameters:
+    def numbers(self, terms: Terms) -> Numbers:
         """Return how many numbers there are, what one person moves of a SNP, and the lattice."""
         snps = self.snps(terms)
         if isinstance(terms.query, AlleleCounts):
             groups = 2 if terms.facts["labelled"] else 1
-            found: Parameters = {
-                "groups": groups,
-                "entries": 2 * snps * groups,
-                "sensitivity": text(Fraction(COUNT_SENSITIVITY)),
-                "step": text(Fraction(1)),
-            }
+            found = Numbers(
+                groups=groups,
+                entries=2 * snps * groups,
+                sensitivity=Fraction(COUNT_SENSITIVITY),
+                step=Fraction(1),
+            )
             if "complete" not in terms.facts:
                 return found
             if "groups" in terms.facts:
-                return {**found, "entries": snps * groups, "sizes": terms.facts["groups"]}
-            return {**found, "entries": (snps + 1) * groups, "sizes": "noisy"}
+                return replace(found, entries=snps * groups, sizes=terms.facts["groups"])
+            return replace(found, entries=(snps + 1) * groups, sizes=NOISY)
         sensitivity = self.sensitivity(terms)
         step = Lattice.for_scale(sensitivity, self.fineness(terms)).step
-        return {
-            "entries": snps,
-            "sensitivity": text(sensitivity),
-            "step": text(step),
-            "range": self.range(terms),
-        }
+        return Numbers(
+            entries=snps, sensitivity=sensitivity, step=step, range=tuple(self.range(terms))
+        )
 
     def fineness(self, terms: Terms) -> Fraction:
         """Return the step of the lattice of real entries as a share of their sensitivity."""
@@ -138,7 +193,7 @@ class Laplace(Mechanism):
         )
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(settings)
+        law = LaplaceSettings.read(settings).law()
         return Prediction(law, law, float(law.scale) * float(law.step))
 
     def run(
@@ -146,18 +201,14 @@ class Laplace(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Genotypes)
         assert isinstance(terms.query, SnpQuery)
-        centre = self.centre(terms, settings, dataset)
+        chosen = LaplaceSettings.read(settings)
+        centre = self.centre(terms, chosen, dataset)
         names = [dataset.snps[place] for place in terms.query.chosen(len(dataset.snps))]
-        with charge(LaplaceCharge(self.total(terms, settings))):
-            noisy = centre + discrete_laplace(
-                scale=rational(settings["scale"]), size=centre.shape, source=source
-            )
-        details = {"snps": names}
-        if "range" not in settings:
-            return Outcome(count_value(settings, noisy), _law(settings), details)
-        return Outcome(real_value(terms, settings, noisy), _law(settings), details)
+        with charge(LaplaceCharge(self.total(terms, chosen))):
+            noisy = centre + discrete_laplace(scale=chosen.scale, size=centre.shape, source=source)
+        return Outcome(chosen.value(terms, noisy), chosen.law(), {"snps": names})
 
-    def centre(self, terms: Terms, settings: Parameters, dataset: Genotypes) -> Wholes:
+    def centre(self, terms: Terms, chosen: Numbers, dataset: Genotypes) -> Wholes:
         """Return the whole numbers that noise is added to; of counts, a row for each group.
 
         For each SNP d and m; where the table is declared complete d alone and, if it is not
@@ -166,34 +217,12 @@ class Laplace(Mechanism):
         truth = terms.query.truth(dataset)
         if isinstance(terms.query, AlleleCounts):
             counts = np.asarray(truth, dtype=np.int64)
-            if "sizes" not in settings:
+            if chosen.sizes is None:
                 return counts
-            if settings["sizes"] == "noisy":
+            if chosen.sizes == NOISY:
                 return np.column_stack((counts[..., 0], dataset.group_sizes()))
             return counts[..., 0]
-        return np.asarray(Lattice(rational(settings["step"])).snap(truth), dtype=np.int64)
-
-
-def count_value(settings: Parameters, noisy: Wholes) -> Wholes:
-    """Return d and m of each group and SNP from the numbers that had noise added."""
-    if "sizes" not in settings:
-        return noisy
-    if settings["sizes"] == "noisy":
-        noisy, sizes = noisy[:, :-1], noisy[:, -1:]
-    else:
-        sizes = np.array(settings["sizes"], dtype=np.int64)[:, None]
-    return np.stack((noisy, np.broadcast_to(sizes, noisy.shape)), axis=-1)
-
-
-def real_value(terms: Terms, settings: Parameters, noisy: Wholes) -> Floats:
-    """Return the real numbers of lattice points; of p-values, the nearest that can be one.
-
-    A chi-square stays as the noise left it, below zero too: raised to zero, those of SNPs without
-    any association would be too large on average, and so would sums over them. Whoever shows one
-    shows zero instead.
-    """
-    value: Floats = Lattice(rational(settings["step"])).value(noisy)
-    return np.clip(value, *settings["range"]) if isinstance(terms.query, PValues) else value
+        return np.asarray(Lattice(chosen.step).snap(truth), dtype=np.int64)
 
 
 def check_noise(scale: Fraction, terms: Terms) -> None:
@@ -207,13 +236,3 @@ def check_noise(scale: Fraction, terms: Terms) -> None:
             f"{terms.query} would need noise of scale {float(scale):.2g} at this epsilon, which "
             "64-bit numbers cannot hold. Ask about fewer SNPs, or spend more."
         )
-
-
-def _law(settings: Parameters) -> LaplaceLaw:
-    step = rational(settings["step"])
-    return LaplaceLaw(
-        rational(settings["scale"]),
-        step=step,
-        count=int(settings["entries"]),
-        slack=0.0 if "range" not in settings else float(step) / 2,
-    )

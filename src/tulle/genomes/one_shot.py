@@ -7,11 +7,9 @@ from typing import ClassVar
 
 from tulle.core import registry
 from tulle.core.arrays import Wholes
-from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
-from tulle.core.validate import rational
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.top import TopMechanism, largest
+from tulle.genomes.top import TopMechanism, TopSettings, largest
 from tulle.noise import geometric
 from tulle.noise.charge import NoisyMaxCharge, charge
 
@@ -53,9 +51,9 @@ class OneShot(TopMechanism):
         return 2 * count * sensitivity / epsilon
 
     def choose(
-        self, scores: Wholes, count: int, settings: Parameters, source: Source | None
+        self, scores: Wholes, count: int, chosen: TopSettings, source: Source | None
     ) -> Wholes:
-        scale = rational(settings["selection_scale"])
-        with charge(NoisyMaxCharge(settings["sensitivity"], count)):
+        scale = chosen.selection_scale
+        with charge(NoisyMaxCharge(chosen.sensitivity, count)):
             noise = geometric(scale=scale, size=len(scores), source=source)
         return largest(scores + noise, count)

@@ -9,11 +9,9 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.arrays import Wholes
-from tulle.core.mechanism import Parameters
 from tulle.core.source import Source
-from tulle.core.validate import rational
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.top import TopMechanism
+from tulle.genomes.top import TopMechanism, TopSettings
 from tulle.noise import geometric
 from tulle.noise.charge import NoisyMaxCharge, charge
 
@@ -54,15 +52,15 @@ class Peeling(TopMechanism):
         return 2 * count * sensitivity / epsilon
 
     def choose(
-        self, scores: Wholes, count: int, settings: Parameters, source: Source | None
+        self, scores: Wholes, count: int, chosen: TopSettings, source: Source | None
     ) -> Wholes:
-        scale = rational(settings["selection_scale"])
+        scale = chosen.selection_scale
         left = np.arange(len(scores))
-        chosen = []
+        found = []
         for _ in range(count):
-            with charge(NoisyMaxCharge(settings["sensitivity"], 1)):
+            with charge(NoisyMaxCharge(chosen.sensitivity, 1)):
                 noise = geometric(scale=scale, size=len(left), source=source)
             best = int(np.argmax(scores[left] + noise))
-            chosen.append(int(left[best]))
+            found.append(int(left[best]))
             left = np.delete(left, best)
-        return np.array(chosen, dtype=np.int64)
+        return np.array(found, dtype=np.int64)

@@ -15,11 +15,11 @@ from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import QueryError
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import rational, text, widen_up
+from tulle.core.validate import widen_up
 from tulle.genomes.data import Genotypes
 from tulle.genomes.laplace import FINENESS, check_noise
 from tulle.genomes.queries import TopSnps, groups_of
@@ -56,6 +56,22 @@ class SelectionLaw(ErrorLaw):
         return widen_up(float(self.scale) * reach * float(self.step))
 
 
+@dataclass(frozen=True, eq=False)
+class TopSettings(Settings):
+    """The public settings of one run."""
+
+    snps: int
+    count: int
+    sensitivity: int
+    """The most that one person moves a score, in steps."""
+    step: Fraction
+    weights: tuple[int, ...] | None
+    """Of differences: what an allele of a case and of a control counts."""
+    selection_scale: Fraction
+    score_scale: Fraction | None = None
+    """Of the noise on the chosen scores, where they are released."""
+
+
 class TopMechanism(Mechanism):
     """Base of the ways to choose the strongest SNPs. Subclasses say how noise chooses."""
 
@@ -70,7 +86,7 @@ class TopMechanism(Mechanism):
 
     @abstractmethod
     def choose(
-        self, scores: Wholes, count: int, settings: Parameters, source: Source | None
+        self, scores: Wholes, count: int, chosen: TopSettings, source: Source | None
     ) -> Wholes:
         """Return the places of the chosen SNPs."""
 
@@ -82,10 +98,10 @@ class TopMechanism(Mechanism):
 
     def selection_law(self, settings: Parameters) -> SelectionLaw:
         """Return how wrong the choice may be."""
-        scale, step = rational(settings["selection_scale"]), rational(settings["step"])
-        snps, count = int(settings["snps"]), int(settings["count"])
-        draws = snps * count if self.rounds else snps
-        return SelectionLaw(scale, step, draws, count if self.two_sided else 0)
+        chosen = TopSettings.read(settings)
+        draws = chosen.snps * (chosen.count if self.rounds else 1)
+        lowered = chosen.count if self.two_sided else 0
+        return SelectionLaw(chosen.selection_scale, chosen.step, draws, lowered)
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query, snps = _top(terms), int(terms.facts["snps"])
@@ -96,17 +112,10 @@ class TopMechanism(Mechanism):
         share = SCORE_SHARE if query.scores else Fraction(0)
         chosen = self.selection_scale(query.count, moved, terms.epsilon * (1 - share), terms.delta)
         check_noise(chosen, terms)
-        found: dict[str, Any] = {
-            "snps": snps,
-            "count": query.count,
-            "sensitivity": moved,
-            "step": text(step),
-            "weights": list(weights) if weights else None,
-            "selection_scale": text(chosen),
-        }
-        if query.scores:
-            found["score_scale"] = text(query.count * moved / (terms.epsilon * share))
-        return found
+        scale = query.count * moved / (terms.epsilon * share) if query.scores else None
+        return TopSettings(
+            snps, query.count, moved, step, tuple(weights) if weights else None, chosen, scale
+        )
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = self.selection_law(settings)
@@ -116,30 +125,28 @@ class TopMechanism(Mechanism):
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Genotypes)
-        scores = whole_scores(_top(terms), settings, dataset)
-        places = self.choose(scores, int(settings["count"]), settings, source)
+        chosen = TopSettings.read(settings)
+        scores = whole_scores(_top(terms), chosen, dataset)
+        places = self.choose(scores, chosen.count, chosen, source)
         value: dict[str, Any] = {
             "places": places.tolist(),
             "snps": [dataset.snps[place] for place in places],
         }
-        if "score_scale" in settings:
-            with charge(LaplaceCharge(len(places) * int(settings["sensitivity"]))):
-                noise = discrete_laplace(
-                    scale=rational(settings["score_scale"]), size=len(places), source=source
-                )
-            lattice = Lattice(rational(settings["step"]))
-            noisy = np.asarray(lattice.value(scores[places] + noise))
+        if chosen.score_scale is not None:
+            with charge(LaplaceCharge(len(places) * chosen.sensitivity)):
+                noise = discrete_laplace(scale=chosen.score_scale, size=len(places), source=source)
+            noisy = np.asarray(Lattice(chosen.step).value(scores[places] + noise))
             value["scores"] = np.maximum(noisy, 0.0).tolist()
         return Outcome(value, None)
 
 
-def whole_scores(query: TopSnps, settings: Parameters, dataset: Genotypes) -> Wholes:
+def whole_scores(query: TopSnps, chosen: TopSettings, dataset: Genotypes) -> Wholes:
     """Return the scores in steps of the lattice, as whole numbers."""
     if query.by == "difference":
-        weights = settings["weights"]
-        return true_differences(dataset, (int(weights[0]), int(weights[1])))
-    lattice = Lattice(rational(settings["step"]))
-    return np.asarray(lattice.snap(true_chi_squares(dataset)), dtype=np.int64)
+        assert chosen.weights is not None
+        first, second = chosen.weights
+        return true_differences(dataset, (first, second))
+    return np.asarray(Lattice(chosen.step).snap(true_chi_squares(dataset)), dtype=np.int64)
 
 
 def largest(noisy: Wholes, count: int) -> Wholes:

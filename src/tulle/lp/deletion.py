@@ -42,7 +42,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.errors import InputError
-from tulle.core.progress import report
+from tulle.core.progress import WATCHER, Progress
 from tulle.core.validate import Number
 from tulle.lp import highs
 from tulle.lp.certificate import Line, cover_sums, dual_line, feasible_total, heaviest
@@ -204,7 +204,9 @@ class DeletionOracle:
                 break
             run.step()
             # A decision needs no more than to know on which side of the goal the value lies.
-            report("choosing a threshold", run.lower, run.upper, abs(run.upper - goal))
+            if (watcher := WATCHER.get()) is not None:
+                wanted = abs(run.upper - goal)
+                watcher(Progress("choosing a threshold", run.lower, run.upper, wanted))
             if run.upper <= goal or run.lower > goal:
                 decided = self._certify(tau, target, run)
                 refused += 1

@@ -43,7 +43,8 @@ def noise_interval(release: Release, level: float = 0.95) -> tuple[Floats, Float
     than those of the logistic loss itself, the more so the stronger the model. That difference is
     not noise, no epsilon makes it vanish, and this interval leaves it out; a plan on a public
     stand-in (``like=``) predicts both together. As every interval here it is about the people in
-    the table, not about those who might have been in it.
+    the table, not about those who might have been in it. For objective perturbation it is the
+    interval of the release, about the minimum of its loss and penalty.
 
     Error:
         To first order in the noise, all coefficients at once. Where noise drowned a direction
@@ -51,8 +52,7 @@ def noise_interval(release: Release, level: float = 0.95) -> tuple[Floats, Float
 
     Raises:
         InputError: when the release is not one of a regression.
-        NoIntervalError: for objective perturbation, where the curvature of the loss, through
-            which the noise is seen, is not published.
+        NoIntervalError: for a release that was stored without the law of its noise.
 
     Example:
         >>> import tulle

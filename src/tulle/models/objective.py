@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar
@@ -25,10 +26,12 @@ from tulle.core.validate import counted, rational, round_up, short_up, text
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, whole_rows
 from tulle.models.fitting import fit_scaled_logistic, in_own_units, minimise_logistic
+from tulle.models.interval import MinimumLaw, least_curvature
 from tulle.models.model import describe
 from tulle.models.moments import frame_for, predicted, typical_moments
 from tulle.models.queries import Logistic, Regression
-from tulle.noise.charge import Charge, charge, spend
+from tulle.noise import discrete_laplace
+from tulle.noise.charge import Charge, LaplaceCharge, charge, spend
 
 OUTPUT = Fraction(1, 32)
 """The share of epsilon (and delta) for the gap between the minimum and what was found."""
@@ -38,6 +41,8 @@ LEAST_PENALTY = 2.0**-10
 """The least penalty, relative to the squared length of a row."""
 STEPS = 46
 """The noise has about two to this power of steps."""
+_CURVATURE = 10
+"""The least curvature is released in steps of two to minus this power."""
 
 
 class Objective(Mechanism):
@@ -58,7 +63,7 @@ class Objective(Mechanism):
     kind: ClassVar[str] = "table"
     noise: ClassVar[str]
     shares: ClassVar[tuple[Fraction, ...]] = SHARES
-    options: ClassVar[tuple[str, ...]] = ("gap",)
+    options: ClassVar[tuple[str, ...]] = ("gap", "curvature")
 
     def supports(self, query: Query, unit: Unit) -> bool:
         # All features get the same noise: a gamma below one would be a promise not kept.
@@ -112,11 +117,20 @@ class Objective(Mechanism):
         gap = validate.positive(gap=options.get("gap", default_gap(frame)))
         if not Fraction(1, 2**20) <= gap <= 1:
             raise InputError(f"gap must lie between 2**-20 and 1; got {options['gap']!r}.")
-        self.check(terms, frame)
-        made = [self._settings(terms, frame, gap, share) for share in self.shares]
+        curvature = validate.non_negative(curvature=options.get("curvature", 0))
+        if curvature > Fraction(1, 2):
+            raise InputError(f"curvature must be at most 1/2; got {options['curvature']!r}.")
+        paid = replace(terms, epsilon=terms.epsilon * (1 - curvature))
+        self.check(paid, frame)
+        made = [self._settings(paid, frame, gap, share) for share in self.shares]
         if typical_moments(frame, None) is None:
-            return made[len(made) // 2]
-        return min(made, key=lambda found: self.predict(terms, found, None).rank())
+            best = made[len(made) // 2]
+        else:
+            best = min(made, key=lambda found: self.predict(paid, found, None).rank())
+        if not curvature:
+            return best
+        scale = short_up(curvature_moved(frame) / (terms.epsilon * curvature))
+        return {**best, "curvature_scale": text(scale)}
 
     def split(self, terms: Terms, frame: Frame, share: Fraction) -> tuple[Fraction, Fraction]:
         """Return the penalty that this share of epsilon buys, and what is left for the tilt."""
@@ -204,7 +218,45 @@ class Objective(Mechanism):
             steps += self.draw_output(hidden, frame.size, source)
         scaled = np.ldexp(steps.astype(np.float64), fine)
         shown = {"model": describe(frame, terms.facts), "lattice": fine}
-        return Outcome(in_own_units(frame, scaled), None, shown)
+        curvature = 0.0
+        if "curvature_scale" in settings:
+            curvature = self.bought(frame, settings, features, scaled, source)
+            shown["curvature"] = curvature
+        law = self.law(frame, settings, curvature)
+        return Outcome(in_own_units(frame, scaled), law, shown)
+
+    def bought(
+        self,
+        frame: Frame,
+        settings: Parameters,
+        features: Floats,
+        at: Floats,
+        source: Source | None,
+    ) -> float:
+        """Return a noisy least curvature at the released coefficients."""
+        # Rounding in floats is far below a step.
+        steps = math.floor(min(math.ldexp(least_curvature(features, at), _CURVATURE), 2.0**60))
+        scale = rational(settings["curvature_scale"])
+        with charge(LaplaceCharge(curvature_moved(frame))):
+            noise = discrete_laplace(scale=scale, size=1, source=source)
+        return math.ldexp(float(steps + int(noise[0])), -_CURVATURE)
+
+    def law(self, frame: Frame, settings: Parameters, curvature: float) -> MinimumLaw:
+        """Return how far coefficients are from the minimum without noise."""
+        transform = np.abs(frame.transform())
+        scale = float(rational(settings.get("curvature_scale", 0)))
+        return MinimumLaw(
+            self.noise,
+            float(rational(settings["spread"])),
+            float(rational(settings["output_spread"])),
+            float(rational(settings["penalty"])),
+            float(rational(settings["tolerance"])),
+            math.sqrt(frame.length_squared + frame.intercept),
+            tuple(np.linalg.norm(transform, axis=1).tolist()),
+            tuple(transform.sum(axis=1).tolist()),
+            curvature,
+            math.ldexp(scale, -_CURVATURE),
+        )
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         frame = frame_for(terms)
@@ -224,6 +276,11 @@ class Objective(Mechanism):
         covariance = variance * np.eye(frame.size) + output * curvature @ curvature
         inverse: Floats = np.linalg.inv(curvature).astype(np.float64)
         return predicted(frame, inverse, covariance, penalty * at, 1.0, self)
+
+
+def curvature_moved(frame: Frame) -> Fraction:
+    """Return how far one person moves the least curvature, in steps, its rounding included."""
+    return Fraction(frame.length_squared + frame.intercept) * (1 << _CURVATURE) / 4 + 2
 
 
 def near_minimum(

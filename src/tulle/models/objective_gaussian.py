@@ -43,8 +43,8 @@ class ObjectiveGaussian(Objective):
 
     Error:
         Per coefficient about 2·sqrt(2·R·ln(4/delta)) / (epsilon·n·curvature) for a change, half of
-        that for coming or going, and a pull towards zero by the penalty. Without an interval; a
-        plan on a public stand-in predicts both parts.
+        that for coming or going, and a pull towards zero by the penalty. A plan on a public
+        stand-in predicts both parts. Its interval is as that of ``objective_knorm``.
 
     Reference:
         Kifer, Smith & Thakurta, Private convex empirical risk minimization, COLT 2012; Iyengar et

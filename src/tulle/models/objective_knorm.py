@@ -43,10 +43,11 @@ class ObjectiveKNorm(ObjectiveLaplace):
 
     Error:
         Per coefficient about 0.58·D·p / (epsilon·n·curvature) with p coefficients, where
-        independent Laplace noise has 1.41·D·p; and a pull towards zero by the penalty. Without an
-        interval: the curvature at the minimum, through which the noise reaches the coefficients,
-        is not published, and a bound that holds for every curvature (noise over penalty) is wider
-        than anything of use. A plan on a public stand-in predicts both parts.
+        independent Laplace noise has 1.41·D·p; and a pull towards zero by the penalty. A plan on a
+        public stand-in predicts both parts. The interval is about the minimum of the same loss and
+        penalty without noise (:mod:`tulle.models.interval`). As it is, it holds for every
+        curvature of the loss and is wide, whatever the number of people; with ``curvature=`` a
+        share of epsilon buys a lower bound on the curvature, and it narrows as people come in.
 
     Reference:
         Hardt & Talwar, On the geometry of differential privacy, STOC 2010; in objective

@@ -33,9 +33,9 @@ class ObjectiveLaplace(Objective):
 
     Error:
         Per coefficient about sqrt(2)·D / (epsilon·n·curvature), and a pull towards zero by the
-        penalty L, which is R / (4·(e^(share·epsilon) - 1)). Without an interval: the curvature at
-        the minimum is not published. A plan on a public stand-in predicts both parts, through the
-        stand-in's curvature.
+        penalty L, which is R / (4·(e^(share·epsilon) - 1)). A plan on a public stand-in predicts
+        both parts, through the stand-in's curvature. Its interval is as that of
+        ``objective_knorm``.
 
     Reference:
         Chaudhuri, Monteleoni & Sarwate, Differentially private empirical risk minimization, JMLR

@@ -18,10 +18,10 @@ from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.core.validate import Number, round_up, widen_up
 from tulle.noise.bernoulli import exponential_coins
-from tulle.noise.laws import FoldedGaussian
 from tulle.noise.source import Bits, Size, drawn_elsewhere, is_array, report, resolve, shape_of
 from tulle.noise.tables import (
     LARGEST_SCALE,
+    FoldedGaussian,
     Table,
     by_value,
     check_scale,

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, NamedTuple
 
 from tulle.core.dataset import Dataset
@@ -386,39 +386,53 @@ class NoisyMaxCharge(Charge):
 class LadderCharge(Charge):
     """A ladder: weights exp(-decay·rung) on rungs whose widths grow by at most exp(smoothing).
 
-    With a smoothing of zero widths may do what they like, and the sum of weights pays for it. One
-    unit moves the answer by so many ``parts`` at most, in steps of which widths grow.
+    With a smoothing of zero widths may do what they like, and the sum of weights pays for it. Rung
+    t ends max(middle·width - 1/2, 0) beyond the widths of t rungs, by the width of the next.
     """
 
     smoothing: Fraction
-    parts: int = 1
+    middle: Fraction = Fraction(0)
     kinds: ClassVar[tuple[str, ...]] = ("choice", "geometric", "uniform")
 
     def event(self, draws: Sequence[Draw]) -> Event:
         """Return the decay that was drawn with, and what the sum of weights costs."""
         first, rest = draws[:2]
         times = first.exact("per")
-        exponents = [rational(one) * times for one in first.parameters["exponents"]]
         decay = 1 / rest.exact("scale")
-        # Rungs as wide as the one before have no weight of their own, and are left out.
-        if any((exponent / decay).denominator != 1 for exponent in exponents):
+        places = [rational(one) * times / decay for one in first.parameters["exponents"]]
+        if any(place.denominator != 1 for place in places):
             raise CostError("The rungs of a ladder are not one decay apart.")
-        # The first is the answer itself; after it, widths change where a new rung begins.
-        if any((exponent / decay - 1) % self.parts for exponent in exponents[1:]):
-            raise CostError("The widths of a ladder grow inside a rung.")
+        widths = self._widths([int(place) for place in places], first.parameters["multiplicities"])
+        if any(a > b for a, b in pairwise(widths)):
+            raise CostError("The widths of a ladder do not rise.")
         if not self.smoothing:
-            return Pure(2 * self.parts * decay)
-        counts = list(first.parameters["multiplicities"])
-        widths, whole = [], 0
-        for step in counts:
-            whole += step
-            widths.append(whole)
+            return Pure(2 * decay)
         with localcontext() as context:
             context.prec = 40
             most = Fraction(_decimal(self.smoothing).exp()) * (1 + Fraction(1, 10**25))
-        if any(b > a * most for a, b in pairwise(widths[1:])):
+        if any(b > a * most for a, b in pairwise(widths)):
             raise CostError("The widths of a ladder grow faster than its smoothing says.")
-        return Pure(self.parts * decay + self.smoothing)
+        return Pure(decay + self.smoothing)
+
+    def _widths(self, places: Sequence[int], steps: Sequence[int]) -> list[int]:
+        """Return the widths that rungs were made of: how much there is on each must fit them."""
+        inner, half = 2 * self.middle.numerator, self.middle.denominator
+        whole = 2 * half if inner else 1
+        # Rungs as wide as the one before have no weight of their own, and are left out.
+        growth = dict(zip(places, steps, strict=True))
+        counts = list(accumulate(growth.get(place, 0) for place in range(places[-1] + 1)))
+        after = Fraction(counts[-1], 2 * whole)
+        widths = [after]
+        for count in reversed(counts[1:-1]):
+            left = Fraction(count, 2) - max(inner * after - half, Fraction(0))
+            after = left / whole
+            if inner * after > half:
+                after = (left - half) / (whole - inner)
+            widths.append(after)
+        first = whole + 2 * max(inner * after - half, Fraction(0))
+        if counts[0] != first or any(width.denominator != 1 for width in widths):
+            raise CostError("The middle of a ladder is not the share of its widths that it says.")
+        return [int(width) for width in reversed(widths)]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,10 @@ and a key of theirs alone is new. What is shown of different keys is independent
 to price each key and compose: L times (epsilon/L, delta/L) for the truncated geometric rule; for
 Gaussian noise the keys that others have together, and new ones by the probability that they show.
 
+*Weights.* Where no number of people is asked for, a person of n keys may count for 1/sqrt(n) in
+each of them instead of 1: whoever has few keys then counts for more, at the same length of what one
+person moves (:class:`WeightedGaussian`).
+
 *Minimum.* With ``minimum`` m the rule sees the number of people less m - 1 (at least zero), which
 one person moves by at most one. So a key of fewer than m people is never shown, for certain.
 
@@ -22,10 +26,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +38,7 @@ import numpy as np
 from tulle.core import validate
 from tulle.core.arrays import Array
 from tulle.core.events import Approximate, Composed, Event, Gaussian, price
-from tulle.core.gaussian import largest_rho_alone
+from tulle.core.gaussian import largest_rho_alone, largest_rho_where
 from tulle.core.source import Source
 from tulle.core.validate import Number, rational, text
 from tulle.noise.additive import discrete_gaussian
@@ -46,6 +51,12 @@ SEEN = 0.95
 
 _LARGEST_SIGMA = Fraction(2**40)
 """Above this Gaussian noise is not considered."""
+
+STEPS = 2**16
+"""How many whole steps a person of one key counts for, where people are weighted."""
+
+_EACH = 128
+"""Up to so many keys every number of keys has a weight of its own; beyond, ranges of numbers do."""
 
 
 def truncated_laplace(
@@ -150,11 +161,17 @@ class Rule(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return the rule as public settings."""
 
+    @property
+    def levels(self) -> tuple[tuple[int, int], ...]:
+        """How much a person of at most so many keys counts for in each of them; ascending."""
+        return ((self.keys, 1),)
+
     def show(self, people: Array, source: Source | None) -> tuple[Array, Array]:
         """Return for each key whether it is shown, and its noisy number of people.
 
-        ``people`` is how many have each key, everyone bounded to ``keys`` of them. The numbers of
-        keys that are not shown are private all the same: they are zero.
+        ``people`` is how many have each key, everyone bounded to ``keys`` of them and counted as
+        ``levels`` says. The numbers of keys that are not shown are private all the same: they are
+        zero.
         """
         counted = np.maximum(np.asarray(people, dtype=np.int64) - (self.minimum - 1), 0)
         if not len(counted):
@@ -165,19 +182,38 @@ class Rule(ABC):
         return shown, np.where(shown, noisy + (self.minimum - 1), 0)
 
     def chance(self, people: int) -> float:
-        """Return the probability that a key of so many people is shown."""
+        """Return the probability that a key is shown that people count for so much."""
         counted = people - (self.minimum - 1)
         return 0.0 if counted < 1 else self.above(self.threshold + 1 - counted)
 
-    def seen_from(self, level: float = SEEN) -> int:
-        """Return from how many people on a key is shown with at least this chance."""
-        low, high = self.minimum - 1, self.minimum
-        while self.chance(high) < level:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.chance(middle) >= level else (middle, high)
-        return high
+    def enough(self, level: float = SEEN) -> int:
+        """Return how much people must count for in a key that it is shown with this chance."""
+        return _least(lambda counted: self.chance(counted) >= level, self.minimum)
+
+    def seen_from(self, level: float = SEEN, having: int | None = None) -> int:
+        """Return from how many people on a key is shown with at least this chance.
+
+        Each of them has ``having`` keys; without it the most that anybody counts for, which is the
+        least favourable.
+        """
+        most = self.keys if having is None else min(having, self.keys)
+        weight = next(weight for up_to, weight in self.levels if most <= up_to)
+        return -(-self.enough(level) // weight)
+
+    def in_words(self, what: str, delta: float) -> str:
+        """Return from which size on a key is seen, for a plan."""
+        size = f"{self.seen_from():,} people on"
+        if self.keys > 1:
+            size += f", everyone counted for {self.keys:,} {what}s at most"
+        if self.levels[0][1] > 1:
+            size = (
+                f"{self.seen_from(having=1):,} people on who have no other {what}, and from "
+                f"{self.seen_from():,} on who have {self.keys:,} {what}s or more"
+            )
+        alone = f"a {what} of one person with at most {delta:.1g}"
+        if self.minimum > 1:
+            alone = f"with fewer than {self.minimum:,} never"
+        return f"A {what} is seen with 95 % chance from {size}; {alone}."
 
 
 @dataclass(frozen=True)
@@ -262,15 +298,7 @@ class ThresholdedGaussian(Rule):
         # Short to write; rounding up only adds noise.
         variance = Fraction(math.ceil(exact * 64), 64) if exact > 1 else exact
         allowed = delta / (2 * keys)
-        low, high = 0, 1
-        while gaussian_tail(variance, high) > allowed:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if gaussian_tail(variance, middle) <= allowed else (middle, high)
-            )
-        return cls(keys, minimum, high, variance, delta / 2)
+        return cls(keys, minimum, _tail_start(variance, allowed), variance, delta / 2)
 
     def noise(self, size: int, source: Source | None) -> Array:
         return discrete_gaussian(variance=self.variance, size=size, source=source)
@@ -299,19 +327,114 @@ class ThresholdedGaussian(Rule):
         }
 
 
-def best_rule(epsilon: Fraction, delta: Fraction, keys: int, minimum: int = 1) -> Rule:
+@dataclass(frozen=True)
+class WeightedGaussian(ThresholdedGaussian):
+    """Gaussian noise on sums of weights: a person of n keys counts for 1/sqrt(n) in each.
+
+    Weights are whole numbers of steps, rounded down; one is ``steps`` of them. What is shown with a
+    key is no number of people.
+
+    *Argument.* With n keys, n at most L = ``keys``, each weight w(n) has n·w(n)² <= steps²: whoever
+    joins moves the sums of the keys that others have by at most ``steps`` in L2, in at most L
+    places, so they are (epsilon, delta_noise)-private, and what is shown of them follows from them.
+    The other keys are new: at most n of them, each of which has w(n) and is shown with the
+    probability that noise is above the threshold less w(n). That any of them is has at most n times
+    this probability, and the largest of these products over all n <= L is what new keys add to
+    delta: (0, that)-private. The two are independent, so they compose to the sum. Few keys come
+    nearer to the threshold, many keys try more often; neither end of the range is the worst for all
+    budgets, so that all n are looked at.
+
+    Reference: Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin, *Differentially private set
+    union*, ICML 2020 (weighted Gaussian).
+    """
+
+    steps: int = STEPS
+    name: ClassVar[str] = "weighted gaussian"
+
+    @classmethod
+    def at(
+        cls,
+        epsilon: Fraction,
+        delta: Fraction,
+        keys: int,
+        minimum: int = 1,
+        steps: int = STEPS,
+    ) -> WeightedGaussian:
+        """Return the rule for a budget: half of delta for the noise, half for new keys."""
+        squared, moved = Fraction(steps) ** 2, Fraction(keys)
+        rho = largest_rho_where(
+            epsilon, delta / 2, lambda rho: ((rho, moved, squared / (2 * rho)),)
+        )
+        exact = squared / (2 * rho)
+        variance = Fraction(math.ceil(exact * 64), 64) if exact > 1 else exact
+        levels, threshold = weight_levels(keys, steps), 0
+        # Many keys mostly decide, so with them the others are only looked at.
+        for n, weight in reversed(levels):
+            allowed = delta / (2 * n)
+            start = max(threshold + 1 - weight, 1)
+            if gaussian_tail(variance, start) > allowed:
+                start = _tail_start(variance, allowed, start)
+            threshold = max(threshold, start - 1 + weight)
+        return cls(keys, minimum, threshold, variance, delta / 2, steps)
+
+    @property
+    def levels(self) -> tuple[tuple[int, int], ...]:
+        return weight_levels(self.keys, self.steps)
+
+    def price(self, draws: Sequence[Draw]) -> Event:
+        (draw,) = draws
+        variance = draw.exact("variance")
+        noise = Gaussian(Fraction(self.steps) ** 2 / (2 * variance), Fraction(self.keys), variance)
+        epsilon = price(noise, self.delta_noise)[0]
+        missed = max(
+            n * gaussian_tail(variance, self.threshold + 1 - weight)
+            if weight <= self.threshold
+            else Fraction(1)
+            for n, weight in self.levels
+        )
+        return Composed((Approximate(epsilon, self.delta_noise), Approximate(Fraction(0), missed)))
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | {"steps": self.steps}
+
+
+@lru_cache(maxsize=64)
+def weight_levels(keys: int, steps: int = STEPS) -> tuple[tuple[int, int], ...]:
+    """Return numbers of keys and the weight of whoever has at most so many, in whole steps.
+
+    The squares of the weights of n keys add up to at most ``steps`` squared.
+
+    Example:
+        >>> weight_levels(4, 100)
+        ((1, 100), (2, 70), (3, 57), (4, 50))
+    """
+    numbers = list(range(1, min(keys, _EACH) + 1))
+    while numbers[-1] < keys:
+        numbers.append(min(numbers[-1] + numbers[-1] // 16, keys))
+    return tuple((n, math.isqrt(steps**2 // n)) for n in numbers)
+
+
+def best_rule(
+    epsilon: Fraction, delta: Fraction, keys: int, minimum: int = 1, *, numbers: bool = True
+) -> Rule:
     """Return the rule of this price that shows keys of the fewest people.
+
+    Without ``numbers``, nobody asks how many people have a key: then people may be weighted.
 
     Example:
         >>> few = best_rule(Fraction(1), Fraction(1, 10**6), keys=1)
         >>> many = best_rule(Fraction(1), Fraction(1, 10**6), keys=100)
         >>> few.name, few.seen_from(), many.name
         ('truncated geometric', 17, 'gaussian')
+        >>> best = best_rule(Fraction(1), Fraction(1, 10**6), keys=64, numbers=False)
+        >>> best.name, best.seen_from(having=1), best.seen_from(having=64)
+        ('weighted gaussian', 33, 257)
     """
     found: list[Rule] = [TruncatedGeometric.at(epsilon, delta, keys, minimum)]
     if keys > 1 and epsilon >= Fraction(1, 10**6):
-        gaussian = ThresholdedGaussian.at(epsilon, delta, keys, minimum)
-        if gaussian.variance <= _LARGEST_SIGMA:
+        kind = ThresholdedGaussian if numbers or minimum > 1 else WeightedGaussian
+        gaussian = kind.at(epsilon, delta, keys, minimum)
+        if gaussian.variance <= _LARGEST_SIGMA * gaussian.levels[0][1] ** 2:
             found.append(gaussian)
     return min(found, key=lambda rule: rule.seen_from())
 
@@ -321,9 +444,29 @@ def rule_from_json(data: Mapping[str, Any], keys: int, minimum: int) -> Rule:
     threshold = int(data["threshold"])
     if data["rule"] == TruncatedGeometric.name:
         return TruncatedGeometric(keys, minimum, threshold, rational(data["scale"]))
-    return ThresholdedGaussian(
-        keys, minimum, threshold, rational(data["variance"]), rational(data["delta_noise"])
-    )
+    noise = rational(data["variance"]), rational(data["delta_noise"])
+    if data["rule"] == WeightedGaussian.name:
+        return WeightedGaussian(keys, minimum, threshold, *noise, int(data["steps"]))
+    return ThresholdedGaussian(keys, minimum, threshold, *noise)
+
+
+def _tail_start(variance: Fraction, allowed: Fraction, start: int = 1) -> int:
+    """Return from where on Gaussian noise has at most this probability."""
+    return _least(lambda at: gaussian_tail(variance, at) <= allowed, start)
+
+
+def _least(fits: Callable[[int], bool], start: int = 1) -> int:
+    """Return the least number from ``start`` on that fits, if all above it do."""
+    if fits(start):
+        return start
+    low, step = start, 1
+    while not fits(low + step):
+        low, step = low + step, 2 * step
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
 
 def _decimal(value: Fraction) -> Decimal:

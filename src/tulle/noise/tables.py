@@ -13,23 +13,23 @@ small table per digit serves any scale.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from math import isqrt, prod
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.source import Source
-from tulle.noise.source import Bits, Size, shape_of
+from tulle.noise.source import Bits, Size, exp_bounds, shape_of
 
-if TYPE_CHECKING:
-    from tulle.noise.laws import Law
+Bounds = tuple[int, int]
 
 Mode = Literal["magnitude", "signed", "folded", "mirrored"]
 
@@ -55,6 +55,169 @@ _MORE = 33
 """So many bits are added to those that tie: together they tie once in 2^50 draws."""
 
 _MODES: dict[Mode, int] = {"magnitude": 0, "signed": 1, "folded": 2, "mirrored": 3}
+
+
+# --- laws on 0, 1, 2, ..., by certified bounds on their cumulative probabilities -----------------
+
+
+class Law(ABC):
+    """A law on the whole numbers from 0, sampled by comparing random bits with thresholds.
+
+    Subclasses are frozen and hashable: their thresholds are computed once and kept.
+    """
+
+    finite: ClassVar[bool] = False
+
+    @abstractmethod
+    def cumulative(self, precision: int) -> Iterator[Bounds]:
+        """Yield, for k = 0, 1, ..., integers that enclose ``2**precision * P(X <= k)``.
+
+        A law on finitely many values ends with exactly ``2**precision``. One on infinitely many
+        goes on until 1 is inside the bounds, and then ends.
+        """
+
+    def floors(self, bits: int) -> list[int]:
+        """Return ``floor(2**bits * P(X <= k))`` for k = 0, 1, ..., all of them certain.
+
+        The list ends at the first value from which on the floor no longer changes: ``2**bits``
+        for a law on finitely many values, else ``2**bits - 1``.
+        """
+        return _floors(self, bits)
+
+
+@lru_cache(maxsize=256)  # a long list of large integers each
+def _floors(law: Law, bits: int) -> list[int]:
+    guard = 64
+    while True:
+        found = _certain_floors(law, bits, guard)
+        if found is not None:
+            return found
+        guard *= 2
+
+
+def _certain_floors(law: Law, bits: int, guard: int) -> list[int] | None:
+    top = 1 << bits
+    result = []
+    for low, high in law.cumulative(bits + guard):
+        if low == high == top << guard:
+            result.append(top)
+            return result
+        floor = low >> guard
+        # Below one in truth, whatever the upper bound says: only the last value reaches one.
+        if floor != min(high >> guard, top - 1):
+            return None
+        result.append(floor)
+        if floor == top - 1 and not law.finite:
+            return result
+    return None
+
+
+def _powers(ratio: Bounds, precision: int) -> Iterator[Bounds]:
+    """Yield bounds of ratio, ratio², ratio³, ... in units of ``2**-precision``."""
+    low, high = ratio
+    while True:
+        yield low, high
+        low = low * ratio[0] >> precision
+        high = -(-high * ratio[1] >> precision)
+
+
+@dataclass(frozen=True)
+class Geometric(Law):
+    """P(k) proportional to exp(-k / scale), for k >= 0."""
+
+    scale: Fraction
+
+    def cumulative(self, precision: int) -> Iterator[Bounds]:
+        """Yield bounds of 1 - r^(k+1), where r = exp(-1 / scale)."""
+        one = 1 << precision
+        for low, high in _powers(exp_bounds(1 / self.scale, precision), precision):
+            yield one - high, one - low
+
+
+@dataclass(frozen=True)
+class TruncatedGeometric(Law):
+    """P(k) proportional to exp(-k / scale), for 0 <= k < count."""
+
+    finite: ClassVar[bool] = True
+    scale: Fraction
+    count: int
+
+    def cumulative(self, precision: int) -> Iterator[Bounds]:
+        """Yield bounds of (1 - r^(k+1)) / (1 - r^count), where r = exp(-1 / scale)."""
+        # The denominator is about count/scale when that is small: so many bits are lost.
+        width = precision + 2 * max(0, int(self.scale).bit_length()) + 16
+        one = 1 << width
+        total_low, total_high = exp_bounds(self.count / self.scale, width)
+        powers = _powers(exp_bounds(1 / self.scale, width), width)
+        for _ in range(self.count - 1):
+            low, high = next(powers)
+            yield (
+                ((one - high) << precision) // (one - total_low),
+                -(-((one - low) << precision) // (one - total_high)),
+            )
+        yield 1 << precision, 1 << precision
+
+
+@dataclass(frozen=True)
+class FoldedLaplace(Law):
+    """The magnitude of a discrete Laplace: P(k) proportional to exp(-k / scale), halved at 0."""
+
+    scale: Fraction
+
+    def cumulative(self, precision: int) -> Iterator[Bounds]:
+        """Yield bounds of 1 - 2 r^(k+1) / (1 + r), where r = exp(-1 / scale)."""
+        one = 1 << precision
+        ratio = exp_bounds(1 / self.scale, precision)
+        for low, high in _powers(ratio, precision):
+            yield (
+                one - -(-(high << precision + 1) // (one + ratio[0])),
+                one - (low << precision + 1) // (one + ratio[1]),
+            )
+
+
+@dataclass(frozen=True)
+class FoldedGaussian(Law):
+    """The magnitude of a discrete Gaussian: P(k) ∝ exp(-k² / (2 variance)), halved at 0."""
+
+    variance: Fraction
+
+    def cumulative(self, precision: int) -> Iterator[Bounds]:
+        """Yield bounds of the partial sums of the weights over their whole sum."""
+        width = precision + int(self.variance).bit_length() + 16
+        one = 1 << width
+        weights = self._weights(width)
+        total_low = one + 2 * sum(low for low, _ in weights)
+        total_high = one + 2 * sum(high for _, high in weights)
+        # What follows the last weight falls at least as fast as a geometric sequence does.
+        ratio = exp_bounds(len(weights) / self.variance, width)[1]
+        total_high += 2 * -(-(weights[-1][1] << width) // (one - ratio)) + 2
+        part_low = part_high = one
+        yield (one << precision) // total_high, -(-(one << precision) // total_low)
+        for low, high in weights:
+            part_low += 2 * low
+            part_high += 2 * high
+            yield (
+                (part_low << precision) // total_high,
+                -(-(part_high << precision) // total_low),
+            )
+
+    def _weights(self, width: int) -> list[Bounds]:
+        """Return bounds of exp(-k² / (2 variance)) for k = 1, 2, ... until they are negligible."""
+        # exp(-k²/2v) < 2**-width once k² > 2 v width ln 2; and 7/10 exceeds ln 2.
+        count = isqrt(int(self.variance * width * 14) // 10) + 2
+        step_low, step_high = exp_bounds(1 / self.variance, width)
+        factor_low, factor_high = low, high = exp_bounds(1 / (2 * self.variance), width)
+        weights = [(low, high)]
+        for _ in range(count):
+            factor_low = factor_low * step_low >> width
+            factor_high = -(-factor_high * step_high >> width)
+            low = low * factor_low >> width
+            high = -(-high * factor_high >> width)
+            weights.append((low, high))
+        return weights
+
+
+# --- tables of their thresholds, and draws from them --------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -94,7 +257,7 @@ class Table:
         minus zero is left out and others are made in its place; how many are left out says nothing
         about those that stay.
         """
-        from tulle.noise import kernels as _kernels  # numba is slow to import
+        from tulle.noise.kernels import draw_digits  # numba is slow to import
 
         digits = len(self.laws)
         out = np.empty(count, dtype=np.int64)
@@ -106,7 +269,7 @@ class Table:
             raw = source.read(4 * digits * batch)
             words = np.frombuffer(raw, dtype="<u4").astype(np.uint32, copy=False)
             part = out[done : done + batch]
-            made, waiting = _kernels.draw_digits(
+            made, waiting = draw_digits(
                 words, self.floors, self.starts, self.sizes, widths, _MODES[mode], part, pending
             )
             self._settle_all(pending[:waiting].tolist(), words, part, mode, source)
@@ -175,8 +338,6 @@ def geometric_table(scale: Fraction) -> Table:
     Raises:
         InputError: when the scale is beyond :data:`LARGEST_SCALE`.
     """
-    from tulle.noise.laws import Geometric, TruncatedGeometric
-
     check_scale(scale)
     needed = _exponent(scale, 8192)
     if needed == 0:
@@ -197,8 +358,6 @@ def geometric_table(scale: Fraction) -> Table:
 def laplace_table(scale: Fraction) -> tuple[Table, Mode]:
     """Return the table of a discrete Laplace of that scale, and how it uses the sign."""
     if _exponent(scale, 4096) == 0:
-        from tulle.noise.laws import FoldedLaplace
-
         return Table.of((FoldedLaplace(scale),), (0,)), "folded"
     return geometric_table(scale), "signed"
 

@@ -26,15 +26,9 @@ from tulle.relations.mechanisms.grouped import (
     release_groups,
     release_in_ball,
 )
-from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings, predicted_value
-from tulle.relations.truncation.totals import (
-    GaussianTruncationLaw,
-    StandInLaw,
-    Truncation,
-    gaussian_points,
-    in_full_size,
-    least_level,
-)
+from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings
+from tulle.relations.truncation.mechanism import GaussianTruncationLaw, predicted_value
+from tulle.relations.truncation.totals import Truncation, least_level
 from tulle.sql.mechanisms import (
     DatabaseRecursive,
     answer,
@@ -47,6 +41,7 @@ from tulle.sql.mechanisms import (
     usual_groups,
 )
 from tulle.sql.queries import GroupedSqlCount, GroupedSqlSum, SqlQuery
+from tulle.sql.stand_in.laws import StandInLaw, gaussian_points, in_full_size
 
 SELECTION_SHARE = Fraction(1, 8)
 """Part of rho that chooses the threshold; the rest is for the answer."""

@@ -22,39 +22,24 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.race import Race, RaceSettings
-from tulle.relations.mechanisms.recursive import (
-    Recursive,
-    RecursiveSettings,
-    TruncationMechanism,
-    predicted_value,
-)
+from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings, Tuning
 from tulle.relations.mechanisms.single_owner import (
     SUMMED,
     Clipped,
     NoiseOnGroups,
     release_owned,
 )
-from tulle.relations.truncation.totals import (
-    StandInLaw,
-    Truncation,
-    TruncationLaw,
-    in_full_size,
-    laplace_points,
-    least_level,
-    predicted_level,
-)
+from tulle.relations.truncation.mechanism import TruncationLaw, TruncationMechanism
+from tulle.relations.truncation.totals import least_level, predicted_level
 from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, SqlSum, person_totals_of, relations_of
+from tulle.sql.stand_in.laws import StandInLaw, in_full_size, laplace_points
 
-REACH = 2.0
-"""How far above the threshold found to truncate, where rows link no participants of one kind."""
+ALONE = Tuning(reach=1.75, share=Fraction(3, 10))
+"""Usual settings where each row is about one participant."""
 
-LINK_REACH = 4.0
-"""The same for single links between participants of one kind."""
-
-ALONE_REACH = 1.75
-ALONE_SHARE = Fraction(3, 10)
-"""The same, and the part of epsilon for the threshold, where each row is about one participant."""
+UNLINKED, LINKED, NETWORK = Tuning(reach=2.0), Tuning(reach=4.0), Tuning()
+"""The same where rows link no participants of one kind, by single links, or by several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +90,7 @@ class OnDatabase(TruncationMechanism):
         """Predict on a public database given as ``like``, if the answer is one number."""
         if like is None or terms.query.shape != "scalar":
             return Prediction(None, None)
-        return super().predict(replace(terms, query=bound_query(terms)), settings, like)  # type: ignore[safe-super]
+        return super().predict(replace(terms, query=bound_query(terms)), settings, like)
 
     def relation(self, terms: Terms, dataset: Dataset) -> Relation:
         (only,) = relations_in(bound_query(terms), dataset)
@@ -250,8 +235,8 @@ class DatabaseRecursive(OnDatabase, Recursive):
         known = 1e-9 <= query.term <= 1e12
         return {"theta": query.term} if known and (query.alone or query.linked < 2) else {}
 
-    def usual_reach(self, query: Query) -> float:
-        """Return less than for networks, and least where each row is about one participant.
+    def tuning(self, query: Query) -> Tuning:
+        """Return less reach than for networks, and least where each row is about one participant.
 
         Where participants of one kind are linked with each other a few may have most of the links,
         and of what is joined from several links a power of that; rows over foreign keys have no
@@ -259,12 +244,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
         questions on TPC-H.
         """
         assert isinstance(query, SqlQuery)
-        if query.alone:
-            return ALONE_REACH
-        return (REACH, LINK_REACH, super().usual_reach(query))[min(query.linked, 2)]
-
-    def usual_share(self, query: Query) -> Fraction:
-        return ALONE_SHARE if _is_alone(query) else super().usual_share(query)
+        return ALONE if query.alone else (UNLINKED, LINKED, NETWORK)[min(query.linked, 2)]
 
     def sides(self, query: Query) -> int:
         """Return one where each row is about one participant: what they add is then one number."""
@@ -326,28 +306,17 @@ class DatabaseRecursive(OnDatabase, Recursive):
         ]
         for moved in _offsets(_FEW_LEVELS, chosen):
             found = [
-                self._predicted(chosen, group, [max(one + moved, 0) for one in known])
+                [
+                    (sign, chosen.expected(truncation, max(level + moved, 0)))
+                    for (sign, truncation), level in zip(group, known, strict=True)
+                ]
                 for group, known in zip(sides, levels, strict=True)
             ]
-            cuts.append(np.array([cut for cut, _, _ in found]) * like.stands_for)
-            scales.append(max(scale for _, scale, _ in found))
-            slack = max(slack, *(one for _, _, one in found))
+            totals = [sum(sign * side.value for sign, side in group) for group in found]
+            cuts.append(np.array(totals) * like.stands_for)
+            scales.append(max(sum((s.scale for _, s in group), Fraction(0)) for group in found))
+            slack = max(slack, *(sum(side.slack for _, side in group) for group in found))
         return cuts, scales, slack
-
-    def _predicted(
-        self,
-        chosen: RecursiveSettings,
-        sides: list[tuple[int, Truncation]],
-        levels: list[int],
-    ) -> tuple[float, Fraction, float]:
-        """Return a group's truncated total, the scale of its noise, and what rounding adds."""
-        cut, scale, slack = 0.0, Fraction(0), 0.0
-        for (sign, truncation), level in zip(sides, levels, strict=True):
-            tau = chosen.threshold(level)
-            noise = chosen.noise(tau)
-            cut += sign * predicted_value(truncation, tau, float(noise.scale))
-            scale, slack = scale + noise.scale, slack + noise.slack
-        return cut, scale, slack
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

@@ -87,7 +87,9 @@ class PartitionSelection(Mechanism):
 
     Everyone is bounded to ``keys_per_person`` keys, chosen evenly by a salted digest of their own
     keys. A key is shown when its number of people, with noise, is above a threshold; the rule is
-    the truncated geometric one or Gaussian noise, whichever shows keys of fewer people. For the
+    the truncated geometric one or Gaussian noise, whichever shows keys of fewer people. Where no
+    number of people is asked for, Gaussian noise is added to sums of weights: a person of n keys
+    counts for 1/sqrt(n) in each of them, so that whoever has few counts for more. For the
     keys that are shown the statement's aggregates are bought as if the list were public. A COUNT
     (DISTINCT ...) of the owners is the noisy number itself and is not bought again.
 
@@ -155,7 +157,9 @@ class PartitionSelection(Mechanism):
         whole = not _bought(found)
         epsilon = terms.epsilon if whole else terms.epsilon * SHARE
         delta = terms.delta if whole else terms.delta * SHARE
-        rule = best_rule(epsilon, delta, found.keys_per_person, given.minimum)
+        rule = best_rule(
+            epsilon, delta, found.keys_per_person, given.minimum, numbers=found.numbers
+        )
         made = {
             **about,
             "epsilon_keys": text(epsilon),
@@ -189,14 +193,7 @@ class PartitionSelection(Mechanism):
                 notes=(f"The keys of {keys} are all those of the public {found.table}.",),
             )
         rule = _rule(settings)
-        several = "" if rule.keys == 1 else f", everyone counted for {rule.keys} keys at most"
-        notes = [
-            f"A key is seen with 95 % chance from {rule.seen_from():,} people on"
-            f"{several}; a key of one person with at most {float(settings['delta_keys']):.1g}."
-            if rule.minimum == 1
-            else f"A key is seen with 95 % chance from {rule.seen_from():,} people on{several}; "
-            f"with fewer than {rule.minimum:,} never."
-        ]
+        notes = [rule.in_words("key", float(settings["delta_keys"]))]
         if found.where == OF_TABLE:
             notes.append(
                 f"The rows need several people, so keys are found in {found.table} first, whose "
@@ -263,7 +260,11 @@ class PartitionSelection(Mechanism):
         """
         rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
         public = found.where == PUBLIC
-        statement = rows.listed(salt) if public else rows.counted(salt, found.keys_per_person)
+        if public:
+            statement = rows.listed(salt)
+        else:
+            rule = _rule(settings)
+            statement = rows.counted(salt, rule.keys, rule.levels)
         # Again: tables may have changed since the question was bound.
         dataset.check(statement)
         # In the order of digests: which noise a key gets has nothing to do with the order of rows.
@@ -272,16 +273,15 @@ class PartitionSelection(Mechanism):
         if public:
             people = np.zeros(fetched.num_rows, dtype=np.int64)
         else:
-            rule = _rule(settings)
             counted = fetched.column(PEOPLE).to_numpy()
             if expected:
                 noisy = counted * dataset.stands_for
-                shown = noisy >= min(rule.seen_from(), noisy.max(initial=0))
+                shown = noisy >= min(rule.enough(), noisy.max(initial=0))
             else:
                 shown, noisy = rule.show(counted, source)
             fetched, people = fetched.filter(shown), noisy[shown]
-            spread = _spread(rule)
-            law = PeopleLaw(rule.threshold, spread, rows.once)
+            if found.numbers:
+                law = PeopleLaw(rule.threshold, _spread(rule), rows.once)
         keys, order = FoundKeys.of(
             query.names,
             rows.kinds,

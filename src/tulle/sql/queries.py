@@ -262,8 +262,9 @@ def sql(
     combination, the last column running fastest), 0 where there are no rows. Without ``groups``
     the keys of GROUP BY are found privately (partition selection), which needs a delta: everyone
     counts for ``keys_per_person`` keys at most (1 where a primary key says that everyone has one
-    row, else 4), a key of fewer than ``minimum`` people is never shown, ``other`` adds a row of
-    that name for all keys that are not shown, and ``top`` keeps the keys with the most people.
+    row, else 64, or 4 where numbers of people are asked for), a key of fewer than ``minimum``
+    people is never shown, ``other`` adds a row of that name for all keys that are not shown, and
+    ``top`` keeps the keys with the most people.
 
     ``ranges="private"`` buys bounds of what is summed, averaged or ranked, where no range is
     declared; a part of epsilon pays for it, values beyond are clipped, and the answer is a table.

@@ -18,9 +18,8 @@ from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import bernoulli, uniform_below
-from tulle.noise.laws import Bounds, Law
 from tulle.noise.source import resolve
-from tulle.noise.tables import Table
+from tulle.noise.tables import Bounds, Law, Table
 from tulle.surveys.data import Attribute, Survey
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.form import Form

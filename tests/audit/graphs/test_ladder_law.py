@@ -7,7 +7,7 @@ from math import comb
 import pytest
 
 from tulle.graphs.generators import erdos_renyi, social_network
-from tulle.graphs.mechanisms.ladder import KnownLadderLaw, LadderLaw, smooth_widths
+from tulle.graphs.mechanisms.ladder import KnownLadderLaw, LadderLaw, best_middle, smooth_widths
 from tulle.graphs.queries.counts import cliques, k_triangles, stars, triangles
 from tulle.graphs.sensitivity.counts import public_length
 
@@ -30,9 +30,10 @@ def too_narrow(name, query, nodes, spread, widths_of, epsilons=EPSILONS):
         smoothing = epsilon * share
         most = query.cap(nodes)
         widths = smooth_widths(widths_of(public_length(query, nodes, decay)), most, smoothing)
-        true = KnownLadderLaw(decay, most, tuple(widths))
+        middle = best_middle(decay) if share else Fraction(0)
+        true = KnownLadderLaw(decay, most, tuple(widths), middle)
         k = int(getattr(query, "k", 0))
-        law = LadderLaw(query.name, k, nodes, spread, Fraction(0), decay, smoothing)
+        law = LadderLaw(query.name, k, nodes, spread, Fraction(0), decay, smoothing, middle)
         for level in LEVELS:
             published, actual = law.half_width(level), true.half_width(level)
             if published < actual:

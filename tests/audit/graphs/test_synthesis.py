@@ -78,8 +78,8 @@ class Draw:
 
     def ladder(self) -> Ladder:
         """Return the law of a draw from a ladder."""
-        _, widths, most, decay = self.law
-        return Ladder(int(self.truth), tuple(widths), most, decay, Fraction(0))
+        _, widths, most, decay, middle = self.law
+        return Ladder(int(self.truth), tuple(widths), most, decay, Fraction(0), middle)
 
     def public(self) -> tuple[Any, ...]:
         """Return what may not depend on the data: the scale and the shape of the noise."""
@@ -108,11 +108,13 @@ class Replay:
 
         return self._next(("laplace", scale, size), noise)
 
-    def ladder(self, profile: Any, most: int, decay: Fraction, source: Any) -> Draw:
+    def ladder(
+        self, profile: Any, most: int, decay: Fraction, source: Any, middle: Any = Fraction(0)
+    ) -> Draw:
         def noise() -> int:
-            return draw_ladder(profile, most, decay, self.source)
+            return draw_ladder(profile, most, decay, self.source, middle)
 
-        return self._next(("ladder", profile, most, decay), noise)
+        return self._next(("ladder", profile, most, decay, middle), noise)
 
     def coins(self, terms: Any, part: Any) -> Topology:
         """Return the bits of all pairs of a graph, each flipped by its coin."""

@@ -743,6 +743,10 @@ def questions() -> dict[tuple[str, str], list[Query]]:
                     "GROUP BY dept ORDER BY dept",
                     minimum=2,
                 ),
+                # People are weighted by how many keys they have.
+                tulle.sql(
+                    "SELECT dept, COUNT(*) AS n FROM person GROUP BY dept", keys_per_person=9
+                ),
                 tulle.sql(
                     "SELECT name, salary, AVG(salary) AS mean FROM person GROUP BY name, salary",
                     keys_per_person=1,
@@ -777,6 +781,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
         "contributions": {
             "weights": [tulle.weights(bound=2, total=5), tulle.weights(length=3)],
             "block_bounds": [tulle.block_bounds("0.9", [1, 2, 4, 8])],
+            "block_partition": [tulle.block_partition(), tulle.block_partition(3, pieces=64)],
         },
         "genotypes": {
             "allele_counts": [allele_counts(), allele_counts([0, 2])],

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tulle.graphs.mechanisms.ladder import LadderLaw, rung_counts, smooth_widths
+from tulle.graphs.mechanisms.ladder import LadderLaw, best_middle, rung_counts, smooth_widths
 from tulle.graphs.mechanisms.smooth import SmoothLaplaceLaw
 from tulle.graphs.sensitivity import counts as sensitivity
 from tulle.graphs.sensitivity.counts import public_length, upper_spread
@@ -21,7 +21,8 @@ QUERIES = (("triangles", 0), ("stars", 3), ("cliques", 4))
 def ladder_law(query: str, k: int, epsilon: Fraction) -> LadderLaw:
     """Return the law of a smoothed ladder that spends a tenth of epsilon on its spread."""
     answer = epsilon * 9 / 10
-    return LadderLaw(query, k, NODES, 0, 10 / epsilon, answer * 7 / 8, answer / 8)
+    decay = answer * 7 / 8
+    return LadderLaw(query, k, NODES, 0, 10 / epsilon, decay, answer / 8, best_middle(decay))
 
 
 def exceeds(law: LadderLaw, spread: int, reaches: np.ndarray) -> np.ndarray:
@@ -31,13 +32,14 @@ def exceeds(law: LadderLaw, spread: int, reaches: np.ndarray) -> np.ndarray:
     length = public_length(query, NODES, law.decay)
     row = query.envelope_profiles(NODES, spread, length)[0]
     widths = smooth_widths(row, most, law.smoothing)
-    rungs = np.arange(length + 1)
-    logs = np.log(np.array(rung_counts(widths, most)[:-1], dtype=float)) - float(law.decay) * rungs
+    counts = rung_counts(widths, most, law.middle)[:-1]
+    logs = np.log(np.array(counts, dtype=float)) - float(law.decay) * np.arange(length + 1)
     shares = np.exp(logs - np.logaddexp.reduce(logs))
-    ends = np.concatenate([[0], np.cumsum(np.array(widths, dtype=float))])
-    sizes = np.concatenate([[1], np.array(widths, dtype=float)])
-    beyond = np.clip((ends - np.floor(reaches)[:, None]) / sizes, 0, 1)
-    beyond[:, 0] = reaches < 0
+    # Rungs end where their numbers do; the truth counts half on either side.
+    sizes = np.array(counts, dtype=float) / (4 * law.middle.denominator)
+    ends = np.cumsum(sizes)
+    beyond = np.clip((ends - np.floor(reaches)[:, None] - 0.5) / sizes, 0, 1)
+    beyond[:, 0] = np.where(reaches < 0, 1.0, beyond[:, 0])
     return beyond @ shares
 
 

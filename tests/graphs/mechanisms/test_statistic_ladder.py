@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,6 @@ from tulle.graphs.mechanisms.statistic_ladder import (
     KnownStatisticLadderLaw,
     StatisticLadder,
     StatisticLadderLaw,
-    fine_ladder,
     measure_widths,
     raise_widths,
 )
@@ -28,33 +28,39 @@ from tulle.ledger.answer import plan_for
 QUERY = tulle.transitivity()
 
 
-def chance_beyond(widths, largest, decay, distance):
+def chance_beyond(widths, largest, decay, middle, distance):
     """Return the exact probability that an answer is further off than this."""
-    counts = rung_counts(widths, largest)
+    one = 2 * middle.denominator
+    counts = [count / one for count in rung_counts(widths, largest, middle)]
     farthest = len(counts) + math.ceil(60 / decay)
     counts = [*counts, *[counts[-1]] * (farthest - len(counts))]
     weights = [count * math.exp(-decay * rung) for rung, count in enumerate(counts)]
-    beyond, reached = 0.0, 0
-    for rung in range(1, farthest):
-        width = counts[rung] // 2
-        further = reached + width - max(distance, reached)
-        beyond += weights[rung] * min(max(further, 0), width) / width
-        reached += width
+    # The truth is half a number on either side.
+    beyond, reached = 0.0, 0.0
+    for weight, count in zip(weights, counts, strict=True):
+        further = reached + count / 2 - max(distance + 0.5, reached)
+        beyond += weight * min(max(further, 0.0), count / 2) / (count / 2)
+        reached += count / 2
     return beyond / math.fsum(weights)
 
 
 def law_for(level, scale, found, units):
-    decay, smoothing, slope = (rational(found[n]) for n in ("decay", "smoothing", "slope"))
     return StatisticLadderLaw(
-        decay, smoothing, slope, units, QUERY.cap(units), level, scale, found["parts"]
+        *rates(found), units, QUERY.cap(units), level, scale, middle_of(found)
     )
 
 
-def fine(widths, found, query=QUERY):
-    """Return the ladder that is drawn from: widths of parts, the widest one, decay of a part."""
-    decay = rational(found["decay"])
-    widths, largest, decay = fine_ladder(widths, query.cap(found["units"]), decay, found["parts"])
-    return widths, largest, float(decay)
+def rates(found):
+    return tuple(rational(found[name]) for name in ("decay", "smoothing", "slope"))
+
+
+def middle_of(found):
+    return rational(found["middle"])
+
+
+def ladder_of(widths, found, query=QUERY):
+    """Return the ladder that is drawn from: widths, the widest one, decay, the middle's share."""
+    return widths, query.cap(found["units"]), float(rational(found["decay"])), middle_of(found)
 
 
 def chance_missed(row, found, units, level):
@@ -70,7 +76,7 @@ def chance_missed(row, found, units, level):
         chance = (1 - q) / (1 + q) * q ** abs(noise)
         # Answers are cut to the range.
         if distance < QUERY.cap(units):
-            missed += chance * chance_beyond(*fine(widths, found), distance)
+            missed += chance * chance_beyond(*ladder_of(widths, found), distance)
     return missed
 
 
@@ -118,7 +124,7 @@ def test_the_check_would_notice_an_interval_that_is_a_third_too_narrow():
     widths, exact = raise_widths(QUERY, row, found)
     scale = 1 / SpreadBudget.from_settings(found).spread
     narrow = law_for(exact, scale, found, units).half_width(level) * units * 2 / 3
-    assert chance_beyond(*fine(widths, found), math.floor(narrow)) > 1 - level
+    assert chance_beyond(*ladder_of(widths, found), math.floor(narrow)) > 1 - level
 
 
 @pytest.mark.parametrize(
@@ -138,17 +144,14 @@ def test_an_interval_is_at_most_three_times_that_of_known_widths(query):
         found["units"],
         largest,
         tuple(widths[: found["length"]]),
-        found["parts"],
+        middle_of(found),
     )
     scale = 1 / SpreadBudget.from_settings(found).spread
-    rates = (rational(found[name]) for name in ("decay", "smoothing", "slope"))
-    law = StatisticLadderLaw(*rates, found["units"], largest, level, scale, found["parts"])
+    law = StatisticLadderLaw(*rates(found), found["units"], largest, level, scale, middle_of(found))
     for confidence in (0.5, 0.9, 0.95):
         assert law.half_width(confidence) <= 3 * known.half_width(confidence)
     # A level that came out ever higher says ever more, up to the whole range.
-    high = StatisticLadderLaw(
-        law.decay, law.smoothing, law.slope, law.units, law.most, 10**9, scale, law.parts
-    )
+    high = replace(law, spread=10**9)
     assert high.half_width(0.9) == pytest.approx(largest / found["units"])
 
 
@@ -185,7 +188,7 @@ def test_noise_falls_with_epsilon_inside_a_rung():
             found["units"],
             QUERY.cap(found["units"]),
             tuple(widths),
-            found["parts"],
+            middle_of(found),
         )
         errors[epsilon] = law.half_width(0.5)
         drawn = [

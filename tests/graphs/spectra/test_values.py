@@ -130,3 +130,59 @@ def test_a_vector_that_is_spread_over_all_nodes_is_not_cleaned_away(
         for _ in range(4)
     ]
     assert (np.mean(found) > 0.9) != cleaned, found
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_vector_that_is_spread_over_all_nodes_is_found_from_the_degrees(
+    used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No node stands out, and the eigenvalue hardly does: what the coins show alone is far off."""
+    generator = np.random.default_rng(2)
+    pairs = np.argwhere(np.triu(generator.random((500, 500)) < 0.07, 1))
+    graph = tulle.Graph.from_edges(pairs, nodes=500)
+    true = tulle.spectrum(1).truth(graph)
+    if not used:
+        monkeypatch.setattr(
+            denoising, "_first", lambda _, __, values, vectors, *a, **b: (values, vectors)
+        )
+    for epsilon in (0.3, 1.0):
+        asked: dict[str, Any] = {
+            "unit": "edge",
+            "epsilon": epsilon,
+            "mechanism": "spectral_response",
+        }
+        found = [tulle.release(graph, tulle.spectrum(1), **asked).value for _ in range(3)]
+        cosines = [abs(float(true.vectors[:, 0] @ one.vectors[:, 0])) for one in found]
+        assert (np.mean(cosines) > 0.97) == used, cosines
+        low = [
+            gain(tulle.release(graph, tulle.low_rank(1), **asked).value, graph) for _ in range(3)
+        ]
+        assert np.mean(low) >= 0
+        if used and epsilon == 1:
+            assert np.mean([abs(one.values[0] - true.values[0]) for one in found]) < 4
+            assert np.mean(low) > 0.06
+
+
+def test_a_candidate_outside_of_the_core_is_taken_whole() -> None:
+    """Coins for pairs of a part of the nodes only: the first vector still covers all of them."""
+    generator = np.random.default_rng(3)
+    pairs = np.argwhere(np.triu(generator.random((300, 300)) < 0.2, 1))
+    graph = tulle.Graph.from_edges(pairs, nodes=300)
+    true = tulle.spectrum(2).truth(graph)
+    found = tulle.release(
+        graph, tulle.spectrum(2), unit="edge", epsilon=2.0, mechanism="spectral_response", core=200
+    ).value
+    assert abs(float(true.vectors[:, 0] @ found.vectors[:, 0])) > 0.97
+    assert np.allclose(found.vectors.T @ found.vectors, np.eye(2), atol=1e-9)
+
+
+def test_candidates_never_hurt_a_vector_that_stands_out() -> None:
+    graph = blocks()
+    true = tulle.spectrum(1).truth(graph).vectors[:, 0]
+    found = [
+        tulle.release(
+            graph, tulle.spectrum(1), unit="edge", epsilon=8.0, mechanism="spectral_response"
+        ).value.vectors[:, 0]
+        for _ in range(3)
+    ]
+    assert min(abs(float(true @ one)) for one in found) > 0.95

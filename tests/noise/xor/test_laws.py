@@ -121,7 +121,7 @@ def test_long_lines_are_enclosed_as_well(monkeypatch):
     xor_laws._patterns.cache_clear()
     enclosed = TwoLevel(Fraction(14, 10), 60, 22)
     assert list(xor_laws._shares(*_ends(enclosed), 100))[-1] == (1 << 100, 1 << 100)
-    from tulle.noise.laws import _certain_floors
+    from tulle.noise.tables import _certain_floors
 
     found = next(f for guard in (64, 128, 256) if (f := _certain_floors(enclosed, 100, guard)))
     xor_laws._patterns.cache_clear()

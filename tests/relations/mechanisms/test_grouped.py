@@ -27,13 +27,8 @@ from tulle.relations.mechanisms.grouped import (
     truncated_values,
 )
 from tulle.relations.mechanisms.single_owner import Owned
-from tulle.relations.truncation.totals import (
-    LARGEST,
-    GaussianTruncationLaw,
-    TruncationLaw,
-    least_level,
-    truncate,
-)
+from tulle.relations.truncation.mechanism import GaussianTruncationLaw, TruncationLaw
+from tulle.relations.truncation.totals import LARGEST, least_level, truncate
 
 
 def groups_of(count: int, size: int = 40) -> list[Relation]:

@@ -19,9 +19,9 @@ from tulle.noise.charge import watch
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.sparse_vector import (
     COUNT,
+    RelationSparseVector,
     SparseVectorSettings,
     first_fit,
-    release_side,
 )
 from tulle.relations.truncation.totals import LARGEST, truncate
 
@@ -64,7 +64,10 @@ def test_the_search_has_its_law(needed):
     truncation, source = Known(CHOSEN, needed), SeededSource(3)
     truncation.value = lambda tau, gap: 0.0
     runs = 2000
-    found = [release_side(truncation, CHOSEN, source)[1] for _ in range(runs)]
+    found = [
+        RelationSparseVector().release_side(truncation, CHOSEN, source).threshold
+        for _ in range(runs)
+    ]
     chances = stops(needed, CHOSEN)
     assert chances.sum() == pytest.approx(1.0, abs=1e-9)
     for at in range(12):
@@ -145,7 +148,7 @@ def test_the_price_on_all_graphs_of_four_nodes():
 def test_draws_cost_epsilon():
     relation = Relation.conjunctive(range(0, 41, 2), list(range(40)))
     with watch() as events:
-        release_side(truncate(relation), CHOSEN, None)
+        RelationSparseVector().release_side(truncate(relation), CHOSEN, None)
     spent, _ = price(Composed(tuple(events)), Fraction(0))
     assert Fraction(99, 100) < spent <= 1
 

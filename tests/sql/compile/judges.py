@@ -21,6 +21,7 @@ from tests.sql import sql_worlds
 from tests.sql.grammar import READING, VIEWS, Asked
 from tests.sql.sql_worlds import OWNERS, PUBLIC, Rows, Who, random_world, summary, without
 
+from tulle.noise.partition_selection import weight_levels
 from tulle.sql.compile.gather import gather
 from tulle.sql.compile.value_rows import COPIES, GROUP, LOAD, VALUE
 from tulle.sql.data import Database
@@ -275,12 +276,21 @@ def _found_keys(question: DiscoveredTable, here: World, leaving: Iterable[Who]) 
     assert found is not None
     most = found.keys_per_person
     if found.where != OF_PUBLIC:
-        text = found.rows.counted(SALT, most)
+        levels = () if found.numbers else weight_levels(most)
+        one = levels[0][1] if levels else 1
+        text = found.rows.counted(SALT, most, levels)
         whole = _people(here.database._engine.fetch(text))
         for who in leaving:
             left = _people(fetch(here.without(who)[0], text))
             fallen = whole - left
-            if left - whole or fallen.total() > most or max(fallen.values(), default=0) > 1:
+            # Of counts at most so many move by one; of weights the length is at most one.
+            length = one**2 if levels else most
+            if (
+                left - whole
+                or len(fallen) > most
+                or max(fallen.values(), default=0) > one
+                or sum(moved**2 for moved in fallen.values()) > length
+            ):
                 yield f"{who} leaves {left} of {whole}, and has {most} keys at most"
     listed = here.database._engine.fetch(found.rows.listed(SALT)).sort_by(DIGEST)
     texts = [listed.column(f"{KEY}_{place}").to_pylist() for place in range(len(found.rows.kinds))]

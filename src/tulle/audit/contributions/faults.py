@@ -28,6 +28,7 @@ from tulle.audit.faults import (
     ChangeSettings,
     broken,
     forget_delta,
+    leave_open,
     read_support_from_data,
 )
 from tulle.core import registry
@@ -135,6 +136,14 @@ def twice_delta(deviation: Any) -> ChangeSettings:
     return change
 
 
+def more_than_one_vote(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, data: Any
+) -> Mapping[str, Law]:
+    """Count contributions, not people."""
+    whole = np.abs(data.totals()).reshape(-1) * int(settings["pieces"])
+    return {"votes": replace(laws["votes"], centre=tuple(int(entry) for entry in whole))}
+
+
 @registry.register("audit", "contributions", "faults")
 def contribution_faults() -> list[Broken]:
     """Return all broken versions."""
@@ -176,5 +185,19 @@ def contribution_faults() -> list[Broken]:
             "one participant is in every block, and each choice costs epsilon",
             QUESTIONS["block_quantiles"][1:2],
             settings=lambda _, terms: {"epsilon": text(terms.epsilon)},
+        ),
+        leave_open(
+            real["vote_partition"],
+            "votes",
+            QUESTIONS["vote_partition"],
+            "which cells stand out is read off the data, as printed",
+        ),
+        broken(
+            real["vote_partition"],
+            "a vote for each contribution",
+            "whoever contributes more has more votes than one",
+            QUESTIONS["vote_partition"],
+            BOTH,
+            law=more_than_one_vote,
         ),
     ]

@@ -29,6 +29,12 @@ from tulle.matrices.contributions.private_bounds import (
     block_bounds,
     loss_scale,
 )
+from tulle.matrices.contributions.private_partition import (
+    BlockPartition,
+    block_partition,
+    labelled,
+    votes,
+)
 from tulle.matrices.contributions.queries import weights
 
 ONE_BLOCK = weights(bound=2, total=2, blocks=1, step=1)
@@ -46,6 +52,7 @@ QUESTIONS: dict[str, tuple[Query, ...]] = {
         block_bounds("0.3", [1, 2, 3], lengths=True),
         block_bounds(None, [1, 2, 3], error_at=2),
     ),
+    "vote_partition": (block_partition(pieces=4), block_partition(3, pieces=1)),
 }
 """The questions on which each mechanism is examined."""
 
@@ -87,6 +94,8 @@ def describe_run(name: str, terms: Terms, settings: Parameters, dataset: Any) ->
     """Return the closed form of a run of a registered mechanism."""
     if name == "block_quantiles":
         return describe_choice(terms, settings, dataset)
+    if name == "vote_partition":
+        return describe_votes(settings, dataset)
     centre = clip(dataset, limits_from(terms, settings))
     law = describe(name.removeprefix("block_"), terms, settings, centre)
     return Description((("totals", law),))
@@ -100,9 +109,18 @@ def describe_choice(terms: Terms, settings: Parameters, dataset: Any) -> Descrip
     return Description(
         tuple(
             (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved, steepness))
-            for place, row in enumerate(terms.query.scores(dataset))
+            for place, row in enumerate(terms.query.scores(dataset, int(settings["slack"])))
         )
     )
+
+
+def describe_votes(settings: Parameters, dataset: Any) -> Description:
+    """Return the noise on all votes, of one scale."""
+    parts, scale = int(settings["pieces"]), rational(settings["scale"])
+    centre = tuple(int(vote) for vote in votes(dataset, parts).reshape(-1))
+    every = len(centre)
+    law = BlockVector("laplace", centre, (0,) * every, (scale,) * every, (parts,), parts)
+    return Description((("votes", law),))
 
 
 @registry.register("audit", "contributions", "view")
@@ -128,6 +146,11 @@ class AuditedContributions(Kind):
         if isinstance(terms.query, BlockBounds):
             candidates = terms.query.candidates.values
             return lambda parts: tuple(float(candidates[place]) for place in parts)
+        if isinstance(terms.query, BlockPartition):
+            asked, scale = terms.query, rational(settings["scale"])
+            return lambda parts: tuple(
+                labelled(np.array([parts[0]]), terms.facts, asked, scale).reshape(-1).tolist()
+            )
         return lambda parts: tuple(float(entry) for entry in parts[0])
 
     def observe(self, outcome: Outcome) -> Hashable:
@@ -150,6 +173,7 @@ class AuditedContributions(Kind):
             weights(bound=1, blocks=9),
             block_bounds("0.5", [1e-9, 1e9]),
             block_bounds("0.5", [1], labels=[[0], [1]]),
+            block_partition(16, pieces=2**30),
         ]
 
 

@@ -222,7 +222,10 @@ def _entry_losses(a: int, b: int, s: Fraction, t: Fraction) -> tuple[Floats, Flo
 
 @dataclass(frozen=True)
 class Ladder(Centred):
-    """The exponential mechanism on rungs: rung t >= 1 has widths[t-1] numbers on either side."""
+    """The exponential mechanism on rungs: rung t >= 1 has widths[t-1] numbers on either side.
+
+    With a ``middle`` every rung ends that share of the next width further out, less one half.
+    """
 
     centre: int
     widths: tuple[int, ...]
@@ -230,15 +233,16 @@ class Ladder(Centred):
     decay: Fraction
     smoothing: Fraction
     """How fast the widths may grow, as claimed; zero when nothing is claimed."""
+    middle: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, centre: int, widths: Iterable[int], most: int, settings: Mapping[str, Any]) -> Self:
         """Return a ladder with the rates that the settings say."""
-        rates = rational(settings["decay"]), rational(settings["smoothing"])
+        rates = (rational(settings.get(name, 0)) for name in ("decay", "smoothing", "middle"))
         return cls(int(centre), tuple(widths), most, *rates)
 
     def claims(self, other: Ladder) -> Iterator[Claim]:
-        moved, covered = abs(self.centre - other.centre), self._covered()
+        moved, covered = abs(self.centre - other.centre), self.widths[0]
         yield Claim("first rung covers", ratio(moved, covered), f"moves {moved}, I_0 = {covered}")
         ours, theirs = [*self.widths, self.most], [*other.widths, other.most]
         shifts = [(ratio(b, a), t) for t, (a, b) in enumerate(zip(ours[1:], theirs, strict=False))]
@@ -248,6 +252,10 @@ class Ladder(Centred):
         )
         rises = [ratio(a, b) for a, b in pairwise(ours)]
         yield Claim("widths rise", max(rises), f"largest step down {max(rises):.3g}")
+        if self.middle:
+            near, far = other._reaches(), self._reaches()
+            within = float(np.max((near[:-1] + moved) / far[1:]))
+            yield Claim("reaches shift by one", within, f"{within:.6g} of the next rung's reach")
         if self.smoothing:
             steps = [(Fraction(b, a), t) for t, (a, b) in enumerate(pairwise(ours))]
             step, t = max(steps)
@@ -257,29 +265,33 @@ class Ladder(Centred):
                 f"J_{t + 1} / J_{t} = {float(step):.6g}",
             )
 
-    def _covered(self) -> int:
-        """Return how far the first rung reaches."""
-        return self.widths[0]
+    def _reaches(self) -> Floats:
+        """Return how far from the centre each rung ends."""
+        widths = np.array([*self.widths, self.most], dtype=np.float64)
+        middles = np.maximum(float(self.middle) * widths - 0.5, 0.0)
+        return np.asarray(np.cumsum([0.0, *widths[:-1]]) + middles, dtype=np.float64)
 
     def logs(self, values: Wholes) -> Floats:
         """Return the log-probabilities of the values."""
-        reach = np.cumsum(np.array(self.widths, dtype=np.int64))
-        distance = np.abs(values - self.centre)
-        inside = np.searchsorted(reach, distance, side="left") + 1
-        beyond = len(self.widths) + np.ceil((distance - reach[-1]) / self.most)
-        rung = np.where(distance == 0, 0, np.where(distance <= reach[-1], inside, beyond))
-        return np.asarray(-float(self.decay) * rung - self._log_total(), dtype=np.float64)
+        # A number at distance a stands for distances from a - 1 to a: on one rung or on two.
+        reach, distance = self._reaches(), np.abs(values - self.centre)
+        more = math.ceil(max(float(distance.max()) - reach[-1], 0.0) / self.most) + 1
+        reach = np.append(reach, reach[-1] + self.most * np.arange(1, more + 1))
+        rung = np.searchsorted(reach, np.maximum(distance - 1, 0), side="right")
+        outside = np.where(distance > 0, np.clip(distance - reach[rung], 0.0, 1.0), 0.0)
+        rung = np.where(distance > 0, rung, 0)
+        further = np.log1p(outside * math.expm1(-float(self.decay)))
+        return np.asarray(further - float(self.decay) * rung - self._log_total(), dtype=np.float64)
 
     def _log_total(self) -> float:
-        step = float(self.decay)
-        terms = [2 * w * math.exp(-step * (t + 1)) for t, w in enumerate(self.widths)]
-        rest = 2 * self.most * math.exp(-step * (len(self.widths) + 1)) / -math.expm1(-step)
-        return math.log(math.fsum([1.0, *terms, rest]))
+        step, reach = float(self.decay), self._reaches()
+        sizes = [1.0 + 2 * reach[0], *(2 * np.diff(reach)), 2 * self.most / -math.expm1(-step)]
+        return math.log(math.fsum(size * math.exp(-step * t) for t, size in enumerate(sizes)))
 
     def _range(self, *others: Ladder, reach: int = 0) -> Wholes:
         laws = (self, *others)
         # One period past the last width shows every difference of rungs that exists.
-        wide = [sum(law.widths) + 3 * law.most + reach for law in laws]
+        wide = [sum(law.widths) + 4 * law.most + reach for law in laws]
         low = min(law.centre - w for law, w in zip(laws, wide, strict=True))
         high = max(law.centre + w for law, w in zip(laws, wide, strict=True))
         return np.arange(low, high + 1)

@@ -17,6 +17,7 @@ from tulle.core import registry
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.validate import rational, text
 from tulle.genomes.data import Genotypes
+from tulle.genomes.laplace import Numbers
 from tulle.genomes.queries import AlleleCounts, ChiSquares
 from tulle.genomes.scores import true_chi_squares
 from tulle.noise import Lattice
@@ -48,7 +49,7 @@ def called_only(
     assert labels is not None
     kept = Genotypes(cells[called], cases=labels[called])
     found = true_chi_squares(kept) if min(kept.group_sizes()) else np.zeros(cells.shape[1])
-    centre = np.asarray(Lattice(rational(settings["step"])).snap(found), dtype=np.int64)
+    centre = np.asarray(Lattice(Numbers.read(settings).step).snap(found), dtype=np.int64)
     return {"numbers": replace(laws["numbers"], centre=tuple(centre.tolist()))}
 
 

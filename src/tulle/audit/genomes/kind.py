@@ -22,10 +22,10 @@ from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
-from tulle.core.validate import rational
 from tulle.genomes.data import MISSING, Genotypes
-from tulle.genomes.knorm import is_halved
-from tulle.genomes.laplace import Laplace, count_value
+from tulle.genomes.gaussian import GaussianSettings
+from tulle.genomes.knorm import KNormSettings, is_halved
+from tulle.genomes.laplace import Laplace, LaplaceSettings, Numbers
 from tulle.genomes.queries import (
     AlleleCounts,
     TopSnps,
@@ -34,7 +34,7 @@ from tulle.genomes.queries import (
     p_values,
     top_snps,
 )
-from tulle.genomes.top import whole_scores
+from tulle.genomes.top import TopSettings, whole_scores
 
 
 @dataclass(frozen=True)
@@ -87,29 +87,34 @@ QUESTIONS: dict[str, tuple[Asked, ...]] = {
 def describe(name: str, terms: Terms, settings: Parameters, dataset: Genotypes) -> Description:
     """Return the closed form of a run of a registered mechanism."""
     if name == "laplace":
-        return describe_noise(terms, settings, Laplace().centre(terms, settings, dataset))
+        return describe_noise(terms, settings, _centre(terms, settings, dataset))
     if name == "knorm":
-        return describe_knorm(terms, settings, Laplace().centre(terms, settings, dataset))
+        return describe_knorm(terms, settings, _centre(terms, settings, dataset))
     if name == "gaussian":
-        return describe_gaussian(settings, Laplace().centre(terms, settings, dataset))
+        return describe_gaussian(settings, _centre(terms, settings, dataset))
     return describe_choice(name, terms, settings, dataset)
+
+
+def _centre(terms: Terms, settings: Parameters, dataset: Genotypes) -> Any:
+    return Laplace().centre(terms, Numbers.read(settings), dataset)
 
 
 def describe_noise(terms: Terms, settings: Parameters, centre: Any) -> Description:
     """Return noise on every entry; the sensitivity claimed is that of all entries together."""
-    scale = rational(settings["scale"])
+    scale = LaplaceSettings.read(settings).scale
     law = laplace_vector(np.ravel(centre), scale, scale * terms.epsilon)
     return Description((("numbers", law),))
 
 
 def describe_knorm(terms: Terms, settings: Parameters, centre: Any) -> Description:
     """Return noise with one radius for the numbers of each group."""
-    step, scale = rational(settings["step"]), rational(settings["scale"])
+    chosen = KNormSettings.read(settings)
+    step, scale = chosen.step, chosen.scale
     moved = scale * terms.epsilon
-    if "range" in settings:
+    if chosen.range is not None:
         law = KNormVector(tuple(centre.tolist()), scale, moved, 1, False)
         return Description((("numbers", law),))
-    halved = is_halved(terms, settings)
+    halved = is_halved(terms, chosen)
     parts = []
     for place, sums in enumerate(centre * int(1 / step)):
         if halved:
@@ -123,7 +128,8 @@ def describe_knorm(terms: Terms, settings: Parameters, centre: Any) -> Descripti
 def describe_gaussian(settings: Parameters, centre: Any) -> Description:
     """Return Gaussian noise on every entry."""
     flat = tuple(np.asarray(centre).reshape(-1).tolist())
-    variance, squared = rational(settings["variance"]), rational(settings["squared"])
+    chosen = GaussianSettings.read(settings)
+    variance, squared = chosen.variance, chosen.squared
     labels, noise = (0,) * len(flat), (variance,) * len(flat)
     law = BlockVector("gaussian", flat, labels, noise, (squared,), squared)
     return Description((("numbers", law),))
@@ -134,12 +140,13 @@ def describe_choice(
 ) -> Description:
     """Return the choice and, where they are released, the noise on the chosen scores."""
     assert isinstance(terms.query, TopSnps)
-    scores = tuple(whole_scores(terms.query, settings, dataset).tolist())
-    count, moved = int(settings["count"]), int(settings["sensitivity"])
-    law = Selection(way, scores, count, rational(settings["selection_scale"]), moved)
+    chosen = TopSettings.read(settings)
+    scores = tuple(whole_scores(terms.query, chosen, dataset).tolist())
+    count, moved = chosen.count, chosen.sensitivity
+    law = Selection(way, scores, count, chosen.selection_scale, moved)
     parts: tuple[tuple[str, Any], ...] = (("choice", law),)
-    if "score_scale" in settings:
-        noise = ChosenScores(scores, count, rational(settings["score_scale"]), moved)
+    if chosen.score_scale is not None:
+        noise = ChosenScores(scores, count, chosen.score_scale, moved)
         parts = (*parts, ("scores", noise))
     return Description(parts)
 
@@ -205,8 +212,10 @@ class AuditedGenotypes(Kind):
         def flat(parts: tuple[Any, ...]) -> Hashable:
             numbers = [number for group in parts for number in group]
             if "sizes" in settings:
-                sums = np.array(numbers).reshape(settings["groups"], -1)
-                numbers = count_value(settings, sums).ravel().tolist()
+                released = Numbers.read(settings)
+                assert released.groups is not None
+                sums = np.array(numbers).reshape(released.groups, -1)
+                numbers = released.counts(sums).ravel().tolist()
             return tuple(numbers)
 
         return flat if name_of(mechanism) == "knorm" else lambda parts: flat(parts[:1])

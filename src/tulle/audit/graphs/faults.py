@@ -25,7 +25,7 @@ from tulle.audit.faults import (
 from tulle.audit.graphs.measured import measured
 from tulle.audit.graphs.projection import PER_NODE, chosen_counts
 from tulle.audit.graphs.spectra import spectra_faults
-from tulle.audit.graphs.statistics import half_built, statistics_faults
+from tulle.audit.graphs.statistics import half_built, statistics_faults, stiff_middle
 from tulle.audit.graphs.synthesis_faults import synthesis_faults
 from tulle.audit.graphs.truncation import truncation_faults
 from tulle.core import registry
@@ -146,6 +146,7 @@ def count_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
             "decay epsilon - smoothing on widths that may grow faster",
             lambda query, graph, found: found.profile,
         ),
+        stiff_middle(smoothed, _COUNTS, ("claims",)),
         *(
             reshape_profile(item, "deletions only", printed, deletions_only, _DELETIONS)
             for item in (ladder, smoothed, smooth, pure)

@@ -95,8 +95,7 @@ from tulle.graphs.spectra.queries import Spectrum
 from tulle.graphs.synthesis.model import Model
 from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.topology.response import Topology, WholeTopology, topology
-from tulle.relations.mechanisms.recursive import TruncationMechanism
-from tulle.relations.truncation.totals import TruncationLaw
+from tulle.relations.truncation.mechanism import TruncationLaw, TruncationMechanism
 
 QUESTIONS: tuple[GraphQuery, ...] = (
     edges(),

@@ -194,40 +194,6 @@ def _move_losses(moves: tuple[int, ...], rate: float) -> tuple[Floats, Floats]:
     return np.asarray(masses, dtype=np.float64), np.arange(-reach, reach + 1.0) * rate
 
 
-@dataclass(frozen=True)
-class PartedLadder(Ladder):
-    """A ladder of rungs in ``parts``, each of the width said and with its share of the decay."""
-
-    parts: int = 1
-
-    @classmethod
-    def with_parts(
-        cls, query: Statistic, settings: Parameters, centre: int, widths: list[int]
-    ) -> PartedLadder:
-        """Return the ladder with these widths and the rates and parts that the settings say."""
-        parts = int(settings["parts"])
-        most = -(-query.cap(int(settings["units"])) // parts)
-        return replace(cls.of(centre, widths, most, settings), parts=parts)
-
-    def _covered(self) -> int:
-        return self.parts * self.widths[0]
-
-    def _fine(self) -> Ladder:
-        widths = tuple(width for width in self.widths for _ in range(self.parts))
-        return Ladder(self.centre, widths, self.most, self.decay / self.parts, self.smoothing)
-
-    def largest_ratio(self, other: Ladder) -> float:
-        assert isinstance(other, PartedLadder)
-        return self._fine().largest_ratio(other._fine())
-
-    def ratios(self, other: Ladder) -> tuple[Floats, Floats]:
-        assert isinstance(other, PartedLadder)
-        return self._fine().ratios(other._fine())
-
-    def points(self, left_out: float) -> tuple[list[Any], Floats]:
-        return self._fine().points(left_out)
-
-
 def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe a draw from the statistic's ladder, and the private level of its widths."""
     assert isinstance(terms.query, Statistic)
@@ -239,7 +205,7 @@ def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     return Description((("answer", ladder), ("spread", noise)))
 
 
-def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[PartedLadder, int]:
+def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[Ladder, int]:
     # No two graphs are further apart than this; a shorter profile is the start of a longer one.
     farthest = graph.node_count * (graph.node_count - 1) // 2 + 1
     units = int(settings["units"])
@@ -249,7 +215,7 @@ def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[Parte
         lambda: (query.position(graph, units), query.profile(graph, units, farthest)),
     )
     widths, level = raise_widths(query, row, settings)
-    return PartedLadder.with_parts(query, settings, centre, widths), level
+    return Ladder.of(centre, widths, query.cap(units), settings), level
 
 
 def describe_bounded(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -366,9 +332,9 @@ def wrong_widths(
         laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
     ) -> Mapping[str, Law]:
         assert isinstance(terms.query, Statistic)
-        units, parts = int(settings["units"]), int(settings["parts"])
+        units = int(settings["units"])
         rows = widths(terms.query, graph, units, int(settings["length"]))
-        wrong = tuple(-(-min(max(row, 1), terms.query.cap(units)) // parts) for row in rows)
+        wrong = tuple(min(max(row, 1), terms.query.cap(units)) for row in rows)
         return {"answer": replace(laws["answer"], widths=wrong)}
 
     return broken(mechanism, what, fault, questions, BOTH, law=law)
@@ -409,12 +375,28 @@ def removed_edges(query: Statistic, graph: Graph, units: int, length: int) -> li
     return [max(changes, default=1)] * length
 
 
-def undivided(
-    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
-) -> Mapping[str, Law]:
-    """Let weights fall by the whole decay from part to part."""
-    answer = laws["answer"]
-    return {"answer": replace(answer, decay=answer.decay * answer.parts)}
+@dataclass(frozen=True)
+class StiffMiddle(Ladder):
+    """A ladder with rungs of the widths themselves after the middle of the graph at hand."""
+
+    def _reaches(self) -> Floats:
+        widths = np.array([*self.widths, self.most], dtype=np.float64)
+        middle = max(float(self.middle) * float(widths[0]) - 0.5, 0.0)
+        return np.asarray(np.cumsum([middle, *widths[:-1]]), dtype=np.float64)
+
+
+def stiff_middle(
+    mechanism: Mechanism, questions: Sequence[Query], caught_by: tuple[str, ...] = BOTH
+) -> Broken:
+    """Put the rungs of a ladder around a middle that a neighbour may have wider."""
+
+    def law(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
+        return {"answer": StiffMiddle(**vars(laws["answer"]))}
+
+    fault = "a middle that grows on a neighbour, and rungs that do not make room for it"
+    return broken(mechanism, "stiff middle", fault, questions, caught_by, law=law)
 
 
 def printed_coefficients(
@@ -453,13 +435,7 @@ def statistics_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
             _SCALARS,
             removed_edges,
         ),
-        broken(
-            ladder,
-            "a rung's decay for each part",
-            "an edge moves by all parts of a rung, and each costs as much as the rung",
-            _SCALARS,
-            law=undivided,
-        ),
+        stiff_middle(ladder, _SCALARS),
         leave_open(
             ladder,
             "spread",

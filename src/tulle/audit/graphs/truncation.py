@@ -34,7 +34,7 @@ from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.queries.counts import GraphQuery, cliques, edges, k_triangles, stars, triangles
 from tulle.graphs.truncation.relation import relation_of
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import TruncationMechanism
+from tulle.relations.truncation.mechanism import TruncationMechanism
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from tulle.core.mechanism import Terms
 from tulle.core.query import Query
 from tulle.relations.annotations import Annotation, Either, Together, either, together
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import TruncationMechanism
 from tulle.relations.queries import total
+from tulle.relations.truncation.mechanism import TruncationMechanism
 from tulle.relations.truncation.totals import ETA, GAP, Truncation
 
 ALL: tuple[Query, ...] = (total(), total(signed=True))

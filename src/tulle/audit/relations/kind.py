@@ -36,9 +36,10 @@ from tulle.core.unit import Unit
 from tulle.core.validate import rational
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.race import Lane
-from tulle.relations.mechanisms.recursive import RecursiveSettings, TruncationMechanism
+from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.sparse_vector import SparseVectorSettings
 from tulle.relations.queries import Total, total
+from tulle.relations.truncation.mechanism import TruncationMechanism
 from tulle.relations.truncation.totals import GAP, Truncation, least_level
 
 HEAVIEST = 128.0

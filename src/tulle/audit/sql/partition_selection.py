@@ -1,10 +1,11 @@
 """Partition selection: the exact law of what is shown, on all small tables and their neighbours.
 
 A table is who has which keys, everyone bounded already; what is shown is, for each key, nothing or
-a noisy number. Laws of neighbours are compared as a whole, keys together: the largest probability
-by which an event can exceed exp(epsilon) times its probability on the other side must be at most
-delta. That the statement which bounds people is a function of one person's rows is examined on a
-real engine: whoever leaves takes at most so many people along, one for each of their keys.
+a noisy number (for rules that weigh people, a noisy sum of weights). Laws of neighbours are
+compared as a whole, keys together: the largest probability by which an event can exceed
+exp(epsilon) times its probability on the other side must be at most delta. That
+the statement which bounds people is a function of one person's rows is examined on a real engine:
+whoever leaves takes at most so many people along, one for each of their keys.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from tulle.noise.partition_selection import (
     Rule,
     ThresholdedGaussian,
     TruncatedGeometric,
+    WeightedGaussian,
+    gaussian_tail,
+    weight_levels,
 )
 from tulle.sql.keys.question import DiscoveredTable, KeyOptions
 from tulle.sql.keys.statements import DIGEST, KEY, PEOPLE
@@ -44,6 +48,12 @@ BUDGETS = (
     (Fraction(1, 2), Fraction(1, 8)),
     (Fraction(5), Fraction(1, 1000)),
 )
+LITTLE = (Fraction(1, 10), Fraction(1, 100))
+"""A budget at which noise is large beside one person's weight."""
+MANY = (4, 9)
+"""Numbers of keys for tables of one person."""
+STEPS = 3
+"""Weights in whole thirds, so that a law has few values: they round down by more than in use."""
 CHECK = "exact, keys shown"
 _TINY = 1e-15
 
@@ -83,6 +93,8 @@ class Way:
     """How keys are shown; broken versions change one of these."""
 
     law: KeyLaw = key_law
+    rule: Callable[[Rule], Rule] = lambda rule: rule
+    """Changes the rule; its weights are changed with it."""
     more: int = 0
     """How many keys more than the rule allows one person counts for."""
     order: Order = lambda people: None
@@ -92,11 +104,21 @@ class Way:
 HONEST = Way()
 
 
-def rules(keys: int) -> Iterator[tuple[Rule, Fraction, Fraction]]:
-    """Yield the rules for several budgets, with the budgets."""
-    for (epsilon, delta), minimum in product(BUDGETS, (1, 2)):
+Budgets = tuple[tuple[Fraction, Fraction], ...]
+
+
+@cache
+def rules(keys: int, budgets: Budgets = BUDGETS) -> tuple[tuple[Rule, Fraction, Fraction], ...]:
+    """Return the rules for several budgets, with the budgets."""
+    return tuple(_rules(keys, budgets))
+
+
+def _rules(keys: int, budgets: Budgets) -> Iterator[tuple[Rule, Fraction, Fraction]]:
+    for (epsilon, delta), minimum in product(budgets, (1, 2)):
         yield TruncatedGeometric.at(epsilon, delta, keys, minimum), epsilon, delta
         yield ThresholdedGaussian.at(epsilon, delta, keys, minimum), epsilon, delta
+    for epsilon, delta in budgets:
+        yield WeightedGaussian.at(epsilon, delta, keys, steps=STEPS), epsilon, delta
 
 
 def neighbours(keys: int) -> Iterator[tuple[People, People]]:
@@ -111,14 +133,22 @@ def neighbours(keys: int) -> Iterator[tuple[People, People]]:
         yield ((1,), *crowd), crowd
 
 
-def counts_of(people: People) -> tuple[int, ...]:
-    """Return how many people have each key."""
-    return tuple(sum(key in kept for kept in people) for key in range(KEYS))
+Levels = tuple[tuple[int, int], ...]
+
+
+def counts_of(people: People, levels: Levels) -> tuple[int, ...]:
+    """Return how many people have each key, everyone counted by how many keys they have."""
+    *first, (_, last) = levels
+    weights = [next((w for n, w in first if len(kept) <= n), last) for kept in people]
+    return tuple(
+        sum(weight for kept, weight in zip(people, weights, strict=True) if key in kept)
+        for key in range(KEYS)
+    )
 
 
 @cache
-def _tables(keys: int) -> list[tuple[People, People, tuple[Any, Any]]]:
-    return [(a, b, (counts_of(a), counts_of(b))) for a, b in neighbours(keys)]
+def _tables(keys: int, levels: Levels) -> list[tuple[People, People, tuple[Any, Any]]]:
+    return [(a, b, (counts_of(a, levels), counts_of(b, levels))) for a, b in neighbours(keys)]
 
 
 def excess(one: Sequence[Law], other: Sequence[Law], epsilon: Fraction) -> float:
@@ -140,13 +170,28 @@ def excess(one: Sequence[Law], other: Sequence[Law], epsilon: Fraction) -> float
     return float(np.maximum(left - np.exp(float(epsilon)) * right, 0).sum())
 
 
+def alone(way: Way) -> Iterator[tuple[float, str]]:
+    """Yield of delta how much goes to a table of one person with many keys, by its exact law.
+
+    Without that person nothing can be shown, so the loss is the probability that anything is.
+    """
+    for keys in MANY:
+        for honest, _, delta in rules(keys, (*BUDGETS, LITTLE)):
+            rule = way.rule(honest)
+            for n in range(1, keys + way.more + 1):
+                held = next((w for up_to, w in rule.levels if n <= up_to), rule.levels[-1][1])
+                hidden = way.law(rule, held).get(None, 0.0) ** n
+                yield (1 - hidden) / float(delta), f"one person of {n} keys, {rule.name}"
+
+
 def check_selection(way: Way = HONEST, most: Sequence[int] = (1, 2)) -> Finding:
     """Compare the exact loss with delta on all small tables."""
     cases, worst, witness = 0, 0.0, ""
     for keys in most:
-        for rule, epsilon, delta in rules(keys):
+        for honest, epsilon, delta in rules(keys):
+            rule = way.rule(honest)
             known: dict[Any, float] = {}
-            for people, others, sides in _tables(keys + way.more):
+            for people, others, sides in _tables(keys + way.more, rule.levels):
                 reordered = way.order(people) != way.order(others)
                 if sides not in known or reordered:
                     one, other = ([way.law(rule, count) for count in counts] for counts in sides)
@@ -159,6 +204,10 @@ def check_selection(way: Way = HONEST, most: Sequence[int] = (1, 2)) -> Finding:
                 if found / float(delta) > worst:
                     worst = found / float(delta)
                     witness = f"{people} and {others}, {rule.name}"
+    for found, who in alone(way):
+        cases += 1
+        if found > worst:
+            worst, witness = found, who
     return Finding(
         "partition_selection",
         "keys of three",
@@ -222,6 +271,38 @@ def minimum_of_noise(rule: Rule, people: int) -> Law:
     return key_law(replace(rule, threshold=max(rule.threshold - rule.minimum, 0)), people)
 
 
+def one_try(rule: Rule) -> Rule:
+    """Take the threshold that a single new key may have: a broken twin of weights."""
+    if not isinstance(rule, WeightedGaussian):
+        return rule
+    alone = replace(rule, keys=1)
+    while alone.threshold and _new_keys(replace(alone, threshold=alone.threshold - 1)):
+        alone = replace(alone, threshold=alone.threshold - 1)
+    return replace(rule, threshold=alone.threshold)
+
+
+def _new_keys(rule: WeightedGaussian) -> bool:
+    """Say whether half of delta pays for new keys at this rule's threshold."""
+    return all(
+        weight <= rule.threshold
+        and n * gaussian_tail(rule.variance, rule.threshold + 1 - weight) <= rule.delta_noise
+        for n, weight in rule.levels
+    )
+
+
+class Unweighted(WeightedGaussian):
+    """Everyone counts for one in each key, however many they have: a broken twin of weights."""
+
+    @property
+    def levels(self) -> Levels:
+        return ((self.keys, self.steps),)
+
+
+def unweighted(rule: Rule) -> Rule:
+    """Return the rule that forgets to divide by the root of the number of keys."""
+    return Unweighted(**vars(rule)) if isinstance(rule, WeightedGaussian) else rule
+
+
 def first_come(people: People) -> Any:
     """Return keys in the order in which the data has them."""
     return tuple(dict.fromkeys(key for kept in people for key in kept))
@@ -235,6 +316,8 @@ TWINS: dict[str, Way] = {
     "a number shown although it was below": Way(law=number_below),
     "half the noise": Way(law=half_noise),
     "a lower threshold for a minimum": Way(law=minimum_of_noise),
+    "weights that are not divided": Way(rule=unweighted),
+    "the threshold of one new key": Way(rule=one_try),
 }
 
 
@@ -244,9 +327,12 @@ ROWS = (("a", "b", "c"), ("b", "c"), ("c", None, "a", "b"), ("d",), ("a", "a"), 
 """The keys of made-up people, rows in this order."""
 
 
-def check_bounding(most: int = 2, choose: Callable[[str], str] = lambda text: text) -> Finding:
+def check_bounding(
+    most: int = 2, choose: Callable[[str], str] = lambda text: text, weighted: bool = False
+) -> Finding:
     """Count people by key on a real engine with and without each person, at several salts.
 
+    ``weighted`` sums weights instead, of which one person has squares that add up to one at most.
     ``choose`` changes the statement, for broken twins.
     """
     import duckdb
@@ -260,13 +346,15 @@ def check_bounding(most: int = 2, choose: Callable[[str], str] = lambda text: te
     connection.execute("CREATE TABLE visit (person INTEGER, k VARCHAR)")
     bound = query.bind(Database.connect(connection, owners={"visit": "person"})).bound
     assert bound is not None
+    levels = weight_levels(most) if weighted else ()
     cases, worst, witness = 0, 0.0, ""
 
     def counted(people: Sequence[tuple[int, Sequence[str | None]]], salt: str) -> dict[Any, int]:
         rows = [(who, key) for who, keys in people for key in keys]
         connection.execute("DELETE FROM visit")
         connection.executemany("INSERT INTO visit VALUES (?, ?)", rows)
-        found = connection.sql(choose(bound.rows.counted(salt, most))).to_arrow_table().to_pydict()
+        text = choose(bound.rows.counted(salt, most, levels))
+        found = connection.sql(text).to_arrow_table().to_pydict()
         assert len(set(found[DIGEST])) == len(found[DIGEST])
         return dict(zip(found[f"{KEY}_0"], found[PEOPLE], strict=True))
 
@@ -278,15 +366,19 @@ def check_bounding(most: int = 2, choose: Callable[[str], str] = lambda text: te
         for gone, _ in everyone:
             less = counted([pair for pair in everyone if pair[0] != gone], salt)
             moves = [whole.get(key, 0) - less.get(key, 0) for key in {*whole, *less}]
-            wrong = any(move not in (0, 1) for move in moves)
-            found = float("inf") if wrong else sum(moves) / most
+            if weighted:
+                found = sum(move**2 for move in moves) / levels[0][1] ** 2
+                found = float("inf") if min(moves) < 0 else found
+            else:
+                wrong = any(move not in (0, 1) for move in moves)
+                found = float("inf") if wrong else sum(moves) / most
             cases += 1
             if found > worst:
                 worst, witness = found, f"person {gone} of {ROWS}"
     connection.close()
     return Finding(
         "partition_selection",
-        f"{most} keys per person",
+        f"{most} keys per person{', weighted' if weighted else ''}",
         "keys of one person",
         cases,
         worst,
@@ -300,13 +392,21 @@ BOUNDING_TWINS: dict[str, Callable[[str], str]] = {
     "one key more is kept": lambda text: text.replace("b.r <= 2", "b.r <= 3"),
     "the choice is of all people together": lambda text: text.replace("PARTITION BY d.i ", ""),
 }
+WEIGHT_TWINS: dict[str, Callable[[str], str]] = {
+    "a weighted key more is kept": lambda text: text.replace("b.r <= 2", "b.r <= 3"),
+    "weights by one key less": lambda text: text.replace("COUNT(*) OVER", "-1 + COUNT(*) OVER"),
+}
 
 
 def selection_findings() -> list[Finding]:
     """Return what is found on small tables, and on broken twins that must be caught."""
-    found = [check_selection(), check_bounding()]
+    found = [check_selection(), check_bounding(), check_bounding(weighted=True)]
     found += [check_selection(way).of_broken(name) for name, way in TWINS.items()]
     found += [
         check_bounding(choose=choose).of_broken(name) for name, choose in BOUNDING_TWINS.items()
+    ]
+    found += [
+        check_bounding(choose=choose, weighted=True).of_broken(name)
+        for name, choose in WEIGHT_TWINS.items()
     ]
     return found

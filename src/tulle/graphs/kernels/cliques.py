@@ -19,7 +19,6 @@ from tulle.graphs.kernels.counts import (
     arc_supports,
     count_common,
     count_triangles,
-    degree_rank,
     orient,
     pair_front,
     renumber,
@@ -79,7 +78,7 @@ def clique_local_sensitivity(graph: Graph, k: int) -> int:
     if k == 3:
         return len(pair_front(graph)) - 1
     indptr, indices = graph.csr()
-    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    offsets, neighbours, split = renumber(indptr, indices, *graph.by_degree())
     supports = arc_supports(offsets, neighbours, split)
     limits = _clique_limits(triangles_from_supports(offsets, supports))
     return _largest_pair(offsets, neighbours, split, limits, k - 2)

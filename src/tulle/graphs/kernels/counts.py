@@ -57,7 +57,7 @@ def count_triangles(graph: Graph) -> int:
         1
     """
     indptr, indices = graph.csr()
-    order, rank = degree_rank(indptr)
+    order, rank = graph.by_degree()
     later_offsets, later = orient(indptr, indices, order, rank, False)
     spans = np.empty((len(later), 2), dtype=np.uint32 if len(later) < 2**32 else np.int64)
     offsets, earlier = spans_before(indptr, order, later_offsets, later, spans)
@@ -78,7 +78,7 @@ def triangles_per_node(graph: Graph) -> npt.NDArray[np.int64]:
         [1, 1, 1, 0]
     """
     indptr, indices = graph.csr()
-    order, rank = degree_rank(indptr)
+    order, rank = graph.by_degree()
     offsets, neighbours, split = renumber(indptr, indices, order, rank)
     supports = arc_supports(offsets, neighbours, split)
     return triangles_from_supports(offsets, supports)[rank]
@@ -92,7 +92,7 @@ def edge_triangles(graph: Graph) -> npt.NDArray[np.int64]:
         [1, 1, 1, 0]
     """
     indptr, indices = graph.csr()
-    order, rank = degree_rank(indptr)
+    order, rank = graph.by_degree()
     offsets, neighbours, split = renumber(indptr, indices, order, rank)
     supports = arc_supports(offsets, neighbours, split)
     first = order[np.repeat(np.arange(graph.node_count), np.diff(offsets))].astype(np.int64)
@@ -114,7 +114,7 @@ def count_k_triangles(graph: Graph, k: int) -> int:
     """
     k = validate.whole(at_least=1, k=k)
     indptr, indices = graph.csr()
-    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    offsets, neighbours, split = renumber(indptr, indices, *graph.by_degree())
     supports = arc_supports(offsets, neighbours, split)
     # Every edge has two arcs.
     return choose_sum(supports, k) // 2
@@ -223,7 +223,7 @@ def pair_front(graph: Graph) -> npt.NDArray[np.int64]:
         [2, 0]
     """
     indptr, indices = graph.csr()
-    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    offsets, neighbours, split = renumber(indptr, indices, *graph.by_degree())
     parts = in_chunks(
         wedge_work(offsets),
         lambda chunk, chunks: _pair_front(offsets, neighbours, split, chunk, chunks),
@@ -245,7 +245,7 @@ def star_front(graph: Graph) -> npt.NDArray[np.int64]:
         [[2, 1]]
     """
     indptr, indices = graph.csr()
-    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    offsets, neighbours, split = renumber(indptr, indices, *graph.by_degree())
     best = _star_front(offsets, neighbours, split)
     rows = []
     below = -1
@@ -350,15 +350,6 @@ def _star_front(offsets: Array, neighbours: Array, split: Array) -> Array:
 
 
 # --- node orders, and graphs renumbered by them ---------------------------------------------------
-
-
-def degree_rank(indptr: Array) -> tuple[Array, Array]:
-    """Return (order, rank): nodes by descending degree, and the place of each node therein."""
-    # No kernel: to compile one takes longer than to sort the degrees of a million nodes.
-    order = np.argsort(-np.diff(indptr), kind="stable").astype(np.uint32)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order), dtype=np.uint32)
-    return order, rank
 
 
 @compiled

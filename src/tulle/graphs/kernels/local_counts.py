@@ -14,7 +14,7 @@ from tulle.core import validate
 from tulle.core.arrays import Array, Wholes
 from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels.counts import arc_supports, degree_rank, pair_front, renumber, wedge_work
+from tulle.graphs.kernels.counts import arc_supports, pair_front, renumber, wedge_work
 
 # Numbers up to this fit one machine integer; larger ones are cut into limbs of so many bits.
 _ONE_LIMB = 2**62
@@ -51,7 +51,7 @@ def closing_weight(graph: Graph) -> int:
         3.0
     """
     indptr, indices = graph.csr()
-    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    offsets, neighbours, split = renumber(indptr, indices, *graph.by_degree())
     degree = np.arange(int(np.diff(offsets).max(initial=0)) + 1, dtype=np.int64)
     own = -(-2 * FINE // np.maximum(degree * (degree - 1), 1))
     side = -(-2 * FINE // (np.maximum(degree, 1) + 1))
@@ -76,7 +76,7 @@ def k_triangle_local_sensitivity(graph: Graph, k: int) -> int:
     """
     k = validate.whole(at_least=1, k=k)
     indptr, indices = graph.csr()
-    offsets, neighbours, split = renumber(indptr, indices, *degree_rank(indptr))
+    offsets, neighbours, split = renumber(indptr, indices, *graph.by_degree())
     supports = arc_supports(offsets, neighbours, split)
     largest_support = int(supports.max(initial=0))
     largest_common = len(pair_front(graph)) - 1

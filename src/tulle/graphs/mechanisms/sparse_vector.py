@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from tulle.core import registry
 from tulle.core.query import Query
-from tulle.graphs.mechanisms.recursive import OnCopies
 from tulle.graphs.queries.counts import Cliques, Edges, KTriangles, Stars, SubgraphCount
 from tulle.graphs.queries.subgraphs import PatternQuery
-from tulle.relations.mechanisms.sparse_vector import SparseVector
-
-EDGE_REACH = 1.75
-"""How far above the threshold found to truncate counts of edges."""
+from tulle.graphs.truncation.relation import OnCopies
+from tulle.relations.mechanisms.sparse_vector import SparseVector, Tuning
 
 
 # Its constants were chosen for edges and triangles: of all else it is asked by name.
@@ -44,9 +44,6 @@ class GraphSparseVector(OnCopies, SparseVector):
         'sparse_vector'
     """
 
-    def usual_reach(self, query: Query) -> float:
-        """Return less for edges: a node has as many as its degree, and of all else a power of it.
-
-        So the largest are less far above the threshold found.
-        """
-        return EDGE_REACH if isinstance(query, Edges) else super().usual_reach(query)
+    # A node has as many edges as its degree, and of all else a power of it: so the largest are less
+    # far above the threshold found.
+    tuned: ClassVar[Mapping[type[Query], Tuning]] = {Edges: Tuning(reach=1.75)}

@@ -20,7 +20,12 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Ter
 from tulle.core.source import Source
 from tulle.core.validate import rational, text, widen_up
 from tulle.graphs.data import Graph
-from tulle.graphs.mechanisms.ladder import draw_ladder, ladder_half_width, smooth_widths
+from tulle.graphs.mechanisms.ladder import (
+    best_middle,
+    draw_ladder,
+    ladder_half_width,
+    smooth_widths,
+)
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.queries.statistics import Statistic
 from tulle.graphs.sensitivity.counts import Profile, SpreadBudget, printed_note
@@ -35,17 +40,17 @@ _BLOCKS = 500
 _IGNORED = 1e-6
 """The part of the failure probability at which the level's noise is cut off, and charged."""
 
-_LARGEST, _STEEP, _ROUNDING = 300.0, 50.0, 1e-9
-"""Exponents beyond which numbers would overflow, and what covers rounding."""
+_LARGEST, _ROUNDING = 300.0, 1e-9
+"""An exponent beyond which numbers might overflow, and what covers rounding."""
 
 
-@registry.register("law", "graph", "direct")
+@registry.register("law", "graph", "statistic ladder")
 @dataclass(frozen=True)
 class StatisticLadderLaw(ErrorLaw):
     """The error when the first width is known through its private level only.
 
-    The released level is ℓ + Z: K_0 <= exp(slope·ℓ) bounds the widths, of which each of the parts
-    of rung t has at most K_0·exp(slope·t), and Z is discrete Laplace noise. The half-width is
+    The released level is ℓ + Z: K_0 <= exp(slope·ℓ) bounds the widths, of which that at distance
+    t is at most K_0·exp(slope·t), and Z is discrete Laplace noise. The half-width is
     exp(slope·(ℓ + Z)) times the least factor c for which
 
         Σ_z P(Z = z)·T(c·exp(slope·z)) <= 1 - level,
@@ -63,9 +68,8 @@ class StatisticLadderLaw(ErrorLaw):
     most: int
     spread: int
     spread_scale: Fraction
-    parts: int = 1
-    """How many parts a rung has, each as wide as K says and with its share of the decay."""
-    name: ClassVar[str] = "direct"
+    middle: Fraction
+    name: ClassVar[str] = "statistic ladder"
 
     def half_width(self, level: float) -> float:
         """Return the half-width at the level, at most the whole range."""
@@ -106,34 +110,40 @@ class StatisticLadderLaw(ErrorLaw):
     def tail(self, reach: Floats) -> Floats:
         """Bound the probability of an error above ``reach``, in units of exp(slope·ℓ).
 
-        With widths that grow by at most exp(smoothing) a rung, j parts of rungs are exceeded with
-        probability at most exp(smoothing·⌈j/parts⌉ - decay·j/parts): what lies j parts further is
-        at most so much wider. An error beyond j parts and a share s of the next needs a place
-        beyond j, and if it is in that part, beyond that share of it: numbers of one part are
-        equally likely.
+        Rung t ends at most b_t = 1 + exp(slope) + ... + exp(slope·(t-1)) + middle·exp(slope·t) of
+        these units away. What is on a rung is equally likely, so an error beyond a share s of the
+        way from b_{t-1} to b_t needs rung t or a later one, and if it is t, more than that share
+        of it.
         """
-        slope, rate = float(self.slope), float(self.decay - self.smoothing)
-        if rate <= 0:
-            return np.ones_like(reach)
-        if slope > _STEEP:
-            # One rung at most is told apart: the next are too wide to be reached.
-            rungs = np.floor(np.minimum(reach / self.parts, 1.0))
-            before, width = self.parts * rungs, np.where(rungs > 0, np.inf, 1.0)
-        else:
-            rungs = np.floor(np.log1p(reach / self.parts * math.expm1(slope)) / slope)
-            before = self.parts * np.expm1(slope * rungs) / math.expm1(slope)
-            width = np.exp(slope * rungs)
-        inside = np.clip((reach - before) / width, 0.0, float(self.parts))
-        whole = np.minimum(np.floor(inside), self.parts - 1.0)
-        share = np.clip(inside - whole, 0.0, 1.0)
-        places = rungs * self.parts + whole
-        return np.asarray((1 - share) * self._beyond(places) + share * self._beyond(places + 1))
+        slope, middle = min(float(self.slope), _LARGEST), float(self.middle)
+        growth = math.expm1(slope)
 
-    def _beyond(self, places: Floats) -> Floats:
-        """Bound the probability to be beyond so many parts of rungs."""
-        rungs = np.ceil(places / self.parts)
-        exponent = float(self.smoothing) * rungs - float(self.decay) * places / self.parts
-        return np.asarray(np.exp(np.minimum(exponent, 0.0)))
+        def end(rung: Floats) -> Floats:
+            wide = np.exp(np.minimum(slope * rung, 2 * _LARGEST))
+            return np.where(rung < 0, 0.0, (wide - 1) / growth + middle * wide)
+
+        logs = np.log1p(reach * growth) - math.log1p(middle * growth)
+        before = np.maximum(np.floor(logs / slope), -1.0)
+        inner = end(before)
+        share = np.clip((reach - inner) / (end(before + 1) - inner), 0.0, 1.0)
+        return np.asarray((1 - share) * self._from(before + 1) + share * self._from(before + 2))
+
+    def _from(self, rung: Floats) -> Floats:
+        """Bound the probability of this rung or a later one.
+
+        Widths grow by at most exp(smoothing) from rung to rung, so all from one rung on weigh at
+        most exp(smoothing - decay) times what all from the one before weigh. The middle weighs at
+        least 2·middle·J_0, and rung 1 at most 2·(1 - middle + middle·exp(smoothing))·J_0, times
+        exp(-decay).
+        """
+        rate = float(self.decay - self.smoothing)
+        if rate <= 0 or not self.middle:
+            return np.asarray(np.exp(-max(rate, 0.0) * np.maximum(rung - 1, 0.0)))
+        middle = float(self.middle)
+        first = math.exp(-float(self.decay)) * (1 - middle) + middle * math.exp(-rate)
+        others = first / (middle * -math.expm1(-rate))
+        chance = others / (1 + others)
+        return np.where(rung > 0, chance * np.exp(-rate * (rung - 1)), 1.0)
 
     def _level_noise(self, failure: float) -> tuple[Floats, Floats, float]:
         """Return pieces of the level's noise: lower end, probability; and what is left out."""
@@ -158,14 +168,14 @@ class KnownStatisticLadderLaw(ErrorLaw):
     units: int
     most: int
     widths: tuple[int, ...]
-    parts: int = 1
-    name: ClassVar[str] = "known direct"
+    middle: Fraction
+    name: ClassVar[str] = "known statistic ladder"
 
     def half_width(self, level: float) -> float:
         """Return the half-width at the level."""
         failure = 1 - check_level(level)
-        fine = fine_ladder(list(self.widths), self.most, self.decay, self.parts)
-        return (ladder_half_width(*fine, failure) + 1) / self.units
+        ladder = list(self.widths), self.most, self.decay
+        return (ladder_half_width(*ladder, failure, self.middle) + 1) / self.units
 
 
 UNITS = 2**40
@@ -189,10 +199,6 @@ class Tuning:
     Slow change makes these widths larger than those drawn from, fast change makes noise on their
     level matter more; the best of them on a stand-in is taken."""
     spread_share: Fraction = Fraction(1, 6)
-    parts_per_decay: int = 8
-    """Rungs are divided so that weights fall by about exp(-1/8) from part to part: closely enough
-    that the noise is within a percent of one that falls continuously."""
-    most_parts: int = 4096
 
 
 _TUNING = Tuning()
@@ -212,24 +218,19 @@ class StatisticLadder(Mechanism):
     The statistic is rounded down to a multiple of 1/units, 2^40 unless said otherwise. Then it is
     as :class:`tulle.graphs.mechanisms.ladder.SmoothedLadder`: whole numbers around the true one on
     rungs, rung t as wide as the profile of ``statistics_profiles`` at distance t, raised so that
-    widths grow by at most exp(smoothing) from rung to rung. A rung may be as wide as the statistic
-    is uncertain, so it is divided into m parts of one width, and weights fall from part to part:
-    within a rung, too, what is nearer is likelier.
+    widths grow by at most exp(smoothing) from rung to rung, and a middle.
 
     Guarantee:
         Pure epsilon per edge, by the argument of
-        :class:`tulle.graphs.mechanisms.ladder.SmoothedLadder`, m parts at a time. Let x be in part
-        j of G and j' of G', parts counted from the true value on. On a neighbour the value moves by
-        at most I_0(G), so by at most m parts of G, and w_s(G') <= w_(s+m)(G) for the width of each
-        part: x is within j' parts of G', hence within m + j' parts of G. So j and j' differ by at
-        most m, and weights by exp(decay) at most. A sixth of epsilon, unless
+        :class:`tulle.graphs.mechanisms.ladder.SmoothedLadder`. A sixth of epsilon, unless
         ``spread_share`` says otherwise, buys the interval: widths K that were raised to grow by
         exp(slope) only have K_0(G') <= K_1(G) <= exp(slope)·K_0(G), so the whole number
         ln(K_0)/slope, rounded up, has sensitivity 1 and gets discrete Laplace noise.
 
     Error:
-        About J_0/epsilon in spread, J the widths. The law in the release bounds them by K, and K
-        by its private level, so that its interval is 1.1 to 2.6 times as wide as one that knew J.
+        As of :class:`tulle.graphs.mechanisms.ladder.SmoothedLadder`, J the widths. The law in the
+        release bounds them by K, and K by its private level, so that its interval is 1.1 to 2.6
+        times as wide as one that knew J.
 
     Reference:
         After Zhang et al., SIGMOD 2015, and Nissim et al., STOC 2007. The bounds for clustering
@@ -267,8 +268,8 @@ class StatisticLadder(Mechanism):
             "decay": text(budget.answer - smoothing),
             "smoothing": text(smoothing),
             "slope": text(slope),
+            "middle": text(best_middle(budget.answer - smoothing)),
             "units": units,
-            "parts": _parts(budget.answer - smoothing, units),
             "length": _length(units, nodes, smoothing),
             "level_length": _length(units, nodes, slope) if budget.spread else 0,
         }
@@ -331,10 +332,10 @@ class StatisticLadder(Mechanism):
         query = statistic(terms)
         units = int(settings["units"])
         found, level = measure_widths(query, dataset, settings)
-        parts = int(settings["parts"])
-        fine = fine_ladder(found, query.cap(units), rational(settings["decay"]), parts)
-        with charge(LadderCharge(rational(settings["smoothing"]), parts)):
-            noise = draw_ladder(*fine, source)
+        middle = rational(settings["middle"])
+        ladder = found, query.cap(units), rational(settings["decay"])
+        with charge(LadderCharge(rational(settings["smoothing"]), middle)):
+            noise = draw_ladder(*ladder, source, middle)
         low, high = query.limits()
         value = min(max((query.position(dataset, units) + noise) / units, low), high)
         private = SpreadBudget.from_settings(settings).draw(level, source)
@@ -355,10 +356,8 @@ def measure_widths(query: Statistic, graph: Graph, settings: Parameters) -> tupl
 
 
 def raise_widths(query: Statistic, row: Profile, settings: Parameters) -> tuple[Profile, int]:
-    """Return the widths of parts of rungs that a profile leads to, and the level."""
-    parts = int(settings["parts"])
-    largest = -(-query.cap(int(settings["units"])) // parts)
-    row = [-(-width // parts) for width in row]
+    """Return the widths of rungs that a profile leads to, and the level."""
+    largest = query.cap(int(settings["units"]))
     length, further = int(settings["length"]), int(settings["level_length"])
     steep = smooth_widths(row[:length], largest, rational(settings["smoothing"]))
     if not further:
@@ -367,22 +366,6 @@ def raise_widths(query: Statistic, row: Profile, settings: Parameters) -> tuple[
     # Slightly slower growth than is paid for, so that the level is exact.
     slow = smooth_widths(row[:further], largest, slope * (1 - _MARGIN))
     return steep, width_level(slow[0], slope)
-
-
-def fine_ladder(
-    widths: Profile, whole: int, decay: Fraction, parts: int
-) -> tuple[Profile, int, Fraction]:
-    """Return the ladder whose rungs are parts: widths, the widest part, and the decay of one.
-
-    ``whole`` is how wide a rung can be at most.
-    """
-    return [width for width in widths for _ in range(parts)], -(-whole // parts), decay / parts
-
-
-def _parts(decay: Fraction, units: int) -> int:
-    """Return into how many parts a rung is divided; grids with few numbers have few."""
-    wanted = math.ceil(_TUNING.parts_per_decay * decay)
-    return max(min(wanted, units // 4, _TUNING.most_parts), 1)
 
 
 def _length(units: int, nodes: int, smoothing: Fraction) -> int:
@@ -406,19 +389,20 @@ def _profile_of(query: Statistic, graph: Graph) -> Callable[..., Profile]:
 
 
 def _law(query: Statistic, settings: Parameters, level: int, scale: Fraction) -> StatisticLadderLaw:
-    decay, smoothing, slope = (rational(settings[n]) for n in ("decay", "smoothing", "slope"))
-    units, parts = int(settings["units"]), int(settings["parts"])
+    decay, smoothing, slope, middle = (
+        rational(settings[name]) for name in ("decay", "smoothing", "slope", "middle")
+    )
+    units = int(settings["units"])
     most = query.cap(units)
-    return StatisticLadderLaw(decay, smoothing, slope, units, most, level, scale, parts)
+    return StatisticLadderLaw(decay, smoothing, slope, units, most, level, scale, middle)
 
 
 def _known_law(query: Statistic, row: Profile, settings: Parameters) -> KnownStatisticLadderLaw:
     units, decay = int(settings["units"]), rational(settings["decay"])
     known = {**settings, "level_length": 0, "length": len(row)}
     steep, _ = raise_widths(query, row, known)
-    return KnownStatisticLadderLaw(
-        decay, units, query.cap(units), tuple(steep), int(settings["parts"])
-    )
+    middle = rational(settings["middle"])
+    return KnownStatisticLadderLaw(decay, units, query.cap(units), tuple(steep), middle)
 
 
 def width_level(width: int, slope: Fraction) -> int:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
-from tulle.graphs.kernels.counts import degree_rank
 from tulle.graphs.patterns import pattern as patterns
 from tulle.graphs.patterns.pattern import Pattern
 from tulle.graphs.patterns.search import Checks, Search, match, prepare_checks, search_for
@@ -45,7 +44,7 @@ class Lister:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         indptr, indices = graph.csr()
-        order, rank = degree_rank(indptr)
+        order, rank = graph.by_degree()
         self.order = order.astype(np.int32)
         self.offsets, self.neighbours, self.edge_of = renumber_edges(
             indptr, indices, edges_of_arcs(indptr, indices), order, rank

@@ -3,6 +3,11 @@
 Vectors of real networks are concentrated on parts of the nodes. Two things make use of that: the
 search begins among the nodes of largest (noisy) degree, where fewer entries mean less noise, and
 entries that the noise alone could explain are set to zero between multiplications.
+
+Where the first vector is spread over all nodes, or drowns, the degrees alone are nearer to it: the
+all-ones vector of a graph without hubs, say, which no noise touches. Such *candidates* are made
+without a look at the matrix, so its quotient x'Mx is an unbiased estimate of the true x'Ax, off by
+sqrt(2)·s at most in its deviation; the best of them and of what was found is taken.
 """
 
 from __future__ import annotations
@@ -47,6 +52,12 @@ class Tuning:
     growth: float = 1.6
     margin: float = 3.0
     """By how many of its own fluctuations an eigenvalue must leave the bulk to count."""
+    cuts: tuple[float, ...] = (2.0, 5.0)
+    """At how many scales of their noise degrees are cut for candidates.
+
+    Not chosen on any data: few deviations, and about the largest noise of a thousand nodes."""
+    shown: float = 4.0
+    """By how many deviations a candidate's quotient must exceed zero to count as a value."""
 
 
 _TUNING = Tuning()
@@ -90,13 +101,16 @@ def decompose_noisy(
     *,
     by_size: bool,
     mean_degree: float = 0.0,
+    candidates: Floats | None = None,
 ) -> Spectrum:
     """Return the k leading values and vectors that a noisy matrix shows.
 
     ``degrees`` rank the nodes; they too are public. The search takes cores of growing size, those
     of largest degree, and begins with the one where most is left of the eigenvalues after the
     noise. ``by_size`` looks for eigenvalues of either sign. ``mean_degree`` is that of all nodes,
-    about: where nothing stands out of the noise, values are guessed from it.
+    about: where nothing stands out of the noise, values are guessed from it. ``candidates`` are
+    columns of length one for the first vector, made without the matrix; they may have more rows
+    than it, which are outside of it, and the vectors returned then have as many.
     """
     nodes = matrix.nodes
     spare = min(5 * k + 5, 25)
@@ -135,7 +149,93 @@ def decompose_noisy(
     estimated = _estimated(values, matrix.noise, size, certain, level, by_size)
     if not by_size and mean_degree > 0:
         estimated = _guessed(estimated, certain, level, mean_degree, nodes)
+    if candidates is not None:
+        best_left = _quotients(values, matrix.noise, size, certain)[0]
+        estimated, vectors = _first(
+            matrix,
+            candidates,
+            estimated,
+            vectors,
+            best_left,
+            by_size=by_size,
+            mean_degree=mean_degree,
+        )
     return Spectrum(np.clip(estimated, -most, most), oriented(vectors), level)
+
+
+def candidates_of(degrees: npt.NDArray[Any], mean: float, scale: float) -> Floats:
+    """Return candidates for the first vector, from degrees with Laplace noise of this scale.
+
+    All ones; degrees drawn towards their mean as far as their noise says (James & Stein); and what
+    is left of degrees after a threshold, for graphs with hubs. ``degrees`` are cut to what a graph
+    can have, ``mean`` is that of all of them before.
+
+    Example:
+        >>> candidates_of(np.array([4, 4, 4, 4]), 4, 1.0).round(3)[0].tolist()
+        [0.5, 0.5, 0.5, 0.5]
+    """
+    nodes = len(degrees)
+    wanted = degrees.astype(np.float64)
+    spread = float(wanted.var())
+    kept = max(1 - 2 * scale**2 / spread, 0.0) if spread else 0.0
+    columns = [np.ones(nodes), mean + kept * (wanted - wanted.mean())]
+    columns += [wanted - cut * scale for cut in _TUNING.cuts]
+    made = np.clip(np.column_stack(columns), 0.0, nodes)
+    lengths = np.linalg.norm(made, axis=0)
+    usable: Floats = np.where(lengths > 0, made / np.maximum(lengths, 1e-300), made[:, :1])
+    usable /= np.linalg.norm(usable, axis=0)
+    return usable
+
+
+def _first(
+    matrix: NoisyMatrix,
+    candidates: Floats,
+    values: Floats,
+    vectors: Floats,
+    quotient: float,
+    *,
+    by_size: bool,
+    mean_degree: float,
+) -> tuple[Floats, Floats]:
+    """Return values and vectors with the best candidate in place of the first, if it is better.
+
+    ``quotient`` is what the first vector found has of the true matrix: zero, if it drowns. Rows of
+    candidates beyond the matrix's are of nodes outside of it; quotients are then too low.
+    """
+    nodes, k = vectors.shape
+    inside = candidates[:nodes]
+    quotients = np.einsum("ij,ij->j", inside, matrix @ inside)
+    if len(candidates) > nodes:
+        # All ones have the mean degree, which is known for all nodes.
+        quotients[0] = max(float(quotients[0]), mean_degree)
+    best = int(np.argmax(quotients))
+    reached, deviation = float(quotients[best]), math.sqrt(2) * matrix.noise
+    padded = np.zeros((len(candidates), k))
+    padded[:nodes] = vectors
+    if quotient > 0 and reached < quotient + deviation:
+        return values, padded
+    column = candidates[:, best]
+    # What is most like the candidate makes room for it; what drowned is like nothing.
+    alike = int(np.argmax(np.abs(column @ padded))) if quotient > 0 else 0
+    others = np.delete(np.arange(k), alike)
+    turned = np.linalg.qr(np.column_stack([column, padded[:, others]]))[0]
+    turned[:, 0] = column
+    made = values[[0, *others]].copy()
+    if reached > _TUNING.shown * deviation:
+        made[0] = reached
+        if not by_size and quotient <= 0:
+            # Squares add up: the i-th is at most the root of an i-th of all, as where one guesses.
+            made = np.minimum(made, reached / np.sqrt(np.arange(1, k + 1)))
+    elif by_size:
+        made[0] = 0.0
+    order = leading(made, by_size)
+    return made[order], turned[:, order]
+
+
+def _quotients(values: Floats, noise: float, size: int, certain: npt.NDArray[np.bool_]) -> Floats:
+    """Return what vectors found have of the true matrix: zero where they are not certain."""
+    found = np.sqrt(np.maximum(values**2 - 4 * noise**2 * size, 0.0))
+    return np.where(certain, found, 0.0)
 
 
 def _search(part: NoisyMatrix, width: int, by_size: bool) -> tuple[Floats, Floats]:
@@ -218,7 +318,7 @@ def _estimated(
     core, from where on values show.
     """
     seen = np.abs(values)
-    quotient = np.where(certain, np.sqrt(np.maximum(seen**2 - 4 * noise**2 * size, 0.0)), 0.0)
+    quotient = _quotients(values, noise, size, certain)
     if by_size:
         return np.asarray(np.sign(values) * quotient, dtype=np.float64)
     seen = np.where(certain, seen, np.minimum(seen, 2 * level))

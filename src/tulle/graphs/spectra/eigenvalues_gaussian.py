@@ -16,7 +16,13 @@ from tulle.core.source import Source
 from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
-from tulle.graphs.spectra.eigenvalues_laplace import ROUNDING, check_size, finish, snapped
+from tulle.graphs.spectra.eigenvalues_laplace import (
+    ROUNDING,
+    check_size,
+    finish,
+    missed_at_most,
+    snapped,
+)
 from tulle.graphs.spectra.queries import Eigenvalues, rank_of
 from tulle.noise import Lattice, discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
@@ -30,7 +36,8 @@ class EigenGauss(Mechanism):
         (epsilon, delta) per edge. One edge changes the matrix by one of Frobenius norm sqrt(2),
         and by Hoffman & Wielandt all sorted eigenvalues together move by no more in L2; a single
         one moves by at most 1, by Weyl. Snapping to the lattice adds a step for each eigenvalue,
-        sqrt(k) steps in L2, and what floating point errs by is added too. Discrete Gaussian noise
+        sqrt(k) steps in L2, and what floating point and a search for the largest err by is added
+        too (see ``eigen_laplace``). Discrete Gaussian noise
         of variance s² is then D²/(2s²)-zCDP, and s² is chosen so that this implies
         (epsilon, delta).
 
@@ -63,13 +70,16 @@ class EigenGauss(Mechanism):
         nodes, k = node_count(terms), rank_of(terms)
         check_size(terms, nodes, k)
         lattice = Lattice(validate.positive(step=options.get("step", Fraction(1, 4096))))
-        moved = (root_up(min(k, 2)) + 2 * root_up(k) * ROUNDING) / lattice.step + root_up(k)
+        missing = missed_at_most(nodes, k)
+        errs = root_up(k) * (2 * ROUNDING + missing)
+        moved = (root_up(min(k, 2)) + errs) / lattice.step + root_up(k)
         return {
             "nodes": nodes,
             "k": k,
             "step": text(lattice.step),
             "sensitivity": text(moved),
             "variance": text(moved**2 / (2 * rho_for(terms, moved**2))),
+            **({"missing": text(missing)} if missing else {}),
         }
 
     def event(self, terms: Terms, settings: Parameters) -> Event:

@@ -31,6 +31,16 @@ A backward stable method errs by a modest multiple of n·2^-53·norm, and the no
 10,000 nodes a factor of 10 makes it 1e-7.
 """
 
+LARGEST_SOLVED = 1_500
+"""Up to this many nodes all eigenvalues are computed: it takes a second or less."""
+
+MOST_PROVED = 32
+"""So many eigenvalues are searched for; for more, all are computed."""
+
+PROOF = Fraction(1, 2**12)
+"""How sharply eigenvalues are separated from what is left. On 10,000 nodes rounding in the
+factorisation is below half of it, whatever the graph."""
+
 _FINE = 2**20
 """Start vectors are drawn as whole numbers of this deviation, and divided by it. A normal number
 that is below d in size is hit with a probability that differs by less than a factor of two."""
@@ -45,17 +55,21 @@ class EigenLaplace(Mechanism):
         1 and -1. By Weyl each sorted eigenvalue moves by at most 1, and by Lidskii, Mirsky and
         Wielandt all of them together by at most |1| + |-1| = 2 in L1: so min(k, 2) for the k
         largest, where Hoffman & Wielandt alone would give sqrt(2k). Snapping to the lattice adds
-        one step per eigenvalue, and what floating-point errs by is added too. Up to 10,000 nodes
-        all eigenvalues are computed, by a method that misses none: a missed one would void the
-        bound. Beyond, (epsilon, delta): the largest are found by iteration and checked with secret
+        one step per eigenvalue, and what floating-point errs by is added too. Up to 1,500 nodes,
+        and for many eigenvalues, all are computed, by a method that misses none: a missed one would
+        void the bound. Up to 10,000 nodes the largest are found by iteration, and a factorisation
+        proves that each is from 0 to 2e below the true one; where it does not, all are computed
+        (:func:`~tulle.graphs.spectra.certified.proved_values`). Computed ones then differ by 2e
+        more than true ones between neighbours, a 2,000th each, which is added to the bound.
+        Beyond, (epsilon, delta): the largest are found by iteration and checked with secret
         random vectors (:mod:`tulle.graphs.spectra.certified`). Each is then from 0 to 3e below the
         true one but with probability delta/2, whatever the graph; so computed ones differ by 3e
         more than true ones between neighbours, which is added to the bound, but with probability
         delta.
 
     Error:
-        The noise, and half a step; beyond 10,000 nodes 3e more, about a twentieth of what an edge
-        moves. Sorting moves no two vectors further apart.
+        The noise, and half a step; beyond 1,500 nodes a 2,000th more, beyond 10,000 3e more, about
+        a twentieth of what an edge moves. Sorting moves no two vectors further apart.
 
     Raises:
         QueryError: beyond 10,000 nodes without a delta.
@@ -78,13 +92,17 @@ class EigenLaplace(Mechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)
         lattice = Lattice(validate.positive(step=options.get("step", Fraction(1, 4096))))
-        checked: dict[str, Any] = {}
-        missing = Fraction(0)
+        missing = missed_at_most(nodes, k)
+        checked: dict[str, Any] = {"missing": text(missing)} if missing else {}
         if nodes > LARGEST_DENSE:
             check_size(terms, nodes, k, searched=terms.delta > 0)
             tolerance = Fraction(1, 32 * max(k, 2))
             missing = 3 * tolerance
-            checked = {"tolerance": text(tolerance), "failure": text(terms.delta / 2)}
+            checked = {
+                "missing": text(missing),
+                "tolerance": text(tolerance),
+                "failure": text(terms.delta / 2),
+            }
         moved = (min(k, 2) + k * (2 * ROUNDING + missing)) / lattice.step + k
         return {
             "nodes": nodes,
@@ -117,6 +135,17 @@ class EigenLaplace(Mechanism):
         return Outcome(finish(index + noise, settings), _law(settings), {"range": [-most, most]})
 
 
+def missed_at_most(nodes: int, k: int) -> Fraction:
+    """Return how far below the true eigenvalues computed ones may be: zero if all are computed.
+
+    Example:
+        >>> missed_at_most(1_000, 5), missed_at_most(6_000, 5), missed_at_most(6_000, 500)
+        (Fraction(0, 1), Fraction(1, 2048), Fraction(0, 1))
+    """
+    proved = LARGEST_SOLVED < nodes <= LARGEST_DENSE and k <= MOST_PROVED
+    return 2 * PROOF if proved else Fraction(0)
+
+
 def check_size(terms: Terms, nodes: int, k: int, *, searched: bool = False) -> None:
     """Refuse a graph of too many nodes for all its eigenvalues, unless the largest are searched.
 
@@ -141,11 +170,15 @@ def snapped(
     graph: Graph, settings: Parameters, source: Source | None = None
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the true eigenvalues in lattice steps. Custodian side."""
+    from tulle.graphs.spectra.certified import all_values, proved_values
+
     matrix, k = adjacency(graph).astype(np.float64), int(settings["k"])
     if "failure" in settings:
         values = searched_values(matrix, settings, source)
+    elif "missing" in settings:
+        values = proved_values(matrix, k, float(rational(settings["missing"]) / 2))
     else:
-        values = np.linalg.eigvalsh(matrix.toarray())[::-1][:k].copy()
+        values = all_values(matrix, k)
     index: np.ndarray[tuple[int], np.dtype[np.int64]] = Lattice(rational(settings["step"])).snap(
         values
     )
@@ -179,7 +212,7 @@ def finish(index: np.ndarray[tuple[int], np.dtype[np.int64]], settings: Paramete
 
 def _law(settings: Parameters) -> LaplaceLaw:
     step = rational(settings["step"])
-    missing = 3 * rational(settings.get("tolerance", 0))
+    missing = rational(settings.get("missing", 0))
     return LaplaceLaw(
         rational(settings["scale"]),
         step,

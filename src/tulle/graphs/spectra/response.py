@@ -19,7 +19,13 @@ from tulle.core.source import Source
 from tulle.core.validate import counted, rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
-from tulle.graphs.spectra.denoising import LARGEST_HELD, HeldMatrix, NoisyMatrix, decompose_noisy
+from tulle.graphs.spectra.denoising import (
+    LARGEST_HELD,
+    HeldMatrix,
+    NoisyMatrix,
+    candidates_of,
+    decompose_noisy,
+)
 from tulle.graphs.spectra.queries import (
     Spectrum,
     VectorQuery,
@@ -130,8 +136,9 @@ class SpectralResponse(Mechanism):
 
     Three twentieths of epsilon buy noisy degrees. They tell where to look: among a few hundred
     nodes of large degree an eigenvalue stands out that drowns among all, and from there its vector
-    is followed to the others (:mod:`tulle.graphs.spectra.denoising`). Both releases are public, so
-    any number of iterations on them is free.
+    is followed to the others (:mod:`tulle.graphs.spectra.denoising`). Where the first vector is
+    spread over all nodes, or drowns, one made of the degrees alone is nearer; which of them it is
+    the coins tell. Both releases are public, so any number of iterations on them is free.
 
     Guarantee:
         Pure epsilon per edge: an edge changes two degrees by one each, so Laplace noise of scale
@@ -144,7 +151,8 @@ class SpectralResponse(Mechanism):
         An eigenvalue v is found when it exceeds about sqrt(c)·1.15 at epsilon = 1, for a core of c
         nodes that holds most of its vector; ``release.value.noise`` is that level for the core
         used, and ``release.value.informative`` says how many released values exceed it. Vectors
-        are zero outside the core where only pairs within it have coins. There is no interval.
+        are zero outside the core where only pairs within it have coins, but for a first one made
+        of degrees. There is no interval.
 
     Reference:
         Warner, JASA 1965. Ma, Sparse principal component analysis and iterative thresholding,
@@ -221,13 +229,20 @@ class SpectralResponse(Mechanism):
         nodes, k = int(settings["nodes"]), int(settings["k"])
         core = core_of(degrees, int(settings["core"]))
         # Nobody has fewer than no neighbours, or more than all.
-        ranks = np.clip(degrees[core], 0, nodes - 1)
+        ranks = np.clip(degrees, 0, nodes - 1)
         matrix = FlippedMatrix(drawn, float(settings["flip"]))
-        found = decompose_noisy(matrix, k, ranks, by_size=terms.query.by_size, mean_degree=mean)
-        if len(core) == nodes:
-            return found
-        vectors = np.zeros((nodes, k))
-        vectors[core] = found.vectors
+        order = np.concatenate([core, np.setdiff1d(np.arange(nodes), core)])
+        scale = float(rational(settings["degree_scale"]))
+        found = decompose_noisy(
+            matrix,
+            k,
+            ranks[core],
+            by_size=terms.query.by_size,
+            mean_degree=mean,
+            candidates=candidates_of(ranks, mean, scale)[order],
+        )
+        vectors = np.empty((nodes, k))
+        vectors[order] = found.vectors
         return replace(found, vectors=vectors)
 
 

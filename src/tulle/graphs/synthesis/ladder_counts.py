@@ -12,6 +12,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.ladder import (
     SMOOTHING_SHARE,
     LadderSettings,
+    best_middle,
     draw_ladder,
     ladder_widths,
 )
@@ -31,7 +32,7 @@ def ladder_settings(
     # The global bound, from the public length on, must not show through the smoothing.
     slowest = min(decay, smoothing * (1 / SMOOTHING_SHARE - 1))
     length = public_length(query, nodes, slowest)
-    return LadderSettings(nodes, epsilon, Fraction(0), length, smoothing, decay)
+    return LadderSettings(nodes, epsilon, Fraction(0), length, smoothing, decay, best_middle(decay))
 
 
 def draw_count(
@@ -48,8 +49,8 @@ def draw_count(
     nodes = graph.node_count
     ladder = ladder_settings(query, nodes, epsilon, share)
     widths = ladder_widths(query, graph, ladder)
-    with charge(LadderCharge(ladder.smoothing)):
-        noise = draw_ladder(widths.profile, query.cap(nodes), ladder.decay, source)
+    with charge(LadderCharge(ladder.smoothing, ladder.middle)):
+        noise = draw_ladder(widths.profile, query.cap(nodes), ladder.decay, source, ladder.middle)
     return int(query.truth(graph)) + noise
 
 
@@ -77,8 +78,11 @@ class Rungs(NamedTuple):
         faded = np.maximum.accumulate((widths - smoothing * places)[::-1])[::-1]
         widths = np.exp(np.minimum(faded + smoothing * places, 600.0))
         chances = 2 * step * np.exp(faded - (decay - smoothing) * places - decay)
-        away = step * (np.cumsum(widths) - widths / 2)
-        return max(float(chances @ away) / (1 + float(chances.sum())), _NEAREST)
+        share = float(best_middle(Fraction(decay)))
+        middle = max(share * float(widths[0]) - 0.5, 0.0)
+        away = step * (np.cumsum(widths) - widths / 2) + share * widths
+        weight = 1 + 2 * middle + float(chances.sum())
+        return max((middle**2 + float(chances @ away)) / weight, _NEAREST)
 
     def best_share(self, epsilon: Fraction) -> Fraction:
         """Return the part of epsilon to spend on smoothing for the least noise.

@@ -18,7 +18,6 @@ from tulle.graphs.truncation.bundle_bounds import Tables, lower_bound, upper_bou
 from tulle.graphs.truncation.bundle_interior import Interior
 from tulle.graphs.truncation.bundle_newton import Reduced, reduce
 from tulle.graphs.truncation.bundles import Bundles, bundles_of
-from tulle.graphs.truncation.relation import relation_of
 from tulle.lp import Bracket, DeletionOracle, PackingProblem
 from tulle.relations.truncation.totals import ETA
 
@@ -145,8 +144,10 @@ class BundleTruncation:
             raise QueryError(f"{query} has no compact form; stars and k_triangles have.")
         self.query = query
         self.bundles = bundles_of(query, graph, "node")
-        base = relation_of(Edges() if isinstance(query, Stars) else Triangles(), graph, "node")
-        problem = PackingProblem(base.offsets, base.participants, base.weights, base.count)
+        base = Edges() if isinstance(query, Stars) else Triangles()
+        rows = base.copies(graph, nodes=True).nodes
+        offsets = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
+        problem = PackingProblem(offsets, rows.reshape(-1), np.ones(len(rows)), graph.node_count)
         self.oracle = DeletionOracle(problem, eta=eta)
 
     def decide(self, tau: float, level: int) -> bool:

@@ -12,19 +12,49 @@ limited; the compact form for stars and groups of triangles is in
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError, UnitError
+from tulle.core.mechanism import Parameters, Prediction, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import KTriangles, Stars, SubgraphCount
+from tulle.graphs.queries.subgraphs import PatternQuery
 from tulle.relations.data import Relation
+from tulle.relations.truncation.mechanism import TruncationMechanism
+from tulle.relations.truncation.totals import Truncation
 
 Array = npt.NDArray[Any]
+
+
+class OnCopies(TruncationMechanism):
+    """A mechanism on the relation whose tuples are the copies of a subgraph."""
+
+    kind: ClassVar[str] = "graph"
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        """Predict on a stand-in; not for patterns at large, of which it may have millions."""
+        if isinstance(terms.query, PatternQuery):
+            return Prediction(None, None)
+        return super().predict(terms, settings, like)
+
+    def relation(self, terms: Terms, dataset: Dataset) -> Relation:
+        assert isinstance(dataset, Graph)
+        return relation_of(terms.query, dataset, terms.unit)
+
+    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
+        """Return the copies' truncation; for stars and k-triangles per node, the compact one."""
+        if terms.unit.name == "node" and has_bundles(terms.query):
+            from tulle.graphs.truncation.bundle_packing import BundleTruncation
+
+            assert isinstance(dataset, Graph)
+            return [(1, BundleTruncation(terms.query, dataset))]
+        return super().parts(terms, dataset)
 
 
 def relation_of(query: Query, graph: Graph, unit: str | Unit) -> Relation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,8 +27,9 @@ from tulle.matrices.contributions.labels import Plate, read_labels
 from tulle.noise import exponential
 from tulle.noise.charge import ExponentialCharge, charge
 
-STEEPNESS = 2
-"""A candidate is exp of this times as likely as the next larger one, before any data."""
+STEEPNESS, TILT = 2, 1
+"""A candidate is exp of this times as likely as the next larger one, before any data: with a
+quantile, and for the error."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,18 @@ class BlockBounds(Query):
 
     def steepness(self) -> int:
         """Return how much likelier a candidate is than the next, before any data; as exponent."""
-        return STEEPNESS if self.error_at is None else 0
+        return STEEPNESS if self.error_at is None else TILT
+
+    def slack(self, epsilon: Fraction) -> int:
+        """Return how many people more than wanted should be above, at this epsilon for one block.
+
+        The choice is off by about 2·ln(candidates)/epsilon people. Where fewer are wanted above, it
+        could not tell the right bound from a far larger one, whose noise has no end; a bound that
+        so many people exceed costs little more than the best.
+        """
+        if self.error_at is None:
+            return 0
+        return math.ceil(2 * math.log(len(self.candidates.values)) / float(epsilon))
 
     def above(self, shape: tuple[int, int]) -> list[Fraction]:
         """Return how many people of each block should have more than its bound.
@@ -129,13 +142,13 @@ class BlockBounds(Query):
             found[block, -1] = len(held)
         return found
 
-    def scores(self, dataset: Contributions) -> npt.NDArray[np.object_]:
+    def scores(self, dataset: Contributions, slack: int = 0) -> npt.NDArray[np.object_]:
         """Return the exact score of each candidate: minus its distance from what is asked for."""
         counts = self.counts(dataset)
         exact = counts.astype(object)
         within, above = exact[:, :-1], exact[:, -1:] - exact[:, :-1]
         if self.error_at is not None:
-            wanted = np.array(self.above(dataset.shape), dtype=object)[:, None]
+            wanted = np.array(self.above(dataset.shape), dtype=object)[:, None] + slack
             distances: npt.NDArray[np.object_] = -abs(above - wanted)
             return distances
         share = self.share()
@@ -201,9 +214,10 @@ class BlockQuantiles(Mechanism):
         score -|(1 - q)·within - q·above|, counting the people of the block whose sum is within c
         or above. One participant more or less changes one of the counts by one, hence the score
         by at most max(q, 1 - q). With ``error_at`` it is -|above - wanted|, where what is wanted is
-        public, and changes by at most one. With a quantile each candidate starts out exp(2) times
-        as likely as the next larger one, whatever the data: where none of them cuts anybody, the
-        smallest is wanted.
+        public, and changes by at most one; a few people more than would be best are wanted above,
+        as many as the choice cannot tell. Each candidate starts out exp(2) times as likely as the
+        next larger one with a quantile, exp(1) times else, whatever the data: where none of them
+        cuts anybody, the smallest is wanted.
 
     Error:
         With probability 1 - beta the chosen bound is off the quantile by at most
@@ -238,6 +252,7 @@ class BlockQuantiles(Mechanism):
             "blocks": query.blocks(),
             "epsilon": text(terms.epsilon / query.blocks()),
             "sensitivity": text(query.sensitivity()),
+            "slack": query.slack(terms.epsilon / query.blocks()),
         }
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
@@ -253,7 +268,7 @@ class BlockQuantiles(Mechanism):
         places = np.arange(len(terms.query.candidates.values)).astype(object)
         later = places * terms.query.steepness() * loss_scale(settings)
         chosen = []
-        for row in terms.query.scores(dataset):
+        for row in terms.query.scores(dataset, int(settings["slack"])):
             scores = (row - later).tolist()
             with charge(ExponentialCharge(moved)):
                 chosen.append(

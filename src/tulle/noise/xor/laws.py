@@ -16,8 +16,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tulle.core.arrays import Array
-from tulle.noise.laws import Bounds, Law
 from tulle.noise.source import exp_bounds
+from tulle.noise.tables import Bounds, Law
 
 _LONG = 500
 """Above this length the numbers of patterns are enclosed instead of written out."""

@@ -13,9 +13,8 @@ from tulle.core.arrays import Array
 from tulle.core.source import Source
 from tulle.core.validate import Number
 from tulle.noise.bernoulli import fixed_coins
-from tulle.noise.laws import Law
 from tulle.noise.source import Bits, logistic_floor, report, resolve
-from tulle.noise.tables import ranks, settle
+from tulle.noise.tables import Law, ranks, settle
 from tulle.noise.xor.laws import Counts
 
 _CHUNK = 1 << 20

@@ -47,8 +47,8 @@ from tulle.core.mechanism import Settings
 from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
-from tulle.relations.mechanisms.recursive import value_moves
-from tulle.relations.mechanisms.single_owner import SUMMED, Clipped, Owned
+from tulle.relations.mechanisms.single_owner import SUMMED, ByNorm, Clipped, Owned
+from tulle.relations.truncation.mechanism import value_moves
 from tulle.relations.truncation.totals import (
     GAP,
     LARGEST,
@@ -186,7 +186,7 @@ def release_groups(
     return np.array(noise.on(truncated_values(groups, tau), source)), tau, noise
 
 
-class InBall:
+class InBall(ByNorm):
     """Contributions of one participant each, by their L2 norms over all groups. Custodian side.
 
     It decides as :class:`tulle.relations.truncation.totals.Decider` does, with N(tau) for D(tau).
@@ -211,18 +211,6 @@ class InBall:
         """Of each participant the L2 norm of all contributions, rounded up."""
         self.sorted = np.sort(self.norms)
         self.groups, self.fixed = owned.groups, owned.fixed
-
-    def above(self, tau: float) -> int:
-        """Return N(tau), how many have a norm above tau."""
-        return int(len(self.sorted) - np.searchsorted(self.sorted, tau, side="right"))
-
-    def decide(self, tau: float, level: int) -> bool:
-        """Say whether N(tau) is at most the level."""
-        return self.above(tau) <= level
-
-    def estimate(self, tau: float) -> float | None:
-        """Return N(tau), which costs nothing."""
-        return float(self.above(tau))
 
     def clipped(self, tau: float) -> Array:
         """Return the sum for each group when nobody's contributions have a norm above tau."""

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
+from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError
-from tulle.core.mechanism import Outcome, Parameters, Prediction, Settings, Terms
-from tulle.core.query import Query
+from tulle.core.mechanism import Parameters, Settings, Terms
 from tulle.core.source import Source
-from tulle.noise import Lattice, discrete_laplace
+from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import TruncationMechanism
 from tulle.relations.queries import Total
-from tulle.relations.truncation.totals import GAP, Truncation, TruncationLaw
+from tulle.relations.truncation.mechanism import NoiseOnValue, Side, TruncationMechanism
+from tulle.relations.truncation.totals import GAP, Truncation
 
 _UP = 1.0 + 2.0**-40
 """Covers the rounding of a few products."""
@@ -73,45 +74,25 @@ class Race(TruncationMechanism):
         if bound > 2**60:
             raise InputError("bound must be at most 2^60.")
         count = max(math.ceil(math.log2(float(bound))), 1)
-        sides = 2 if self.signed(terms.query) else 1
-        return RaceSettings(bound, count, terms.epsilon / sides)
+        return RaceSettings(bound, count, terms.epsilon / self.sides(terms.query))
 
-    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        if like is None:
-            return Prediction(None, None)
+    def expect_side(self, truncation: Truncation, settings: Parameters) -> Side:
         lanes = lanes_of(RaceSettings.read(settings))
-        best, scale = 0.0, Fraction(0)
-        for sign, truncation in self.parts(terms, like):
-            value, winner = find_winner(lanes, truncation, [0] * len(lanes))
-            best += sign * value
-            scale += lanes[0].scale if winner is None else winner.scale
-        shortfall = abs(float(terms.query.truth(like)) - best)
-        return Prediction(None, TruncationLaw(scale, 0.0, shortfall))
+        value, winner = find_winner(lanes, truncation, [0] * len(lanes))
+        return Side(value, None, (winner or lanes[0]).scale, 0.0)
 
-    def run_parts(
-        self,
-        query: Query,
-        settings: Parameters,
-        parts: list[tuple[int, Truncation]],
-        source: Source | None,
-    ) -> Outcome:
+    def release_side(
+        self, truncation: Truncation, settings: Parameters, source: Source | None
+    ) -> Side:
         lanes = lanes_of(RaceSettings.read(settings))
-        value = 0.0
-        winner: Lane | None = None
-        for sign, truncation in parts:
-            best, winner = run_race(lanes, truncation, source)
-            value += sign * best
-        answer: Any = round(value) if query.integral else value
-        if self.signed(query) or winner is None:
-            # A difference is bounded on neither side; without a winner zero is all that is known.
-            return Outcome(answer, None, {})
-        law = TruncationLaw(
-            winner.scale,
-            float(winner.lattice.step) + winner.gap + 0.5,
-            lanes=len(lanes),
-            penalty=winner.penalty,
-        )
-        return Outcome(answer, law, {"threshold": winner.tau})
+        value, winner = run_race(lanes, truncation, source)
+        if winner is None:
+            # Zero is all that is known.
+            return Side(value, None, Fraction(0), 0.0)
+        return Side(value, winner.tau, winner.scale, winner.noise.slack, winner.penalty, len(lanes))
+
+    def details(self, sides: Sequence[Side], law: ErrorLaw | None) -> Mapping[str, Any]:
+        return {} if law is None else {"threshold": sides[0].threshold}
 
 
 class Lane:
@@ -121,16 +102,14 @@ class Lane:
         share = epsilon / count
         self.tau = 2.0**index
         self.gap = GAP * self.tau
-        sensitivity = Fraction(self.tau) * (1 + Fraction(GAP) * Fraction(101, 100))
-        self.lattice = Lattice.for_scale(sensitivity)
-        self.scale = (sensitivity + self.lattice.step) / share
-        self.moved = sensitivity / self.lattice.step + 1
+        self.noise = NoiseOnValue.at(self.tau, share)
+        self.lattice, self.scale = self.noise.lattice, self.noise.scale
         self.penalty = float(self.scale) * math.log(count / FAILURE)
 
     def draw(self, source: Source | None) -> int:
         """Draw the noise, in steps of the lattice."""
-        with charge(LaplaceCharge(self.moved)):
-            return discrete_laplace(scale=self.scale / self.lattice.step, source=source)
+        with charge(LaplaceCharge(self.noise.moved)):
+            return discrete_laplace(scale=self.noise.steps(), source=source)
 
 
 def lanes_of(settings: RaceSettings) -> list[Lane]:

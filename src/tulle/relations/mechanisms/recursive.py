@@ -2,103 +2,64 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
+from tulle.core.mechanism import Parameters, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.noise import Lattice, discrete_laplace
+from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
 from tulle.relations.queries import Total
+from tulle.relations.truncation.mechanism import (
+    NoiseOnValue,
+    Side,
+    TruncationMechanism,
+    predicted_value,
+)
 from tulle.relations.truncation.totals import (
     GAP,
     LARGEST,
     Thresholds,
     Truncation,
-    TruncationLaw,
     least_level,
     predicted_level,
-    truncate,
 )
 
-PREDICTED_GAP = 1 / 32
-"""How exactly a plan knows a truncated value, as a part of the error to expect."""
 
-SELECTION_SHARE = Fraction(1, 4)
-"""Part of epsilon that chooses the threshold; the rest is for the answer."""
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers that were set by hand, on public graphs (``benchmarks/recursive_errors.py``)."""
 
-THETA = 10.0
-"""Where thresholds set out, at epsilon = 1 and above; below, with the root of epsilon. A tenth to a
-hundredth of the largest contribution is best."""
-
-START = 1 / 30
-"""The very first threshold, as a part of THETA: where contributions are small, few levels lead down
-to them. It costs next to nothing where they are large."""
-
-BETA = 0.065
-BENDS = (0.7, 0.5)
-"""Thresholds are BETA·epsilon^0.7 apart in logarithm below epsilon = 1, and BETA·epsilon^0.5 above.
-The level's noise has a scale of four over epsilon or so, and the participants who stick out of the
-threshold found number about as many as the levels to it: with a small epsilon steps must be short,
-with a large one they can be long."""
-
-FARTHEST = 0.35
-"""No two thresholds are further apart than this in logarithm, whatever epsilon is."""
-
-REACH = 8.0
-"""The threshold found is raised by this factor: it is where some participants must be deleted."""
-
-STRETCH = 1 / 8
-"""Below epsilon = 1 the reach is divided by this power of epsilon: the threshold found varies."""
-
-
-class TruncationMechanism(Mechanism):
-    """What mechanisms on relations share; each kind of data says how a question becomes one."""
-
-    @abstractmethod
-    def relation(self, terms: Terms, dataset: Dataset) -> Relation:
-        """Return the relation whose total is the true answer. Custodian side."""
-
-    def signed(self, query: Query) -> bool:
-        """Say whether weights may be negative, from the question alone."""
-        return bool(getattr(query, "signed", False))
-
-    def parts(self, terms: Terms, dataset: Dataset) -> list[tuple[int, Truncation]]:
-        """Return the relation's parts with their signs: both if the question is signed.
-
-        Which parts there are must not depend on the data, nor must the budget of each.
-        """
-        return self.truncations(terms.query, self.relation(terms, dataset))
-
-    def truncations(self, query: Query, relation: Relation) -> list[tuple[int, Truncation]]:
-        """Return the parts of one relation, as :meth:`parts` does."""
-        positive, negative = relation.parts()
-        if self.signed(query):
-            return [(1, truncate(positive)), (-1, truncate(negative))]
-        return [(1, truncate(positive))]
-
-    @abstractmethod
-    def run_parts(
-        self,
-        query: Query,
-        settings: Parameters,
-        parts: list[tuple[int, Truncation]],
-        source: Source | None,
-    ) -> Outcome:
-        """Draw the total of these parts."""
-
-    def run(
-        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
-    ) -> Outcome:
-        return self.run_parts(terms.query, settings, self.parts(terms, dataset), source)
+    share: Fraction = Fraction(1, 4)
+    """Part of epsilon that chooses the threshold; the rest is for the answer."""
+    theta: float = 10.0
+    """Where thresholds set out, at epsilon = 1 and above; below, with the root of epsilon. A tenth
+    to a hundredth of the largest contribution is best."""
+    first: float = 1 / 3
+    """The very first threshold: where contributions are small, few levels lead down to them. It
+    costs next to nothing where they are large."""
+    beta: float = 0.065
+    bends: tuple[float, float] = (0.7, 0.5)
+    """Thresholds are beta·epsilon^0.7 apart in logarithm below epsilon = 1, and beta·epsilon^0.5
+    above. The level's noise has a scale of four over epsilon or so, and the participants who stick
+    out of the threshold found number about as many as the levels to it: with a small epsilon steps
+    must be short, with a large one they can be long."""
+    farthest: float = 0.35
+    """No two thresholds are further apart than this in logarithm, whatever epsilon is."""
+    reach: float = 8.0
+    """The threshold found is raised by this factor: it is where some participants must be
+    deleted."""
+    stretch: float = 1 / 8
+    """Below epsilon = 1 the reach is divided by this power of epsilon: the threshold found
+    varies."""
 
 
 class Recursive(TruncationMechanism):
@@ -134,38 +95,27 @@ class Recursive(TruncationMechanism):
     reference: ClassVar[str] = "Chen & Zhou, SIGMOD 2013"
     options: ClassVar[tuple[str, ...]] = ("theta", "beta", "start", "reach", "selection_share")
 
-    def usual_reach(self, query: Query) -> float:
-        """Return the reach at epsilon = 1 when nobody names one; it follows from the question."""
-        return REACH
+    tuned: ClassVar[Mapping[type[Query], Tuning]] = {}
+    """Questions whose usual settings differ from those of all others."""
 
-    def usual_theta(self, query: Query) -> float:
-        """Return theta at epsilon = 1 when nobody names one."""
-        return THETA
-
-    def usual_share(self, query: Query) -> Fraction:
-        """Return the part of epsilon for the threshold when nobody names it."""
-        return SELECTION_SHARE
-
-    def sides(self, query: Query) -> int:
-        """Return how many parts are released, each at an equal part of epsilon."""
-        return 2 if self.signed(query) else 1
+    def tuning(self, query: Query) -> Tuning:
+        """Return the numbers that settings follow where nobody names them, from the question."""
+        return next((one for kind, one in self.tuned.items() if isinstance(query, kind)), Tuning())
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        share = validate.probability(
-            selection_share=options.get("selection_share", self.usual_share(terms.query))
-        )
+        usual = self.tuning(terms.query)
+        share = validate.probability(selection_share=options.get("selection_share", usual.share))
         epsilon = terms.epsilon / self.sides(terms.query)
         size = min(max(float(epsilon), 1e-9), 1e9)
-        near = min(max(BETA * size ** BENDS[size > 1], 1e-4), FARTHEST)
-        far = self.usual_reach(terms.query) * max(1.0, size**-STRETCH)
+        near = min(max(usual.beta * size ** usual.bends[size > 1], 1e-4), usual.farthest)
+        far = usual.reach * max(1.0, size**-usual.stretch)
         beta = float(validate.positive(beta=options.get("beta", near)))
-        usual = self.usual_theta(terms.query) * min(1.0, size**0.5)
-        theta = float(validate.positive(theta=options.get("theta", usual)))
-        reach = float(validate.positive(reach=options.get("reach", far)))
-        first = min(max(START * THETA / theta, 1e-6), 1.0)
-        start = float(
-            validate.positive(start=options.get("start", 1 if "theta" in options else first))
+        theta = float(
+            validate.positive(theta=options.get("theta", usual.theta * min(1.0, size**0.5)))
         )
+        reach = float(validate.positive(reach=options.get("reach", far)))
+        first = 1.0 if "theta" in options else min(max(usual.first / theta, 1e-6), 1.0)
+        start = float(validate.positive(start=options.get("start", first)))
         if not 1e-6 <= start <= 1:
             raise InputError("start is a part of theta: it must lie between 1e-6 and 1.")
         if not 1e-4 <= beta <= 10 or not 1e-9 <= theta <= 1e12 or not 1e-3 <= reach <= 1e6:
@@ -174,79 +124,23 @@ class Recursive(TruncationMechanism):
             )
         return RecursiveSettings(theta, beta, start, reach, epsilon * share, epsilon * (1 - share))
 
-    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        if like is None:
-            return Prediction(None, None)
+    def expect_side(self, truncation: Truncation, settings: Parameters) -> Side:
         chosen = RecursiveSettings.read(settings)
-        scale, slack, cut = Fraction(0), 0.0, 0.0
-        for sign, truncation in self.parts(terms, like):
-            tau = chosen.threshold(predicted_level(truncation, chosen.thresholds))
-            noise = chosen.noise(tau)
-            scale += noise.scale
-            slack += noise.slack
-            cut += sign * predicted_value(truncation, tau, float(noise.scale))
-        shortfall = abs(float(terms.query.truth(like)) - cut)
-        return Prediction(None, TruncationLaw(scale, slack, shortfall))
+        return chosen.expected(truncation, predicted_level(truncation, chosen.thresholds))
 
-    def run_parts(
-        self,
-        query: Query,
-        settings: Parameters,
-        parts: list[tuple[int, Truncation]],
-        source: Source | None,
-    ) -> Outcome:
+    def release_side(
+        self, truncation: Truncation, settings: Parameters, source: Source | None
+    ) -> Side:
         chosen = RecursiveSettings.read(settings)
-        value, scale, slack = 0.0, Fraction(0), 0.0
-        thresholds = []
-        for sign, truncation in parts:
-            level = least_level(truncation, chosen.thresholds)
-            with charge(LaplaceCharge(1)):
-                level += discrete_laplace(scale=1 / chosen.epsilon_select, source=source)
-            tau = chosen.threshold(max(level, 0))
-            noise = chosen.noise(tau)
-            point = noise.lattice.snap(truncation.value(tau, GAP * tau))
-            step = noise.lattice.step
-            with charge(LaplaceCharge(value_moves(tau) / step + 1)):
-                point += discrete_laplace(scale=noise.scale / step, source=source)
-            value += sign * noise.lattice.value(point)
-            scale, slack = scale + noise.scale, slack + noise.slack
-            thresholds.append(tau)
-        if not self.signed(query):
-            value = max(value, 0.0)
-        answer: Any = round(value) if query.integral else value
-        # The difference of two numbers that may each fall short is bounded on neither side.
-        law = None if self.signed(query) else TruncationLaw(scale, slack + 0.5)
-        return Outcome(answer, law, {"thresholds": thresholds})
-
-
-def value_moves(tau: float) -> Fraction:
-    """Return the most that one participant moves the certified middle at this threshold."""
-    return Fraction(tau) * (1 + Fraction(GAP) * Fraction(101, 100))
-
-
-def predicted_value(truncation: Truncation, tau: float, scale: float) -> float:
-    """Return a truncated value as exactly as the error to expect is worth knowing.
-
-    What is cut and the noise make the error; a small part of their sum is near enough for a
-    prediction, and found far faster than the bracket that a release needs.
-    """
-    whole = float(truncation.ceiling(LARGEST))
-    gap: float = whole * PREDICTED_GAP
-    while True:
-        value = float(truncation.value(tau, max(gap, GAP * tau)))
-        enough = PREDICTED_GAP * (scale + max(whole - value - gap, 0.0))
-        if gap <= max(2 * enough, GAP * tau):
-            return value
-        gap = enough
-
-
-@dataclass(frozen=True)
-class NoiseOnValue:
-    """The noise on a truncated value: its scale, its lattice, and what rounding adds."""
-
-    scale: Fraction
-    lattice: Lattice
-    slack: float
+        level = least_level(truncation, chosen.thresholds)
+        with charge(LaplaceCharge(1)):
+            level += discrete_laplace(scale=1 / chosen.epsilon_select, source=source)
+        tau = chosen.threshold(max(level, 0))
+        noise = chosen.noise(tau)
+        point = noise.lattice.snap(truncation.value(tau, GAP * tau))
+        with charge(LaplaceCharge(noise.moved)):
+            point += discrete_laplace(scale=noise.steps(), source=source)
+        return Side(noise.lattice.value(point), tau, noise.scale, noise.slack)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,15 +164,15 @@ class RecursiveSettings(Settings):
         return min(self.thresholds.at(level) * self.reach, LARGEST)
 
     def noise(self, tau: float) -> NoiseOnValue:
-        """Return the noise that fits a value truncated at tau and certified to GAP·tau.
+        """Return the noise that fits a value truncated at tau."""
+        return NoiseOnValue.at(tau, self.epsilon_answer)
 
-        The middle of a bracket of width gap is within half a gap of the value, so it moves by at
-        most tau + gap; a hundredth of the gap more covers the rounding of the middle itself.
-        """
-        sensitivity = value_moves(tau)
-        lattice = Lattice.for_scale(sensitivity)
-        scale = (sensitivity + lattice.step) / self.epsilon_answer
-        return NoiseOnValue(scale, lattice, float(lattice.step) + GAP * tau)
+    def expected(self, truncation: Truncation, level: int) -> Side:
+        """Return what to expect of a public stand-in's part at this level."""
+        tau = self.threshold(level)
+        noise = self.noise(tau)
+        value = predicted_value(truncation, tau, float(noise.scale))
+        return Side(value, tau, noise.scale, noise.slack)
 
 
 @registry.mechanism("relation", "recursive", answers=(Total,), units=("participant",))

@@ -65,7 +65,26 @@ class Clipped(Decider, Protocol):
         """Return the sum for each group when nobody's contributions are above tau."""
 
 
-class Owned:
+class ByNorm:
+    """It decides with N(tau), how many participants are above tau, for D(tau). Custodian side."""
+
+    sorted: Array
+    """The norms of all participants that are cut, ascending."""
+
+    def above(self, tau: float) -> int:
+        """Return N(tau), how many have a norm above tau."""
+        return int(len(self.sorted) - np.searchsorted(self.sorted, tau, side="right"))
+
+    def decide(self, tau: float, level: int) -> bool:
+        """Say whether N(tau) is at most the level."""
+        return self.above(tau) <= level
+
+    def estimate(self, tau: float) -> float | None:
+        """Return N(tau), which costs nothing."""
+        return float(self.above(tau))
+
+
+class Owned(ByNorm):
     """What each participant contributes to each group. Custodian side.
 
     It decides as :class:`tulle.relations.truncation.totals.Truncation` does, with N(tau) for
@@ -127,18 +146,6 @@ class Owned:
         self.loads = np.bincount(people, np.abs(amounts), count) * _UP
         """Of each participant the sum of absolute contributions, rounded up."""
         self.sorted = np.sort(self.loads)
-
-    def above(self, tau: float) -> int:
-        """Return N(tau), how many contribute more than tau."""
-        return int(len(self.sorted) - np.searchsorted(self.sorted, tau, side="right"))
-
-    def decide(self, tau: float, level: int) -> bool:
-        """Say whether N(tau) is at most the level."""
-        return self.above(tau) <= level
-
-    def estimate(self, tau: float) -> float | None:
-        """Return N(tau), which costs nothing."""
-        return float(self.above(tau))
 
     def clipped(self, tau: float) -> Array:
         """Return the sum for each group when nobody contributes more than tau in all."""

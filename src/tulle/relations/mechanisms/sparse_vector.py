@@ -49,53 +49,59 @@ some of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.events import Event, Pure
-from tulle.core.mechanism import Outcome, Parameters, Prediction, Settings, Terms
+from tulle.core.mechanism import Parameters, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.noise import Lattice, geometric
+from tulle.noise import geometric
 from tulle.noise.charge import Draw, PricedCharge, charge
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.recursive import (
+from tulle.relations.queries import Total
+from tulle.relations.truncation.mechanism import (
     NoiseOnValue,
+    Side,
     TruncationMechanism,
     predicted_value,
-    value_moves,
 )
-from tulle.relations.queries import Total
-from tulle.relations.truncation.totals import GAP, LARGEST, Decider, Truncation, TruncationLaw
-
-STOPPING = 6
-"""The search stops where about this many participants over epsilon stick out."""
-
-LIMIT_SHARE = STOP_SHARE = Fraction(1, 5)
-"""Parts of epsilon for the noise that all thresholds share, rho, and for that of each, nu."""
-
-START = 1.0
-STEP = 2.0 ** (1 / 3)
-"""The first threshold, and how much larger each of the next is."""
-
-REACH = 2.15
-LEAST_REACH = 1.4
-BEND = 1 / 8
-"""The threshold found is raised by this factor before anything is cut. It is divided by this power
-of epsilon: the fewer stick out, the less far they do."""
-
-RAISE = 0.25
-"""By what part of the threshold over epsilon the median answer lies above the truncated value."""
+from tulle.relations.truncation.totals import GAP, LARGEST, Decider, Truncation
 
 COUNT = 256
 _FINE = 128
 _LEAP = 2.0**6
 """How many thresholds there are; from the 129th on they grow by leaps, up to the largest number."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers that were set by hand, for counts of edges and of triangles per node.
+
+    ``benchmarks/node_counts.py`` compares them with the best that the data themselves allow.
+    """
+
+    stopping: int = 6
+    """The search stops where about this many participants over epsilon stick out."""
+    limit_share: Fraction = Fraction(1, 5)
+    stop_share: Fraction = Fraction(1, 5)
+    """Parts of epsilon for the noise that all thresholds share, rho, and for that of each, nu."""
+    start: float = 1.0
+    step: float = 2.0 ** (1 / 3)
+    """The first threshold, and how much larger each of the next is."""
+    reach: float = 2.15
+    least_reach: float = 1.4
+    bend: float = 1 / 8
+    """The threshold found is raised by this factor before anything is cut. It is divided by this
+    power of epsilon: the fewer stick out, the less far they do."""
+    raised: float = 0.25
+    """By what part of the threshold over epsilon the median answer lies above the truncated
+    value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +130,7 @@ class SparseVectorSettings(Settings):
 
     def noise(self, tau: float) -> NoiseOnValue:
         """Return the noise above the value truncated at tau; its scale is the larger one."""
-        sensitivity = value_moves(tau)
-        lattice = Lattice.for_scale(sensitivity)
-        scale = (sensitivity + lattice.step) / self.epsilon_above
-        return NoiseOnValue(scale, lattice, float(lattice.step) + GAP * tau)
+        return NoiseOnValue.at(tau, self.epsilon_above)
 
     def shift(self, tau: float, noise: NoiseOnValue) -> float:
         """Return what is added so that the median lies where it should."""
@@ -162,98 +165,69 @@ class SparseVector(TruncationMechanism):
     reference: ClassVar[str] = "Chen & Zhou, SIGMOD 2013; Dwork & Roth, section 3.6"
     options: ClassVar[tuple[str, ...]] = ("start", "step", "reach", "stopping")
 
-    def usual_reach(self, query: Query) -> float:
-        """Return the reach at epsilon = 1 when nobody names one; it follows from the question."""
-        return REACH
+    tuned: ClassVar[Mapping[type[Query], Tuning]] = {}
+    """Questions whose usual settings differ from those of all others."""
+
+    def tuning(self, query: Query) -> Tuning:
+        """Return the numbers that settings follow where nobody names them, from the question."""
+        return next((one for kind, one in self.tuned.items() if isinstance(query, kind)), Tuning())
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        epsilon = terms.epsilon / (2 if self.signed(terms.query) else 1)
+        usual = self.tuning(terms.query)
+        epsilon = terms.epsilon / self.sides(terms.query)
         size = min(max(float(epsilon), 0.01), 1e9)
-        near = max(self.usual_reach(terms.query) * size**-BEND, LEAST_REACH)
+        near = max(usual.reach * size**-usual.bend, usual.least_reach)
         numbers = {
-            name: float(validate.positive(**{name: options.get(name, usual)}))
-            for name, usual in (("start", START), ("step", STEP), ("reach", near))
+            name: float(validate.positive(**{name: options.get(name, default)}))
+            for name, default in (("start", usual.start), ("step", usual.step), ("reach", near))
         }
         if not 1e-9 <= numbers["start"] <= 1e12 or not 1e-3 <= numbers["reach"] <= 1e6:
             raise InputError("start and reach must lie in [1e-9, 1e12] and [1e-3, 1e6].")
         if not 1.01 <= numbers["step"] <= 100:
             raise InputError("step is the ratio of neighbouring thresholds: from 1.01 to 100.")
-        stopping = options.get("stopping", round(STOPPING / max(epsilon, Fraction(1, 10**12))))
-        limit, stop = epsilon * LIMIT_SHARE, epsilon * STOP_SHARE
+        stop_at = round(usual.stopping / max(epsilon, Fraction(1, 10**12)))
+        limit, stop = epsilon * usual.limit_share, epsilon * usual.stop_share
         return SparseVectorSettings(
             **numbers,
-            stopping=validate.whole(at_least=0, stopping=stopping),
-            raised=RAISE,
+            stopping=validate.whole(at_least=0, stopping=options.get("stopping", stop_at)),
+            raised=usual.raised,
             epsilon_limit=limit,
             epsilon_stop=stop,
             epsilon_above=epsilon - limit - stop,
             epsilon_below=epsilon - stop,
         )
 
-    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        if like is None:
-            return Prediction(None, None)
+    def expect_side(self, truncation: Truncation, settings: Parameters) -> Side:
         chosen = SparseVectorSettings.read(settings)
-        scale, slack, cut = Fraction(0), 0.0, 0.0
-        for sign, truncation in self.parts(terms, like):
-            tau = chosen.threshold(first_fit(truncation, chosen, [chosen.stopping] * COUNT))
-            noise = chosen.noise(tau)
-            scale, slack = scale + noise.scale, slack + noise.slack
-            value = predicted_value(truncation, tau, float(noise.scale))
-            cut += sign * (value + chosen.raise_by(tau))
-        shortfall = abs(float(terms.query.truth(like)) - cut)
-        return Prediction(None, TruncationLaw(scale, slack, shortfall))
+        tau = chosen.threshold(first_fit(truncation, chosen, [chosen.stopping] * COUNT))
+        noise, raised = chosen.noise(tau), chosen.raise_by(tau)
+        value = predicted_value(truncation, tau, float(noise.scale)) + raised
+        return Side(value, tau, noise.scale, noise.slack, -raised)
 
-    def run_parts(
-        self,
-        query: Query,
-        settings: Parameters,
-        parts: list[tuple[int, Truncation]],
-        source: Source | None,
-    ) -> Outcome:
+    def release_side(
+        self, truncation: Truncation, settings: Parameters, source: Source | None
+    ) -> Side:
         chosen = SparseVectorSettings.read(settings)
-        value, scale, slack, raised = 0.0, Fraction(0), 0.0, 0.0
-        thresholds = []
-        for sign, truncation in parts:
-            answer, tau = release_side(truncation, chosen, source)
+        moves: list[Fraction] = []
+
+        def priced(draws: Sequence[Draw]) -> Event:
+            limit, *stops, above, below = (1 / draw.exact("scale") for draw in draws)
+            (moved,) = moves
+            with_by_without = limit + max(stops) + moved * above
+            return Pure(max(with_by_without, max(stops) + moved * below))
+
+        with charge(PricedCharge(priced, ("geometric",))):
+            limit = chosen.stopping - geometric(scale=1 / chosen.epsilon_limit, source=source)
+            levels = [limit + extra for extra in _draw_stops(1 / chosen.epsilon_stop, source)]
+            tau = chosen.threshold(first_fit(truncation, chosen, levels))
             noise = chosen.noise(tau)
-            value += sign * answer
-            scale, slack = scale + noise.scale, slack + noise.slack
-            raised += chosen.raise_by(tau)
-            thresholds.append(tau)
-        if not self.signed(query):
-            value = max(value, 0.0)
-        shown: Any = round(value) if query.integral else value
-        # The difference of two numbers that may each fall short is bounded on neither side.
-        law = None if self.signed(query) else TruncationLaw(scale, slack + 0.5, penalty=-raised)
-        return Outcome(shown, law, {"thresholds": thresholds})
-
-
-def release_side(
-    truncation: Truncation, chosen: SparseVectorSettings, source: Source | None
-) -> tuple[float, float]:
-    """Return the noisy total of one side, and the threshold it was truncated at."""
-    moves: list[Fraction] = []
-
-    def priced(draws: Sequence[Draw]) -> Event:
-        limit, *stops, above, below = (1 / draw.exact("scale") for draw in draws)
-        (moved,) = moves
-        with_by_without = limit + max(stops) + moved * above
-        return Pure(max(with_by_without, max(stops) + moved * below))
-
-    with charge(PricedCharge(priced, ("geometric",))):
-        limit = chosen.stopping - geometric(scale=1 / chosen.epsilon_limit, source=source)
-        levels = [limit + extra for extra in _draw_stops(1 / chosen.epsilon_stop, source)]
-        tau = chosen.threshold(first_fit(truncation, chosen, levels))
-        noise = chosen.noise(tau)
-        step = noise.lattice.step
-        moves.append(value_moves(tau) / step + 1)
-        point = noise.lattice.snap(truncation.value(tau, GAP * tau))
-        scale = noise.scale / step
-        point += geometric(scale=scale, source=source)
-        ratio = chosen.epsilon_above / chosen.epsilon_below
-        point -= geometric(scale=scale * ratio, source=source)
-    return noise.lattice.value(point) + chosen.shift(tau, noise), tau
+            moves.append(noise.moved)
+            point = noise.lattice.snap(truncation.value(tau, GAP * tau))
+            point += geometric(scale=noise.steps(), source=source)
+            ratio = chosen.epsilon_above / chosen.epsilon_below
+            point -= geometric(scale=noise.steps() * ratio, source=source)
+        value = noise.lattice.value(point) + chosen.shift(tau, noise)
+        return Side(value, tau, noise.scale, noise.slack, -chosen.raise_by(tau))
 
 
 def _draw_stops(scale: Fraction, source: Source | None) -> list[int]:

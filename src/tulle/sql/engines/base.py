@@ -63,6 +63,16 @@ class EngineError(TulleError):
         )
 
 
+@dataclass(frozen=True)
+class KeptRows:
+    """Rows of a statement that several statements are to read. They go when this goes."""
+
+    source: str
+    """What stands for them in FROM."""
+    fetch: Callable[[str], pyarrow.Table]
+    """Return the rows of a statement over them, as :meth:`Engine.fetch` does."""
+
+
 class Engine(ABC):
     """A connection that reads. It never changes the user's tables.
 
@@ -164,6 +174,14 @@ class Engine(ABC):
             EngineError: when the engine fails on the way, without its message.
         """
         return self.attempt(partial(self.read, statement), EngineError())
+
+    def keep(self, statement: str) -> KeptRows:
+        """Return the rows of a checked statement for others to read, computed once if possible.
+
+        Raises:
+            EngineError: when the engine fails on the way, without its message.
+        """
+        return KeptRows(f"({statement})", self.fetch)
 
     def tables(self, only: Collection[str] | None = None) -> Catalogue:
         """Return the catalogue.

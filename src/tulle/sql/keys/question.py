@@ -32,6 +32,12 @@ _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 USUAL_KEYS = 4
 """How many keys one person counts for, where neither the user nor the schema says so."""
 
+WEIGHTED_KEYS = 64
+"""The same where nobody asks how many people have a key, so that they may be weighted.
+
+Chosen on check-ins and words, epsilon 1: twice as many cost a twentieth of the threshold.
+"""
+
 MOST_KEYS = 10**6
 
 COUNTED, OF_TABLE, PUBLIC = "rows", "table", "public table"
@@ -92,6 +98,8 @@ class Discovery:
     shared: tuple[str, ...]
     """Of what is bought, the numbers of people that are known from finding the keys."""
     keys_per_person: int
+    numbers: bool
+    """Whether somebody asks how many people have a key: without, they may be weighted."""
     schema: Schema = field(compare=False, repr=False)
 
     def rewritten(
@@ -212,7 +220,11 @@ class DiscoveredTable(TableQuestion):
                 f"{', '.join(sorted(counting))} is about numbers of people; the keys of the public "
                 f"table {table} are shown without counting anybody. Leave it out, or write LIMIT."
             )
-        usual = 1 if rows.once else USUAL_KEYS
+        shared: tuple[str, ...] = ()
+        if where == COUNTED and self.options.other is None:
+            shared = self._shared(blank, schema)
+        numbers = bool(shared) or self.options.minimum > 1 or self.options.top is not None
+        usual = 1 if rows.once else USUAL_KEYS if numbers else WEIGHTED_KEYS
         found = Discovery(
             rows,
             where,
@@ -220,8 +232,9 @@ class DiscoveredTable(TableQuestion):
             text,
             dialect,
             blank,
-            self._shared(blank, schema) if where == COUNTED and self.options.other is None else (),
+            shared,
             self.options.keys_per_person or usual,
+            numbers,
             schema,
         )
         return replace(self, bound=found)

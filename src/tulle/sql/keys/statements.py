@@ -78,8 +78,11 @@ class KeyRows:
     named: Named = field(compare=False, repr=False)
     dialect: str = field(kw_only=True)
 
-    def counted(self, salt: str, most: int) -> str:
-        """Return the statement that counts the people of each key, everyone with ``most`` keys."""
+    def counted(self, salt: str, most: int, levels: Sequence[tuple[int, int]] = ()) -> str:
+        """Return the statement that counts the people of each key, everyone with ``most`` keys.
+
+        With ``levels`` whoever has at most so many keys counts for this much in each of them.
+        """
         keys = [f"{KEY}_{place}" for place in range(len(self.kinds))]
         owners = [f"{OWNER}_{place}" for place in range(len(self.slots))]
         one = [f"q.{owners[0]} IS NOT NULL", *(f"q.{o} = q.{owners[0]}" for o in owners[1:])]
@@ -92,13 +95,19 @@ class KeyRows:
             f"WHERE {' AND '.join([*one, *self._short()])} GROUP BY q.{owners[0]}, {digest}"
         )
         order = f"md5('{salt}' || CAST(d.i AS {text}) || ':' || d.h)"
+        people, having = "COUNT(*)", ""
+        if any(weight != 1 for _, weight in levels):
+            # Whoever has more keys than are counted keeps the last level's number of them.
+            cases = " ".join(f"WHEN b.n <= {up_to} THEN {weight}" for up_to, weight in levels)
+            people = f"CAST(SUM(CASE {cases} ELSE {levels[-1][1]} END) AS BIGINT)"
+            having = ", COUNT(*) OVER (PARTITION BY d.i) AS n"
         ranked = (
-            f"SELECT d.*, ROW_NUMBER() OVER (PARTITION BY d.i ORDER BY {order}, d.h) AS r "
+            f"SELECT d.*, ROW_NUMBER() OVER (PARTITION BY d.i ORDER BY {order}, d.h) AS r{having} "
             f"FROM ({distinct}) d"
         )
         shown = ", ".join(f"MAX(b.{key}) AS {key}" for key in keys)
         return (
-            f"SELECT b.h AS {DIGEST}, {shown}, COUNT(*) AS {PEOPLE} FROM ({ranked}) b "
+            f"SELECT b.h AS {DIGEST}, {shown}, {people} AS {PEOPLE} FROM ({ranked}) b "
             f"WHERE b.r <= {most} GROUP BY b.h"
         )
 

@@ -20,8 +20,9 @@ from tulle.core.validate import rational, text
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.mechanisms.recursive import RecursiveSettings, RelationRecursive
-from tulle.relations.truncation.totals import StandInLaw, in_full_size, least_level
+from tulle.relations.truncation.totals import least_level
 from tulle.sql.compile.value_rows import Values
+from tulle.sql.stand_in.laws import StandInLaw, in_full_size
 from tulle.sql.tables.quantiles import SqlQuantile
 from tulle.sql.tables.rank_choice import (
     UNIT,

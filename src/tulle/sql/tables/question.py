@@ -24,8 +24,8 @@ from tulle.core.expression_error import (
 )
 from tulle.core.query import Composite, Query
 from tulle.core.table import Table
-from tulle.relations.truncation.totals import StandInLaw
 from tulle.sql.question.aggregate import Groups
+from tulle.sql.stand_in.laws import StandInLaw
 from tulle.sql.tables.columns import Arithmetic, Column, PostProcessing
 from tulle.sql.tables.purchases import (
     Bind,

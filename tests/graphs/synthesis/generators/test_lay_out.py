@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tulle.graphs.kernels.counts import degree_rank
 from tulle.graphs.synthesis.auto.degrees import _average
 from tulle.graphs.synthesis.generators.edge_set import draw_below
 from tulle.graphs.synthesis.generators.realise_joint import lay_out
@@ -58,15 +57,6 @@ def test_averages_reach_as_far_as_it_takes(seed):
         density = np.sort(density)[::-1].copy()
     enough = random.integers(0, 20) / 4
     assert _average(density, enough) == pytest.approx(averaged(density, enough), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_nodes_stand_by_falling_degree(seed):
-    random = np.random.default_rng(seed)
-    degrees = random.integers(0, 5, random.integers(0, 40))
-    order, rank = degree_rank(np.append(0, np.cumsum(degrees)))
-    assert order.tolist() == sorted(range(len(degrees)), key=lambda node: (-degrees[node], node))
-    assert rank[order].tolist() == list(range(len(degrees)))
 
 
 def test_a_number_below_a_count_is_below_it():
