@@ -10,6 +10,7 @@ from sqlglot import exp
 from tulle.core.errors import QueryError
 from tulle.sql.compile.derivations import alias, column, owner_type
 from tulle.sql.dialect import dialect_of
+from tulle.sql.expressions.conversions import collation_name
 from tulle.sql.expressions.kinds import kind_of_column
 from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import HERE, TEXT, Schema, Tie
@@ -75,7 +76,7 @@ def identifier(schema: Schema, tie: Tie) -> Any:
     binary = dialect_of(schema.dialect).owner_collation
     if schema.entity_class(tie.entity) == TEXT and binary is not None:
         # A column may be declared to take "Ann" for "ann"; they are two participants all the same.
-        collation: Any = exp.to_identifier(binary)
+        collation = collation_name(binary)
         parts = [exp.Collate(this=part, expression=collation.copy()) for part in parts]
     if not schema.has_composites(tie.entity):
         return parts[0]

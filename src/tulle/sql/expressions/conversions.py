@@ -194,7 +194,17 @@ def without_sign(node: Any) -> Any:
     return exp.Paren(this=exp.Add(this=node, expression=as_type(number("0e0"), "DOUBLE")))
 
 
+def collation_name(written: str) -> Any:
+    """Return the name of a collation that is written as in SQL, such as ``"C"``.
+
+    Example:
+        >>> collation_name('"C"').sql(), collation_name("BINARY").sql()
+        ('"C"', 'BINARY')
+    """
+    return exp.to_identifier(written.strip('"'), quoted=written.startswith('"'))
+
+
 def collated(given: Typed, collation: str) -> Typed:
     """Return a text that is compared in a collation, which is written as in SQL."""
-    made = exp.Collate(this=exp.paren(given.node), expression=exp.to_identifier(collation))
+    made = exp.Collate(this=exp.paren(given.node), expression=collation_name(collation))
     return Typed(made, Kind(kinds.TEXT, joined=given.kind.joined), given.aggregate)

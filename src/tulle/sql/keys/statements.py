@@ -30,6 +30,7 @@ from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
 from tulle.sql.compile.value_rows import COPIES
 from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions import kinds
+from tulle.sql.expressions.conversions import collation_name
 from tulle.sql.expressions.kinds import Kind
 from tulle.sql.question.aggregate import Groups, Number, group_expressions
 from tulle.sql.question.check import conjuncts
@@ -319,7 +320,7 @@ def _written(expression: Any, kind: Kind, dialect: str) -> Any:
 def _collated(written: Any, dialect: str) -> Any:
     # A column may be declared to take "Ann" for "ann": which of them is shown would be up to a row.
     collation = dialect_of(dialect).key_collation
-    return exp.Collate(this=exp.paren(written), expression=exp.to_identifier(collation))
+    return exp.Collate(this=exp.paren(written), expression=collation_name(collation))
 
 
 def _joined(pieces: Sequence[Any]) -> Any:
