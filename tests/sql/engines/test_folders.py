@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[3] / "src" / "tulle"
@@ -26,6 +27,7 @@ HELP = {"cli/commands/sql.py", "cli/commands/studio.py"}
 """Texts of ``--help``, which list what a user can write."""
 
 
+@cache
 def folders() -> list[str]:
     return sorted(p.name for p in ENGINES.iterdir() if p.is_dir() and p.name != "__pycache__")
 
@@ -67,13 +69,18 @@ def named(source: str) -> Iterator[tuple[int, str]]:
             yield from ((getattr(node, "lineno", 0), word) for word in words(piece))
 
 
-def outside() -> Iterator[tuple[str, int, str]]:
-    """Yield what is named in all modules that are in no engine's folder."""
+@cache
+def outside() -> tuple[tuple[str, int, str], ...]:
+    """Return what is named in all modules that are in no engine's folder."""
+    found = []
     for path in sorted(SOURCE.rglob("*.py")):
         inside = ENGINES in path.parents and path.parent != ENGINES
-        if not inside and path.name != "_index.py":
+        source = path.read_text(encoding="utf-8")
+        # Most modules name none, not even in their words.
+        if not inside and path.name != "_index.py" and words(source):
             place = path.relative_to(SOURCE).as_posix()
-            yield from ((place, line, w) for line, w in named(path.read_text(encoding="utf-8")))
+            found += [(place, line, word) for line, word in named(source)]
+    return tuple(found)
 
 
 def test_only_the_default_is_named_outside_of_its_folder() -> None:

@@ -57,6 +57,7 @@ from tulle.sql.expressions.kinds import (
     Kind,
     kind_of_column,
     kind_of_type,
+    named_type,
 )
 from tulle.sql.expressions.total import apply, entries_of, expansion
 from tulle.sql.question.check import conjuncts, is_semi_join
@@ -153,7 +154,7 @@ def check_size(tree: Any) -> None:
         QueryError: saying how large it is and may be.
     """
     size = size_as_planned(tree)
-    if size > max(MOST_PARTS, MOST_TIMES * sum(1 for _ in tree.walk())):
+    if size > MOST_PARTS and size > MOST_TIMES * sum(1 for _ in tree.walk()):
         raise QueryError(
             "The statement is too large: as the engine plans it, it has about "
             f"{counted(size, 'part')}, and {MOST_PARTS:,} are allowed. What is nested counts many "
@@ -896,7 +897,7 @@ class Compiler:
         they are added in order. No value is beyond the bound, nor NaN.
         """
         if self.dialect.exact:
-            exact = call("ROUND", exp.cast(value, "DECIMAL"), number(300))
+            exact = call("ROUND", exp.cast(value, named_type("DECIMAL")), number(300))
             return exp.Sum(this=exact)
         exponent = math.frexp(bound)[1]
         fine = exponent - _STEPS
@@ -929,7 +930,7 @@ class Compiler:
         whole = call("ROUND", exp.Mul(this=exp.paren(value), expression=_power(-fine)))
         to = exp.DataType.build(kind or self.dialect.wide, dialect=self.dialect.name)
         added = exp.Sum(this=exp.TryCast(this=whole, to=to, safe=True))
-        return exp.Mul(this=exp.cast(added, "DOUBLE"), expression=_power(fine))
+        return exp.Mul(this=exp.cast(added, named_type("DOUBLE")), expression=_power(fine))
 
     def _addable(self, given: Typed, node: Any) -> Typed:
         """Return numbers of which no number of rows has a sum that does not fit."""
@@ -974,7 +975,7 @@ def _is_exact_sum(node: Any) -> bool:
 
 def _power(exponent: int) -> Any:
     """Return two to a power as a double."""
-    return exp.cast(exp.Literal.number(repr(2.0**exponent)), "DOUBLE")
+    return exp.cast(exp.Literal.number(repr(2.0**exponent)), named_type("DOUBLE"))
 
 
 def _takes(allowed: Collection[str], kind: Kind) -> bool:
@@ -1007,7 +1008,7 @@ def _plain_column(node: Any, kind: Kind) -> Typed:
         and kind.stored.startswith("timestamp_")
         and "ntz" not in kind.stored
     ):
-        to = exp.DataType.build("TIMESTAMPNTZ")
+        to = named_type("TIMESTAMPNTZ")
         return Typed(exp.TryCast(this=node.copy(), to=to, safe=True), Kind(kinds.TIMESTAMP))
     return Typed(node.copy(), kind)
 

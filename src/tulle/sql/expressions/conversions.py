@@ -16,7 +16,7 @@ from sqlglot import exp
 from tulle.core.errors import QueryError
 from tulle.sql.dialect import Dialect
 from tulle.sql.expressions import kinds
-from tulle.sql.expressions.kinds import Kind
+from tulle.sql.expressions.kinds import Kind, named_type
 
 WRITTEN = "written"
 """A note on an expression: what it was in the statement."""
@@ -80,7 +80,7 @@ def text(value: str) -> Any:
 
 def as_type(node: Any, written: str) -> Any:
     """Return a plain cast."""
-    return exp.Cast(this=node, to=exp.DataType.build(written))
+    return exp.Cast(this=node, to=named_type(written))
 
 
 def within(node: Any, low: Any, high: Any) -> Any:
@@ -111,10 +111,8 @@ _SQL = {
 def type_of(kind: Kind) -> Any:
     """Return a type for values of a kind."""
     if kind.name == kinds.DECIMAL and kind.digits is not None:
-        return exp.DataType.build(f"DECIMAL({kind.width}, {kind.scale})")
-    if kind.name == kinds.DECIMAL:
-        return exp.DataType.build("DECIMAL")
-    return exp.DataType.build(_SQL[kind.name])
+        return named_type(f"DECIMAL({kind.width}, {kind.scale})")
+    return named_type("DECIMAL" if kind.name == kinds.DECIMAL else _SQL[kind.name])
 
 
 def convert(given: Typed, kind: Kind, dialect: Dialect, to: Any = None) -> Typed:

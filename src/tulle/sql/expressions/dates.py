@@ -15,7 +15,7 @@ from tulle.sql.dialect import Dialect, Form
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.conversions import Impossible, Typed, text
 from tulle.sql.expressions.entry import Entry, expanded, means, names, text_constant
-from tulle.sql.expressions.kinds import DATE, DAYS, INTERVAL, WHOLE, Kind
+from tulle.sql.expressions.kinds import DATE, DAYS, INTERVAL, WHOLE, Kind, named_type
 
 _UNITS = {
     DATE: ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY"),
@@ -183,7 +183,7 @@ def _difference(node: Any) -> Any:
         raise Impossible("in this dialect it counts whole units; write EXTRACT and subtract")
     sides = [node.this, node.expression]
     if unit in _UNITS[kinds.TIME]:
-        sides = [exp.cast(side.copy(), "TIMESTAMP") for side in sides]
+        sides = [exp.cast(side.copy(), named_type("TIMESTAMP")) for side in sides]
     return expanded(_DIFFERENCES[unit], sides)
 
 
@@ -205,7 +205,7 @@ def _formatted(node: Any) -> Any:
         Impossible: when the format has other pieces.
     """
     written = text_constant(node.args.get("format"), "the format")
-    value = exp.cast(node.this.copy(), "TIMESTAMP")
+    value = exp.cast(node.this.copy(), named_type("TIMESTAMP"))
     made: list[Any] = []
     for sign, plain in re.findall(r"%(.?)|([^%]+)", written, re.DOTALL):
         if plain or sign == "%":

@@ -31,7 +31,7 @@ from tulle.sql.compile.value_rows import COPIES
 from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.conversions import collation_name
-from tulle.sql.expressions.kinds import Kind
+from tulle.sql.expressions.kinds import Kind, named_type
 from tulle.sql.question.aggregate import Groups, Number, group_expressions
 from tulle.sql.question.check import conjuncts
 from tulle.sql.question.parse import parse_statement
@@ -199,7 +199,7 @@ def whole_key(expressions: Sequence[Any], known: Sequence[Kind], dialect: str) -
     pieces = []
     for expression, kind in zip(expressions, known, strict=True):
         written = _written(expression, kind, dialect)
-        length = exp.cast(exp.Length(this=written.copy()), "TEXT")
+        length = exp.cast(exp.Length(this=written.copy()), named_type("TEXT"))
         there = _joined([exp.Literal.string("v"), length, exp.Literal.string(":"), written.copy()])
         missing = exp.Is(this=exp.paren(written), expression=exp.null())
         pieces.append(
@@ -305,8 +305,10 @@ def _written(expression: Any, kind: Kind, dialect: str) -> Any:
     if kind.name == kinds.DOUBLE:
         # Zero has two signs; which of them a row has must not show.
         zero = exp.EQ(this=value.copy(), expression=exp.Literal.number(0))
-        value = exp.Case(ifs=[exp.If(this=zero, true=exp.cast("0", "DOUBLE"))], default=value)
-    written: Any = exp.cast(value, "TEXT")
+        value = exp.Case(
+            ifs=[exp.If(this=zero, true=exp.cast("0", named_type("DOUBLE")))], default=value
+        )
+    written: Any = exp.cast(value, named_type("TEXT"))
     if kind.name == kinds.TEXT:
         # Longer ones are no keys. Joined as they are, they could be longer than an engine allows.
         written = exp.Substring(

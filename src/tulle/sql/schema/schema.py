@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from tulle.core.errors import InputError, QueryError
+from tulle.sql.expressions.kinds import named_type
 from tulle.sql.schema.catalogue import Catalogue, Definition, Keys, Names, spelled
 from tulle.sql.schema.owners import Columns, Owner, Step, parse_owners
 from tulle.sql.schema.ranges import Range, check_ranges, read_ranges
@@ -330,10 +331,10 @@ class Schema:
         try:
             kind = exp.DataType.build(written, dialect=self.dialect)
         except (SqlglotError, ValueError):
-            kind = exp.DataType.build("UNKNOWN")
+            kind = named_type("UNKNOWN")
         types = exp.DataType.Type
         if "collate" in written.lower():
-            kind = exp.DataType.build("UNKNOWN")
+            kind = named_type("UNKNOWN")
         if kind.this in {
             *(types.TINYINT, types.SMALLINT, types.INT, types.BIGINT),
             *(types.UTINYINT, types.USMALLINT, types.UINT),

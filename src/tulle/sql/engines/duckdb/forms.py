@@ -15,7 +15,7 @@ from tulle.sql.expressions import numbers
 from tulle.sql.expressions.conversions import Impossible, Typed, call, convert, number
 from tulle.sql.expressions.dates import field, shifted_kind, truncated_kind, truncation_unit
 from tulle.sql.expressions.entry import as_written, doubles, function, said, with_arguments
-from tulle.sql.expressions.kinds import BOOLEAN, DATE, DOUBLE, TEXT, WHOLE, Kind
+from tulle.sql.expressions.kinds import BOOLEAN, DATE, DOUBLE, TEXT, WHOLE, Kind, named_type
 from tulle.sql.expressions.numbers import Sizes, bounded, finite, needs_doubles, none_if_zero
 from tulle.sql.expressions.texts import PAD, REPLACE, RIGHT, SPLIT, matching
 
@@ -128,7 +128,7 @@ def _shifted(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
 
 def _days(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
     day, count = given
-    added = exp.TryCast(this=count.node, to=exp.DataType.build("INT"), safe=True)
+    added = exp.TryCast(this=count.node, to=named_type("INT"), safe=True)
     return Typed(exp.Paren(this=type(node)(this=day.node, expression=added)), Kind(DATE))
 
 

@@ -12,7 +12,7 @@ from tulle.sql.dialect import Dialect
 from tulle.sql.engines.spark.forms import FORMS, near
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.conversions import Impossible, Typed, tried, without_sign
-from tulle.sql.expressions.kinds import DAYS, DECIMAL, DOUBLE, WHOLE, Kind
+from tulle.sql.expressions.kinds import DAYS, DECIMAL, DOUBLE, WHOLE, Kind, named_type
 
 
 @registry.register("dialect", "database", "spark")
@@ -45,7 +45,7 @@ class SparkDialect(Dialect):
 
     def cast_target(self, to: Any) -> Any:
         plain = to.this == exp.DataType.Type.TIMESTAMP
-        return exp.DataType.build("TIMESTAMPNTZ") if plain else to
+        return named_type("TIMESTAMPNTZ") if plain else to
 
     def whole_constant(self, digits: int) -> Kind:
         return Kind(DECIMAL, digits) if digits > 19 else Kind(WHOLE, max(10, digits))

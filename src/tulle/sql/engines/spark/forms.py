@@ -19,7 +19,17 @@ from tulle.sql.expressions.conversions import (
 )
 from tulle.sql.expressions.dates import field, has_hours, shifted_kind, truncation_unit
 from tulle.sql.expressions.entry import any_double, as_written, doubles, filled, said
-from tulle.sql.expressions.kinds import BOOLEAN, DATE, DAYS, DECIMAL, DOUBLE, TEXT, WHOLE, Kind
+from tulle.sql.expressions.kinds import (
+    BOOLEAN,
+    DATE,
+    DAYS,
+    DECIMAL,
+    DOUBLE,
+    TEXT,
+    WHOLE,
+    Kind,
+    named_type,
+)
 from tulle.sql.expressions.numbers import Sizes, bounded, finite, needs_doubles
 from tulle.sql.expressions.texts import (
     PAD,
@@ -55,7 +65,7 @@ def _tried(name: str, sizes: Sizes) -> Form:
 
 
 def _long(node: Any) -> Any:
-    return exp.TryCast(this=node, to=exp.DataType.build("BIGINT"), safe=True)
+    return exp.TryCast(this=node, to=named_type("BIGINT"), safe=True)
 
 
 def _quotient(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
@@ -131,7 +141,7 @@ def _days(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
     day, count = given
     name = "DATE_ADD" if isinstance(node, exp.Add) else "DATE_SUB"
     held = within(as_type(count.node, "DECIMAL(20, 0)"), number(-1000000), number(10**6))
-    whole = exp.TryCast(this=held, to=exp.DataType.build("INT"), safe=True)
+    whole = exp.TryCast(this=held, to=named_type("INT"), safe=True)
     return Typed(call(name, near(day), whole), Kind(DATE))
 
 
