@@ -14,7 +14,7 @@ from tulle.core.errors import InputError, MissingExtraError, QueryError, UnitErr
 from tulle.core.public import public
 from tulle.core.unit import Unit
 from tulle.sql.dialect import DEFAULT
-from tulle.sql.engines.connector import connector_of, no_connector
+from tulle.sql.engines.connector import connector_of, no_connector, no_tables
 
 if TYPE_CHECKING:
     from tulle.sql.compile.engine_totals import Contributed
@@ -383,6 +383,8 @@ def open_engine(
     connector = connector_of(url)
     if connector is None:
         raise no_connector(url)
+    if tables and not (isinstance(url, str) and connector.holds_tables):
+        raise no_tables()
     if isinstance(url, str):
         return connector.open(url, tables, types or {}, size)
     return connector.take(url)

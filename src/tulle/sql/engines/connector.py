@@ -45,6 +45,11 @@ class Connector(ABC):
 
     @property
     @abstractmethod
+    def holds_tables(self) -> bool:
+        """Whether files and frames can be given to an engine that is opened by its URL."""
+
+    @property
+    @abstractmethod
     def remote(self) -> bool:
         """Whether a URL names a server, and no file of this machine."""
 
@@ -93,6 +98,17 @@ def no_connector(url: Any) -> InputError:
     return InputError(
         f"A database URL starts with {', '.join(starts)} or {last}; got {shown!r}. {handed} can "
         "be passed as they are."
+    )
+
+
+def no_tables() -> InputError:
+    """Return the error for files and frames that go with no such URL or connection."""
+    starts = [start for one in connectors() if one.holds_tables for start in one.urls]
+    return InputError(
+        "tables= gives files and frames to an engine that is opened here: it goes with "
+        f"{', '.join(starts)} or Database.from_tables. Other URLs, and connections and sessions "
+        "that are handed over, have tables of their own: put the rows in there, or leave tables= "
+        "out."
     )
 
 

@@ -24,6 +24,7 @@ class SQLiteConnector(Connector):
     urls = ("sqlite://",)
     suffixes = (".sqlite",)
     handed_over = "SQLite connections"
+    holds_tables = False
     remote = False
 
     def open(

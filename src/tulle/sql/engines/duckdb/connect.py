@@ -23,6 +23,7 @@ class DuckDBConnector(Connector):
     urls = ("duckdb://",)
     suffixes = (".duckdb", ".ddb", ".db")
     handed_over = "DuckDB connections"
+    holds_tables = True
     remote = False
 
     def open(

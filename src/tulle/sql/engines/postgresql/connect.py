@@ -23,6 +23,7 @@ class PostgreSQLConnector(Connector):
     urls = ("postgresql://",)
     suffixes = ()
     handed_over = ""
+    holds_tables = False
     remote = True
 
     def open(

@@ -25,6 +25,7 @@ class SparkConnector(Connector):
     urls = ("spark://", "local[...]")
     suffixes = ()
     handed_over = "Spark sessions"
+    holds_tables = True
     remote = True
 
     def open(
