@@ -28,7 +28,7 @@ from tulle.models.moments import (
     choose_bits,
     frame_for,
 )
-from tulle.models.queries import Regression
+from tulle.models.queries import Linear, Logistic, Regression
 from tulle.noise import discrete_gaussian
 
 _LARGEST_DEVIATION = 2**44
@@ -43,7 +43,7 @@ class AdasspSettings(MomentSettings):
     vector_variance: Fraction
 
 
-@registry.mechanism("table", "adassp", answers=(Regression,), units=("participant", "row"))
+@registry.mechanism("table", "adassp", answers=(Linear, Logistic), units=("participant", "row"))
 class AdaSSP(MomentMechanism):
     """Add Gaussian noise to the sufficient statistics of least squares, then solve.
 

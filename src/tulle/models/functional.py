@@ -22,7 +22,7 @@ from tulle.models.moments import (
     choose_bits,
     frame_for,
 )
-from tulle.models.queries import Regression
+from tulle.models.queries import Linear, Logistic, Regression
 from tulle.models.sensitivity import (
     attribute_sensitivity,
     functional_sensitivity,
@@ -45,7 +45,7 @@ class FunctionalSettings(MomentSettings):
     """What a change of sensitive columns alone costs, where there are some."""
 
 
-@registry.mechanism("table", "functional", answers=(Regression,), units=("participant", "row"))
+@registry.mechanism("table", "functional", answers=(Linear, Logistic), units=("participant", "row"))
 class Functional(MomentMechanism):
     """Add Laplace noise to the coefficients of the objective, then minimise what they define.
 
