@@ -101,6 +101,7 @@ GRAPH_QUESTIONS: dict[str, Callable[[], Query]] = {
     "cliques": lambda: tulle.cliques(4),
     "degrees": tulle.degrees,
     "degree_distribution": tulle.degree_distribution,
+    "max_degree": tulle.max_degree,
     "triangles_per_node": tulle.triangles_per_node,
     "triples_per_node": tulle.triples_per_node,
     "triangles_at": lambda: tulle.triangles_at(NAMES[3]),
@@ -140,6 +141,7 @@ def cases() -> Iterator[Case]:
     yield "graph expression", network(), 3 * tulle.triangles() / tulle.stars(2), edge
     # Per node: a truncated count has a lower end only.
     yield "graph edges per node", network(), tulle.edges(), {"unit": "node"}
+    yield "graph max_degree per node", network(), tulle.max_degree(), {"unit": "node"}
     yield (
         "graph degree_distribution per node",
         network(),
@@ -157,6 +159,8 @@ def cases() -> Iterator[Case]:
     yield "database sql gaussian", shop(), tulle.sql(BY_CITY, groups=GROUPS), gaussian
     yield "contributions weights", trips(), tulle.weights(bound=1, total=1), person
     yield "contributions block_bounds", trips(), tulle.block_bounds(0.9, [1, 2, 4]), person
+    cells = tulle.found_cells(cells_per_person=2, bound=1, other=True)
+    yield "contributions found_cells", trips(), cells, {**person, "delta": 1e-6}
     row = {"unit": "row"}
     yield "genotypes allele_counts", study(), tulle.genomes.allele_counts(), row
     yield "genotypes chi_squares", study(), tulle.genomes.chi_squares(), row

@@ -9,10 +9,10 @@ Plan, pay, release: Deployment Guarantee Ledger Plan Release Session Stream Unit
 Count in a graph: chains cliques cycles degree_of degree_squares edges edges_within k_triangles
     mixing paths stars subgraphs triangles triangles_at triangles_per_node triples_per_node
 Describe a graph: assortativity average_clustering clustering degree_distribution degrees
-    eigenvalues joint_degrees low_rank modularity spectrum transitivity
-Publish a graph: synthetic topology
+    eigenvalues joint_degrees low_rank max_degree modularity spectrum transitivity
+Publish a graph: graph_from_releases synthetic topology
 Ask in SQL: sql
-Publish a matrix: block_bounds block_partition weights xor
+Publish a matrix: block_bounds block_partition found_cells weights xor
 Judge: compare error_curve
 Errors: BudgetError InputError LedgerError QueryError TulleError UnitError
 
@@ -47,6 +47,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "triangles": "tulle.graphs.queries.counts",
         "degree_distribution": "tulle.graphs.queries.degrees",
         "degrees": "tulle.graphs.queries.degrees",
+        "max_degree": "tulle.graphs.queries.degrees",
         "chains": "tulle.graphs.queries.local_counts",
         "degree_of": "tulle.graphs.queries.local_counts",
         "degree_squares": "tulle.graphs.queries.local_counts",
@@ -66,6 +67,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "eigenvalues": "tulle.graphs.spectra.queries",
         "low_rank": "tulle.graphs.spectra.queries",
         "spectrum": "tulle.graphs.spectra.queries",
+        "graph_from_releases": "tulle.graphs.synthesis.auto.from_releases",
         "joint_degrees": "tulle.graphs.synthesis.joint_degrees.queries",
         "synthetic": "tulle.graphs.synthesis.query",
         "topology": "tulle.graphs.topology.response",
@@ -77,6 +79,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "BinaryMatrix": "tulle.matrices.binary.data",
         "xor": "tulle.matrices.binary.queries",
         "Contributions": "tulle.matrices.contributions.data",
+        "found_cells": "tulle.matrices.contributions.found_cells",
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "block_partition": "tulle.matrices.contributions.private_partition",
         "weights": "tulle.matrices.contributions.queries",
@@ -208,14 +211,13 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "laplace": "tulle.core.error_law",
         "knorm": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
+        "people_found": "tulle.noise.partition_selection",
     },
-    ("law", "database"): {
-        "people_found": "tulle.sql.partition_selection",
-        "quantile_ends": "tulle.sql.tables.quantile",
-    },
+    ("law", "database"): {"quantile_ends": "tulle.sql.tables.quantile"},
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
     ("law", "graph"): {
         "triples": "tulle.graphs.mechanisms.decomposed",
+        "degree threshold": "tulle.graphs.mechanisms.degree_threshold",
         "ladder": "tulle.graphs.mechanisms.ladder",
         "known ladder": "tulle.graphs.mechanisms.ladder",
         "bounded": "tulle.graphs.mechanisms.private_bound",
@@ -231,6 +233,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("law", "survey"): {"normal entries": "tulle.surveys.error_law"},
     ("law", "table"): {"minimum": "tulle.models.interval", "coefficients": "tulle.models.moments"},
     ("mechanism", "contributions"): {
+        "cell_selection": "tulle.matrices.contributions.found_cells",
         "block_gaussian": "tulle.matrices.contributions.gaussian",
         "block_laplace": "tulle.matrices.contributions.laplace",
         "block_quantiles": "tulle.matrices.contributions.private_bounds",
@@ -255,6 +258,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("mechanism", "graph"): {
         "decomposed": "tulle.graphs.mechanisms.decomposed",
+        "degree_threshold": "tulle.graphs.mechanisms.degree_threshold",
         "gaussian": "tulle.graphs.mechanisms.gaussian",
         "isotonic": "tulle.graphs.mechanisms.isotonic",
         "smoothed_ladder": "tulle.graphs.mechanisms.ladder",
@@ -307,6 +311,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("page", "release"): {"outside": "tulle.reports.report", "drawing": "tulle.reports.report"},
     ("preview", "database"): {"made-up rows": "tulle.sql.stand_in.build"},
     ("query", "contributions"): {
+        "found_cells": "tulle.matrices.contributions.found_cells",
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "block_partition": "tulle.matrices.contributions.private_partition",
         "weights": "tulle.matrices.contributions.queries",
@@ -325,6 +330,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "k_triangles": "tulle.graphs.queries.counts",
         "cliques": "tulle.graphs.queries.counts",
         "degrees": "tulle.graphs.queries.degrees",
+        "max_degree": "tulle.graphs.queries.degrees",
         "degree_distribution": "tulle.graphs.queries.degrees",
         "triangles_per_node": "tulle.graphs.queries.local_counts",
         "triples_per_node": "tulle.graphs.queries.local_counts",
@@ -362,6 +368,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
 
 ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "contributions": {
+        "cell_selection": ("FoundCells",),
         "block_gaussian": ("Weights",),
         "block_laplace": ("Weights",),
         "block_quantiles": ("BlockBounds",),
@@ -386,6 +393,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "graph": {
         "decomposed": ("TriplesPerNode", "Clustering"),
+        "degree_threshold": ("MaxDegree",),
         "gaussian": ("GraphQuery",),
         "isotonic": ("Degrees", "DegreeDistribution"),
         "smoothed_ladder": ("ProfiledCount",),
@@ -430,6 +438,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "contributions": {
+        "cell_selection": ("participant",),
         "block_gaussian": ("participant",),
         "block_laplace": ("participant",),
         "block_quantiles": ("participant",),
@@ -446,6 +455,7 @@ UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "graph": {
         "decomposed": ("edge",),
+        "degree_threshold": ("node",),
         "gaussian": ("edge",),
         "isotonic": ("edge",),
         "smoothed_ladder": ("edge",),

@@ -23,7 +23,7 @@ from tulle.noise import SeededSource
 from tulle.noise.partition_selection import weight_levels
 from tulle.sql.compile.rewrite import ABOVE, GROUP
 from tulle.sql.keys import statements as key_statements
-from tulle.sql.keys.statements import KEY, LONGEST, PEOPLE, numbered
+from tulle.sql.keys.statements import KEY, LONGEST, PEOPLE, PLACE, numbered
 
 MAKE = (
     "CREATE TABLE visit (person INTEGER, town VARCHAR(2000), x DOUBLE PRECISION, day DATE, "
@@ -143,6 +143,38 @@ def test_weights_follow_from_how_many_keys_everyone_has(engine: Any) -> None:
         assert sum(found.values()) == 101 * 1000 + 100 * kept * has
         if most == 64:
             assert found == {"k0": 101 * 1000 + 100 * has, "k1": 100 * has, "k2": 100 * has}
+
+
+def test_the_number_of_keys_is_chosen_privately(engine: Any) -> None:
+    # Two thirds of the people have three keys, the others one: four are enough for three quarters.
+    text = "SELECT k.kind, COUNT(DISTINCT v.person) AS n FROM visit v, kinds k "
+    text += "WHERE k.kind = 'k0' OR v.many <> 0 GROUP BY 1"
+    question = tulle.sql(text, keys_per_person="private")
+    plan = plan_for(engine, question, **ASKED)
+    assert plan.chosen.settings["epsilon_choice"] == "0.6"
+    assert "is chosen privately" in str(plan)
+    answer = tulle.release(engine, question, source=SeededSource(1), **ASKED)
+    assert answer.parameters["keys_counted"] == 4
+    assert list(answer.value["kind"]) == ["k0", "k1", "k2"]
+    rows = question.bind(engine).bound.rows
+    found = engine._engine.fetch(rows.having("0" * 32, 2)).to_pydict()
+    assert dict(zip(found[PLACE], found[PEOPLE], strict=True)) == {1: 66, 2: 135}
+
+
+def test_private_keys_are_paid_for_in_full(clinic: Any) -> None:
+    selection = registry.make_mechanism("database", "partition_selection")
+    unit = clinic.check_unit("participant")
+    query = tulle.sql(
+        "SELECT good, COUNT(*) AS n, COUNT(DISTINCT person) AS m FROM visit GROUP BY good",
+        keys_per_person="private",
+    ).bind(clinic)
+    terms = Terms(query, unit, Fraction(60), Fraction(1, 10**6), clinic.facts(unit))
+    (run,) = watch_runs(selection, [Case(terms, {}, clinic)])
+    assert run.good, run.fault
+    assert run.cost is not None
+    assert run.cost.share > 0.99
+    with pytest.raises(InputError, match="whole number or 'private'"):
+        tulle.sql("SELECT a, COUNT(*) FROM t GROUP BY a", keys_per_person="many")
 
 
 def test_people_are_weighted_where_nobody_asks_for_their_number(clinic: Any) -> None:

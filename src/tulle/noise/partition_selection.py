@@ -35,19 +35,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.core import validate
+from tulle.core import registry, validate
 from tulle.core.arrays import Array
+from tulle.core.error_law import ErrorLaw, check_level
+from tulle.core.errors import InputError
 from tulle.core.events import Approximate, Composed, Event, Gaussian, price
 from tulle.core.gaussian import largest_rho_alone, largest_rho_where
 from tulle.core.source import Source
 from tulle.core.validate import Number, rational, text
 from tulle.noise.additive import discrete_gaussian
-from tulle.noise.charge import CostError, Draw, PricedCharge, charge
+from tulle.noise.charge import CostError, Draw, ExponentialCharge, PricedCharge, charge
+from tulle.noise.select import exponential
 from tulle.noise.source import drawn_elsewhere, report, resolve
-from tulle.noise.tables import check_scale, laplace_table
+from tulle.noise.tables import LARGEST_SCALE, check_scale, laplace_table
 
 SEEN = 0.95
 """The chance at which a plan says that a key of so many people will be seen."""
+
+MOST_EACH = Fraction(64)
+"""How much of epsilon one key gets at most; with more, noise is zero all the same."""
+
+LEAST_DELTA = Fraction(1, 10**100)
+"""The least delta for one key: beyond it floating point has no numbers for chances."""
 
 _LARGEST_SIGMA = Fraction(2**40)
 """Above this Gaussian noise is not considered."""
@@ -57,6 +66,66 @@ STEPS = 2**16
 
 _EACH = 128
 """Up to so many keys every number of keys has a weight of its own; beyond, ranges of numbers do."""
+
+
+def selection_options(minimum: Any, other: Any, top: Any) -> tuple[int, str | None, int | None]:
+    """Check what is said about keys: how many people at least, a row for the rest, the first few.
+
+    Raises:
+        InputError: naming the one that does not fit.
+    """
+    if top is not None:
+        top = validate.whole(top=top, at_least=1)
+    given = 1 if minimum is None else validate.whole(minimum=minimum, at_least=1)
+    if given > 2**40:
+        raise InputError("minimum must be at most 2**40.")
+    if other is True:
+        other = "other"
+    if other in (None, False):
+        other = None
+    elif not isinstance(other, str) or not other:
+        raise InputError("other must be True, or the text that the row of the rest is called.")
+    return given, other, top
+
+
+@registry.register("law", "core", "people_found")
+@dataclass(frozen=True)
+class PeopleLaw(ErrorLaw):
+    """Noise on numbers of people that is within the threshold, for all keys at once.
+
+    Noise beyond it is what delta pays for. Keys of people who have more than they count for have
+    more people than the number says, so without ``whole`` an interval has a lower end only.
+    """
+
+    threshold: int
+    spread: float
+    """The noise's standard deviation."""
+    whole: bool
+    name: ClassVar[str] = "people_found"
+
+    @property
+    def leaves_out(self) -> str:
+        """Who is not counted."""
+        if self.whole:
+            return ""
+        return (
+            "Everyone counts for a limited number of keys, so that more people may have a key than "
+            "its number says."
+        )
+
+    def half_width(self, level: float) -> float:
+        """Return the threshold, at every level."""
+        check_level(level)
+        return float(self.threshold)
+
+    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
+        """Return the number less and plus the threshold; the upper end only if all are counted."""
+        low = np.maximum(value - self.half_width(level), 1.0)
+        return low, value + self.half_width(level) if self.whole else np.inf
+
+    def variance(self) -> float:
+        """Return the noise's variance."""
+        return self.spread**2
 
 
 def truncated_laplace(
@@ -241,12 +310,9 @@ class TruncatedGeometric(Rule):
     ) -> TruncatedGeometric:
         """Return the rule for a budget."""
         scale, allowed = Fraction(keys) / epsilon, delta / keys
-        rate = 1 / float(scale)
-        guess = math.log((math.expm1(rate) / float(allowed) + 2) / (math.exp(rate) + 1)) / rate
-        bound = max(int(guess) - 2, 0)
-        while chance_of_end(scale, bound) > allowed:
-            bound += 1
-        return cls(keys, minimum, bound, scale)
+        bound = _least(lambda n: chance_of_end(scale, n) <= allowed, 0)
+        # With a large delta at a tiny epsilon nearly every draw would be beyond the bound.
+        return cls(keys, minimum, max(bound, int(scale) // 16), scale)
 
     def noise(self, size: int, source: Source | None) -> Array:
         return truncated_laplace(scale=self.scale, bound=self.threshold, size=size, source=source)
@@ -421,6 +487,12 @@ def best_rule(
 
     Without ``numbers``, nobody asks how many people have a key: then people may be weighted.
 
+    Whether there is one depends on the budget alone. Of a larger epsilon than :data:`MOST_EACH`
+    for each key the rest is not used: noise is zero then but for a chance that no delta notices.
+
+    Raises:
+        InputError: when epsilon or delta are so small that noise for it cannot be drawn.
+
     Example:
         >>> few = best_rule(Fraction(1), Fraction(1, 10**6), keys=1)
         >>> many = best_rule(Fraction(1), Fraction(1, 10**6), keys=100)
@@ -430,6 +502,19 @@ def best_rule(
         >>> best.name, best.seen_from(having=1), best.seen_from(having=64)
         ('weighted gaussian', 33, 257)
     """
+    least = Fraction(keys) / LARGEST_SCALE
+    if epsilon < least:
+        raise InputError(
+            f"Keys cannot be found at so small an epsilon: finding {keys:,} for each person takes "
+            f"at least {float(least):.1g}. Give more (half of epsilon finds keys where other "
+            "columns are asked for), bound a person to fewer keys, or list the keys."
+        )
+    if delta < keys * LEAST_DELTA:
+        raise InputError(
+            f"Keys cannot be found at so small a delta: finding {keys:,} for each person takes at "
+            f"least {float(keys * LEAST_DELTA):.1g}. Give more, or list the keys."
+        )
+    epsilon = min(epsilon, keys * MOST_EACH)
     found: list[Rule] = [TruncatedGeometric.at(epsilon, delta, keys, minimum)]
     if keys > 1 and epsilon >= Fraction(1, 10**6):
         kind = ThresholdedGaussian if numbers or minimum > 1 else WeightedGaussian
@@ -437,6 +522,61 @@ def best_rule(
         if gaussian.variance <= _LARGEST_SIGMA * gaussian.levels[0][1] ** 2:
             found.append(gaussian)
     return min(found, key=lambda rule: rule.seen_from())
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the number of keys per person is chosen privately.
+
+    Chosen on check-ins and ca-AstroPh (epsilon 1), where it is within a tenth of the best fixed
+    number; there the number that most people have would find a third as many keys.
+    """
+
+    candidates: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
+    quantile: Fraction = Fraction(3, 4)
+    """Which part of all people should have all their keys counted."""
+    share: Fraction = Fraction(1, 10)
+    """Which part of epsilon pays for the choice."""
+    steepness: int = 2
+    """How much likelier a candidate is than the next larger, before any data; as exponent."""
+
+
+TUNING = Tuning()
+
+
+MOVED = max(TUNING.quantile, 1 - TUNING.quantile)
+"""How far one person moves a score, at most."""
+
+
+def key_scores(having: Mapping[int, int], epsilon: Fraction) -> list[Fraction]:
+    """Return how good each number of keys per person is: minus the distance from the quantile.
+
+    ``having`` says how many people have how many keys. With q the quantile a candidate scores
+    -|(1 - q)·within - q·above|, where so many people have at most that many keys, or more. Whoever
+    joins or leaves changes one of the two by one, hence every score by at most max(q, 1 - q). What
+    is taken off larger candidates, so that of equally good ones the smallest is likely, is the same
+    for all data.
+
+    Example:
+        >>> scores = key_scores({1: 60, 2: 20, 9: 20}, Fraction(1))
+        >>> TUNING.candidates[scores.index(max(scores))]
+        2
+    """
+    found, everyone = [], sum(having.values())
+    later = TUNING.steepness * 2 * MOVED / epsilon
+    for place, most in enumerate(TUNING.candidates):
+        within = sum(people for keys, people in having.items() if keys <= most)
+        missing = TUNING.quantile * (everyone - within)
+        found.append(-abs((1 - TUNING.quantile) * within - missing) - place * later)
+    return found
+
+
+def choose_keys(having: Mapping[int, int], epsilon: Fraction, source: Source | None) -> int:
+    """Choose for how many keys everyone counts, by the exponential mechanism: pure epsilon."""
+    scores = key_scores(having, epsilon)
+    with charge(ExponentialCharge(MOVED)):
+        place = exponential(scores, epsilon=epsilon, sensitivity=MOVED, source=source)
+    return TUNING.candidates[place]
 
 
 def rule_from_json(data: Mapping[str, Any], keys: int, minimum: int) -> Rule:

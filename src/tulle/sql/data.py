@@ -377,6 +377,13 @@ def open_engine(
             "memory= limits an engine that is opened here. What is handed over keeps its own "
             "limits: set them on the connection or the session, and leave memory= out."
         )
+    if tables and not (isinstance(url, str) and url.startswith(("duckdb:", "spark:", "local"))):
+        raise InputError(
+            "tables= gives files and frames to an engine that is opened here: it goes with "
+            "'duckdb://', Database.from_tables or a Spark master. Other URLs, and connections and "
+            "sessions that are handed over, have tables of their own: put the rows in there, or "
+            "leave tables= out."
+        )
     if isinstance(url, str):
         if url.startswith("duckdb://"):
             from tulle.sql.engines.duckdb.engine import DuckDB

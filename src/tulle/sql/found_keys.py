@@ -105,7 +105,7 @@ class _Keyed(SqlQuery):
                 key_number(self.keys.kinds, schema.dialect),
             )
         text = self.keys.written(found.text, schema.dialect)
-        return replace(found, text=text, in_all="", groups=self.keys.size, others=[])
+        return replace(found, text=text, groups=self.keys.size, others=[])
 
     def _bound(self, schema: Schema) -> Any:
         return replace(self, bound=self._rewrite(schema), resolved=self.label)

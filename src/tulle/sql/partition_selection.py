@@ -12,7 +12,7 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset
-from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw, check_level
+from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw
 from tulle.core.errors import QueryError
 from tulle.core.events import Pure
 from tulle.core.guarantee import Guarantee
@@ -25,58 +25,26 @@ from tulle.core.table import Table
 from tulle.core.validate import rational, text
 from tulle.noise import uniform_below
 from tulle.noise.charge import PricedCharge, charge
-from tulle.noise.partition_selection import Rule, best_rule, rule_from_json
+from tulle.noise.partition_selection import (
+    TUNING,
+    PeopleLaw,
+    Rule,
+    best_rule,
+    choose_keys,
+    key_scores,
+    rule_from_json,
+)
 from tulle.planning.planner import make_plan
 from tulle.planning.preview import Preview, predicted_on
 from tulle.sql.data import Database
 from tulle.sql.found_keys import FoundKeys, FoundTable, table_of
-from tulle.sql.keys.question import OF_TABLE, PUBLIC, DiscoveredTable, Discovery
-from tulle.sql.keys.statements import DIGEST, KEY, LONGEST, PEOPLE
+from tulle.sql.keys.question import OF_TABLE, PRIVATE, PUBLIC, DiscoveredTable, Discovery
+from tulle.sql.keys.statements import DIGEST, KEY, LONGEST, PEOPLE, PLACE
 from tulle.sql.schema.schema import Schema
 from tulle.sql.tables.question import LEVEL
 
 SHARE = Fraction(1, 2)
 """Which part of epsilon and of delta finds the keys; the rest is for their answers."""
-
-
-@registry.register("law", "database", "people_found")
-@dataclass(frozen=True)
-class PeopleLaw(ErrorLaw):
-    """Noise on numbers of people that is within the threshold, for all keys at once.
-
-    Noise beyond it is what delta pays for. Keys of people who have more than they count for have
-    more people than the number says, so without ``whole`` an interval has a lower end only.
-    """
-
-    threshold: int
-    spread: float
-    """The noise's standard deviation."""
-    whole: bool
-    name: ClassVar[str] = "people_found"
-
-    @property
-    def leaves_out(self) -> str:
-        """Who is not counted."""
-        if self.whole:
-            return ""
-        return (
-            "Everyone counts for a limited number of keys, so that more people may have a key than "
-            "its number says."
-        )
-
-    def half_width(self, level: float) -> float:
-        """Return the threshold, at every level."""
-        check_level(level)
-        return float(self.threshold)
-
-    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
-        """Return the number less and plus the threshold; the upper end only if all are counted."""
-        low = np.maximum(value - self.half_width(level), 1.0)
-        return low, value + self.half_width(level) if self.whole else np.inf
-
-    def variance(self) -> float:
-        """Return the noise's variance."""
-        return self.spread**2
 
 
 @registry.mechanism(
@@ -89,14 +57,17 @@ class PartitionSelection(Mechanism):
     keys. A key is shown when its number of people, with noise, is above a threshold; the rule is
     the truncated geometric one or Gaussian noise, whichever shows keys of fewer people. Where no
     number of people is asked for, Gaussian noise is added to sums of weights: a person of n keys
-    counts for 1/sqrt(n) in each of them, so that whoever has few counts for more. For the
+    counts for 1/sqrt(n) in each of them, so that whoever has few counts for more. With
+    ``keys_per_person="private"`` that number is chosen by the exponential mechanism. For the
     keys that are shown the statement's aggregates are bought as if the list were public. A COUNT
     (DISTINCT ...) of the owners is the noisy number itself and is not bought again.
 
     Guarantee:
         (epsilon, delta) per participant: finding keys is (epsilon_keys, delta_keys)-private, as
         :mod:`tulle.noise.partition_selection` argues for any choice of at most ``keys_per_person``
-        keys that depends on one person's rows and on the salt alone; given the keys, their answers
+        keys that depends on one person's rows and on the salt alone; choosing their number is
+        pure epsilon_choice before (:func:`tulle.noise.partition_selection.key_scores`), and the
+        rules for all numbers cost the same; given the keys, their answers
         cost (epsilon_answers, delta_answers) by mechanisms of their own; the two compose. Where
         rows need several people, keys are found in one table whose rows have one owner each, which
         is a question of its own about the same participants; keys of a public table are public.
@@ -155,22 +126,31 @@ class PartitionSelection(Mechanism):
                 f"(--groups {first}=A,B)"
             )
         whole = not _bought(found)
-        epsilon = terms.epsilon if whole else terms.epsilon * SHARE
+        choice = terms.epsilon * TUNING.share if found.chosen else Fraction(0)
+        epsilon = (terms.epsilon - choice) * (1 if whole else SHARE)
         delta = terms.delta if whole else terms.delta * SHARE
-        rule = best_rule(
-            epsilon, delta, found.keys_per_person, given.minimum, numbers=found.numbers
-        )
         made = {
             **about,
             "epsilon_keys": text(epsilon),
             "delta_keys": text(delta),
-            "epsilon_answers": text(terms.epsilon - epsilon),
+            "epsilon_answers": text(terms.epsilon - choice - epsilon),
             "delta_answers": text(terms.delta - delta),
-            "keys_per_person": found.keys_per_person,
             "minimum": given.minimum,
-            **rule.to_json(),
-            "seen_from": rule.seen_from(),
         }
+        rules = {
+            keys: best_rule(epsilon, delta, keys, given.minimum, numbers=found.numbers)
+            for keys in (TUNING.candidates if found.chosen else (found.keys_per_person,))
+        }
+        if found.chosen:
+            made |= {
+                "keys_per_person": PRIVATE,
+                "epsilon_choice": text(choice),
+                "rules": [[keys, rule.to_json()] for keys, rule in rules.items()],
+                "seen_from": [rule.seen_from() for rule in rules.values()],
+            }
+        else:
+            ((keys, rule),) = rules.items()
+            made |= {"keys_per_person": keys, **rule.to_json(), "seen_from": rule.seen_from()}
         if not whole:
             self._check_answers(found, terms, made)
         return made
@@ -192,8 +172,17 @@ class PartitionSelection(Mechanism):
                 None,
                 notes=(f"The keys of {keys} are all those of the public {found.table}.",),
             )
-        rule = _rule(settings)
-        notes = [rule.in_words("key", float(settings["delta_keys"]))]
+        rules, delta = _rules(settings), float(settings["delta_keys"])
+        if found.chosen:
+            least, most = rules[TUNING.candidates[0]], rules[TUNING.candidates[-1]]
+            notes = [
+                "For how many keys one person counts is chosen privately, so that three quarters "
+                f"of the people have all theirs counted, with epsilon {settings['epsilon_choice']} "
+                f"of the price. With {least.keys}: {least.in_words('key', delta)} With "
+                f"{most.keys}: {most.in_words('key', delta)}"
+            ]
+        else:
+            notes = [rule.in_words("key", delta) for rule in rules.values()]
         if found.where == OF_TABLE:
             notes.append(
                 f"The rows need several people, so keys are found in {found.table} first, whose "
@@ -207,7 +196,8 @@ class PartitionSelection(Mechanism):
         """Return the error to expect in each column, for the keys that are seen on a stand-in."""
         query, found = _bound(terms)
         assert isinstance(like, Database)
-        keys, people, _ = self.select(query, found, settings, like, "0" * 32, None, expected=True)
+        rule = self.rule_for(query, found, settings, like, "0" * 32, None, expected=True)
+        keys, people, _ = self.select(query, found, rule, like, "0" * 32, None, expected=True)
         if not keys.size:
             return tuple((name, None) for name, _ in query.chosen.columns)
         table = table_of(query, found, keys)
@@ -221,7 +211,8 @@ class PartitionSelection(Mechanism):
                 laws[str(part.query)] = known.typical or known.bound
                 values[str(part.query)] = part.query.expected(like)
         if found.shared:
-            laws |= dict.fromkeys(found.shared, _people_law(_rule(settings)))
+            assert rule is not None
+            laws |= dict.fromkeys(found.shared, _people_law(rule))
             values |= dict.fromkeys(found.shared, people)
         return table.predict(values, laws)
 
@@ -232,9 +223,12 @@ class PartitionSelection(Mechanism):
         assert isinstance(dataset, Database)
         with charge(PricedCharge(lambda draws: Pure(Fraction(0)), ("uniform",))):
             salt = f"{uniform_below(2**128, source=source):032x}"
-        keys, people, law = self.select(query, found, settings, dataset, salt, source)
+        rule = self.rule_for(query, found, settings, dataset, salt, source)
+        keys, people, law = self.select(query, found, rule, dataset, salt, source)
         table = table_of(query, found, keys)
         details = {"level": LEVEL, "after_noise": list(query.chosen.after(query.dialect))}
+        if found.chosen and rule is not None:
+            details["keys_counted"] = rule.keys
         if not keys.size:
             return Outcome(table.empty(), None, details)
         parts = self._answers(table, terms, settings, dataset, source)
@@ -242,11 +236,40 @@ class PartitionSelection(Mechanism):
             parts[name] = _part(name, people, law, terms)
         return Outcome(table.assemble(parts)[0], None, details)
 
-    def select(
+    def rule_for(
         self,
         query: DiscoveredTable,
         found: Discovery,
         settings: Parameters,
+        dataset: Database,
+        salt: str,
+        source: Source | None,
+        *,
+        expected: bool = False,
+    ) -> Rule | None:
+        """Return by which rule keys are shown, for a number of keys per person that is chosen."""
+        if found.where == PUBLIC:
+            return None
+        rules = _rules(settings)
+        if not found.chosen:
+            return rules[found.keys_per_person]
+        rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
+        statement = rows.having(salt, TUNING.candidates[-1] + 1)
+        dataset.check(statement)
+        fetched = dataset._engine.fetch(statement)
+        numbers, people = (fetched.column(name).to_pylist() for name in (PLACE, PEOPLE))
+        having = dict(zip(numbers, people, strict=True))
+        epsilon = rational(settings["epsilon_choice"])
+        if expected:
+            scores = key_scores(having, epsilon)
+            return rules[TUNING.candidates[scores.index(max(scores))]]
+        return rules[choose_keys(having, epsilon, source)]
+
+    def select(
+        self,
+        query: DiscoveredTable,
+        found: Discovery,
+        rule: Rule | None,
         dataset: Database,
         salt: str,
         source: Source | None,
@@ -259,18 +282,16 @@ class PartitionSelection(Mechanism):
         if none has, the one with the most.
         """
         rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
-        public = found.where == PUBLIC
-        if public:
+        if rule is None:
             statement = rows.listed(salt)
         else:
-            rule = _rule(settings)
             statement = rows.counted(salt, rule.keys, rule.levels)
         # Again: tables may have changed since the question was bound.
         dataset.check(statement)
         # In the order of digests: which noise a key gets has nothing to do with the order of rows.
         fetched = dataset._engine.fetch(statement).sort_by(DIGEST)
         law: ErrorLaw | None = None
-        if public:
+        if rule is None:
             people = np.zeros(fetched.num_rows, dtype=np.int64)
         else:
             counted = fetched.column(PEOPLE).to_numpy()
@@ -374,8 +395,14 @@ def _bought(found: Discovery) -> list[Query]:
     return [leaf.query for leaf in found.blank.bought.leaves if leaf.name not in found.shared]
 
 
-def _rule(settings: Parameters) -> Rule:
-    return rule_from_json(settings, int(settings["keys_per_person"]), int(settings["minimum"]))
+def _rules(settings: Parameters) -> dict[int, Rule]:
+    """Return the rule for each number of keys per person that there may be."""
+    minimum = int(settings["minimum"])
+    if settings["keys_per_person"] == PRIVATE:
+        made = {int(keys): data for keys, data in settings["rules"]}
+    else:
+        made = {int(settings["keys_per_person"]): settings}
+    return {keys: rule_from_json(data, keys, minimum) for keys, data in made.items()}
 
 
 def _spread(rule: Rule) -> float:

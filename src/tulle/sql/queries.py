@@ -230,7 +230,7 @@ def sql(
     groups: Mapping[str, Sequence[Any]] | None = None,
     dialect: str = "duckdb",
     functions: Iterable[str] = (),
-    keys_per_person: int | None = None,
+    keys_per_person: int | str | None = None,
     minimum: int | None = None,
     other: bool | str | None = None,
     top: int | None = None,
@@ -267,7 +267,8 @@ def sql(
     combination, the last column running fastest), 0 where there are no rows. Without ``groups``
     the keys of GROUP BY are found privately (partition selection), which needs a delta: everyone
     counts for ``keys_per_person`` keys at most (1 where a primary key says that everyone has one
-    row, else 64, or 4 where numbers of people are asked for), a key of fewer than ``minimum``
+    row, else 64, or 4 where numbers of people are asked for; ``"private"`` chooses it with a tenth
+    of epsilon), a key of fewer than ``minimum``
     people is never shown, ``other`` adds a row of that name for all keys that are not shown, and
     ``top`` keeps the keys with the most people.
 

@@ -66,6 +66,7 @@ UNSPENT = {
     # Where no key is found nothing is bought for it; that all is spent where keys are found is
     # tested with the mechanism.
     "partition_selection": 1.0,
+    "cell_selection": 1.0,
     # Many draws of one run add up to less than their sum where there is a delta, which the run
     # itself does not count on; without one it spends all (``audit/sql/private_ranges.py``).
     "private_ranges": 0.3,

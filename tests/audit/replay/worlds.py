@@ -697,6 +697,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
         "cliques": [tulle.cliques(4)],
         "degrees": [tulle.degrees()],
         "degree_distribution": [tulle.degree_distribution()],
+        "max_degree": [tulle.max_degree()],
         "triangles_per_node": [tulle.triangles_per_node()],
         "triples_per_node": [tulle.triples_per_node()],
         "triangles_at": [tulle.triangles_at(1)],
@@ -743,6 +744,10 @@ def questions() -> dict[tuple[str, str], list[Query]]:
                     "GROUP BY dept ORDER BY dept",
                     minimum=2,
                 ),
+                tulle.sql(
+                    "SELECT name, COUNT(DISTINCT id) AS people FROM person GROUP BY name",
+                    keys_per_person="private",
+                ),
                 # People are weighted by how many keys they have.
                 tulle.sql(
                     "SELECT dept, COUNT(*) AS n FROM person GROUP BY dept", keys_per_person=9
@@ -781,6 +786,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
         "contributions": {
             "weights": [tulle.weights(bound=2, total=5), tulle.weights(length=3)],
             "block_bounds": [tulle.block_bounds("0.9", [1, 2, 4, 8])],
+            "found_cells": [tulle.found_cells(cells_per_person=1, bound=2, other=True)],
             "block_partition": [tulle.block_partition(), tulle.block_partition(3, pieces=64)],
         },
         "genotypes": {

@@ -110,11 +110,32 @@ def test_yes_and_no_from_every_kind_of_file(run: Run, votes: Path, tmp_path: Pat
     assert paper.code == 0, paper.err
 
 
+def test_cells_that_nobody_listed(run: Run, trips: Path) -> None:
+    asked = ("found_cells(cells_per_person=2, bound=1, other='rest')", *TERMS, *COLUMNS[:6])
+    plan = run("matrix", "plan", trips, *asked, "--delta", "1e-6")
+    assert plan.code == 0, plan.err
+    assert "A cell is seen with 95 % chance from" in plan.out.replace("\n", " ")
+    answer = run("matrix", "ask", trips, *asked, "--delta", "1e-6", "--no-ledger")
+    assert answer.code == 0, answer.err
+    assert "rest" in answer.out
+    without = run("matrix", "plan", trips, *asked)
+    assert without.code == 2
+    assert "--delta" in without.err
+
+
 def test_bad_usage_says_what_to_write(run: Run, trips: Path, votes: Path, tmp_path: Path) -> None:
     (tmp_path / "words.csv").write_text(f"a,b\n{SECRET},2\n")
     cells = ("--unit", "cell", "--epsilon", "1")
     wrong = {
-        ("matrix", "plan", trips, WEIGHTS, *TERMS): "Contributions need --rows",
+        (
+            "matrix",
+            "plan",
+            trips,
+            WEIGHTS,
+            *TERMS,
+            *COLUMNS[:6],
+        ): "have no grid. Declare",
+        ("matrix", "plan", trips, WEIGHTS, *TERMS, "--columns", "3"): "--columns goes with --rows",
         ("matrix", "plan", trips, WEIGHTS, *TERMS, "--rows", "3"): "missing: --individual, --row",
         ("matrix", "plan", "no.toml", WEIGHTS, *TERMS, *COLUMNS): "--select",
         ("matrix", "plan", votes, "xor", "--unit", "edge", "--epsilon", "1"): "participant",

@@ -139,9 +139,12 @@ FAULTS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_added_up_otherwise_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twins: a row of two people is the first one's; a public row is a person's; and so on."""
-    honest = PersonTotals.statement
+    honest, entries = PersonTotals.statement, PersonTotals.entries.func
     monkeypatch.setattr(
         PersonTotals, "statement", lambda self, tau: FAULTS[fault](honest(self, tau))
+    )
+    monkeypatch.setattr(
+        PersonTotals, "entries", property(lambda self: FAULTS[fault](entries(self)))
     )
     assert differences(OWN)[0] > 0
 
@@ -309,7 +312,6 @@ def _quoted(value: Any) -> str:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_adds_up_alike(spark_session: Any) -> None:
     rows = duckdb.connect()
     rows.execute(PEOPLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,8 +82,26 @@ def test_only_a_fault_of_the_engine_is_tried_again(
     monkeypatch.setattr(engine, "_cursor", cursor)
     if again:
         assert engine.fetch("SELECT 1 AS one").num_rows == 1
-        assert asked == ["PRAGMA disable_optimizer"]
+        assert asked == ["PRAGMA disable_optimizer", "PRAGMA enable_optimizer"]
     else:
         with pytest.raises(EngineError, match=r"^(?!.*a record)"):
             engine.fetch("SELECT 1 AS one")
         assert asked == []
+
+
+def test_rows_that_are_kept_are_computed_once_and_go_with_who_reads_them() -> None:
+    """Several statements read the same rows, also where the optimiser fails on their plan."""
+    engine = world(1, True).database._engine
+    engine._connection.execute("CREATE SEQUENCE drawn")
+    place = ".".join(engine._place)
+    kept = engine.keep(f"SELECT nextval('{place}.drawn') AS one FROM range(3)")
+    first = kept.fetch(f"SELECT one FROM {kept.source} k").column("one").to_pylist()
+    assert kept.fetch(f"SELECT one FROM {kept.source} k").column("one").to_pylist() == first
+    other = engine.keep("SELECT 7 AS one")
+    assert other.fetch(f"SELECT one FROM {other.source} k").column("one").to_pylist() == [7]
+    with pytest.raises(EngineError):
+        engine.fetch(f"SELECT one FROM {kept.source} k")
+    del kept, other
+    gc.collect()
+    temporary = "SELECT COUNT(*) FROM duckdb_tables() WHERE temporary"
+    assert engine.fetch(temporary).column(0).to_pylist() == [0]

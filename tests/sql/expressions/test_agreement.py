@@ -148,14 +148,12 @@ def test_duckdb_and_postgresql_agree(postgres_url: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_duckdb_and_spark_agree(spark_session: Any) -> None:
     check(in_duckdb(listed()), in_spark(spark_session, listed()), every=30, apart=CASTS)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_all_agree_on_everything(postgres_url: str, spark_session: Any) -> None:
     one, other = in_duckdb(listed()), in_postgres(postgres_url, listed())
     check(one, other, every=1)

@@ -151,7 +151,6 @@ def test_duckdb_and_postgresql_find_the_same(postgres_url: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_duckdb_and_spark_find_the_same(spark_session: Any) -> None:
     patterns = [*PATTERNS, *random_patterns(2, 200)]
     left = matches(in_duckdb(rows("duckdb")), patterns)

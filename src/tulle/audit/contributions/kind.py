@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tulle.audit.contributions.found_cells import cell_findings
 from tulle.audit.contributions.laws import BlockVector, Choice
 from tulle.audit.engine.broken import name_of
+from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
 from tulle.core import registry
@@ -27,6 +29,7 @@ from tulle.matrices.contributions.block_mechanism import (
 from tulle.matrices.contributions.blocks import frame_of
 from tulle.matrices.contributions.clipping import clip
 from tulle.matrices.contributions.data import Contributions
+from tulle.matrices.contributions.found_cells import found_cells
 from tulle.matrices.contributions.partition import GAUSSIAN, LAPLACE
 from tulle.matrices.contributions.private_bounds import (
     BlockBounds,
@@ -60,6 +63,13 @@ QUESTIONS: dict[str, tuple[Query, ...]] = {
     "vote_partition": (block_partition(pieces=4), block_partition(3, pieces=1)),
 }
 """The questions on which each mechanism is examined."""
+
+PRICED = (
+    found_cells(cells_per_person=1),
+    found_cells(cells_per_person=1, bound=2, minimum=2, other=True),
+    found_cells(cells_per_person=30, bound=1, top=1),
+)
+"""Cells that are to be found, at many budgets."""
 
 _WEIGHTS = (0, 1, 3, -2)
 
@@ -135,6 +145,14 @@ class AuditedContributions(Kind):
     """One to three people with weights 0, 1, 3 or -2 in each of two cells."""
 
     name: ClassVar[str] = "contributions"
+    own_checks: ClassVar[Mapping[str, Callable[[], list[Finding]]]] = {
+        "cell_selection": cell_findings
+    }
+
+    def priced(self, mechanism: Mechanism) -> Iterator[tuple[Query, Dataset]]:
+        if mechanism.name == "cell_selection":
+            tables = table([(1, 0), (3, 1)] * 9), Contributions([], [], [])
+            yield from product(PRICED, tables)
 
     def world(self, size: int) -> World:
         return _world(max(size // 2, 1))
@@ -180,6 +198,8 @@ class AuditedContributions(Kind):
             weights(bound=1, blocks=9),
             block_bounds("0.5", [1e-9, 1e9]),
             block_bounds("0.5", [1], labels=[[0], [1]]),
+            found_cells(cells_per_person=2, bound=1e-30),
+            found_cells(cells_per_person=10**6, bound=1e30, other=True, minimum=2**40),
             block_partition(16, pieces=2**30),
         ]
 

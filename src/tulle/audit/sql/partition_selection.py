@@ -21,11 +21,13 @@ import numpy as np
 
 from tulle.audit.engine.findings import Finding
 from tulle.noise.partition_selection import (
+    MOVED,
     Rule,
     ThresholdedGaussian,
     TruncatedGeometric,
     WeightedGaussian,
     gaussian_tail,
+    key_scores,
     weight_levels,
 )
 from tulle.sql.keys.question import DiscoveredTable, KeyOptions
@@ -398,9 +400,54 @@ WEIGHT_TWINS: dict[str, Callable[[str], str]] = {
 }
 
 
+# --- the number of keys per person --------------------------------------------------------------
+
+CHOICE_TWIN = "the number of keys by rows"
+Scores = Callable[[dict[int, int], Fraction], Sequence[Fraction]]
+NUMBERS = (1, 2, 3, 9, 70)
+"""How many keys made-up people have."""
+
+
+def by_rows(having: dict[int, int], epsilon: Fraction) -> Sequence[Fraction]:
+    """Score by keys and not by people, so that who has many counts for many: a broken twin."""
+    return key_scores({keys: keys * people for keys, people in having.items()}, epsilon)
+
+
+def check_choice(scores: Scores = key_scores) -> Finding:
+    """Compare the exact loss of the choice with epsilon, for all small numbers of people."""
+    cases, worst, witness = 0, 0.0, ""
+
+    def law(people: Sequence[int], epsilon: Fraction) -> Any:
+        found = scores({keys: people.count(keys) for keys in set(people)}, epsilon)
+        logs = np.array([float(epsilon * score / (2 * MOVED)) for score in found])
+        return logs - np.log(np.exp(logs).sum())
+
+    for size, epsilon in product((1, 2, 3, 4), (Fraction(1, 10), Fraction(2))):
+        for people in combinations_with_replacement(NUMBERS, size):
+            for gone in range(size):
+                left = people[:gone] + people[gone + 1 :]
+                loss = float(np.abs(law(people, epsilon) - law(left, epsilon)).max()) / float(
+                    epsilon
+                )
+                cases += 1
+                if loss > worst:
+                    worst, witness = loss, f"{people} keys, and {people[gone]} leaves"
+    return Finding(
+        "partition_selection",
+        "number of keys",
+        "exact, number of keys",
+        cases,
+        worst,
+        worst <= 1 + 1e-9,
+        f"{worst:.6g} of epsilon",
+        witness,
+    )
+
+
 def selection_findings() -> list[Finding]:
     """Return what is found on small tables, and on broken twins that must be caught."""
-    found = [check_selection(), check_bounding(), check_bounding(weighted=True)]
+    found = [check_selection(), check_bounding(), check_bounding(weighted=True), check_choice()]
+    found.append(check_choice(by_rows).of_broken(CHOICE_TWIN))
     found += [check_selection(way).of_broken(name) for name, way in TWINS.items()]
     found += [
         check_bounding(choose=choose).of_broken(name) for name, choose in BOUNDING_TWINS.items()

@@ -42,7 +42,8 @@ Question = Annotated[
     str,
     typer.Argument(
         metavar="QUESTION",
-        help="What to ask: 'weights(bound=5, total=12)', 'block_bounds(0.95, [1, 2, 4])', xor.",
+        help="What to ask: 'weights(bound=5, total=12)', 'block_bounds(0.95, [1, 2, 4])', "
+        "'found_cells(cells_per_person=3, bound=5)', xor.",
         show_default=False,
     ),
 ]
@@ -79,7 +80,8 @@ Rows = Annotated[
     typer.Option(
         "--rows",
         metavar="N|A,B,...|@FILE",
-        help="The public rows of the grid: how many (0 to N-1), their names, or a file of them.",
+        help="The public rows of the grid: how many (0 to N-1), their names, or a file of them. "
+        "Without it there is no grid, and 'found_cells(...)' finds cells privately.",
         rich_help_panel=_TABLE,
     ),
 ]
@@ -174,17 +176,13 @@ class Reading:
         if price.unit.name == "participant":
             if self.threshold is not None or self.no_header:
                 raise InputError("--threshold and --no-header belong to --unit row or cell.")
-            if self.rows is None:
-                raise InputError(
-                    "Contributions need --rows: which rows and columns there are at all. The grid "
-                    "is public and never read off the records."
-                )
-            columns = self.rows if self.columns is None else self.columns
-            grid = {
-                "rows": _names(self.rows, "--rows"),
-                "columns": _names(columns, "--columns"),
-                **({} if self.outside is None else {"outside": self.outside}),
-            }
+            grid: dict[str, Any] = {} if self.outside is None else {"outside": self.outside}
+            if self.rows is not None:
+                columns = self.rows if self.columns is None else self.columns
+                grid["rows"] = _names(self.rows, "--rows")
+                grid["columns"] = _names(columns, "--columns")
+            elif self.columns is not None:
+                raise InputError("--columns goes with --rows, which names the rows of the grid.")
             return partial(_read_table, named=named, grid=grid)
         if any(item is not None for item in (*astuple(named), self.rows, self.columns)):
             raise InputError("--individual, --row, --rows and so on belong to --unit participant.")

@@ -142,10 +142,12 @@ class Reading:
         typer.Option("--functions", help="A function of your own to allow; may be repeated."),
     ] = None
     keys_per_person: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--keys-per-person",
-            help="For how many keys one person counts at most.",
+            metavar="N|private",
+            help="For how many keys one person counts at most; private chooses it with a part of "
+            "epsilon.",
             rich_help_panel=_FINDING,
         ),
     ] = None
@@ -183,7 +185,7 @@ class Reading:
                 groups=public,
                 dialect=self.dialect,
                 functions=self.functions or (),
-                keys_per_person=self.keys_per_person,
+                keys_per_person=_count(self.keys_per_person),
                 minimum=self.minimum,
                 other=self.other,
                 top=self.top,
@@ -489,3 +491,8 @@ def _show_outline(outline: Outline) -> None:
             "they cannot"
         )
     out.print("")
+
+
+def _count(text: str | None) -> int | str | None:
+    """Return what is a whole number as one; what is not is refused with the question."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text

@@ -1,20 +1,23 @@
-"""The sealed table of who contributed how much to which cell of a public grid."""
+"""The sealed table of who contributed how much to which cell, on a public grid or without one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import registry
+from tulle.core import cells, registry
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.cells import read_table
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.events import Pure
 from tulle.core.public import public
+from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.matrices.contributions.labels import pack_labels
 from tulle.matrices.contributions.reading import (
@@ -24,6 +27,8 @@ from tulle.matrices.contributions.reading import (
     read_matrix,
     read_names,
 )
+from tulle.noise import uniform_below
+from tulle.noise.charge import PricedCharge, charge
 
 if TYPE_CHECKING:
     from tulle.matrices.contributions.clipping import Limits
@@ -31,12 +36,24 @@ if TYPE_CHECKING:
 Outside = Literal["refuse", "drop"]
 
 
+class KeptCells(NamedTuple):
+    """Cells that anybody keeps, in the order of their names. Custodian side."""
+
+    people: Wholes
+    """How many people keep each of them."""
+    steps: Wholes
+    """What they contribute to it, everyone cut to the bound; in steps."""
+    names: Callable[[Wholes], tuple[list[Any], list[Any]]]
+    """Gives the rows and the columns of those at some places."""
+
+
 @public("Hold data")
 class Contributions(Dataset):
     """Sealed records (individual, row, column, weight) on a grid that is declared public.
 
     ``rows`` and ``columns`` name the grid: a list of names, or a number n for the names 0 to
-    n - 1. They are never read off the records: who never went anywhere would show. ``support`` is
+    n - 1. They are never read off the records: who never went anywhere would show. Without both,
+    :func:`found_cells` alone can be asked, which finds cells privately. ``support`` is
     a public yes/no matrix of the cells that anyone may contribute to at all (roads that exist,
     say); without it all cells are. Without ``weight`` each record counts 1. Records of one
     individual in one cell are added up.
@@ -66,6 +83,10 @@ class Contributions(Dataset):
 
     kind: ClassVar[str] = "contributions"
     units: ClassVar[tuple[str, ...]] = ("participant",)
+    _rows: Sequence[Any]
+    _columns: Sequence[Any]
+    _labels: tuple[Sequence[Any], Sequence[Any]]
+    """By which cells are numbered: the grid, or else names in the records, which are not public."""
 
     def __init__(
         self,
@@ -74,23 +95,43 @@ class Contributions(Dataset):
         column: Any,
         weight: Any = None,
         *,
-        rows: Names,
-        columns: Names,
+        rows: Names | None = None,
+        columns: Names | None = None,
         support: Any = None,
         outside: Outside = "refuse",
     ) -> None:
         if outside not in ("refuse", "drop"):
             raise InputError(f"outside must be 'refuse' or 'drop'; got {outside!r}.")
+        if not self._declare(rows, columns, support):
+            # In the order of their texts, so that of two cells the order follows from them alone.
+            self._labels = _distinct(row, "row"), _distinct(column, "column")
+        given = Columns(individual, row, column, weight)
+        self._keep(*encode(given, *self._labels, outside == "drop"))
+
+    def _declare(self, rows: Names | None, columns: Names | None, support: Any) -> bool:
+        """Read the grid, and say whether there is one.
+
+        Raises:
+            InputError: when one side is there and the other is not.
+        """
+        if (rows is None) != (columns is None):
+            raise InputError(
+                "Give both rows= and columns=, or neither: then cells are found with found_cells()."
+            )
+        self._declared = rows is not None
+        if rows is None or columns is None:
+            if support is not None:
+                raise InputError("support= needs a grid: give rows= and columns= as well.")
+            self._rows, self._columns, self._support = (), (), None
+            return False
         self._rows, self._columns = read_names(rows, "rows"), read_names(columns, "columns")
         self._support = read_support(support, self.shape)
-        found = encode(
-            Columns(individual, row, column, weight), self._rows, self._columns, outside == "drop"
-        )
-        self._keep(*found)
+        self._labels = self._rows, self._columns
+        return True
 
     def _keep(self, individual: Wholes, cell: Wholes, weight: Floats) -> None:
         """Store the records sorted by individual and cell, one for each pair of them."""
-        key = individual * (self.shape[0] * self.shape[1]) + cell
+        key = individual * (len(self._labels[0]) * len(self._labels[1])) + cell
         if len(key) and not bool(np.all(key[1:] > key[:-1])):
             # Stable, so that the rounding of a sum depends on that individual's records alone.
             order = np.argsort(key, kind="stable")
@@ -110,8 +151,8 @@ class Contributions(Dataset):
         row: str,
         column: str,
         weight: str | None = None,
-        rows: Names,
-        columns: Names,
+        rows: Names | None = None,
+        columns: Names | None = None,
         support: Any = None,
         outside: Outside = "refuse",
     ) -> Contributions:
@@ -179,8 +220,8 @@ class Contributions(Dataset):
         database: Any,
         text: str,
         *,
-        rows: Names,
-        columns: Names,
+        rows: Names | None = None,
+        columns: Names | None = None,
         support: Any = None,
         outside: Literal["drop"] = "drop",
     ) -> Contributions:
@@ -189,6 +230,9 @@ class Contributions(Dataset):
         The individual is the owner of each row, as the database declares it; rows without an owner
         are left out. Without a weight each row counts 1. Records stay where they are: the engine
         adds up and clips, and only the clipped totals are fetched.
+
+        Without ``rows`` and ``columns`` there is no grid, and cells are found privately
+        (:func:`found_cells`); the records are then fetched when the question is asked.
 
         Rows outside the grid or without a finite weight are always left out. What a SELECT gives
         depends on its conditions, so a refusal would answer any question about a record for free.
@@ -224,8 +268,19 @@ class Contributions(Dataset):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows and columns of the grid. Public."""
+        """The numbers of rows and columns of the grid. Public.
+
+        Raises:
+            InputError: when no grid is declared: how many there are is not public then.
+        """
+        if not self._declared:
+            raise InputError("These contributions have no grid: give rows= and columns=.")
         return len(self._rows), len(self._columns)
+
+    @property
+    def declared(self) -> bool:
+        """Whether there is a public grid. Public."""
+        return self._declared
 
     @property
     def row_names(self) -> Sequence[Any]:
@@ -261,6 +316,55 @@ class Contributions(Dataset):
         """Return totals that were clipped where the records lie; None when they lie here."""
         return None
 
+    def cell_sums(self) -> tuple[list[Any], list[Any], Wholes, Floats]:
+        """Return row, column, people and total of every cell that anybody has. Custodian side."""
+        _, cell, weight = self.entries()
+        found, places = np.unique(cell, return_inverse=True)
+        totals = np.bincount(places, weights=weight, minlength=len(found)).astype(np.float64)
+        people = np.bincount(places, minlength=len(found)).astype(np.int64)
+        rows, columns = self._named(found)
+        return rows, columns, people, totals
+
+    def keep(self, most: int, exponent: int, bound: int, source: Source | None) -> KeptCells:
+        """Keep at most so many cells of everyone, and add them up. Custodian side.
+
+        Who has more keeps as many of them, chosen evenly: those with the least of random numbers
+        that are drawn for each, of equal ones the first cell. So what is kept of one individual
+        follows from their own records and coins. Weights are cut to ``bound`` steps of two to the
+        power ``exponent``.
+        """
+        individual, cell, weight = self.entries()
+        counts = np.bincount(individual)
+        many = np.flatnonzero(counts[individual] > most) if len(individual) else individual
+        if len(many):
+            with charge(PricedCharge(lambda draws: Pure(Fraction(0)), ("uniform",))):
+                coins = uniform_below(2**62, size=len(many), source=source)
+            order = np.lexsort((cell[many], coins, individual[many]))
+            sorted_by = individual[many][order]
+            starts = np.flatnonzero(np.concatenate(([True], sorted_by[1:] != sorted_by[:-1])))
+            sizes = np.diff(np.append(starts, len(order)))
+            rank = np.arange(len(order)) - np.repeat(starts, sizes)
+            dropped = many[order[rank >= most]]
+            left = np.delete(np.arange(len(cell)), dropped)
+            cell, weight = cell[left], weight[left]
+        found, places = np.unique(cell, return_inverse=True)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            steps = np.rint(np.clip(np.ldexp(weight, -exponent), -bound, bound))
+        # A sum of huge weights of both signs may be no number; it counts as nothing.
+        steps[np.isnan(steps)] = 0.0
+        sums = np.zeros(len(found), dtype=np.int64)
+        np.add.at(sums, places, steps.astype(np.int64))
+        people = np.bincount(places, minlength=len(found)).astype(np.int64)
+        return KeptCells(people, sums, lambda chosen: self._named(found[chosen]))
+
+    def _named(self, cell: Wholes) -> tuple[list[Any], list[Any]]:
+        """Return the names of the rows and columns of cells. Custodian side."""
+        rows, columns = self._labels
+        wide = max(len(columns), 1)
+        return [rows[at] for at in (cell // wide).tolist()], [
+            columns[at] for at in (cell % wide).tolist()
+        ]
+
     def sum_up(self, weight: Floats) -> Floats:
         """Add up one number for each entry into a matrix. Custodian side."""
         size = self.shape[0] * self.shape[1]
@@ -271,6 +375,7 @@ class Contributions(Dataset):
         """Return the entries that are chosen, on the same grid. Custodian side."""
         made = Contributions.__new__(Contributions)
         made._rows, made._columns, made._support = self._rows, self._columns, self._support
+        made._declared, made._labels = self._declared, self._labels
         made._keep(self._individual[chosen], self._cell[chosen], self._weight[chosen])
         return made
 
@@ -279,6 +384,8 @@ class Contributions(Dataset):
     def facts(self, unit: str | Unit) -> Facts:
         """Return what is public: the shape of the grid and the support, if one is declared."""
         self.check_unit(unit)
+        if not self._declared:
+            return {"rows": None, "columns": None, "support": None}
         rows, columns = self.shape
         packed = None if self._support is None else pack_labels(self._support.astype(np.int64) - 1)
         return {"rows": rows, "columns": columns, "support": packed}
@@ -290,6 +397,25 @@ class Contributions(Dataset):
         """
         self.check_unit(unit)
         return (self.part(self._individual != one) for one in np.unique(self._individual))
+
+
+def _distinct(values: Any, what: str) -> Sequence[Any]:
+    """Return the different names in a column, in order. Custodian side."""
+    return sorted(cells.texts(values, what).drop_null().unique().to_pylist())
+
+
+def check_grid(facts: Mapping[str, Any]) -> None:
+    """Refuse a question about all cells of a grid where there is none.
+
+    Raises:
+        QueryError: saying what to do.
+    """
+    if facts["rows"] is None:
+        raise QueryError(
+            "These contributions have no grid. Declare which rows and columns there are with rows= "
+            "and columns= (--rows, --columns), or ask for found_cells(cells_per_person=...), which "
+            "finds cells privately and needs a delta."
+        )
 
 
 def read_support(support: Any, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:

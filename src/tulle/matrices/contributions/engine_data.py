@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from tulle.core import registry
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
-from tulle.matrices.contributions.data import Contributions, read_support
-from tulle.matrices.contributions.reading import Names, number_values, read_names
+from tulle.matrices.contributions.data import Contributions
+from tulle.matrices.contributions.reading import Names, number_values
 
 if TYPE_CHECKING:
     from tulle.matrices.contributions.clipping import Limits
@@ -23,6 +23,9 @@ class OwnedRows(Protocol):
 
     def entries(self) -> tuple[Any, Wholes, Floats]:
         """Return owner, cell and weight, sorted, each pair of owner and cell once."""
+
+    def records(self) -> tuple[Any, Any, Any, Any]:
+        """Return owner, row, column and weight of every row, in an order of its own."""
 
     def totals(self, size: int) -> Floats:
         """Return the true total of each cell."""
@@ -39,8 +42,8 @@ class QueryContributions(Contributions):
         self,
         source: OwnedRows,
         *,
-        rows: Names,
-        columns: Names,
+        rows: Names | None = None,
+        columns: Names | None = None,
         support: Any = None,
         outside: Literal["drop"] = "drop",
     ) -> None:
@@ -49,11 +52,10 @@ class QueryContributions(Contributions):
                 f"Rows of a SELECT that lie outside the grid are left out: outside='drop'; got "
                 f"{outside!r}. A refusal would tell whether there is such a row."
             )
-        self._rows, self._columns = read_names(rows, "rows"), read_names(columns, "columns")
-        self._support = read_support(support, self.shape)
         self._source = source
         self._held: tuple[Wholes, Wholes, Floats] | None = None
-        source.place(self._rows, self._columns)
+        if self._declare(rows, columns, support):
+            source.place(self._rows, self._columns)
 
     @property
     def _individual(self) -> Wholes:  # type: ignore[override]
@@ -69,6 +71,9 @@ class QueryContributions(Contributions):
 
     def entries(self) -> tuple[Wholes, Wholes, Floats]:
         """Return individual, cell and weight of each entry, fetched once. Custodian side."""
+        if self._held is None and not self._declared:
+            held = Contributions(*self._source.records(), outside="drop")
+            self._labels, self._held = held._labels, held.entries()
         if self._held is None:
             owner, cell, weight = self._source.entries()
             self._held = number_values(owner), cell, weight

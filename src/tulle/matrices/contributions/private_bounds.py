@@ -22,7 +22,7 @@ from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.source import Source
 from tulle.core.validate import Number, rational, text
-from tulle.matrices.contributions.data import Contributions
+from tulle.matrices.contributions.data import Contributions, check_grid
 from tulle.matrices.contributions.labels import Plate, read_labels
 from tulle.noise import exponential
 from tulle.noise.charge import ExponentialCharge, charge
@@ -88,6 +88,10 @@ class BlockBounds(Query):
     def sensitivity(self) -> Fraction:
         """Return the most that one person moves a score."""
         return Fraction(1) if self.quantile is None else max(self.share(), 1 - self.share())
+
+    def bound_to(self, facts: Mapping[str, Any]) -> Query:
+        check_grid(facts)
+        return self
 
     def steepness(self) -> int:
         """Return how much likelier a candidate is than the next, before any data; as exponent."""

@@ -19,7 +19,7 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Set
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.source import Source
-from tulle.matrices.contributions.data import Contributions
+from tulle.matrices.contributions.data import Contributions, check_grid
 from tulle.matrices.contributions.labels import unpack_labels
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -53,6 +53,10 @@ class BlockPartition(Query):
         """Return the blocks without noise, where the first threshold is one person."""
         facts = dataset.facts("participant")
         return labelled(votes(dataset, self.pieces), facts, self, Fraction(self.pieces))
+
+    def bound_to(self, facts: Mapping[str, Any]) -> Query:
+        check_grid(facts)
+        return self
 
     def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
         names = (public.row_names, public.column_names)

@@ -16,7 +16,7 @@ from tulle.core.labels import Axis
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.validate import counted
-from tulle.matrices.contributions.data import Contributions
+from tulle.matrices.contributions.data import Contributions, check_grid
 from tulle.matrices.contributions.labels import Plate, read_labels
 from tulle.matrices.contributions.reference import Reference, look_up
 from tulle.noise import Lattice
@@ -51,6 +51,10 @@ class Weights(Query):
 
     def truth(self, dataset: Contributions) -> npt.NDArray[np.float64]:
         return dataset.totals()
+
+    def bound_to(self, facts: Mapping[str, Any]) -> Query:
+        check_grid(facts)
+        return self
 
     def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
         names = (public.row_names, public.column_names)

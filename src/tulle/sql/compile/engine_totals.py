@@ -70,22 +70,39 @@ class Contributed:
             sources += source
             conditions += condition
             places.append(place)
-        weight = f"CAST(o.w AS {self._double})"
-        # Engines order NaN after all numbers, so this leaves it out, and infinities too.
-        finite = f"ABS({weight}) <= CAST(1.7976931348623157E308 AS {self._double})"
-        top = f"CAST({_LARGEST!r} AS {self._double})"
+        weight, finite = self._weight()
         self._inside = (
             f"SELECT o.i AS i, {places[0]} * {len(columns)} + {places[1]} AS k,"
-            f" GREATEST(LEAST({weight}, {top}), -{top}) AS w"
+            f" {weight} AS w"
             f" FROM ({self._owned}) o {' '.join(f'CROSS JOIN {s}' for s in sources)}"
             f" WHERE {' AND '.join([*conditions, finite])}"
         )
         self._entries = f"SELECT i, k, {self._summed} AS w FROM ({self._inside}) f GROUP BY i, k"
 
+    def _weight(self) -> tuple[str, str]:
+        """Return a record's weight, cut to what sums can hold, and that it is a finite number."""
+        weight = f"CAST(o.w AS {self._double})"
+        top = f"CAST({_LARGEST!r} AS {self._double})"
+        # Engines order NaN after all numbers, so this leaves it out, and infinities too.
+        finite = f"ABS({weight}) <= CAST(1.7976931348623157E308 AS {self._double})"
+        return f"GREATEST(LEAST({weight}, {top}), -{top})", finite
+
     def entries(self) -> tuple[Any, Wholes, Floats]:
         """Return owner, cell and sum of weights for each pair of owner and cell."""
         found = self._engine.fetch(f"SELECT i, k, w FROM ({self._entries}) e ORDER BY i, k")
         return found["i"], np.asarray(found["k"], dtype=np.int64), _floats(found["w"])
+
+    def records(self) -> tuple[Any, Any, Any, Any]:
+        """Return owner, row, column and weight of every row; equal ones by weight.
+
+        The order says in which order weights are added up: it must not be that of the rows.
+        """
+        weight, finite = self._weight()
+        found = self._engine.fetch(
+            f"SELECT o.i AS i, o.r AS r, o.c AS c, {weight} AS w FROM ({self._owned}) o"
+            f" WHERE {finite} ORDER BY i, r, c, w"
+        )
+        return found["i"], found["r"], found["c"], found["w"]
 
     def totals(self, size: int) -> Floats:
         """Return the true total of each cell."""

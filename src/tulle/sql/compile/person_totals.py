@@ -1,9 +1,10 @@
 """What people add to groups, counted, clipped and added up by the engine: only sums come back.
 
 Where each row is about one participant, a question's statement gives one amount for each person and
-group. Around it go two statements. The first gives the largest *loads*: of one person, the sum of
-absolute amounts over all groups, or their L2 norm. The second cuts everyone whose load is above a
-threshold down to it and adds up by group. No row for each person leaves the engine.
+group. The engine keeps these, and two statements read them. The first gives the largest *loads*: of
+one person, the sum of absolute amounts over all groups, or their L2 norm. The second cuts everyone
+whose load is above a threshold down to it and adds up by group. No row for each person leaves the
+engine.
 
 *Exact, in any order.* A load is rounded up, as a sum of whole steps of a public size (or in the
 order of the values, where no public bound says what size suits). What remains of an amount is
@@ -28,7 +29,7 @@ from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, Rewritten
 from tulle.sql.compile.statements import ordered_sum
 
 if TYPE_CHECKING:
-    from tulle.sql.engines.base import Engine
+    from tulle.sql.engines.base import Engine, KeptRows
 
 Numbers = npt.NDArray[np.float64]
 
@@ -84,34 +85,30 @@ class PersonTotals:
     def _counts(self) -> bool:
         return not self._rewritten.summed
 
-    @property
-    def _in_all(self) -> bool:
-        """Whether what somebody adds in all is their load."""
-        return self._power == 1 and bool(self._rewritten.in_all)
-
     def _number(self, value: float) -> str:
         """Write a double: with an exponent every engine reads it as one, to the last bit."""
         return f"CAST({value:.17e} AS {self._double})"
 
-    def _amounts(self, text: str, *, grouped: bool) -> str:
-        """Return the statement of group (g), owner (i) and amount (w), from rows merged by both."""
+    @cached_property
+    def entries(self) -> str:
+        """The statement of group (g), owner (i) and amount (w), once for each of both."""
         rewritten = self._rewritten
         first, *others = (f"q.{slot.name}" for slot in rewritten.slots)
         # Rows of several people, where a key on a path to owners is not unique, count for nothing.
         same = " AND ".join(f"{other} = {first}" for other in others)
-        number = f"CAST(q.{GROUP} AS BIGINT)" if grouped else "CAST(0 AS BIGINT)"
+        number = f"CAST(q.{GROUP} AS BIGINT)" if rewritten.grouped else "CAST(0 AS BIGINT)"
         zero = self._number(0.0)
         amount = f"COALESCE(q.{ABOVE}, {zero})"
         if self._signed and rewritten.signed and rewritten.summed:
             amount = f"{amount} + COALESCE(q.{BELOW}, {zero})"
-        top = self._number(self._most if grouped or self.groups == 1 else self._most * self.groups)
+        top = self._number(self._most)
         low = f"-{top}" if self._signed else zero
         owner = first
         if rewritten.text_owners:
             # As in the statement itself: a connection may take "Ann" for "ann" by default.
             owner += {"duckdb": ' COLLATE "C"', "postgres": ' COLLATE "C"'}.get(self._dialect, "")
         cut = f"GREATEST(LEAST({amount}, {top}), {low})"
-        inner = f"SELECT {number} AS g, {owner} AS i, {cut} AS w FROM ({text}) q"
+        inner = f"SELECT {number} AS g, {owner} AS i, {cut} AS w FROM ({rewritten.text}) q"
         if same:
             inner += f" WHERE {same}"
         least = self._number(_SMALLEST)
@@ -121,17 +118,11 @@ class PersonTotals:
         )
 
     @cached_property
-    def entries(self) -> str:
-        """The statement of group (g), owner (i) and amount (w), once for each of both."""
-        return self._amounts(self._rewritten.text, grouped=self._rewritten.grouped)
+    def _kept(self) -> KeptRows:
+        return self._engine.keep(self.entries)
 
     def _people(self, entries: str) -> str:
         """Return the statement of owner (i) and load (l); ``entries`` gives the amounts."""
-        if self._in_all:
-            # What somebody adds in all is their load: groups need not be told apart.
-            once = self._amounts(self._rewritten.in_all, grouped=False)
-            load = f"a.w * {self._number(_UP)}"
-            return f"SELECT a.i AS i, {load} AS l FROM ({once}) a WHERE a.i IS NOT NULL"
         by = "" if self.groups == 1 else " GROUP BY e.i"
         load = self._load("e.w")
         return f"SELECT e.i AS i, {load} AS l FROM {entries} e WHERE e.i IS NOT NULL{by}"
@@ -174,7 +165,7 @@ class PersonTotals:
 
     def largest(self, count: int) -> str:
         """Return the statement that gives the largest loads."""
-        people = self._people(f"({self.entries})")
+        people = self._people(self._kept.source)
         return f"SELECT o.l AS l FROM ({people}) o ORDER BY o.l DESC LIMIT {count}"
 
     @cached_property
@@ -183,7 +174,7 @@ class PersonTotals:
 
     def _fetch_loads(self, count: int) -> Numbers:
         """Return the largest loads, the least first."""
-        found = self._engine.fetch(self.largest(count)).column("l").to_numpy()
+        found = self._kept.fetch(self.largest(count)).column("l").to_numpy()
         self._all = len(found) < count
         return np.sort(np.asarray(found, dtype=np.float64))
 
@@ -209,16 +200,14 @@ class PersonTotals:
         limit, up = self._number(tau), self._number(_UP)
         per = self._number(1.0 / unit_of(tau))
         if self.groups == 1:
-            source = f"({self.entries}) e"
+            source = f"{self._kept.source} e"
             load, above = f"(ABS(e.w) * {up})", f"ABS(e.w) * {up} > {limit}"
             with_clause = ""
         else:
             cut = f"SELECT o.i AS i, o.l AS l FROM ({self._people('e')}) o WHERE o.l > {limit}"
-            with_clause = f"WITH e AS ({self.entries}), c AS ({cut}) "
+            # Where the engine keeps nothing, the rows are still read once.
+            with_clause = f"WITH e AS (SELECT * FROM {self._kept.source} k), c AS ({cut}) "
             source = "e LEFT JOIN c ON c.i = e.i"
-            if self._in_all:
-                # Read once, amounts need not be kept.
-                with_clause, source = f"WITH c AS ({cut}) ", f"({self.entries}) {source}"
             load, above = "c.l", "c.l IS NOT NULL"
         size = f"CASE WHEN {above} THEN ABS(e.w) * ({limit} / {load}) ELSE ABS(e.w) END"
         steps = f"CAST(FLOOR(LEAST({size}, {limit}) * {per}) AS BIGINT)"
@@ -236,7 +225,7 @@ class PersonTotals:
             return self._sums[1]
         asked, nothing = tau, tau < _NOTHING
         tau = min(max(tau, _NOTHING), _LARGEST * _GROUPS)
-        found = self._engine.fetch(self.statement(tau))
+        found = self._kept.fetch(self.statement(tau))
         places = found.column("g").to_numpy().astype(np.int64)
         sums, fixed = np.zeros(self.groups), np.zeros(self.groups)
         # A whole number is rounded to a double once, and units are powers of two.

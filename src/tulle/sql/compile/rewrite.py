@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
@@ -32,6 +31,9 @@ from tulle.sql.question.aggregate import (
     find_aggregate,
     group_expressions,
     group_number,
+    is_ordered,
+    literal,
+    number_of,
 )
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.ranges import Range
@@ -44,6 +46,7 @@ TIMES = f"{RESERVED}_times"
 ABOVE = f"{RESERVED}_above"
 BELOW = f"{RESERVED}_below"
 OWNER = f"{RESERVED}_owner"
+VALUE, PLACE = f"{RESERVED}_value", f"{RESERVED}_place"
 
 _LARGEST = "1E240"
 """Larger numbers weigh nothing, so that no engine's sum of doubles overflows."""
@@ -59,9 +62,6 @@ class Rewritten:
     """
 
     text: str
-    in_all: str
-    """The same rows merged over all groups, where nothing is below zero and rows are about one
-    participant: what each adds in all. Empty elsewhere."""
     slots: tuple[Slot, ...]
     text_owners: bool
     """Whether the first owner's identifier is a text."""
@@ -125,8 +125,12 @@ def rewrite(
     tree = named.tree
     rewriter = Rewriter(schema, named, gone)
     aggregate = find_aggregate(tree)
-    numbered, conditions = number(group_expressions(tree, groups), groups)
+    keys = group_expressions(tree, groups)
+    numbered, conditions = number(keys, groups)
     wanted = [(numbered, GROUP)] if groups else []
+    # Looking every value of a long list up in a join takes the engine less than comparisons.
+    listed = number is group_number and not aggregate.distinct
+    listed &= bool(groups) and all(is_ordered(values) for _, values in groups)
     if aggregate.kind == "sum":
         wanted.append((aggregate.arguments[0], WEIGHT))
     elif aggregate.distinct:
@@ -134,32 +138,32 @@ def rewrite(
     # Neither COUNT nor SUM looks at NULL; COUNT(*) has no arguments and counts every row.
     conditions += [_is_there(argument) for argument in aggregate.arguments]
     block = rewriter.block(tree, rewriter.views(tree, {}))
+    listed &= not block.keyed
+    if listed:
+        wanted[:1] = [(key, f"{GROUP}_{place}") for place, key in enumerate(keys)]
     form = rewriter.project(block, wanted, distinct=aggregate.distinct, conditions=conditions)
     weights = form.range(WEIGHT) if aggregate.kind == "sum" else Range(0.0, 1.0)
     if form.keys is not None:
         query, slots = _merge_ways(form, aggregate, bool(groups), rewriter.namer)
     else:
-        merge = partial(
-            _merge_tuples,
-            aggregate=aggregate,
+        query, slots = _merge_tuples(
+            form,
+            aggregate,
+            groups,
+            listed=listed,
             namer=rewriter.namer,
             signed=weights.low < 0,
             bound=max(abs(weights.low), abs(weights.high)),
         )
-        query, slots = merge(form, grouped=bool(groups))
     size = 1
     for _, values in groups:
         size *= len(values)
-    total = partial(total_statement, schema=schema, functions=functions, summed=WEIGHT)
     alone = form.keys is None and (
         len(slots) == 1 or (bool(slots) and (form.alone or needs_one(named, schema)))
     )
-    text, in_all = total(query).sql(dialect=schema.dialect, pretty=True), ""
-    if alone and groups and weights.low >= 0:
-        in_all = total(merge(_without(form, GROUP), grouped=False)[0]).sql(dialect=schema.dialect)
+    total = total_statement(query, schema, functions=functions, summed=WEIGHT)
     return Rewritten(
-        text,
-        in_all,
+        total.sql(dialect=schema.dialect, pretty=True),
         tuple(slots),
         bool(slots) and schema.entity_class(slots[0].entity) == TEXT,
         form.keys is not None,
@@ -175,15 +179,6 @@ def rewrite(
         schema,
         named,
     )
-
-
-def _without(form: Form, name: str) -> Form:
-    """Return a form without one of its values, whose expression may be long."""
-    query = form.query
-    if not isinstance(query, exp.Select) or len(query.expressions) < 2:
-        return form
-    query.set("expressions", [e for e in query.expressions if e.alias_or_name != name])
-    return replace(form, values=tuple(value for value in form.values if value != name))
 
 
 def _links(named: Named, schema: Schema) -> int:
@@ -206,13 +201,34 @@ def _is_there(argument: Any) -> Any:
 
 
 def _merge_tuples(
-    form: Form, aggregate: Aggregate, *, grouped: bool, namer: Namer, signed: bool, bound: float
+    form: Form,
+    aggregate: Aggregate,
+    groups: Groups,
+    *,
+    listed: bool,
+    namer: Namer,
+    signed: bool,
+    bound: float,
 ) -> tuple[Any, list[Slot]]:
-    """Add up all tuples that need the same owners; those below zero only if there may be any."""
+    """Add up all tuples that need the same owners; those below zero only if there may be any.
+
+    With ``listed`` the rows have the columns of GROUP BY, otherwise the number of their group.
+    """
     rows, slots = _sorted_owners(form, namer)
     name = namer.fresh()
-    owners = [column(slot.name, name) for slot in slots]
-    by = [*([column(GROUP, name)] if grouped else []), *owners]
+    sources, conditions = [source_of(rows, name)], []
+    by, number = [], []
+    if listed:
+        for place, (_, values) in enumerate(groups):
+            lists = namer.fresh()
+            sources.append(_list(values, lists))
+            key = column(f"{GROUP}_{place}", name)
+            conditions.append(exp.EQ(this=key, expression=column(VALUE, lists)))
+            by.append(column(PLACE, lists))
+        number = [alias(number_of([place.copy() for place in by], groups), GROUP)]
+    elif groups:
+        by, number = [column(GROUP, name)], [column(GROUP, name)]
+    by += [column(slot.name, name) for slot in slots]
     if aggregate.kind == "count":
         sums = [alias(_double(exp.Count(this=exp.Star(), big_int=True)), ABOVE)]
     else:
@@ -223,8 +239,19 @@ def _merge_tuples(
         if signed:
             below = exp.and_(exp.LT(this=weight, expression=_zero()), _at_least(weight))
             sums.append(alias(_double(_sum_where(below, weight, bound)), BELOW))
-    named = [*([column(GROUP, name)] if grouped else []), *_numbered(slots, name)]
-    return select([*named, *sums], [source_of(rows, name)], group=by), _final_slots(slots)
+    chosen = [*number, *_numbered(slots, name), *sums]
+    return select(chosen, sources, conditions, group=by), _final_slots(slots)
+
+
+def _list(values: Sequence[Any], name: str) -> Any:
+    """Return public values, each with its place among them, as rows to join with."""
+    pairs = [
+        exp.Tuple(expressions=[literal(value), exp.Literal.number(place)])
+        for place, value in enumerate(values)
+    ]
+    columns = [exp.to_identifier(VALUE), exp.to_identifier(PLACE)]
+    named = exp.TableAlias(this=exp.to_identifier(name), columns=columns)
+    return exp.Values(expressions=pairs, alias=named)
 
 
 def _merge_ways(

@@ -307,6 +307,8 @@ class Compiler:
         return given
 
     def _source(self, source: Any, scope: Scope) -> Columns:
+        if isinstance(source, exp.Values):
+            return self._values(source, scope)
         if isinstance(source, exp.Subquery):
             return self.query(source, Scope(scope.views, outer=scope.outer))
         if source.name in scope.views:
@@ -318,6 +320,17 @@ class Compiler:
         if len(alike) != 1:
             raise QueryError(f"There is no table {source.name}.")
         return alike[0]
+
+    def _values(self, source: Any, scope: Scope) -> Columns:
+        """Rewrite rows of constants: each column has one kind."""
+        names = [name.name for name in source.args["alias"].columns]
+        columns = {}
+        for place, name in enumerate(names):
+            given = [self.value(row.expressions[place], scope) for row in source.expressions]
+            made, columns[name] = self._alike(given, source)
+            for row, one in zip(source.expressions, made, strict=True):
+                row.expressions[place].replace(one.node)
+        return columns
 
     def _set_operation(self, tree: Any, scope: Scope) -> Columns:
         sides = [

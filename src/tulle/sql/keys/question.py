@@ -13,6 +13,7 @@ from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
 from tulle.core.query import Query
 from tulle.core.table import Table
+from tulle.noise.partition_selection import TUNING, selection_options
 from tulle.sql.keys.statements import (
     KeyRows,
     blank_groups,
@@ -40,6 +41,9 @@ Chosen on check-ins and words, epsilon 1: twice as many cost a twentieth of the 
 
 MOST_KEYS = 10**6
 
+PRIVATE = "private"
+"""In place of a number of keys per person: it is chosen privately."""
+
 COUNTED, OF_TABLE, PUBLIC = "rows", "table", "public table"
 """Where keys are found: in the rows of the statement, in one table of it, in a public table."""
 
@@ -48,7 +52,8 @@ COUNTED, OF_TABLE, PUBLIC = "rows", "table", "public table"
 class KeyOptions:
     """What the user says about keys that are to be found."""
 
-    keys_per_person: int | None = None
+    keys_per_person: int | str | None = None
+    """A number, or "private": it is chosen with a part of the budget."""
     minimum: int = 1
     other: str | None = None
     top: int | None = None
@@ -60,22 +65,17 @@ class KeyOptions:
         Raises:
             InputError: naming the one that does not fit.
         """
-        if keys_per_person is not None:
+        if keys_per_person not in (None, PRIVATE):
+            if isinstance(keys_per_person, str):
+                raise InputError(
+                    f"keys_per_person must be a whole number or {PRIVATE!r}; "
+                    f"got {keys_per_person!r}."
+                )
             keys_per_person = validate.whole(keys_per_person=keys_per_person, at_least=1)
             if keys_per_person > MOST_KEYS:
                 raise InputError(f"keys_per_person must be at most {MOST_KEYS:,}.")
-        if top is not None:
-            top = validate.whole(top=top, at_least=1)
-        given = 1 if minimum is None else validate.whole(minimum=minimum, at_least=1)
-        if given > 2**40:
-            raise InputError("minimum must be at most 2**40.")
-        if other is True:
-            other = "other"
-        if other in (None, False):
-            other = None
-        elif not isinstance(other, str) or not other:
-            raise InputError("other must be True, or the text that the row of the rest is called.")
-        return cls(keys_per_person, given, other, top)
+        given, rest, best = selection_options(minimum, other, top)
+        return cls(keys_per_person, given, rest, best)
 
     def given(self) -> dict[str, Any]:
         """Return those that differ from their defaults."""
@@ -98,6 +98,8 @@ class Discovery:
     shared: tuple[str, ...]
     """Of what is bought, the numbers of people that are known from finding the keys."""
     keys_per_person: int
+    chosen: bool
+    """Whether it is the most of those from which it is chosen privately."""
     numbers: bool
     """Whether somebody asks how many people have a key: without, they may be weighted."""
     schema: Schema = field(compare=False, repr=False)
@@ -194,6 +196,8 @@ class DiscoveredTable(TableQuestion):
         rows = bound.bound.rows
         salt = "0" * 32
         public.check(rows.listed(salt) if bound.bound.where == PUBLIC else rows.counted(salt, 1))
+        if bound.bound.chosen:
+            public.check(rows.having(salt, 1))
         return bound
 
     def bound_to(self, facts: Facts) -> Self:
@@ -225,6 +229,10 @@ class DiscoveredTable(TableQuestion):
             shared = self._shared(blank, schema)
         numbers = bool(shared) or self.options.minimum > 1 or self.options.top is not None
         usual = 1 if rows.once else USUAL_KEYS if numbers else WEIGHTED_KEYS
+        given = self.options.keys_per_person
+        # Where everyone has one key there is nothing to choose.
+        chosen = given == PRIVATE and usual > 1
+        given = None if given == PRIVATE else given
         found = Discovery(
             rows,
             where,
@@ -233,7 +241,8 @@ class DiscoveredTable(TableQuestion):
             dialect,
             blank,
             shared,
-            self.options.keys_per_person or usual,
+            TUNING.candidates[-1] if chosen else int(given or usual),
+            chosen,
             numbers,
             schema,
         )

@@ -97,17 +97,8 @@ class KeyRows:
         With ``levels`` whoever has at most so many keys counts for this much in each of them.
         """
         keys = [f"{KEY}_{place}" for place in range(len(self.kinds))]
-        owners = [f"{OWNER}_{place}" for place in range(len(self.slots))]
-        one = [f"q.{owners[0]} IS NOT NULL", *(f"q.{o} = q.{owners[0]}" for o in owners[1:])]
-        text = _TEXT[self.dialect]
-        digest = f"md5('{salt}' || q.{GROUP})"
-        # By digest and not by text: should two texts have one, a person counts once all the same.
-        distinct = (
-            f"SELECT q.{owners[0]} AS i, {digest} AS h, "
-            f"{', '.join(f'MAX(q.{key}) AS {key}' for key in keys)} FROM ({self.text}) q "
-            f"WHERE {' AND '.join([*one, *self._short()])} GROUP BY q.{owners[0]}, {digest}"
-        )
-        order = f"md5('{salt}' || CAST(d.i AS {text}) || ':' || d.h)"
+        distinct = self._distinct(salt)
+        order = f"md5('{salt}' || CAST(d.i AS {_TEXT[self.dialect]}) || ':' || d.h)"
         people, having = "COUNT(*)", ""
         if any(weight != 1 for _, weight in levels):
             # Whoever has more keys than are counted keeps the last level's number of them.
@@ -122,6 +113,27 @@ class KeyRows:
         return (
             f"SELECT b.h AS {DIGEST}, {shown}, {people} AS {PEOPLE} FROM ({ranked}) b "
             f"WHERE b.r <= {most} GROUP BY b.h"
+        )
+
+    def having(self, salt: str, most: int) -> str:
+        """Return the statement that counts people by how many keys they have, up to ``most``."""
+        numbers = f"SELECT d.i, COUNT(*) AS n FROM ({self._distinct(salt)}) d GROUP BY d.i"
+        return (
+            f"SELECT LEAST(c.n, {most}) AS {PLACE}, COUNT(*) AS {PEOPLE} FROM ({numbers}) c "
+            f"GROUP BY LEAST(c.n, {most})"
+        )
+
+    def _distinct(self, salt: str) -> str:
+        """Return the statement that gives each person's keys, each once."""
+        keys = [f"{KEY}_{place}" for place in range(len(self.kinds))]
+        owners = [f"{OWNER}_{place}" for place in range(len(self.slots))]
+        one = [f"q.{owners[0]} IS NOT NULL", *(f"q.{o} = q.{owners[0]}" for o in owners[1:])]
+        digest = f"md5('{salt}' || q.{GROUP})"
+        # By digest and not by text: should two texts have one, a person counts once all the same.
+        return (
+            f"SELECT q.{owners[0]} AS i, {digest} AS h, "
+            f"{', '.join(f'MAX(q.{key}) AS {key}' for key in keys)} FROM ({self.text}) q "
+            f"WHERE {' AND '.join([*one, *self._short()])} GROUP BY q.{owners[0]}, {digest}"
         )
 
     def listed(self, salt: str) -> str:

@@ -153,37 +153,43 @@ def _group_name(tree: exp.Select, expression: Any, meant: Any) -> str:
 
 def group_number(expressions: list[Any], groups: Groups) -> tuple[Any, list[Any]]:
     """Return an expression for the number of a row's group, and conditions that it has one."""
-    total: Any = None
-    conditions = []
+    places, conditions = [], []
     for expression, (name, values) in zip(expressions, groups, strict=True):
-        if _is_ordered(values):
-            chosen = _place(expression, values, name)
-            inside: Any = exp.In(this=expression.copy(), expressions=[*map(_literal, values)])
+        if is_ordered(values):
+            places.append(_place(expression, values, name))
+            inside: Any = exp.In(this=expression.copy(), expressions=[*map(literal, values)])
             inside.meta["groups"] = name
             # Engines leave out whole blocks of rows by their ends.
             for side, end in ((exp.GTE, min(values)), (exp.LTE, max(values))):
-                beyond = side(this=expression.copy(), expression=_literal(end))
+                beyond = side(this=expression.copy(), expression=literal(end))
                 beyond.meta["groups"] = name
                 conditions.append(beyond)
         else:
             matches = [_equals(expression, value, name) for value in values]
-            chosen = _case(matches)
+            places.append(_case(matches))
             inside = exp.Paren(this=_any_of([match.copy() for match in matches]))
+        conditions.append(inside)
+    return number_of(places, groups), conditions
+
+
+def number_of(places: list[Any], groups: Groups) -> Any:
+    """Return the number of a group, from the place of each of its values among those listed."""
+    total: Any = None
+    for place, (_, values) in zip(places, groups, strict=True):
         if total is None:
-            total = chosen
+            total = place
         else:
             size = exp.Literal.number(len(values))
             shifted = exp.Mul(this=exp.Paren(this=total), expression=size)
-            total = exp.Add(this=shifted, expression=chosen)
-        conditions.append(inside)
-    return total, conditions
+            total = exp.Add(this=shifted, expression=place)
+    return total
 
 
 _FEW = 8
 """Among more values than this, the place of one is found by halving."""
 
 
-def _is_ordered(values: tuple[Any, ...]) -> bool:
+def is_ordered(values: tuple[Any, ...]) -> bool:
     """Say whether values have one order on all engines: whole numbers, or days."""
     kinds = {type(value) for value in values}
     return len(values) > _FEW and kinds in ({int}, {date})
@@ -217,7 +223,7 @@ def _place(expression: Any, values: tuple[Any, ...], name: str) -> Any:
                 ]
             )
         middle = (low + high) // 2
-        before = exp.LT(this=expression.copy(), expression=_literal(values[order[middle]]))
+        before = exp.LT(this=expression.copy(), expression=literal(values[order[middle]]))
         before.meta["groups"] = name
         return exp.Case(
             ifs=[exp.If(this=before, true=among(low, middle))], default=among(middle, high)
@@ -244,13 +250,13 @@ def _equals(expression: Any, value: Any, name: str) -> Any:
         side = exp.GT if value > 0 else exp.LT
         sign = side(this=expression.copy(), expression=exp.Literal.number(0))
         return exp.and_(exp.IsInf(this=expression.copy()), sign)
-    equal = exp.EQ(this=expression.copy(), expression=_literal(value))
+    equal = exp.EQ(this=expression.copy(), expression=literal(value))
     # What is compared must be of one kind: this says whose value it is if it is not.
     equal.meta["groups"] = name
     return equal
 
 
-def _literal(value: Any) -> Any:
+def literal(value: Any) -> Any:
     """Return a public value as SQL; a date as the cast that DATE '...' stands for."""
     if isinstance(value, datetime):
         return exp.cast(exp.Literal.string(value.isoformat(" ")), "TIMESTAMP")

@@ -339,14 +339,16 @@ class Schema:
             *(types.UTINYINT, types.USMALLINT, types.UINT),
         }:
             return True
-        scale = [int(part.name) for part in kind.expressions[1:2]] or [0]
         if (
             kind.this in exp.DataType.TEXT_TYPES
             or kind.this in exp.DataType.INTEGER_TYPES
             or kind.this in {types.UUID, types.DATE, types.ENUM}
-            or (kind.this == types.DECIMAL and kind.expressions and scale == [0])
         ):
             return False
+        if kind.this == types.DECIMAL:
+            sizes = [part.name for part in kind.expressions]
+            if sizes and sizes[1:] in ([], ["0"]):
+                return False
         raise InputError(
             f"{table}.{column} has type {written}, in which one owner can be written in several "
             "ways. Owners are whole numbers, texts, dates or UUIDs."

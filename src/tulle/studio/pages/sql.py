@@ -44,7 +44,9 @@ def check(
             "text": text,
             "arguments": {
                 "groups": parse_groups(groups),
-                "keys_per_person": parse_count(keys_per_person, "groups for one person"),
+                "keys_per_person": "private"
+                if keys_per_person.strip() == "private"
+                else parse_count(keys_per_person, "groups for one person"),
                 "minimum": parse_count(minimum, "people"),
                 "other": other.strip() or None,
                 "top": parse_count(top, "groups to show"),

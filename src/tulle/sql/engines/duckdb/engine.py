@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, closing
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.sql.engines.base import Engine, Size
+from tulle.sql.engines.base import Engine, EngineError, KeptRows, Result, Size
 from tulle.sql.engines.files import csv_file, declared_types, is_parquet
 from tulle.sql.engines.frames import arrow_table, is_path
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
@@ -223,10 +223,6 @@ class DuckDB(Engine):
                 "Write them alike."
             )
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        return (_import().Error,)
-
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
         return self._listed(only)[0]
 
@@ -309,23 +305,34 @@ class DuckDB(Engine):
         with self._cursor() as cursor:
             cursor.execute(f"DESCRIBE {statement}")
 
-    @contextmanager
-    def _cursor(self) -> Iterator[Any]:
-        """Give a cursor of its own, which keeps concurrent questions apart.
+    def keep(self, statement: str) -> KeptRows:
+        cursor = self._new_cursor()
+        name = f"temp.main.{RESERVED}_kept"
+        create = partial(cursor.execute, f"CREATE TEMP TABLE {RESERVED}_kept AS {statement}")
+        self.attempt(partial(whatever_the_plan, cursor, create), EngineError())
+
+        def fetch(reading: str) -> pyarrow.Table:
+            read = partial(_rows_of, cursor, reading)
+            return self.attempt(partial(whatever_the_plan, cursor, read), EngineError())
+
+        return KeptRows(name, fetch)
+
+    def _new_cursor(self) -> Any:
+        """Return a cursor of its own, which keeps concurrent questions apart.
 
         It does not see the connection's temporary tables, nor Python variables that happen to be
         called like a table that is gone.
         """
         cursor = self._connection.cursor()
-        try:
-            cursor.execute("SET python_enable_replacements = false")
-            # DuckDB's own functions come first: a macro of the database's, called like one of
-            # them, could fail on a row. Tables are read by their full names.
-            path = f"system.main,{_name(self._place[0])}.{_name(self._place[1])}"
-            cursor.execute(f"SET search_path = {_text(path)}")
-            yield cursor
-        finally:
-            cursor.close()
+        cursor.execute("SET python_enable_replacements = false")
+        # DuckDB's own functions come first: a macro of the database's, called like one of
+        # them, could fail on a row. Tables are read by their full names.
+        path = f"system.main,{_name(self._place[0])}.{_name(self._place[1])}"
+        cursor.execute(f"SET search_path = {_text(path)}")
+        return cursor
+
+    def _cursor(self) -> AbstractContextManager[Any]:
+        return closing(self._new_cursor())
 
     def close(self) -> None:
         if self._owned:
@@ -423,20 +430,31 @@ def _import() -> Any:
 def read_rows(
     open_cursor: Callable[[], AbstractContextManager[Any]], statement: str
 ) -> pyarrow.Table:
-    """Return the rows of a checked statement, whatever the optimiser makes of it.
+    """Return the rows of a checked statement, whatever the optimiser makes of it."""
+    with open_cursor() as cursor:
+        return whatever_the_plan(cursor, partial(_rows_of, cursor, statement))
 
-    No row stops such a statement, but the optimiser may: some plans of outer joins it rewrites
+
+def _rows_of(cursor: Any, statement: str) -> pyarrow.Table:
+    return cursor.sql(statement).to_arrow_table()
+
+
+def whatever_the_plan(cursor: Any, act: Callable[[], Result]) -> Result:
+    """Return what an act on this cursor gives; if the optimiser fails, without it.
+
+    No row stops a checked statement, but the optimiser may: some plans of outer joins it rewrites
     wrongly and then cannot run, and which plan it tries depends on statistics of the rows. As it
     is written the statement always runs.
     """
     import duckdb
 
     try:
-        with open_cursor() as cursor:
-            return cursor.sql(statement).to_arrow_table()
+        return act()
     except (duckdb.OutOfMemoryException, duckdb.InterruptException):
         raise
     except duckdb.Error:
-        with open_cursor() as cursor:
-            cursor.execute("PRAGMA disable_optimizer")
-            return cursor.sql(statement).to_arrow_table()
+        cursor.execute("PRAGMA disable_optimizer")
+        try:
+            return act()
+        finally:
+            cursor.execute("PRAGMA enable_optimizer")
