@@ -142,7 +142,6 @@ def test_postgresql_keeps_a_value_back(postgres_url: str, capfd: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_keeps_a_value_back(spark_session: Any, capfd: Any) -> None:
     context = spark_session._jvm.org.apache.logging.log4j.LogManager
     before = context.getRootLogger().getLevel().toString()
@@ -208,7 +207,6 @@ def test_an_error_that_is_only_hidden_is_caught(
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_a_driver_that_logs_is_caught(
     spark_session: Any, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
