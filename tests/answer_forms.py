@@ -101,6 +101,7 @@ GRAPH_QUESTIONS: dict[str, Callable[[], Query]] = {
     "cliques": lambda: tulle.cliques(4),
     "degrees": tulle.degrees,
     "degree_distribution": tulle.degree_distribution,
+    "max_degree": tulle.max_degree,
     "triangles_per_node": tulle.triangles_per_node,
     "triples_per_node": tulle.triples_per_node,
     "triangles_at": lambda: tulle.triangles_at(NAMES[3]),
@@ -140,6 +141,7 @@ def cases() -> Iterator[Case]:
     yield "graph expression", network(), 3 * tulle.triangles() / tulle.stars(2), edge
     # Per node: a truncated count has a lower end only.
     yield "graph edges per node", network(), tulle.edges(), {"unit": "node"}
+    yield "graph max_degree per node", network(), tulle.max_degree(), {"unit": "node"}
     yield (
         "graph degree_distribution per node",
         network(),

@@ -9,6 +9,8 @@ set, as in ``make test-slow``, all of it is drawn anew. Child processes always d
 import gc
 import hashlib
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,11 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
+# Before numpy is imported. The matrices here are small and several processes test at once: threads
+# that wait for each other in a loop took ten times as long as the work.
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 
 from tulle.noise import SeededSource, SystemSource
 
@@ -68,6 +75,36 @@ def pytest_sessionfinish(session):
 def pytest_runtest_protocol(item):
     with stream(item.nodeid):
         return (yield)
+
+
+SMALL = "TULLE_TEST_IN_SMALL_PROCESS"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Run a test that is marked ``small_process`` in an interpreter that imports its file alone.
+
+    The suite's own process holds gigabytes, which each fork has to copy the tables of.
+    """
+    if pyfuncitem.get_closest_marker("small_process") is None or SMALL in os.environ:
+        return None
+    folder = pyfuncitem._request.getfixturevalue("tmp_path_factory").mktemp("small")
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    options = ["-q", "-p", "no:cacheprovider", "--basetemp", str(folder / "own")]
+    options += ["-m", "slow or not slow"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, pyfuncitem.nodeid],
+        cwd=pyfuncitem.config.rootpath,
+        env={**own, SMALL: "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    assert "1 passed" in told, told
+    return True
 
 
 @pytest.hookimpl(wrapper=True)

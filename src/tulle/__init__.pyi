@@ -25,6 +25,7 @@ from tulle.graphs.queries.counts import stars as stars
 from tulle.graphs.queries.counts import triangles as triangles
 from tulle.graphs.queries.degrees import degree_distribution as degree_distribution
 from tulle.graphs.queries.degrees import degrees as degrees
+from tulle.graphs.queries.degrees import max_degree as max_degree
 from tulle.graphs.queries.local_counts import chains as chains
 from tulle.graphs.queries.local_counts import degree_of as degree_of
 from tulle.graphs.queries.local_counts import degree_squares as degree_squares
@@ -44,6 +45,7 @@ from tulle.graphs.queries.subgraphs import subgraphs as subgraphs
 from tulle.graphs.spectra.queries import eigenvalues as eigenvalues
 from tulle.graphs.spectra.queries import low_rank as low_rank
 from tulle.graphs.spectra.queries import spectrum as spectrum
+from tulle.graphs.synthesis.auto.from_releases import graph_from_releases as graph_from_releases
 from tulle.graphs.synthesis.joint_degrees.queries import joint_degrees as joint_degrees
 from tulle.graphs.synthesis.query import synthetic as synthetic
 from tulle.graphs.topology.response import topology as topology

@@ -9,8 +9,8 @@ Plan, pay, release: Deployment Guarantee Ledger Plan Release Session Stream Unit
 Count in a graph: chains cliques cycles degree_of degree_squares edges edges_within k_triangles
     mixing paths stars subgraphs triangles triangles_at triangles_per_node triples_per_node
 Describe a graph: assortativity average_clustering clustering degree_distribution degrees
-    eigenvalues joint_degrees low_rank modularity spectrum transitivity
-Publish a graph: synthetic topology
+    eigenvalues joint_degrees low_rank max_degree modularity spectrum transitivity
+Publish a graph: graph_from_releases synthetic topology
 Ask in SQL: sql
 Publish a matrix: block_bounds block_partition found_cells weights xor
 Judge: compare error_curve
@@ -47,6 +47,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "triangles": "tulle.graphs.queries.counts",
         "degree_distribution": "tulle.graphs.queries.degrees",
         "degrees": "tulle.graphs.queries.degrees",
+        "max_degree": "tulle.graphs.queries.degrees",
         "chains": "tulle.graphs.queries.local_counts",
         "degree_of": "tulle.graphs.queries.local_counts",
         "degree_squares": "tulle.graphs.queries.local_counts",
@@ -66,6 +67,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "eigenvalues": "tulle.graphs.spectra.queries",
         "low_rank": "tulle.graphs.spectra.queries",
         "spectrum": "tulle.graphs.spectra.queries",
+        "graph_from_releases": "tulle.graphs.synthesis.auto.from_releases",
         "joint_degrees": "tulle.graphs.synthesis.joint_degrees.queries",
         "synthetic": "tulle.graphs.synthesis.query",
         "topology": "tulle.graphs.topology.response",
@@ -203,6 +205,24 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("data", "genotypes"): {"read": "tulle.genomes.reading"},
     ("data", "graph"): {"attributed": "tulle.graphs.patterns.attributes"},
     ("data", "survey"): {"form": "tulle.surveys.form"},
+    ("dialect", "database"): {
+        "duckdb": "tulle.sql.engines.duckdb.dialect",
+        "postgres": "tulle.sql.engines.postgresql.dialect",
+        "spark": "tulle.sql.engines.spark.dialect",
+    },
+    ("engine", "connection"): {
+        "duckdb": "tulle.sql.engines.duckdb.connect",
+        "_duckdb": "tulle.sql.engines.duckdb.connect",
+        "pyspark": "tulle.sql.engines.spark.connect",
+    },
+    ("engine", "url"): {
+        "duckdb://": "tulle.sql.engines.duckdb.connect",
+        "postgresql://": "tulle.sql.engines.postgresql.connect",
+        "postgres://": "tulle.sql.engines.postgresql.connect",
+        "spark://": "tulle.sql.engines.spark.connect",
+        "local": "tulle.sql.engines.spark.connect",
+        "local-cluster": "tulle.sql.engines.spark.connect",
+    },
     ("law", "contributions"): {"blocks": "tulle.matrices.contributions.blocks"},
     ("law", "core"): {
         "exact": "tulle.core.error_law",
@@ -215,6 +235,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
     ("law", "graph"): {
         "triples": "tulle.graphs.mechanisms.decomposed",
+        "degree threshold": "tulle.graphs.mechanisms.degree_threshold",
         "ladder": "tulle.graphs.mechanisms.ladder",
         "known ladder": "tulle.graphs.mechanisms.ladder",
         "bounded": "tulle.graphs.mechanisms.private_bound",
@@ -255,6 +276,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("mechanism", "graph"): {
         "decomposed": "tulle.graphs.mechanisms.decomposed",
+        "degree_threshold": "tulle.graphs.mechanisms.degree_threshold",
         "gaussian": "tulle.graphs.mechanisms.gaussian",
         "isotonic": "tulle.graphs.mechanisms.isotonic",
         "smoothed_ladder": "tulle.graphs.mechanisms.ladder",
@@ -326,6 +348,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "k_triangles": "tulle.graphs.queries.counts",
         "cliques": "tulle.graphs.queries.counts",
         "degrees": "tulle.graphs.queries.degrees",
+        "max_degree": "tulle.graphs.queries.degrees",
         "degree_distribution": "tulle.graphs.queries.degrees",
         "triangles_per_node": "tulle.graphs.queries.local_counts",
         "triples_per_node": "tulle.graphs.queries.local_counts",
@@ -388,6 +411,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "graph": {
         "decomposed": ("TriplesPerNode", "Clustering"),
+        "degree_threshold": ("MaxDegree",),
         "gaussian": ("GraphQuery",),
         "isotonic": ("Degrees", "DegreeDistribution"),
         "smoothed_ladder": ("ProfiledCount",),
@@ -449,6 +473,7 @@ UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "graph": {
         "decomposed": ("edge",),
+        "degree_threshold": ("node",),
         "gaussian": ("edge",),
         "isotonic": ("edge",),
         "smoothed_ladder": ("edge",),

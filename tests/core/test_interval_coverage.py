@@ -53,7 +53,10 @@ NAMES = [
     "contributions weights",
     *("genotypes allele_counts", "genotypes chi_squares", "genotypes p_values", "relation total"),
     *(f"graph {name}" for name in ("edges", "triangles", "stars", "k_triangles", "cliques")),
-    *(f"graph {name}" for name in ("degrees", "degree_distribution", "triangles_per_node")),
+    *(
+        f"graph {name}"
+        for name in ("degrees", "degree_distribution", "max_degree", "triangles_per_node")
+    ),
     *(f"graph {name}" for name in ("triples_per_node", "triangles_at", "degree_of", "chains")),
     *(
         f"graph {name}"
@@ -62,6 +65,7 @@ NAMES = [
     *(f"graph {name}" for name in ("transitivity", "assortativity", "modularity", "paths")),
     *(f"graph {name}" for name in ("cycles", "subgraphs", "eigenvalues", "joint_degrees")),
     *("graph joint_degrees coarse", "graph expression", "graph edges per node"),
+    "graph max_degree per node",
     *("graph clustering of one", "table linear"),
 ]
 

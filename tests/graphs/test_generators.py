@@ -25,9 +25,9 @@ def test_same_seed_same_graph(maker):
 
 @pytest.mark.parametrize("nodes", [1000, 4000])
 def test_social_network_looks_like_one(nodes):
-    start = time.perf_counter()
+    start = time.process_time()
     graph = social_network(nodes, seed=7)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     degree = degrees(graph)
     assert 12 < degree.mean() < 20
     assert degree.max() > 4 * degree.mean()

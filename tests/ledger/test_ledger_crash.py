@@ -224,6 +224,7 @@ def test_a_run_that_is_not_killed_keeps_the_promise(tmp_path: Path) -> None:
     assert inspect(path, told) == []
 
 
+@pytest.mark.small_process
 def test_a_kill_at_any_line_loses_no_privacy(tmp_path: Path) -> None:
     total = total_lines(tmp_path)
     points = spread(total, 200)
@@ -234,11 +235,13 @@ def test_a_kill_at_any_line_loses_no_privacy(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.small_process
 def test_a_kill_at_every_line_loses_no_privacy(tmp_path: Path) -> None:
     total = total_lines(tmp_path)
     assert kill_at_lines(tmp_path, list(range(1, total + 1))) == {}
 
 
+@pytest.mark.small_process
 def test_a_kill_at_any_moment_loses_no_privacy(tmp_path: Path) -> None:
     """Kills by the clock also hit the inside of SQLite's own commit, where no line is run."""
     start = time.perf_counter()
@@ -277,6 +280,7 @@ def debit_after_drawing(
     return answer
 
 
+@pytest.mark.small_process
 def test_a_ledger_that_debits_after_drawing_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,11 +379,13 @@ def kill_in_weeks(
     raise AssertionError("too few were killed")
 
 
+@pytest.mark.small_process
 def test_a_kill_at_any_moment_gives_no_week_a_second_budget(tmp_path: Path) -> None:
     kill_in_weeks(tmp_path, 50, 11)
 
 
 @pytest.mark.slow
+@pytest.mark.small_process
 def test_many_kills_give_no_week_a_second_budget(tmp_path: Path) -> None:
     assert kill_in_weeks(tmp_path, 600, 12) > 0
 

@@ -166,6 +166,7 @@ def kill_at(step: int) -> Any:
     return trace
 
 
+@pytest.mark.small_process
 def test_a_kill_at_every_step_of_creation_leaves_nothing_half_made(tmp_path: Path) -> None:
     step, completed = 0, False
     while not completed:
@@ -185,6 +186,7 @@ def test_a_kill_at_every_step_of_creation_leaves_nothing_half_made(tmp_path: Pat
     assert step > 80
 
 
+@pytest.mark.small_process
 def test_a_kill_at_any_moment_of_creation(tmp_path: Path) -> None:
     for attempt in range(40):
         path = tmp_path / f"{attempt}.ledger"

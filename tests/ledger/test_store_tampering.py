@@ -384,9 +384,9 @@ def test_a_hundred_thousand_entries_verify_in_about_a_second(tmp_path: Path) -> 
     start = time.process_time()  # verification waits for nothing; other programs do not count
     assert store.verify(expected_head=Head(count, previous)) == []
     verifying = time.process_time() - start
-    start = time.perf_counter()
+    start = time.process_time()  # nor does what the disk takes: that is the same for few
     store.append("debit", "a1", {})
-    appending = time.perf_counter() - start
+    appending = time.process_time() - start
     print(f"verify {verifying:.2f} s, append {appending * 1000:.1f} ms")
     assert verifying < 10  # about 1 s when nothing else runs
     assert appending < 1

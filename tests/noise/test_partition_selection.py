@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tulle.audit.sql.partition_selection import counts_of, key_law, neighbours, noise_law
+from tulle.core.errors import InputError
 from tulle.core.events import Composed, price
 from tulle.noise import SeededSource
 from tulle.noise.charge import watch
@@ -189,3 +190,26 @@ def test_many_keys_per_person_want_gaussian_noise() -> None:
     assert rule_from_json(rule.to_json(), 64, 1) == rule
     # A number that is asked for, or a minimum, is of people and not of weights.
     assert best_rule(Fraction(1), Fraction(1, 10**6), 64, 2, numbers=False).name == "gaussian"
+
+
+def test_at_every_budget_there_is_a_rule_or_a_refusal_that_depends_on_it_alone() -> None:
+    """From the least to the largest: whatever is planned can be drawn, whoever has keys."""
+    refused = 0
+    for epsilon, delta in product(
+        ("1e-300", "1e-20", "3.6e-15", "1e-14", "1e-6", "1", "750", "1e6", "1e300"),
+        ("1e-300", "1e-99", "1e-9", "0.5"),
+    ):
+        for keys, minimum, numbers in ((1, 1, True), (4, 3, True), (10**6, 1, False)):
+            budget = Fraction(epsilon), Fraction(delta)
+            least = keys / Fraction(2**48), keys * Fraction(1, 10**100)
+            if budget[0] < least[0] or budget[1] < least[1]:
+                with pytest.raises(InputError, match="Keys cannot be found at so small"):
+                    best_rule(*budget, keys, minimum, numbers=numbers)
+                refused += 1
+                continue
+            rule = best_rule(*budget, keys, minimum, numbers=numbers)
+            assert rule.seen_from() >= minimum
+            shown, _ = rule.show(np.array([1, 2**41]), SeededSource(1))
+            assert len(shown) == 2
+            assert rule_from_json(rule.to_json(), keys, minimum) == rule
+    assert 0 < refused < 80

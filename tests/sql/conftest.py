@@ -14,6 +14,14 @@ from typing import Any
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks Spark runs in one worker, so that one Java machine is started."""
+    for item in items:
+        if "spark_session" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Any]:
     """A PostgreSQL server that is started for the tests and stopped after them."""
@@ -86,6 +94,8 @@ def spark_session() -> Iterator[Any]:
             .config("spark.sql.codegen.wholeStage", "false")
             .config("spark.sql.adaptive.enabled", "false")
             .config("spark.driver.bindAddress", "127.0.0.1")
+            # Nor does Java compile for speed what runs once, or collect garbage in parallel.
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
             .getOrCreate()
         )
     session.sparkContext.setLogLevel("ERROR")

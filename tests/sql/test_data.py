@@ -257,3 +257,9 @@ def test_equal_looking_groups_are_different_questions() -> None:
     one, other = sql(text, groups={"city": [1]}), sql(text, groups={"city": ["1"]})
     assert one.canonical() != other.canonical()
     assert str(one) != str(other)
+
+
+def test_tables_that_no_engine_would_read_are_refused() -> None:
+    for url in ("postgresql://nobody@nowhere/x", "postgres://x", duckdb.connect()):
+        with pytest.raises(tulle.InputError, match="tables= gives files and frames"):
+            Database.connect(url, owners={"t": "a"}, tables={"t": "t.csv"})

@@ -359,6 +359,7 @@ def shown_again(path: Path, told: str) -> list[str]:
     return wrongs + [str(problem) for problem in Ledger(path).verify()]
 
 
+@pytest.mark.small_process
 def test_kills_never_give_a_step_a_second_value(tmp_path: Path) -> None:
     start = time.perf_counter()
     assert fork(lambda pipe: tell(tmp_path / "whole", pipe))[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tests.studio.studio_helpers import PATIENCE
 
 from tulle.studio.app import build
 from tulle.studio.data_worker import DataWorker
@@ -115,7 +116,7 @@ def test_attributes_are_read_from_a_table_beside_the_network(
         headers={"origin": HOME},
     )
     assert answer.status_code == 303
-    for _ in range(200):
+    for _ in range(10 * PATIENCE):
         if study.releases():
             break
         time.sleep(0.1)
@@ -140,7 +141,7 @@ def test_a_public_column_is_kept_by_a_synthetic_network(client: TestClient, tmp_
     assert "There is no column &#39;team&#39;" in refused.text or "no column 'team'" in refused.text
     answer = client.post(f"{place}/ask", data={**asked, "epsilon": "1"}, headers={"origin": HOME})
     assert answer.status_code == 303
-    for _ in range(600):
+    for _ in range(10 * PATIENCE):
         if study.releases():
             break
         time.sleep(0.1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tulle.audit.engine.blackbox import lower_bound, power
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.cost import Case, cases_of, check_cost, is_allowed
-from tulle.audit.engine.exact import check_exact, check_sampler
+from tulle.audit.engine.exact import check_exact, check_sampler, sampler_looks
 from tulle.audit.engine.exhaustive import check_claims, describe_world
 from tulle.audit.engine.failures import check_alike
 from tulle.audit.engine.findings import Finding, merge
@@ -266,23 +266,28 @@ def _besides(kind: Kind, named: set[str], effort: Effort, tell: Progress) -> lis
 
 
 def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) -> list[Finding]:
-    """Return the findings that need no draw: claims, and exact output distributions.
+    """Return the findings that need no draw: claims, and exact output distributions."""
+    return merge(list(_closed_forms(kind, mechanism, query, world)))
+
+
+def _closed_forms(
+    kind: Kind, mechanism: Mechanism, query: Query, world: World
+) -> Iterator[Finding]:
+    """Yield claims and exact output distributions under one budget after the other.
 
     A broken version that refuses a budget, as one that takes it for a larger one may, is looked at
     under the others.
     """
-    found: list[Finding] = []
     for (epsilon, delta), options in product(BUDGETS, kind.options(mechanism)):
         if isinstance(mechanism, Broken):
             asked = kind.terms(query, world.datasets[0], world.unit, epsilon, delta)
             if not is_allowed(mechanism, Case(asked, options, world.datasets[0])):
                 continue
         described = describe_world(kind, mechanism, query, world, epsilon, delta, options)
-        found.extend(check_claims(kind, mechanism, query, world, described))
+        yield from check_claims(kind, mechanism, query, world, described)
         terms = kind.terms(query, world.datasets[0], world.unit, epsilon, delta)
         guarantee = mechanism.guarantee(terms, mechanism.settings(terms, options))
-        found.append(check_exact(kind, mechanism, query, world, described, guarantee))
-    return merge(found)
+        yield check_exact(kind, mechanism, query, world, described, guarantee)
 
 
 def leaving(nodes: int) -> list[Finding]:
@@ -343,36 +348,49 @@ def check_black_box(kind: Kind, mechanism: Mechanism, query: Query, samples: int
 
 
 def catch(kind: Kind, broken: Broken) -> dict[str, Finding | None]:
-    """Return, for each check that must reject a broken version, the finding that does, or None.
+    """Return, for each check that must reject a broken version, the first finding that does.
 
-    The checks are those of the real mechanisms, on all graphs of four nodes or the like.
+    The checks are those of the real mechanisms, on all graphs of four nodes or the like. One that
+    rejects nothing stays None; one that has rejected is not made again.
     """
-    found: list[Finding] = []
     caught: dict[str, Finding | None] = dict.fromkeys(broken.caught_by)
     for query in kind.questions(broken):
-        if {"claims", "exact"} & set(broken.caught_by):
-            found.extend(closed_form(kind, broken, query, kind.world_for(4, query)))
-        if "sampler" in broken.caught_by:
-            epsilon, delta = DRAWN_AT
-            found.append(
-                check_sampler(kind, broken, query, epsilon=epsilon, delta=delta, runs=FAST.runs)
-            )
-        if "fresh noise" in broken.caught_by:
-            found.append(check_fresh(kind, broken, query, epsilon=Fraction(1), delta=DRAWN_AT[1]))
-        if "cost" in broken.caught_by:
-            dataset = kind.small(query)[0]
-            terms = kind.terms(query, dataset, kind.unit_for(query, dataset), *DRAWN_AT)
-            found.extend(check_cost(broken, [Case(terms, kind.options(broken)[0], dataset)]))
-    for finding in found:
-        check = finding.check.partition(":")[0]
-        known = caught.get(check)
-        if (
-            check in caught
-            and not finding.passed
-            and (known is None or finding.worst > known.worst)
+        for checks, findings in (
+            (("claims", "exact"), _closed_forms(kind, broken, query, kind.world_for(4, query))),
+            (("sampler",), _looks(kind, broken, query)),
+            (("fresh noise",), _fresh(kind, broken, query)),
+            (("cost",), _costs(kind, broken, query)),
         ):
-            caught[check] = finding
+            if not _open(caught, checks):
+                continue
+            for finding in findings:
+                check = finding.check.partition(":")[0]
+                if check in caught and caught[check] is None and not finding.passed:
+                    caught[check] = finding
+                    if not _open(caught, checks):
+                        break
     return caught
+
+
+def _open(caught: Mapping[str, Finding | None], checks: Sequence[str]) -> bool:
+    """Whether one of these checks must still reject."""
+    return any(check in caught and caught[check] is None for check in checks)
+
+
+def _looks(kind: Kind, broken: Broken, query: Query) -> Iterator[Finding]:
+    """Yield what the sampler's check says of ever more runs."""
+    epsilon, delta = DRAWN_AT
+    yield from sampler_looks(kind, broken, query, epsilon=epsilon, delta=delta, runs=FAST.runs)
+
+
+def _fresh(kind: Kind, broken: Broken, query: Query) -> Iterator[Finding]:
+    yield check_fresh(kind, broken, query, epsilon=Fraction(1), delta=DRAWN_AT[1])
+
+
+def _costs(kind: Kind, broken: Broken, query: Query) -> Iterator[Finding]:
+    dataset = kind.small(query)[0]
+    terms = kind.terms(query, dataset, kind.unit_for(query, dataset), *DRAWN_AT)
+    yield from check_cost(broken, [Case(terms, kind.options(broken)[0], dataset)])
 
 
 def _broken_row(kind: Kind, broken: Broken) -> Row:

@@ -10,6 +10,8 @@ same in a file, a frame, an array or a list.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,10 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]+(\.0*)?$"
 _BARE = r"^\+?(-?)0*([0-9]+?)(?:\.0*)?$"
 """What is left of a whole number without plus, leading zeros and an empty fraction."""
+
+_LONG = 1000
+_EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
+"""Decimals of more digits are written with an exponent, without rounding."""
 
 
 def read_table(path: str | Path, *, header: bool = True) -> Any:
@@ -82,6 +88,10 @@ def texts(values: Any, what: str) -> Any:
         found = _float_texts(column)
     elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         found = column
+    elif _is_binary(column.type):
+        # By value: one that is not UTF-8 must not change how the others are read.
+        coded = column.dictionary_encode()
+        found = _one_by_one(coded.dictionary.to_pylist()).take(coded.indices)
     else:
         try:
             found = column.cast(pa.string())
@@ -176,11 +186,15 @@ def _column(values: Any, what: str) -> Any:
     else:
         if getattr(values, "ndim", 1) != 1:
             raise InputError(f"The column {what} must have one value for each row.")
+        if not _has_type(values):
+            values = _listed(values)
+            if not set(map(type, values)) <= _PLAIN:
+                # A type, and how it writes a value, would follow from all of them together.
+                return _one_by_one(values)
         try:
             column = pa.array(values, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            listed = values.tolist() if hasattr(values, "tolist") else list(values)
-            return _one_by_one(listed)
+            return _one_by_one(_listed(values))
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
@@ -188,6 +202,31 @@ def _column(values: Any, what: str) -> Any:
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     return column
+
+
+def _has_type(values: Any) -> bool:
+    """Say whether a column declares its type: a list, or one of objects, has none."""
+    kind = getattr(values, "dtype", None)
+    return kind is not None and getattr(kind, "kind", "") != "O" and str(kind) != "Object"
+
+
+_PLAIN = {str, int, float, bool, type(None)}
+"""Arrow writes these as each alone would be written, or refuses the column."""
+
+
+def _is_binary(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(
+        types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_fixed_size_binary(kind)
+        or types.is_binary_view(kind)
+    )
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def _one_by_one(values: Sequence[Any]) -> Any:
@@ -203,13 +242,50 @@ def _one_by_one(values: Sequence[Any]) -> Any:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+    """Say whether a value is missing: None, NaN of any type, pandas' NA and NaT."""
+    if value is None or isinstance(value, str | bytes):
+        return value is None
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        # pandas' NA compares with nothing; arrays compare with all of their elements.
+        return type(value).__name__ == "NAType"
+
+
+_BYTES = "\0bytes:"
+"""How the text of bytes starts that are no UTF-8; nobody writes labels that start so."""
 
 
 def _text(value: Any) -> str:
+    """Return the text of one value, by that value alone."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
-    return str(value)
+    if isinstance(value, Decimal):
+        return _decimal_text(value)
+    if isinstance(value, datetime):
+        # As Arrow writes a column of them.
+        plain = value if value.tzinfo is None else value.astimezone(UTC)
+        written = plain.replace(tzinfo=None).isoformat(" ", "microseconds")
+        return written if value.tzinfo is None else written + "Z"
+    if not isinstance(value, bytes | bytearray | memoryview):
+        value = str(value).encode("utf-8", "surrogatepass")
+    try:
+        return bytes(value).decode("utf-8")
+    except UnicodeDecodeError:
+        return _BYTES + bytes(value).hex()
+
+
+def _decimal_text(value: Decimal) -> str:
+    """Return the text of a decimal: the same for 1, 1.0 and 1.00."""
+    if not value.is_finite():
+        return str(value)
+    if abs(value.adjusted()) > _LONG:
+        return str(value.normalize(_EXACT))
+    written = format(value, "f")
+    bare = written.rstrip("0").rstrip(".") if "." in written else written
+    return "0" if bare == "-0" else bare
 
 
 def _float_texts(column: Any) -> Any:

@@ -212,6 +212,13 @@ class Mechanism(ABC):
             InputError: for an option it does not know or cannot use.
         """
 
+    def usual(self, terms: Terms, options: Parameters) -> Parameters:
+        """Return options to start from where the stand-in was made up: it may be unlike the data.
+
+        What is left open is then tuned on it; with a stand-in that was declared, all is.
+        """
+        return options
+
     def tune(self, terms: Terms, options: Parameters, like: Dataset) -> Parameters:
         """Return the options, those that the user left open chosen on a public stand-in."""
         return options

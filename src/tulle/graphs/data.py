@@ -233,7 +233,8 @@ class Graph(Dataset):
         two. An edge list does not say whether it is directed: a pair joins its nodes either way.
 
         ``header`` says whether the first line names the columns. When it is left out, all ids must
-        be digits, and a first line without numbers is a header; files with other ids are refused.
+        be digits, and a first line of two usual names of columns (``source,target``, ``from_id
+        to_id``, ...) is a header; files and declared nodes with other ids are refused.
 
         ``nodes`` declares who is in the network, so that people without edges are, too: a number n
         for the nodes 0 to n - 1, a list of labels, a table whose first column has them, or a file

@@ -47,10 +47,16 @@ from tulle.noise.additive import discrete_gaussian
 from tulle.noise.charge import CostError, Draw, ExponentialCharge, PricedCharge, charge
 from tulle.noise.select import exponential
 from tulle.noise.source import drawn_elsewhere, report, resolve
-from tulle.noise.tables import check_scale, laplace_table
+from tulle.noise.tables import LARGEST_SCALE, check_scale, laplace_table
 
 SEEN = 0.95
 """The chance at which a plan says that a key of so many people will be seen."""
+
+MOST_EACH = Fraction(64)
+"""How much of epsilon one key gets at most; with more, noise is zero all the same."""
+
+LEAST_DELTA = Fraction(1, 10**100)
+"""The least delta for one key: beyond it floating point has no numbers for chances."""
 
 _LARGEST_SIGMA = Fraction(2**40)
 """Above this Gaussian noise is not considered."""
@@ -304,12 +310,9 @@ class TruncatedGeometric(Rule):
     ) -> TruncatedGeometric:
         """Return the rule for a budget."""
         scale, allowed = Fraction(keys) / epsilon, delta / keys
-        rate = 1 / float(scale)
-        guess = math.log((math.expm1(rate) / float(allowed) + 2) / (math.exp(rate) + 1)) / rate
-        bound = max(int(guess) - 2, 0)
-        while chance_of_end(scale, bound) > allowed:
-            bound += 1
-        return cls(keys, minimum, bound, scale)
+        bound = _least(lambda n: chance_of_end(scale, n) <= allowed, 0)
+        # With a large delta at a tiny epsilon nearly every draw would be beyond the bound.
+        return cls(keys, minimum, max(bound, int(scale) // 16), scale)
 
     def noise(self, size: int, source: Source | None) -> Array:
         return truncated_laplace(scale=self.scale, bound=self.threshold, size=size, source=source)
@@ -484,6 +487,12 @@ def best_rule(
 
     Without ``numbers``, nobody asks how many people have a key: then people may be weighted.
 
+    Whether there is one depends on the budget alone. Of a larger epsilon than :data:`MOST_EACH`
+    for each key the rest is not used: noise is zero then but for a chance that no delta notices.
+
+    Raises:
+        InputError: when epsilon or delta are so small that noise for it cannot be drawn.
+
     Example:
         >>> few = best_rule(Fraction(1), Fraction(1, 10**6), keys=1)
         >>> many = best_rule(Fraction(1), Fraction(1, 10**6), keys=100)
@@ -493,6 +502,19 @@ def best_rule(
         >>> best.name, best.seen_from(having=1), best.seen_from(having=64)
         ('weighted gaussian', 33, 257)
     """
+    least = Fraction(keys) / LARGEST_SCALE
+    if epsilon < least:
+        raise InputError(
+            f"Keys cannot be found at so small an epsilon: finding {keys:,} for each person takes "
+            f"at least {float(least):.1g}. Give more (half of epsilon finds keys where other "
+            "columns are asked for), bound a person to fewer keys, or list the keys."
+        )
+    if delta < keys * LEAST_DELTA:
+        raise InputError(
+            f"Keys cannot be found at so small a delta: finding {keys:,} for each person takes at "
+            f"least {float(keys * LEAST_DELTA):.1g}. Give more, or list the keys."
+        )
+    epsilon = min(epsilon, keys * MOST_EACH)
     found: list[Rule] = [TruncatedGeometric.at(epsilon, delta, keys, minimum)]
     if keys > 1 and epsilon >= Fraction(1, 10**6):
         kind = ThresholdedGaussian if numbers or minimum > 1 else WeightedGaussian

@@ -137,6 +137,7 @@ def _plan_leaf(
         try:
             chosen = options if mechanism is not None else {}
             if like is not None:
+                chosen = chosen if described == GIVEN else item.usual(terms, chosen)
                 chosen = item.tune(terms, chosen, like)
             settings = item.settings(terms, chosen)
         except QueryError as error:

@@ -6,7 +6,10 @@ against every such neighbour, through every reader; readers that guess from the 
 """
 
 import gzip
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from itertools import product
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -477,3 +480,66 @@ def test_what_public_facts_refuse_costs_nothing(tmp_path):
                 query, epsilon=1, delta=1e-6
             )
         assert [entry.kind for entry in ledger.entries()] in ([], ["open"]), (place, str(query))
+
+
+# --- values of Python ---------------------------------------------------------------------------
+
+VALUES = (
+    *("a", "1", "", "\ud800", 1, 2**53 + 1, -(2**63), 2**70, 1.0, 0.5, float("nan"), float("inf")),
+    *(True, None, b"a", b"\xff", bytearray(b"b"), Decimal(1), Decimal("1.00"), Decimal("1e5000")),
+    *(Decimal("NaN"), Decimal("sNaN"), Decimal("-0"), date(2020, 1, 1), datetime(2020, 1, 1)),
+    *(datetime(2020, 1, 1, 0, 0, 0, 5), datetime(2020, 1, 1, tzinfo=UTC), time(1, 2)),
+    *(timedelta(1), UUID(int=5), (1, 2), [1], {"a": 1}, 1j, range(3), object, frozenset([1])),
+    *(np.int64(3), np.uint64(2**64 - 1), np.float32(0.1), np.str_("x"), np.bool_(True)),
+    *(np.datetime64("2020-01-01"), np.datetime64("NaT"), np.array([1, 2])),
+)
+
+
+def as_objects(values):
+    held = np.empty(len(values), dtype=object)
+    held[:] = values
+    return held
+
+
+def inferred(values):
+    """The twin: a type for all of them, as a library finds it."""
+    import pyarrow
+
+    try:
+        return pyarrow.array(values)
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+        return [str(one) for one in values]
+
+
+def changed_by_another(make, values):
+    """Return the pairs of values of which the second changes how the first is read."""
+    found = []
+    for first in values:
+        alone = make([first])
+        said = {way: repr(read(alone)[0]) for way, read in WAYS.items()}
+        for second in values:
+            both = make([first, second])
+            found += [
+                (first, second, way)
+                for way, read in WAYS.items()
+                if repr(read(both)[0]) != said[way]
+            ]
+    return found
+
+
+@pytest.mark.parametrize("make", [list, as_objects])
+def test_a_value_is_read_by_itself(make):
+    assert changed_by_another(make, VALUES) == []
+
+
+def test_a_type_that_is_found_for_all_values_would_be_caught():
+    assert changed_by_another(inferred, ("a", b"a", b"\xff", Decimal(1), Decimal("1.00"), 1)) != []
+
+
+def test_labels_of_bytes_are_told_apart_and_texts_are_found_among_them():
+    import pyarrow
+
+    given = [b"\xff", b"\xfe", b"ann", b"\xff"]
+    for column in (given, pyarrow.array(given)):
+        assert cells.codes(column, "c").tolist() == [0, 1, 2, 0]
+        assert cells.places(column, ["ann"], "c").tolist() == [-1, -1, 0, -1]

@@ -697,6 +697,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
         "cliques": [tulle.cliques(4)],
         "degrees": [tulle.degrees()],
         "degree_distribution": [tulle.degree_distribution()],
+        "max_degree": [tulle.max_degree()],
         "triangles_per_node": [tulle.triangles_per_node()],
         "triples_per_node": [tulle.triples_per_node()],
         "triangles_at": [tulle.triangles_at(1)],

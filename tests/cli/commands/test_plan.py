@@ -171,7 +171,7 @@ def test_two_real_processes_share_a_ledger(friends: Path, tmp_path: Path) -> Non
         for question in ("edges", "stars(2)")
     ]
     for process in started:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
         assert process.returncode == 0, err
         assert out.startswith(b"{")
         assert err == b""

@@ -350,17 +350,19 @@ def test_files_of_numbers_are_read_alike(end: str, tmp_path: Path) -> None:
                 for some in neighbours_of(edges)
             ]
             assert all(words == said[0] for words in said)
-            assert said[0][0] == [2, 9, 10, 12345678901234567890, "007"]
+            if shape[1] in ("", "ego,alter\n"):
+                assert said[0][0] == [2, 9, 10, 12345678901234567890, "007"]
+            else:  # nodes may be called so: whether it is a header has to be said
+                assert "header=True or header=False" in str(said[0])
 
 
 def test_files_of_names_are_refused_in_one_way_until_the_header_is_said(tmp_path: Path) -> None:
-    """Two rows or more: a single row of words is a header by the rule for numbers."""
+    """A single row as well: only usual names of columns, from a fixed list, are a header unsaid."""
     refusals = set()
     for shape in SHAPES:
         for edges in (network(TEXT[:3], 2), network(MIXED, 2), [("ann", "1"), ("2", "3")]):
             for some in neighbours_of(edges):
-                names = sum(not (u.isdigit() and v.isdigit()) for u, v in some)
-                if len(some) < 2 or names < 2:
+                if all(u.isdigit() and v.isdigit() for u, v in some):
                     continue
                 file = file_of(some, shape, tmp_path, "\n")
                 refusals.add(told(lambda: Graph.read(file)))  # noqa: B023
@@ -369,6 +371,35 @@ def test_files_of_names_are_refused_in_one_way_until_the_header_is_said(tmp_path
                 assert alike[0] == ordered([token(x) for x in {*MIXED, *TEXT[:3]}])
     assert len(refusals) == 1
     assert "header=True or header=False" in refusals.pop()
+
+
+def test_whether_there_is_a_header_hangs_on_no_edge(tmp_path: Path) -> None:
+    """With declared nodes, and for numbers: what is said is the same whichever edges are left."""
+    for nodes, edges in (
+        (["ann", "bob", "7"], [("ann", "bob"), ("bob", "7"), ("7", "7")]),
+        (9, [("1", "2"), ("2", "3")]),
+        ([1, 2, 3], [("1", "2"), ("2", "3")]),
+    ):
+        for head in ("", "source,target\n", "FromNodeId,ToNodeId\n", "ann,cas\n", "node1,node2\n"):
+            said = set()
+            for count in range(len(edges) + 1):
+                for some in itertools.permutations(edges, count):
+                    file = tmp_path / "net.csv"
+                    file.write_text(head + "".join(f"{u},{v}\n" for u, v in some))
+                    found = told(lambda: Graph.read(file, nodes=nodes))  # noqa: B023
+                    said.add(found if isinstance(found, str) else "read")
+            assert len(said) == 1
+            usual = not head.startswith(("ann", "node1"))
+            assert (said == {"read"}) == (usual and nodes != ["ann", "bob", "7"])
+
+
+def test_a_header_in_a_file_of_nodes_is_nobody_wherever_it_stands(tmp_path: Path) -> None:
+    file = tmp_path / "people.txt"
+    lines = ["user_id", "ann", "node1", "7"]
+    for some in itertools.permutations(lines):
+        file.write_text("\n".join(some))
+        graph = Graph.from_edges([], nodes=file)
+        assert graph.labels.tolist() == [7, "ann", "node1"]
 
 
 def test_each_line_has_its_own_delimiter_and_no_line_changes_another(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def save(tmp_path):
         '"source","target"\n0,1\n1,2\n',
         '"ego","alter"\n"0","1"\n"1","2"\n',
         "# SNAP\nFromNodeId\tToNodeId\n0\t1\n1\t2\n",
-        "whatever,names\n0,1\n1,2\n",
+        "user_id,friend_id\n0,1\n1,2\n",
         '"0","1"\n"1","2"\n',
         "0 1\n1 0\n1 2\n2 2\n",
         "0 1\n1,2\n",
@@ -105,7 +105,9 @@ def test_numbers_that_are_codes_stay_apart(save):
 def test_columns(save):
     file = save("id,a,b,weight\n1,0,1,0.5\n2,1,2,0.25\n")
     assert Graph.read(file, columns=("a", "b")) == PATH
-    assert Graph.read(file, columns=(1, 2)) == PATH
+    assert Graph.read(file, columns=(1, 2), header=True) == PATH
+    with pytest.raises(InputError, match="header=True or header=False"):
+        Graph.read(file, columns=(1, 2))
     assert Graph.read(save("0 1 0.5\n1 2 9\n", "b"), ignore=("weights",)) == PATH
     assert Graph.read(save("0,1,x\n1,2,\n", "b"), columns=(0, 1)) == PATH
     assert Graph.read(save("1,0\n2,1\n", "b"), columns=(1, 0)) == PATH
@@ -120,14 +122,14 @@ def test_columns(save):
     ("content", "options", "reason"),
     [
         ("0 1\n" * 16 + "5\n", {}, "line 17: only 1 field;"),
-        ("a b\nc\n", {}, "line 2: only 1 field;"),
+        ("a b\nc\n", {"header": True}, "line 2: only 1 field;"),
         ("0,1\n", {"columns": (0, 7)}, "line 1: only 2 fields, so there is no column 7"),
         ("a,b\n", {"columns": (2, 1), "header": False}, "line 1: .* there is no column 2"),
         ("0 1 3\n", {}, "line 1: more than two fields.*weighted"),
         ("# x\n0,1\n0,1,\n", {}, "line 3: more than two fields"),
         ("ann bob 3\n", {"header": False}, "line 1: more than two fields"),
         ("0,1\n2,\n", {}, "line 2: a node is missing"),
-        ("a,b\n,\n", {}, "line 2: a node is missing"),
+        ("a,b\n,\n", {"header": True}, "line 2: a node is missing"),
         ("0 1\n2 9\n", {"nodes": 5}, "line 2: an id outside"),
         ("source,target\n0,1\n\n2,9\n", {"nodes": 5}, "line 4: an id outside"),
         ("0 1\na b\n", {"nodes": 5}, "line 2: with nodes=5"),
@@ -138,7 +140,7 @@ def test_columns(save):
         ("a b\n", {"header": 1}, "header=1 must be"),
         ("a b\n", {"delimiter": "ab"}, "one character"),
         (b"0 1\n\xff\xfe\xfa 2\n", {}, "line 2: not UTF-8"),
-        (b"a b\n" * 9 + b"\xe9 b\n", {}, "line 10: not UTF-8"),
+        (b"a b\n" * 9 + b"\xe9 b\n", {"header": False}, "line 10: not UTF-8"),
         (b"PK\x00\x01\x02", {}, "binary file"),
         ("0 1\n".encode("utf-16"), {}, "UTF-16"),
         ("0 1\n", {"format": "gexf"}, "format='gexf' is not known"),

@@ -50,13 +50,13 @@ def test_a_large_release_is_decomposed_as_far_as_needed():
     start, end = next(ends)
     data = tulle.Contributions(who, start, end, rows=places, columns=places)
     r = tulle.release(data, tulle.weights(bound=2, total=20), unit="participant", epsilon=2.0)
-    began = time.perf_counter()
+    began = time.process_time()
     smooth = then_low_rank(r, "auto")
-    fast = time.perf_counter() - began
+    fast = time.process_time() - began
     truth = data.totals()
     assert np.abs(smooth.value - truth).mean() < 0.5 * np.abs(r.value - truth).mean()
-    began = time.perf_counter()
+    began = time.process_time()
     np.linalg.svd(r.value)
-    assert fast < 2 * (time.perf_counter() - began)
+    assert fast < 2 * (time.process_time() - began)
     assert np.array_equal(then_low_rank(r, 4).value, then_low_rank(r, 4).value)
     assert np.linalg.matrix_rank(then_low_rank(r, 4).value) == 4

@@ -83,11 +83,11 @@ def test_many_tuples_with_several_ways_are_gathered_fast() -> None:
     database = Database.connect(connection, owners={"sale": "person"})
     question = sql("SELECT COUNT(DISTINCT item) FROM sale")
     rewritten = question.rewrite(database.schema)
-    began = time.perf_counter()
+    began = time.process_time()
     database._engine.fetch(rewritten.text)
-    fetched = time.perf_counter()
+    fetched = time.process_time()
     relation = gather_tuples(database, question).relations[0]
-    done = time.perf_counter()
+    done = time.process_time()
     assert relation.total == 100_000
     assert all(isinstance(note, Either) for note, _ in relation.general[:100])
     # A loop over tuples in Python takes twenty times as long as the engine.

@@ -137,7 +137,6 @@ def test_postgresql_clips_as_arrays_do(postgres_url: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_clips_as_arrays_do(spark_session: Any) -> None:
     table = sorted_by_rider(records(1, count=5_000))
     spark_session.createDataFrame(pa.table(table)).createOrReplaceTempView("trip")

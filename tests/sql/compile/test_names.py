@@ -208,7 +208,6 @@ def test_postgresql_reads_the_table_that_was_connected_to(
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_reads_the_table_that_was_connected_to(spark_session: Any, tmp_path: Path) -> None:
     def run(statement: str) -> None:
         spark_session.sql(statement)

@@ -312,7 +312,6 @@ def _quoted(value: Any) -> str:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_adds_up_alike(spark_session: Any) -> None:
     rows = duckdb.connect()
     rows.execute(PEOPLE)

@@ -260,7 +260,6 @@ def test_what_fails_is_not_charged_on_postgresql(postgres_url: str, tmp_path: Pa
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_what_fails_is_not_charged_on_spark(spark_session: Any, tmp_path: Path) -> None:
     embedded = connect(random_world(1))
     for table in ("person", "edge", "orders"):

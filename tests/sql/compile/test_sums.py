@@ -107,7 +107,6 @@ def test_the_order_of_rows_does_not_show_in_postgresql(postgres_url: str) -> Non
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_the_order_of_rows_does_not_show_in_spark(spark_session: Any) -> None:
     def connect(rows: list[Row]) -> Database:
         import pyarrow as pa

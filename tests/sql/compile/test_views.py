@@ -442,7 +442,6 @@ def spark_frames(session: Any, rows: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_views_fare_alike_in_spark(spark_session: Any, tmp_path: Path) -> None:
     def opened(rows: Any) -> Database:
         spark_frames(spark_session, rows)
@@ -456,7 +455,6 @@ def test_views_fare_alike_in_spark(spark_session: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_frames_that_compute_are_refused_in_spark(spark_session: Any, tmp_path: Path) -> None:
     made = []
     (tmp_path / "rows.csv").write_text("1,5\n2,x\n")
@@ -508,7 +506,6 @@ def test_frames_that_compute_are_refused_in_spark(spark_session: Any, tmp_path: 
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_what_a_program_makes_is_read_once_in_spark(spark_session: Any) -> None:
     """A program may fail, or give other rows, whenever it runs: it runs when connecting."""
     times = spark_session.sparkContext.accumulator(0)

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
+import tulle
 import tulle.sql.engines.base
 from tulle.core.errors import TulleError
 from tulle.sql.data import Database
@@ -141,7 +142,6 @@ def test_postgresql_keeps_a_value_back(postgres_url: str, capfd: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_keeps_a_value_back(spark_session: Any, capfd: Any) -> None:
     context = spark_session._jvm.org.apache.logging.log4j.LogManager
     before = context.getRootLogger().getLevel().toString()
@@ -207,7 +207,6 @@ def test_an_error_that_is_only_hidden_is_caught(
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_a_driver_that_logs_is_caught(
     spark_session: Any, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
@@ -231,3 +230,50 @@ def test_a_driver_that_logs_is_caught(
     finally:
         engine.close()
         spark_session.catalog.dropTempView("keepsake")
+
+
+@pytest.mark.parametrize(
+    "error", [UnicodeDecodeError("utf-8", b"", 0, 1, SECRET), MemoryError(SECRET), KeyError(SECRET)]
+)
+def test_whatever_a_driver_raises_is_replaced(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver decodes texts and allocates; not all that it raises is of its own kind."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT 1 AS who")
+    database = Database.connect(connection, owners={"t": "who"})
+
+    def fail(statement: str) -> Any:
+        raise error
+
+    monkeypatch.setattr(database._engine, "read", fail)
+    with pytest.raises(TulleError) as caught:
+        tulle.release(database, tulle.sql("SELECT COUNT(*) FROM t"), unit="participant", epsilon=1)
+    assert type(caught.value).__name__ == "EngineError"
+    assert SECRET not in traces(caught.value)
+
+
+def test_the_parser_makes_no_remarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has to say about a statement is a refusal of ours, or nothing."""
+    from tulle.sql.question import parse
+
+    heard: list[str] = []
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record.getMessage())
+
+    def remark() -> None:
+        with parse.not_too_deep():
+            logging.getLogger("sqlglot").warning("a remark")
+
+    ear = Ear()
+    logging.getLogger("sqlglot").addHandler(ear)
+    try:
+        remark()
+        assert heard == []
+        monkeypatch.setattr(parse, "quiet", lambda families: nullcontext())
+        remark()
+        assert heard == ["a remark"]
+    finally:
+        logging.getLogger("sqlglot").removeHandler(ear)

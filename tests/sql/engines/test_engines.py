@@ -137,7 +137,6 @@ def test_a_server_that_is_not_there_is_reported_without_the_password() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_gives_the_same_relations(spark_session: Any, tmp_path: Any) -> None:
     rows = random_world(3)
     embedded = connect(rows)
@@ -179,7 +178,6 @@ def test_postgresql_gives_the_same_relations_for_every_question(postgres_url: st
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_gives_the_same_relations_for_every_question(spark_session: Any) -> None:
     rows = random_world(4)
     embedded = connect(rows)

@@ -62,7 +62,6 @@ def test_postgresql_gives_the_same_relations(postgres_url: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_gives_the_same_relations(spark_session: Any) -> None:
     check(*in_spark(spark_session), [QUESTIONS[0], QUESTIONS[6], *written("spark", range(5))], 5)
 
@@ -77,7 +76,6 @@ def test_postgresql_gives_the_same_relations_for_many(start: int, postgres_url: 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_gives_the_same_relations_for_many(spark_session: Any) -> None:
     check(*in_spark(spark_session), [*QUESTIONS, *written("spark", range(100, 150), 2)], 40)
 
@@ -147,7 +145,6 @@ def test_postgresql_gives_the_same_relations_for_thousands(start: int, postgres_
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_gives_the_same_relations_for_the_whole_grammar(spark_session: Any) -> None:
     embedded = world(2, True).database
     for table in (*COLUMNS, "reading"):

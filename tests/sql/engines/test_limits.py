@@ -74,7 +74,6 @@ def test_postgresql_keeps_to_its_limit(postgres_url: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_spark_keeps_to_its_limit(spark_session: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"spark\.driver\.maxResultSize"):
         Database.connect("local[2]", owners={}, memory="1GB")

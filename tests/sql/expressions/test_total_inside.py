@@ -104,7 +104,6 @@ def test_a_question_fares_alike_in_postgresql(postgres_url: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.xdist_group("spark")
 def test_a_question_fares_alike_in_spark(spark_session: Any) -> None:
     check(in_spark(spark_session, planted("spark")), rotated("spark", 60), 10)
 

@@ -27,6 +27,7 @@ from tulle.audit.graphs.projection import PER_NODE, chosen_counts
 from tulle.audit.graphs.spectra import spectra_faults
 from tulle.audit.graphs.statistics import half_built, statistics_faults, stiff_middle
 from tulle.audit.graphs.synthesis_faults import synthesis_faults
+from tulle.audit.graphs.threshold import threshold_faults
 from tulle.audit.graphs.truncation import truncation_faults
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
@@ -247,6 +248,7 @@ def graph_faults() -> list[Broken]:
         *spectra_faults(real),
         *statistics_faults(real),
         *projection_faults(real["projection"]),
+        *threshold_faults(real["degree_threshold"]),
         *synthesis_faults(real),
         *count_faults(real),
         *truncation_faults(real),

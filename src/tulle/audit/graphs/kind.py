@@ -57,6 +57,7 @@ from tulle.audit.graphs.synthesis import (
     see_statistics,
     small_for,
 )
+from tulle.audit.graphs.threshold import LARGEST_DEGREE, describe_threshold
 from tulle.audit.graphs.truncation import (
     DRAWN_TRUNCATED,
     LARGEST,
@@ -87,7 +88,13 @@ from tulle.graphs.queries.counts import (
     stars,
     triangles,
 )
-from tulle.graphs.queries.degrees import DegreeDistribution, Degrees, degree_distribution, degrees
+from tulle.graphs.queries.degrees import (
+    DegreeDistribution,
+    Degrees,
+    degree_distribution,
+    degrees,
+    max_degree,
+)
 from tulle.graphs.queries.local_counts import chains, degree_squares
 from tulle.graphs.queries.statistics import assortativity, average_clustering, transitivity
 from tulle.graphs.sensitivity.counts import SpreadBudget, SpreadLaw
@@ -105,13 +112,14 @@ QUESTIONS: tuple[GraphQuery, ...] = (
     *(cliques(k) for k in (3, 4, 5)),
     degrees(),
     degree_distribution(),
+    max_degree(),
     *STATISTIC_COUNTS,
 )
 """The questions of the audit; each mechanism is examined on those that it answers."""
 
 UNLABELLED: frozenset[Query] = frozenset(
     (
-        *(edges(), triangles(), chains(), degree_distribution(), degree_squares()),
+        *(edges(), triangles(), chains(), degree_distribution(), degree_squares(), max_degree()),
         *(stars(k) for k in (2, 3, 4)),
         *(k_triangles(k) for k in (2, 3)),
         *(cliques(k) for k in (3, 4, 5)),
@@ -227,6 +235,7 @@ DESCRIBERS: dict[str, Describer] = {
     "response": describe_response,
     **SPECTRA_DESCRIBERS,
     "projection": describe_projection,
+    "degree_threshold": describe_threshold,
     **STATISTICS_DESCRIBERS,
     **SYNTHESIS_DESCRIBERS,
 }
@@ -279,6 +288,8 @@ class AuditedGraphs(Kind):
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         if mechanism.name == "projection":
             return (PER_NODE,)
+        if mechanism.name == "degree_threshold":
+            return (LARGEST_DEGREE,)
         if isinstance(mechanism, TruncationMechanism):
             return [query for query in TRUNCATED if query.unit in mechanism.units]
         if mechanism.name not in DESCRIBERS:
@@ -295,6 +306,7 @@ class AuditedGraphs(Kind):
         drawn = (
             *_DRAWN,
             PER_NODE,
+            LARGEST_DEGREE,
             *DRAWN_SPECTRA,
             *DRAWN_STATISTICS,
             *DRAWN_SYNTHESIS,
@@ -325,6 +337,8 @@ class AuditedGraphs(Kind):
         if isinstance(mechanism, TruncationMechanism):
             return lambda parts: parts[0]
         name = name_of(mechanism)
+        if name == "degree_threshold":
+            return lambda parts: (parts[0], None)
         if is_spectral(terms.query):
             return finish_spectrum(name, mechanism, terms, settings)
         if isinstance(terms.query, PerNode):

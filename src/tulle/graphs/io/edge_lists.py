@@ -16,7 +16,7 @@ import numpy as np
 
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.validate import counted
-from tulle.graphs.io.labels import from_text
+from tulle.graphs.io.labels import from_text, names_a_column
 from tulle.graphs.io.node_sets import Declared
 from tulle.graphs.io.pairs import FactorisedPairs, Progress, number_ids, number_names
 
@@ -71,10 +71,13 @@ class EdgeList:
         """Return where the data begins, how many lines are before it, and the two columns.
 
         Whether the first line with data is a header is said by ``header``. Where it is not said,
-        all ids must be digits, and a first line in which neither id is a number is a header. A
-        file with other ids is refused in the same words whatever it holds
-        (:meth:`_ask_for_header`): a guess would hang on single edges.
+        all ids must be digits, and a first line of two usual names of columns, from a fixed list
+        (:func:`~tulle.graphs.io.labels.names_a_column`), is a header. A file with other ids is
+        refused in the same words whatever it holds (:meth:`_ask_for_header`), and so is a
+        declared set of nodes that has other names: a guess would hang on single edges.
         """
+        if self.stated is None and _has_words(self.nodes):
+            raise self._ask_for_header()
         line = self._first_line()
         if line is None:
             return 0, 0, self._places([])
@@ -86,6 +89,8 @@ class EdgeList:
             if len(fields) <= max(places):
                 raise self._too_few(number, len(fields), max(places))
             headed = not any(_NUMERIC.fullmatch(fields[place]) for place in places)
+            if headed and not all(names_a_column(fields[place]) for place in places):
+                raise self._ask_for_header()
         if not headed:
             return 0, 0, places
         self.names = fields
@@ -249,6 +254,11 @@ class EdgeList:
             f"{self.file}, line {line}: an id outside 0 to nodes - 1 (nodes={self.nodes}). Leave "
             "nodes= out to take the ids as they occur."
         )
+
+
+def _has_words(nodes: Declared) -> bool:
+    """Say whether the declared nodes have names that are no numbers."""
+    return isinstance(nodes, list) and not all(_DIGITS.fullmatch(str(label)) for label in nodes)
 
 
 def _delimiter_of(line: str) -> str:

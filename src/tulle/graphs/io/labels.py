@@ -34,6 +34,30 @@ def from_text(token: str) -> int | str:
     return int(token) if _WHOLE.fullmatch(token) else token
 
 
+_COLUMN_WORDS = {
+    *("source", "target", "src", "dst", "dest", "destination", "from", "to", "ego", "alter"),
+    *("node", "nodes", "vertex", "vertices", "id", "ids", "identifier", "name", "names"),
+    *("label", "labels", "user", "users", "person", "persons", "people", "member", "members"),
+    *("friend", "friends", "follower", "followee", "sender", "receiver", "recipient"),
+    *("start", "end", "head", "tail"),
+}
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_A-Za-z]+")
+
+
+def names_a_column(token: str) -> bool:
+    """Say whether a text is a usual name of a column of nodes: made of words of a fixed list.
+
+    It is decided by the text alone. Numbered names (``node1``) are not among them: nodes are
+    called so.
+
+    Example:
+        >>> [names_a_column(token) for token in ("FromNodeId", "user_id", "node1", "ann")]
+        [True, True, False, False]
+    """
+    words = _WORDS.findall(token)
+    return bool(words) and all(word.lower() in _COLUMN_WORDS for word in words)
+
+
 def canonical(label: Any) -> Any:
     """Return a label in the form that all equal labels share: 1, 1.0 and True are the number 1.
 

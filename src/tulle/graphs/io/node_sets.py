@@ -10,7 +10,7 @@ from typing import Any
 
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
-from tulle.graphs.io.labels import from_text, ordered
+from tulle.graphs.io.labels import from_text, names_a_column, ordered
 
 LARGEST_NODE_COUNT = 2**31 - 1
 
@@ -24,8 +24,10 @@ def declared_nodes(nodes: Any, *, from_file: bool = False) -> Declared:
     ``nodes`` is a whole number; a list or array of labels; the path of a file; or a table whose
     first column has the labels (pandas, polars, pyarrow, or a dict of columns).
 
-    A ``.txt`` file has one label per line. A ``.csv`` or ``.tsv`` file has a header, and the
-    labels in its first column; in a ``.parquet`` file they are in the first column too.
+    A ``.txt`` file has one label per line; a line that is a usual name of a column, such as
+    ``node`` or ``user_id``, is a header and nobody, wherever it stands. A ``.csv`` or ``.tsv``
+    file has a header, and the labels in its first column; in a ``.parquet`` file they are in the
+    first column too.
 
     Raises:
         InputError: when it is none of these.
@@ -77,7 +79,9 @@ def read_names(file: Path) -> list[Any]:
     if kind in ("csv", "tsv"):
         return next(iter(read_table(file).values()), [])
     lines = (line.strip() for line in _text(file).split("\n"))
-    return [from_text(line) for line in lines if line and not line.startswith("#")]
+    named = (line for line in lines if line and not line.startswith("#"))
+    # By the line alone: whether the first is a header must not hang on the others.
+    return [from_text(line) for line in named if not names_a_column(line)]
 
 
 def read_table(file: Path) -> dict[str, list[Any]]:

@@ -77,6 +77,27 @@ class DegreeDistribution(GraphQuery):
         return nodes
 
 
+@dataclass(frozen=True)
+class MaxDegree(GraphQuery):
+    """The largest number of links of any node."""
+
+    name: ClassVar[str] = "max_degree"
+    words: ClassVar[str] = "How many links has the node with the most?"
+    quantity: ClassVar[str] = "links"
+
+    def truth(self, dataset: Graph) -> int:
+        from tulle.graphs.kernels.counts import degrees as count
+
+        return int(count(dataset).max(initial=0))
+
+    def edge_sensitivity(self, nodes: int) -> int:
+        """Return 1: an edge moves the degrees of its ends by one, and no other."""
+        return 1
+
+    def maximum(self, nodes: int) -> int:
+        return max(nodes - 1, 0)
+
+
 @public("Describe a graph")
 @registry.register("query", "graph", "degrees")
 def degrees() -> Degrees:
@@ -87,6 +108,21 @@ def degrees() -> Degrees:
         [2, 1, 1]
     """
     return Degrees()
+
+
+@public("Describe a graph")
+@registry.register("query", "graph", "max_degree")
+def max_degree() -> MaxDegree:
+    """Ask for the largest degree.
+
+    Per edge it gets little noise. Per node the answer is about the degree that a few nodes, as many
+    as noise can hide, still exceed, with a lower end for the largest.
+
+    Example:
+        >>> max_degree().truth(Graph.from_edges([(0, 1), (1, 2)], nodes=3))
+        2
+    """
+    return MaxDegree()
 
 
 @public("Describe a graph")

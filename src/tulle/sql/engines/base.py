@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tulle.core.errors import InputError, QueryError, TulleError, raise_alone
+from tulle.core.logs import quiet
 from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
 
 if TYPE_CHECKING:
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
-
-_LOCK = Lock()
-_AT_WORK: Counter[str] = Counter()
-"""How many calls are at work for each family of loggers; they may run side by side."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +79,6 @@ class Engine(ABC):
 
     loggers: ClassVar[tuple[str, ...]] = ()
     """Names of the Python loggers of its driver, which may print values of rows."""
-
-    @property
-    @abstractmethod
-    def errors(self) -> tuple[type[Exception], ...]:
-        """What the engine raises when a query fails."""
 
     @abstractmethod
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
@@ -196,11 +185,14 @@ class Engine(ABC):
         """Return what an act on the engine gives, with this error in place of the engine's own.
 
         The engine's error may quote a record, and so may its driver's log: neither is passed on.
+        Whatever a driver raises is one: it also reads texts, converts values and allocates.
         """
         try:
             with quiet(self.loggers), self.muted():
                 return act()
-        except self.errors:
+        except TulleError:
+            raise
+        except Exception:  # noqa: BLE001 - no driver says all that it may raise
             raise_alone(instead)
 
     @contextmanager
@@ -211,32 +203,3 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give the connection back, if it was opened here."""
-
-
-def _is_allowed(record: logging.LogRecord) -> bool:
-    """Say whether a record may be logged: not while its driver handles rows."""
-    return not any(_within(record.name, family) for family, calls in _AT_WORK.items() if calls)
-
-
-def _within(name: str, family: str) -> bool:
-    return name == family or name.startswith(family + ".")
-
-
-@contextmanager
-def quiet(families: Sequence[str]) -> Iterator[None]:
-    """Drop whatever loggers of these names, and those below them, are told meanwhile.
-
-    A filter of a logger does not see what loggers below it are told, so each that there is gets
-    it; a driver that makes some only when it needs them has to make them before.
-    """
-    with _LOCK:
-        _AT_WORK.update(families)
-        for name, logger in list(logging.root.manager.loggerDict.items()):
-            if isinstance(logger, logging.Logger) and any(_within(name, f) for f in families):
-                # Adding the same filter twice adds it once.
-                logger.addFilter(_is_allowed)
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _AT_WORK.subtract(families)

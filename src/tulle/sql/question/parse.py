@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import MissingExtraError, QueryError, raise_alone
+from tulle.core.logs import quiet
 from tulle.core.query import Query
 
 
@@ -90,11 +91,14 @@ class Statement:
 def not_too_deep() -> Iterator[None]:
     """Refuse what is nested more deeply than can be worked on; that follows from the text alone.
 
+    Meanwhile the parser's own remarks are kept back: what is not supported is refused in our words.
+
     Raises:
         QueryError: in place of the interpreter's own error.
     """
     try:
-        yield
+        with quiet(("sqlglot",)):
+            yield
     except RecursionError:
         raise_alone(
             QueryError(

@@ -223,10 +223,6 @@ class DuckDB(Engine):
                 "Write them alike."
             )
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        return (_import().Error,)
-
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
         return self._listed(only)[0]
 

@@ -190,10 +190,6 @@ class PostgreSQL(Engine):
         with self._connection.cursor() as cursor:
             cursor.execute(f"SET {name} = {min(value, 2**31 - 1)}")
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        return (_import().Error,)
-
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
         return self._everything(only)[0]
 

@@ -118,15 +118,6 @@ class Spark(Engine):
             )
         frame.createOrReplaceTempView(name)
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        _import()
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
-        # Where memory has ended, the Java machine may be gone with the connection to it.
-        return (PySparkException, Py4JError, ConnectionError)
-
     def catalogue(self, only: Collection[str] | None = None) -> Catalogue:
         return self._listed(only)[0]
 
@@ -216,7 +207,8 @@ class Spark(Engine):
 
     def close(self) -> None:
         for frame in (self._held or {}).values():
-            with suppress(*self.errors):
+            # Where memory has ended, the Java machine may be gone with the connection to it.
+            with suppress(Exception):
                 frame.unpersist()
         if self._owned:
             self._session.stop()

@@ -1,0 +1,221 @@
+"""No value of any column type, in any place of a question, shows besides the noise.
+
+Types and their values come from what the engines say of themselves (:mod:`tests.sql.sql_types`).
+The everyday suite tries some pairs of a type and a place, the slow one all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import duckdb
+import pytest
+from tests.sql.expressions.test_total import unguarded
+from tests.sql.sql_types import ODD, PLACES, TAME, Column, Place, attack
+
+import tulle
+
+SAMPLE = 61
+"""Of so many pairs of a type and a place, one is tried every day."""
+
+PARTS = 8
+"""Into how many tests all pairs are divided."""
+
+DUCKDB_FORMS = {
+    "ARRAY": ("INTEGER[3]",),
+    "DECIMAL": ("DECIMAL(4,1)", "DECIMAL(38,0)", "DECIMAL(38,37)"),
+    "ENUM": ("ENUM('sad', 'ok', 'happy')", "ENUM('a')"),
+    "LIST": ("INTEGER[]",),
+    "MAP": ("MAP(VARCHAR, INTEGER)",),
+    "STRUCT": ("STRUCT(a INTEGER, b VARCHAR)",),
+    "UNION": ("UNION(n INTEGER, s VARCHAR)",),
+    "VARCHAR": ("VARCHAR", "VARCHAR COLLATE NOCASE", "JSON"),
+}
+"""How types are declared that take parameters."""
+
+NOT_STORED = {"NULL", "TUPLE", "TYPE"}
+"""Types that DuckDB lists and no table may have."""
+
+POSTGRES_MADE = (
+    "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')",
+    "CREATE TYPE pair AS (a text, b integer)",
+    "CREATE DOMAIN small AS integer CHECK (VALUE < 1000000)",
+)
+POSTGRES_FORMS = {
+    "numeric": ("numeric", "numeric(4,1)", "numeric(38,37)"),
+    "bpchar": ("char(3)",),
+    "varchar": ("varchar", "varchar(2)"),
+    "bit": ("bit(3)",),
+    "text": ("text", 'text COLLATE "C"'),
+}
+
+
+# --- DuckDB -------------------------------------------------------------------------------------
+
+
+def fitting(pool: Sequence[str], fits: Any) -> tuple[str, ...]:
+    return tuple(text for text in dict.fromkeys(pool) if fits(text))
+
+
+@lru_cache(maxsize=1)
+def duckdb_columns() -> tuple[Column, ...]:
+    """Return every type that DuckDB lists with the values that it takes."""
+    connection = duckdb.connect()
+    listed = connection.execute(
+        "SELECT DISTINCT logical_type FROM duckdb_types() WHERE internal ORDER BY 1"
+    ).fetchall()
+    found = []
+    for (name,) in listed:
+        if name in NOT_STORED:
+            continue
+        for written in DUCKDB_FORMS.get(name, (name,)):
+            kind = written.split(" COLLATE")[0]
+            taken = connection.execute(
+                f"SELECT x FROM (SELECT unnest(?) AS x) p WHERE TRY_CAST(x AS {kind}) IS NOT NULL",
+                [[*TAME, *ODD]],
+            ).fetchall()
+            fits = {text for (text,) in taken}.__contains__
+            found.append(Column(written, fitting(TAME, fits)[:4], fitting(ODD, fits)))
+    return tuple(found)
+
+
+def in_duckdb(column: Column, rows: Any, place: Place) -> Any:
+    connection = duckdb.connect()
+    kind = column.type.split(" COLLATE")[0]
+    for name in ("t", "u"):
+        connection.execute(f"CREATE TABLE {name} (id INTEGER, v {column.type}, w INTEGER)")
+        for who, v in rows:
+            row = f"INSERT INTO {name} VALUES (?, TRY_CAST(? AS {kind}), ?)"
+            connection.execute(row, [who, v, who % 3])
+    return tulle.Database.connect(
+        connection, owners=place.owners, ranges=place.ranges, times=place.times
+    )
+
+
+def check(pairs: Sequence[tuple[Column, Place]], connect: Any) -> int:
+    """Attack with these pairs; return how many of them were answered."""
+    answered = 0
+    for column, place in pairs:
+        seen = attack(column, place, connect)
+        assert seen.findings == (), (column.type, place.name)
+        for one in seen.shown:
+            raised = re.match(r"raises (\w+)", one.text)
+            allowed = {"InputError", "QueryError", "UnitError"}
+            assert raised is None or raised[1] in allowed, (column.type, place.name, one)
+        assert seen.gives("plan") == seen.gives("ask"), (column.type, place.name)
+        answered += seen.gives("ask")
+    return answered
+
+
+def test_every_type_has_values() -> None:
+    columns = duckdb_columns()
+    assert len({column.type.split("(")[0] for column in columns}) >= 30
+    assert [column.type for column in columns if not column.tame] == []
+
+
+def test_some_types_in_some_places_of_duckdb() -> None:
+    pairs = list(product(duckdb_columns(), PLACES))
+    assert check(pairs[7::SAMPLE], in_duckdb) >= 5
+
+
+def test_owners_are_of_types_in_which_one_is_written_in_one_way() -> None:
+    """Accepted or refused from the catalogue: by the declaration alone, before any row."""
+    accepted = set()
+    for column in duckdb_columns():
+        try:
+            in_duckdb(column, [], PLACES[0]).close()
+        except tulle.InputError:
+            continue
+        accepted.add(column.type.split("(")[0])
+    assert {"ENUM", "INTEGER", "VARCHAR", "UUID", "DATE"} <= accepted
+    assert not {"MAP", "STRUCT", "UNION", "INTEGER[3]", "INTEGER[]", "DOUBLE"} & accepted
+
+
+def test_an_unguarded_product_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    unguarded(monkeypatch, "duckdb", "{} * {}")
+    column = next(column for column in duckdb_columns() if column.type == "BIGINT")
+    place = next(place for place in PLACES if place.name == "squared weight")
+    assert attack(column, place, in_duckdb).findings != ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_types_in_all_places_of_duckdb(part: int) -> None:
+    pairs = list(product(duckdb_columns(), PLACES))
+    assert check(pairs[part::PARTS], in_duckdb) >= 10
+
+
+# --- PostgreSQL ---------------------------------------------------------------------------------
+
+
+def postgres_columns(cursor: Any) -> Iterator[Column]:
+    """Yield every type that PostgreSQL lists and a table may have, with the values it takes."""
+    cursor.execute(
+        "SELECT typname FROM pg_type WHERE typtype IN ('b', 'e', 'd', 'r', 'm', 'c') "
+        "AND typrelid NOT IN (SELECT oid FROM pg_class WHERE relkind <> 'c') AND typisdefined "
+        "AND (typname NOT LIKE '\\_%' OR typname IN ('_int4', '_text', '_mood')) "
+        "AND typnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN "
+        "('pg_catalog', 'public')) ORDER BY 1"
+    )
+    names = [row[0] for row in cursor.fetchall()]
+    pool = ", ".join("'" + text.replace("'", "''") + "'" for text in (*TAME, *ODD))
+    for name in names:
+        for written in POSTGRES_FORMS.get(name, (f'"{name}"',)):
+            cursor.execute("DROP TABLE IF EXISTS tried")
+            try:
+                cursor.execute(f"CREATE TABLE tried (v {written})")
+            except Exception:  # noqa: BLE001 - a pseudo-type, whatever the driver calls that
+                continue
+
+            cursor.execute(
+                f"SELECT p.x FROM unnest(ARRAY[{pool}]) AS p(x) "
+                f"WHERE pg_input_is_valid(p.x, '{written.split(' COLLATE')[0]}')"
+            )
+            fits = {row[0] for row in cursor.fetchall()}.__contains__
+            tame = fitting(TAME, fits)[:4]
+            if tame:
+                yield Column(written, tame, fitting(ODD, fits))
+
+
+def in_postgres(url: str) -> Any:
+    import adbc_driver_postgresql.dbapi as driver
+
+    def connect(column: Column, rows: Any, place: Place) -> Any:
+        with driver.connect(url, autocommit=True) as link, link.cursor() as cursor:
+            for name in ("t", "u"):
+                cursor.execute(f"DROP TABLE IF EXISTS {name}")
+                cursor.execute(f"CREATE TABLE {name} (id integer, v {column.type}, w integer)")
+                for who, v in rows:
+                    value = "NULL" if v is None else "'" + v.replace("'", "''") + "'"
+                    cursor.execute(f"INSERT INTO {name} VALUES ({who}, {value}, {who % 3})")
+        return tulle.Database.connect(
+            url, owners=place.owners, ranges=place.ranges, times=place.times
+        )
+
+    return connect
+
+
+def postgres_pairs(url: str) -> list[tuple[Column, Place]]:
+    import adbc_driver_postgresql.dbapi as driver
+
+    with driver.connect(url, autocommit=True) as link, link.cursor() as cursor:
+        for statement in POSTGRES_MADE:
+            cursor.execute(statement)
+        columns = list(postgres_columns(cursor))
+    assert len(columns) >= 40
+    return list(product(columns, PLACES))
+
+
+def test_some_types_in_some_places_of_postgresql(postgres_url: str) -> None:
+    check(postgres_pairs(postgres_url)[11 :: 3 * SAMPLE], in_postgres(postgres_url))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_types_in_all_places_of_postgresql(part: int, postgres_url: str) -> None:
+    pairs = postgres_pairs(postgres_url)[part::PARTS]
+    assert check(pairs, in_postgres(postgres_url)) >= 10
