@@ -300,7 +300,7 @@ def prices() -> list[dict[str, Any]]:
                 "grid": f"{height} x {width}",
                 "plain bound": couplings.plain_price_of_line(width),
                 "price": price,
-                "found": "listed" if exact else "minimum cut",
+                "found": "exact" if exact else "minimum cut, a bound",
                 "plain / price": couplings.plain_price_of_line(width) / price,
             }
         )

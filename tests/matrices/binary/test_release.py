@@ -139,7 +139,7 @@ def test_sparse_couplings_of_a_whole_matrix():
     assert r.parameters["price"] == "exact"
     wide = tulle.BinaryMatrix(np.zeros((2, 60), dtype=int))
     r = tulle.release(wide, tulle.xor("general", pi=pi), unit="row", epsilon=2)
-    assert r.parameters["price"] == "safe bound"
+    assert r.parameters["price"] == "exact"
     r = tulle.release(MATRIX, tulle.xor("general", pi=pi), unit="cell", epsilon=1)
     assert r.parameters["price"] == "exact"
     assert r.value.shape == MATRIX.shape

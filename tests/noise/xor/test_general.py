@@ -89,17 +89,20 @@ SMALL = [(2, 3), (3, 4), (1, 8), (5, 2), (2, 5)]
 @pytest.mark.parametrize(("rows", "columns"), SMALL)
 def test_the_bound_by_a_cut_is_safe_and_hardly_ever_loose(rows, columns, monkeypatch):
     found = prices_of_more_bits(rows, columns, monkeypatch, 0)
-    tight = 0
+    tight = told = 0
     for couplings, exact, bound, is_exact in found:
-        assert not is_exact
+        # Where it says that the bound is reached, it is.
+        assert bound == exact or not is_exact
         assert exact <= bound <= couplings.plain_price_of_line(columns)
         printed = np.abs(matrix_of(couplings)).sum(axis=1) * 2 - np.abs(couplings.diagonal)
         assert bound <= printed.reshape(rows, columns).sum(axis=1).max()
         if couplings.attractive:
             # Only these are drawn where there are too many patterns to list.
             tight += bound == exact
+            told += is_exact
             assert bound <= 1.05 * exact
     assert tight >= 18
+    assert told >= 15
 
 
 @pytest.mark.parametrize(("rows", "columns"), SMALL)
@@ -158,7 +161,7 @@ def test_long_lines_of_many_bits_cost_less_and_enough():
     entries += [(i, i + columns, Fraction(1)) for i in range(size - columns)]
     couplings = Couplings.of(size, entries)
     price, exact = couplings.price_of_line(columns)
-    assert not exact
+    assert exact
     # Six for each cell before couplings, which only hold it back: two and the ends remain of them.
     assert price < 0.4 * couplings.plain_price_of_line(columns)
     dense = matrix_of(couplings)
@@ -318,3 +321,19 @@ def test_blocks_are_independent():
     law = law_of(couplings, Fraction(1, 10))
     truth = {(a, b): law[a] * law[b] for a in law for b in law}
     assert helpers.counted(pairs, truth) > helpers.SIGNIFICANCE
+
+
+def test_long_attractive_lines_are_priced_exactly():
+    """A grid of 10 x 20 cells, each coupled to its neighbours: by the rule of shorter lines."""
+    prices_by_width = {}
+    for height, width in ((3, 5), (3, 6), (10, 20)):
+        cells = [(row, column) for row in range(height) for column in range(width)]
+        entries = [(place, place, Fraction(-6)) for place in range(len(cells))]
+        for place, (row, column) in enumerate(cells):
+            entries += [(place, place + 1, Fraction(1))] if column + 1 < width else []
+            entries += [(place, place + width, Fraction(1))] if row + 1 < height else []
+        found, exact = Couplings.of(len(cells), entries).price_of_line(width)
+        assert exact
+        prices_by_width[width] = found
+    step = prices_by_width[6] - prices_by_width[5]
+    assert prices_by_width[20] == prices_by_width[5] + 15 * step

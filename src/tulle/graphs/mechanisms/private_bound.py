@@ -117,7 +117,7 @@ class PrivateBound(Mechanism):
     Error:
         Laplace noise of a scale that the release states. Numbers of triangles that noise alone
         could have made are set to zero (:mod:`tulle.graphs.mechanisms.sparse`), so that all of
-        them together are no worse than all zeros but for a tenth of the noise of one entry.
+        them together are no worse than all zeros but for a hundredth of the noise of one entry.
 
     Reference:
         After Dwork & Lei, Differential privacy and robust statistics, STOC 2009.

@@ -114,9 +114,9 @@ class Couplings:
 
         Up to twenty bits: the largest difference of exponents over all patterns that agree
         outside the line. Else for each line all patterns within it if it is short, or a bound by
-        a minimum cut (:mod:`tulle.noise.xor.prices`), which is never above the plain bound: each
-        diagonal entry and each pair that touches the line can change its term from zero to its
-        coefficient, or back.
+        a minimum cut (:mod:`tulle.noise.xor.prices`), which is exact where two patterns were
+        found that reach it, and never above the plain bound: each diagonal entry and each pair that
+        touches the line can change its term from zero to its coefficient, or back.
         """
         lines = self.size // length
         if self.size <= ENUMERABLE:
@@ -200,7 +200,7 @@ class Couplings:
 @lru_cache(maxsize=16)
 def _price_of_lines(couplings: Couplings, length: int) -> tuple[int, bool]:
     """Return the largest price of a line and whether it is exact; lines that are alike once."""
-    from tulle.noise.xor.prices import cut_price, listed_price
+    from tulle.noise.xor.prices import cut_price, listed_price, reached_price
 
     lines = couplings.size // length
     plain = couplings.plain_price_of_line(length)
@@ -229,12 +229,13 @@ def _price_of_lines(couplings: Couplings, length: int) -> tuple[int, bool]:
                 across[place, number] = entry
         found = listed_price(np.array(fields, dtype=np.int64), within, across)
         if found is None:
-            cut = cut_price(np.array(fields, dtype=np.int64), within, across)
-            known[key] = min(cut, plain), False
+            cut = min(cut_price(np.array(fields, dtype=np.int64), within, across), plain)
+            reached = reached_price(np.array(fields, dtype=np.int64), within, across)
+            known[key] = cut, reached == cut
         else:
             known[key] = found, True
     worst = max(price for price, _ in known.values())
-    # Exact if a line that was listed is the worst of all.
+    # Exact if a line whose price is known exactly is the worst of all.
     return worst, any(exact for price, exact in known.values() if price == worst)
 
 

@@ -80,6 +80,41 @@ def cut_price(fields: Wholes, inner: Wholes, outer: Wholes) -> int:
     return _roof(count, linear, left, right, np.concatenate([weight, -weight, across, -across]))
 
 
+def reached_price(fields: Wholes, inner: Wholes, outer: Wholes) -> int:
+    """Return a change of exponent that some patterns have: where a bound equals it, it is exact.
+
+    All ones against all zeros and the other way round, then single bits changed while that gains.
+
+    Example:
+        >>> reached_price(np.array([-3]), np.array([[0]]), np.array([[2, 2]]))
+        5
+    """
+
+    def change(bits: Wholes) -> int:
+        before, after = bits
+        gained = np.maximum((before - after) @ outer, 0).sum()
+        within = [int(x @ fields + x @ inner @ x) for x in (before, after)]
+        return within[0] - within[1] + 2 * int(gained)
+
+    length = len(fields)
+    best = 0
+    for start in (0, 1):
+        bits = np.zeros((2, length), dtype=np.int64)
+        bits[start] = 1
+        value, gains = change(bits), True
+        while gains:
+            gains = False
+            for place in range(2 * length):
+                bits.flat[place] ^= 1
+                found = change(bits)
+                if found > value:
+                    value, gains = found, True
+                else:
+                    bits.flat[place] ^= 1
+        best = max(best, value)
+    return best
+
+
 def _roof(count: int, linear: Wholes, left: Wholes, right: Wholes, weight: Wholes) -> int:
     """Return a bound on the largest sum of linear·z and weight·z_left·z_right over bits z.
 
