@@ -205,6 +205,24 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("data", "genotypes"): {"read": "tulle.genomes.reading"},
     ("data", "graph"): {"attributed": "tulle.graphs.patterns.attributes"},
     ("data", "survey"): {"form": "tulle.surveys.form"},
+    ("dialect", "database"): {
+        "duckdb": "tulle.sql.engines.duckdb.dialect",
+        "postgres": "tulle.sql.engines.postgresql.dialect",
+        "spark": "tulle.sql.engines.spark.dialect",
+    },
+    ("engine", "connection"): {
+        "duckdb": "tulle.sql.engines.duckdb.connect",
+        "_duckdb": "tulle.sql.engines.duckdb.connect",
+        "pyspark": "tulle.sql.engines.spark.connect",
+    },
+    ("engine", "url"): {
+        "duckdb://": "tulle.sql.engines.duckdb.connect",
+        "postgresql://": "tulle.sql.engines.postgresql.connect",
+        "postgres://": "tulle.sql.engines.postgresql.connect",
+        "spark://": "tulle.sql.engines.spark.connect",
+        "local": "tulle.sql.engines.spark.connect",
+        "local-cluster": "tulle.sql.engines.spark.connect",
+    },
     ("law", "contributions"): {"blocks": "tulle.matrices.contributions.blocks"},
     ("law", "core"): {
         "exact": "tulle.core.error_law",
@@ -428,8 +446,8 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "matrix": {"cells": ("Xor",), "columns": ("Xor",), "coupled": ("Xor",), "two_level": ("Xor",)},
     "relation": {"race": ("Total",), "recursive": ("Total",), "sparse_vector": ("Total",)},
     "table": {
-        "adassp": ("Regression",),
-        "functional": ("Regression",),
+        "adassp": ("Linear", "Logistic"),
+        "functional": ("Linear", "Logistic"),
         "objective_gaussian": ("Logistic",),
         "objective_knorm": ("Logistic",),
         "objective_laplace": ("Logistic",),

@@ -36,6 +36,8 @@ Role = Literal[
     "page",
     "data",
     "releases",
+    "engine",
+    "dialect",
 ]
 Item = TypeVar("Item")
 Named = TypeVar("Named", bound="type[Mechanism]")

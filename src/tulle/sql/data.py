@@ -13,6 +13,8 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, MissingExtraError, QueryError, UnitError, raise_alone
 from tulle.core.public import public
 from tulle.core.unit import Unit
+from tulle.sql.dialect import DEFAULT
+from tulle.sql.engines.connector import connector_of, no_connector, no_tables
 
 if TYPE_CHECKING:
     from tulle.sql.compile.engine_totals import Contributed
@@ -187,7 +189,7 @@ class Database(Dataset):
             <Database: sealed>
         """
         return cls.connect(
-            "duckdb://",
+            f"{DEFAULT}://",
             owners=owners,
             public=public,
             ranges=ranges,
@@ -231,8 +233,9 @@ class Database(Dataset):
                 f"it has {', '.join(settings) or 'nothing'}."
             )
         url, folder = settings["url"], file.parent
-        if isinstance(url, str) and url.startswith("duckdb:///"):
-            url = "duckdb:///" + str(folder / url.removeprefix("duckdb:///"))
+        connector = connector_of(url)
+        if isinstance(url, str) and connector is not None:
+            url = connector.beside(url, folder)
         tables = {name: folder / source for name, source in settings.get("tables", {}).items()}
         return cls.connect(
             url,
@@ -319,7 +322,7 @@ class Database(Dataset):
         """Return the statement that the engine would run for a question, for reading."""
         return query.rewrite(self._schema).text
 
-    def contributed(self, text: str, *, dialect: str = "duckdb") -> Contributed:
+    def contributed(self, text: str, *, dialect: str = DEFAULT) -> Contributed:
         """Return the rows of ``SELECT row, column[, weight]``, each with its owner.
 
         Custodian side: :meth:`tulle.Contributions.from_query` calls it.
@@ -377,59 +380,20 @@ def open_engine(
             "memory= limits an engine that is opened here. What is handed over keeps its own "
             "limits: set them on the connection or the session, and leave memory= out."
         )
-    if tables and not (isinstance(url, str) and url.startswith(("duckdb:", "spark:", "local"))):
-        raise InputError(
-            "tables= gives files and frames to an engine that is opened here: it goes with "
-            "'duckdb://', Database.from_tables or a Spark master. Other URLs, and connections and "
-            "sessions that are handed over, have tables of their own: put the rows in there, or "
-            "leave tables= out."
-        )
+    connector = connector_of(url)
+    if connector is None:
+        raise no_connector(url)
+    if tables and not (isinstance(url, str) and connector.holds_tables):
+        raise no_tables()
     if isinstance(url, str):
-        if url.startswith("duckdb://"):
-            from tulle.sql.engines.duckdb.engine import DuckDB
-
-            rest = url.removeprefix("duckdb://")
-            return DuckDB.open(rest.removeprefix("/") if rest else "", tables, types or {}, size)
-        if url.startswith(("postgresql://", "postgres://")):
-            from tulle.sql.engines.postgresql.engine import PostgreSQL
-
-            return PostgreSQL.open(url, size)
-        if url.startswith(("spark://", "local")):
-            from tulle.sql.engines.frames import is_path
-            from tulle.sql.engines.spark.engine import Spark
-
-            frames = sorted(name for name, source in tables.items() if not is_path(source))
-            if frames:
-                raise InputError(
-                    f"tables[{frames[0]!r}] is a frame; frames go with Database.from_tables."
-                )
-            return Spark.open(url, tables, types or {}, size)
-    elif type(url).__module__.startswith(("duckdb", "_duckdb")):
-        from tulle.sql.engines.duckdb.engine import DuckDB
-
-        return DuckDB(url, owned=False)
-    elif type(url).__module__.startswith("pyspark"):
-        from tulle.sql.engines.spark.engine import Spark
-
-        return Spark(url, owned=False)
-    # A URL may hold a password: only its beginning is shown.
-    shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
-    raise InputError(
-        f"A database URL starts with duckdb://, postgresql://, spark:// or local[...]; got "
-        f"{shown!r}. DuckDB connections and Spark sessions can be passed as they are."
-    )
+        return connector.open(url, tables, types or {}, size)
+    return connector.take(url)
 
 
 def _require_parser(url: object) -> None:
     try:
         import sqlglot  # noqa: F401
     except ImportError:
-        scheme = url.split(":")[0].split("[")[0] if isinstance(url, str) else ""
-        known = {
-            "postgresql": "postgres",
-            "postgres": "postgres",
-            "spark": "spark",
-            "local": "spark",
-        }
-        extra = known.get(scheme, "sql")
+        connector = connector_of(url)
+        extra = "sql" if connector is None else connector.extra
         raise_alone(MissingExtraError("sqlglot", extra, "A database"))

@@ -18,6 +18,7 @@ from tulle.core.labels import Axis
 from tulle.core.query import Shape
 from tulle.relations.data import Relation
 from tulle.sql.data import Database
+from tulle.sql.dialect import DEFAULT
 from tulle.sql.question.parse import SqlQuestion, Statement, not_too_deep
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from tulle.sql.unranged import UnrangedTable
 
 Groups = tuple[tuple[str, tuple[Any, ...]], ...]
-
-DIALECTS = ("duckdb", "postgres", "spark")
-"""Dialects that a question can be written in."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,9 @@ class SqlQuery(SqlQuestion):
     """The question as a public schema lets it be answered; None before it is bound."""
     resolved: str = field(default="", compare=False, repr=False)
     """The statement with every name resolved and one spelling; empty before it is bound."""
+
+    bounds: ClassVar[tuple[str, ...]] = ("_rewrite",)
+    """What one participant moves follows from the tuples of the rewritten statement alone."""
 
     def __post_init__(self) -> None:
         if self.statement is None:
@@ -225,7 +226,7 @@ def sql(
     text: str,
     *,
     groups: Mapping[str, Sequence[Any]] | None = None,
-    dialect: str = "duckdb",
+    dialect: str = DEFAULT,
     functions: Iterable[str] = (),
     keys_per_person: int | str | None = None,
     minimum: int | None = None,
@@ -286,8 +287,9 @@ def sql(
         >>> print(sql("select count(*) from edge x join edge y on x.b = y.a"))
         sql('SELECT COUNT(*) FROM edge AS x JOIN edge AS y ON x.b = y.a')
     """
-    if dialect not in DIALECTS:
-        raise InputError(f"dialect must be one of {', '.join(DIALECTS)}; got {dialect!r}.")
+    known = registry.find("dialect", "database")
+    if dialect not in known:
+        raise InputError(f"dialect must be one of {', '.join(known)}; got {dialect!r}.")
     if isinstance(functions, str):
         raise InputError(f"functions must be a list of names, such as [{functions!r}].")
     statement = Statement.read(text, dialect)

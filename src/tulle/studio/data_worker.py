@@ -12,6 +12,8 @@ from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.progress import watching
 from tulle.reports.charts import coarsen
+from tulle.sql.dialect import DEFAULT
+from tulle.sql.engines.connector import connectors
 from tulle.studio.questions import Asked, build
 
 if TYPE_CHECKING:
@@ -340,11 +342,16 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 
 def database_url(place: str) -> str:
     """Return the URL of a database that was named by a file or by its URL."""
-    return place if "://" in place else f"duckdb:///{place}"
+    return place if "://" in place else f"{DEFAULT}:///{place}"
 
 
 def _is_database(place: str) -> bool:
-    return "://" in place or place.endswith((".duckdb", ".ddb", ".db", ".toml"))
+    return "://" in place or place.endswith(database_suffixes())
+
+
+def database_suffixes() -> tuple[str, ...]:
+    """Return how the names of files end that are, or describe, a database."""
+    return (*(suffix for one in connectors() for suffix in one.suffixes), ".toml")
 
 
 def _first_rows(path: str, limit: int | None = _PEEKED) -> list[list[str]]:

@@ -10,12 +10,11 @@ from typing import IO
 
 from tulle.core.errors import InputError, raise_alone
 from tulle.ledger.ledger import Ledger
+from tulle.sql.engines.connector import connector_of, connectors
 from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
 from tulle.studio.public_worker import PublicWorker
 from tulle.studio.study import Study
-
-_SERVERS = ("postgresql://", "postgres://", "spark://")
 
 LARGEST_UPLOAD = 200 * 1024 * 1024
 
@@ -150,13 +149,15 @@ class StudioState:
 
     def _checked(self, place: str) -> str:
         """Return a place that may be opened though it was not named at the start."""
-        if place.startswith(_SERVERS):
-            return place
         if "://" in place or place.endswith(".toml"):
-            # Both can name files anywhere: only whoever starts the studio may do that.
+            connector = connector_of(place)
+            if "://" in place and connector is not None and connector.remote:
+                return place
+            # Others can name files anywhere: only whoever starts the studio may do that.
+            servers = [one.urls[0] for one in connectors() if one.remote]
             raise InputError(
-                "Here only postgresql:// and spark:// are connected to. Name a DuckDB or TOML "
-                "file when you start the studio."
+                f"Here only {' and '.join(servers)} are connected to. Name the file of a database, "
+                "or a TOML file, when you start the studio."
             )
         return str(self._inside_folders(place))
 

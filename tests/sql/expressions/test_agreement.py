@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from datetime import time
 from decimal import Decimal
 from typing import Any
@@ -14,7 +13,9 @@ from tests.sql.expressions.test_total import in_duckdb, in_postgres, in_spark
 from tests.sql.sql_extremes import CONSTANTS, TYPES, compiled, expressions
 
 from tulle.sql.data import Database
-from tulle.sql.expressions import entry, total
+from tulle.sql.dialect import dialect_of
+from tulle.sql.expressions import entry, kinds, total
+from tulle.sql.expressions.kinds import Kind
 
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
@@ -178,12 +179,11 @@ def test_an_engine_that_has_another_value_is_caught(
     text = written.format(*arguments)
     expected = values_of(other, [text])
     hold = (lambda node: node) if written.startswith("LN") else None
-    form = entry.said(hold, every=broken)["duckdb"]
-    table = [
-        replace(one, forms={**one.forms, "duckdb": form}) if one.written == written else one
-        for one in total.ENTRIES
-    ]
-    monkeypatch.setattr(total, "ENTRIES", tuple(table))
+    known = dialect_of("duckdb")
+    (name,) = {one.name for one in total.ENTRIES if one.written == written}
+    kind = Kind({"LN": kinds.DOUBLE, "ST": kinds.WHOLE, "RE": kinds.BOOLEAN}[written[:2]])
+    form = entry.said(broken, kind, hold)
+    monkeypatch.setattr(type(known), "forms", {**known.forms, name: form})
     found = values_of(in_duckdb(listed()), [text])
     assert not all(map(alike, found[text], expected[text]))
     other.close()

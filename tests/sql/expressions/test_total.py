@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,10 @@ import tulle
 from tulle.core.errors import QueryError, TulleError
 from tulle.sql.compile import statements
 from tulle.sql.data import Database
+from tulle.sql.dialect import dialect_of
 from tulle.sql.engines.base import EngineError
 from tulle.sql.expressions import conversions, total
+from tulle.sql.expressions.entry import with_arguments
 from tulle.sql.queries import relations_of, sql
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
@@ -151,20 +152,18 @@ def test_duckdb_and_postgresql_stop_at_nothing_nested(seed: int, postgres_url: s
 
 def unguarded(monkeypatch: pytest.MonkeyPatch, dialect: str, written: str) -> None:
     """The twin: one entry is run as it was written."""
-    broken = [
-        replace(entry, forms=dict(entry.forms) | {dialect: plain}, cannot_fail=True)
-        if entry.written == written
-        else entry
-        for entry in total.ENTRIES
-    ]
-    monkeypatch.setattr(total, "ENTRIES", tuple(broken))
+    known = dialect_of(dialect)
+    (name,) = {entry.name for entry in total.ENTRIES if entry.written == written} - {
+        "shift by days",
+        "days between",
+    }
+    guarded = known.forms[name]
 
+    def plain(node: Any, given: list[conversions.Typed], dialect: Any) -> conversions.Typed:
+        made = with_arguments(node, given, "this", "expression")
+        return conversions.Typed(made, guarded(node, given, dialect).kind)
 
-def plain(node: Any, given: list[conversions.Typed]) -> Any:
-    made = node.copy()
-    for name, one in zip(("this", "expression"), given, strict=False):
-        made.set(name, one.node)
-    return made
+    monkeypatch.setattr(type(known), "forms", {**known.forms, name: plain})
 
 
 @pytest.mark.parametrize("written", ["{} + {}", "{} * {}", "ABS({})"])

@@ -13,6 +13,7 @@ from tulle.cli import answering, options
 from tulle.cli.commands import plan
 from tulle.cli.common import command, print_json, printer
 from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.sql.dialect import DEFAULT
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -136,7 +137,7 @@ class Reading:
     """How the text of a question is to be understood."""
 
     groups: Groups = None
-    dialect: Dialect = "duckdb"
+    dialect: Dialect = DEFAULT
     functions: Annotated[
         list[str] | None,
         typer.Option("--functions", help="A function of your own to allow; may be repeated."),

@@ -15,6 +15,7 @@ from tulle.cli.commands import sql
 from tulle.cli.common import command, print_json, printer, showing_progress
 from tulle.core.errors import InputError
 from tulle.core.validate import counted
+from tulle.sql.dialect import DEFAULT
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -143,7 +144,7 @@ def open_stream(
     opening: Opening,
     steps: Steps,
     groups: sql.Groups = None,
-    dialect: sql.Dialect = "duckdb",
+    dialect: sql.Dialect = DEFAULT,
     as_json: options.Json = False,
 ) -> None:
     """Open a stream: declare its steps and pay for all of them. Nothing is released yet."""

@@ -99,19 +99,63 @@ def select(
     distinct: bool = False,
     group: Sequence[Any] = (),
 ) -> Any:
-    """Return a SELECT over the cross product of sources; engines turn conditions into joins."""
+    """Return a SELECT over the product of sources; what compares two of them is a join's ON.
+
+    So the statement joins by hashing also where an engine runs it as it is written.
+    """
     # A SELECT needs at least one column, also when nothing of a row is wanted.
     wanted = expressions or [alias(exp.Literal.number(1), f"{RESERVED}_one")]
     query = exp.select(*map(free, wanted), copy=False)
-    for place, source in enumerate(sources):
+    joined, rest = _joined(sources, conditions)
+    for place, (source, on) in enumerate(joined):
         if place == 0:
             query = query.from_(free(source), copy=False)
+        elif on:
+            query = query.join(free(source), on=exp.and_(*map(free, on), copy=False), copy=False)
         else:
             query = query.join(free(source), join_type="cross", copy=False)
-    query = query.where(*(_bracketed(free(part)) for part in conditions), copy=False)
+    query = query.where(*(_bracketed(free(part)) for part in rest), copy=False)
     if group:
         query = query.group_by(*map(free, group), copy=False)
     return query.distinct(copy=False) if distinct else query
+
+
+Joined = list[tuple[Any, list[Any]]]
+
+
+def _joined(sources: Sequence[Any], conditions: Sequence[Any]) -> tuple[Joined, list[Any]]:
+    """Return the sources, each with the comparisons that join it to those before; and the rest.
+
+    The first stays the first. After it, what is equal to something before comes next: in the order
+    that a user wrote, two sources that only a third one links would be a product.
+    """
+    names = {source.alias_or_name for source in sources}
+    about: list[tuple[Any, set[str]]] = []
+    rest: list[Any] = []
+    for condition in conditions:
+        used = {found.table for found in condition.find_all(exp.Column)}
+        plain = isinstance(condition, _COMPARISONS) and condition.find(exp.Query) is None
+        if plain and len(used) > 1 and used <= names:
+            about.append((condition, used))
+        else:
+            rest.append(condition)
+    waiting = list(sources)
+    joined: Joined = []
+    placed: set[str] = set()
+    while waiting:
+        near = [(used - placed, c) for c, used in about if len(used - placed) == 1]
+        equal = {name for left, c in near if isinstance(c, _EQUALITIES) for name in left}
+        compared = equal or {name for left, _ in near for name in left}
+        here = next((one for one in waiting if one.alias_or_name in compared), waiting[0])
+        waiting = [one for one in waiting if one is not here]
+        placed.add(here.alias_or_name)
+        joined.append((here, [c for c, used in about if used <= placed]))
+        about = [(c, used) for c, used in about if not used <= placed]
+    return joined, rest
+
+
+_EQUALITIES = (exp.EQ, exp.NullSafeEQ)
+_COMPARISONS = (*_EQUALITIES, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
 def _bracketed(condition: Any) -> Any:

@@ -22,6 +22,7 @@ from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
+from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions.conversions import Typed, convert, shown
 from tulle.sql.expressions.kinds import DOUBLE, NUMBERS, WHOLE, Kind
 from tulle.sql.question.check import check_rows
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 Wholes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_TYPES = {"duckdb": "DOUBLE", "postgres": "DOUBLE PRECISION", "spark": "DOUBLE"}
 _LARGEST = 2.0**200
 """Single records are cut to this, so that no sum of them overflows."""
 _COUNTED = 2.0**52
@@ -48,8 +48,8 @@ class Contributed:
 
     def __init__(self, engine: Engine, schema: Schema, tree: Any, gone: Gone = None) -> None:
         self._engine = engine
-        self._double = _TYPES[schema.dialect]
-        self._text = "STRING" if schema.dialect == "spark" else "TEXT"
+        dialect = dialect_of(schema.dialect)
+        self._double, self._text = dialect.type_name("DOUBLE"), dialect.type_name("TEXT")
         self._owned, kind = _owned_statement(schema, tree, gone)
         # Whatever the order of the rows: that must not show in the last digits of a sum.
         self._summed = ordered_sum("w", schema.dialect)
@@ -64,17 +64,17 @@ class Contributed:
             InputError: when names and columns of the SELECT are of different types.
         """
         kinds = self._engine.fetch(f"SELECT * FROM ({self._owned}) o LIMIT 0").schema
-        sources, conditions, places = [], [], []
+        joins, conditions, places = "", [], []
         for name, names in (("r", rows), ("c", columns)):
-            source, condition, place = _placed(name, names, kinds.field(name).type)
-            sources += source
+            join, condition, place = _placed(name, names, kinds.field(name).type)
+            joins += join
             conditions += condition
             places.append(place)
         weight, finite = self._weight()
         self._inside = (
             f"SELECT o.i AS i, {places[0]} * {len(columns)} + {places[1]} AS k,"
             f" {weight} AS w"
-            f" FROM ({self._owned}) o {' '.join(f'CROSS JOIN {s}' for s in sources)}"
+            f" FROM ({self._owned}) o{joins}"
             f" WHERE {' AND '.join([*conditions, finite])}"
         )
         self._entries = f"SELECT i, k, {self._summed} AS w FROM ({self._inside}) f GROUP BY i, k"
@@ -256,14 +256,14 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
         value = Typed(column(name, "q"), kinds[name])
         target = targets.get(name, targets.get(kinds[name].name))
         if target is not None and name != "i":
-            value = convert(value, target, schema.dialect)
+            value = convert(value, target, dialect_of(schema.dialect))
         chosen.append(alias(value.node, name))
     text = str(select(chosen, [source_of(rows, "q")]).sql(dialect=schema.dialect))
     return text, kinds["w"]
 
 
-def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list[str], str]:
-    """Return sources, conditions and an expression for the place of a value among names."""
+def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[str, list[str], str]:
+    """Return a join, conditions and an expression for the place of a value among names."""
     import pyarrow as pa
 
     whole = all(isinstance(value, int | np.integer) for value in names)
@@ -281,8 +281,8 @@ def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[list[str], list
     if isinstance(names, range):
         # Moved into the range as well as kept to it: the engine may compute before it filters.
         inside = f"LEAST(GREATEST(CAST(o.{name} AS BIGINT), 0), {max(len(names) - 1, 0)})"
-        return [], [f"o.{name} >= 0", f"o.{name} < {len(names)}"], inside
+        return "", [f"o.{name} >= 0", f"o.{name} < {len(names)}"], inside
     quoted = (str(v) if whole else "'" + str(v).replace("'", "''") + "'" for v in names)
     listed = ", ".join(f"({value}, {place})" for place, value in enumerate(quoted))
-    values = f"(VALUES {listed}) AS p{name}(v, p)"
-    return [values], [f"p{name}.v = o.{name}"], f"CAST(p{name}.p AS BIGINT)"
+    join = f" JOIN (VALUES {listed}) AS p{name}(v, p) ON p{name}.v = o.{name}"
+    return join, [], f"CAST(p{name}.p AS BIGINT)"

@@ -23,6 +23,7 @@ from sqlglot import exp
 from tulle.sql.compile.derivations import Form, alias, column, select, source_of
 from tulle.sql.compile.whose import Equal, Whose, renamed, says_whose
 from tulle.sql.expressions.conversions import WRITTEN, Written
+from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.check import refuse
 from tulle.sql.schema.ranges import ANY, POSITIVE, Range, range_of
 
@@ -475,7 +476,7 @@ def _first(names: list[Any]) -> Any:
 
 
 def _quotient(names: list[Any]) -> Any:
-    total, count = (exp.cast(name, "DOUBLE") for name in names)
+    total, count = (exp.cast(name, named_type("DOUBLE")) for name in names)
     return exp.Paren(this=exp.Div(this=total, expression=count, typed=False, safe=False))
 
 

@@ -16,6 +16,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from tulle.core.errors import QueryError, raise_alone
 from tulle.core.validate import counted
 from tulle.sql.compile.views import expand
+from tulle.sql.dialect import dialect_of
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import Schema
@@ -177,10 +178,6 @@ def resolve(tree: exp.Expression, schema: Schema) -> Any:
     return resolved
 
 
-_USUAL = {"duckdb": "main", "postgres": "public", "spark": "default"}
-"""The schema in which tables are, where it was not said when connecting."""
-
-
 def without_schemas(tree: Any, schema: Schema) -> Any:
     """Return a statement without schemas in front of tables, which must be those connected to.
 
@@ -194,7 +191,7 @@ def without_schemas(tree: Any, schema: Schema) -> Any:
         if not given:
             continue
         table = node.table if isinstance(node, exp.Column) else node.name
-        place = places.get(table.lower()) or (_USUAL[schema.dialect],)
+        place = places.get(table.lower()) or (dialect_of(schema.dialect).usual_schema,)
         written = [part.name.lower() for part in given]
         known = [part.lower() for part in place][-len(written) :]
         if written != known or table.lower() in views:

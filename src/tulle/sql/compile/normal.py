@@ -47,7 +47,7 @@ def normal_text(tree: Any, dialect: str, schema: Schema | None = None) -> str:
         return resolved_text(resolve(tree, schema), dialect)
     whole = tree.copy()
     for name in whole.find_all(exp.Identifier):
-        normalize_identifiers(name, dialect="postgres")
+        normalize_identifiers(name)
         name.set("quoted", True)
     return _spelled(whole, dialect)
 

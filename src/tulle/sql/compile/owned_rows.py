@@ -9,12 +9,11 @@ from sqlglot import exp
 
 from tulle.core.errors import QueryError
 from tulle.sql.compile.derivations import alias, column, owner_type
-from tulle.sql.expressions.kinds import kind_of_column
+from tulle.sql.dialect import dialect_of
+from tulle.sql.expressions.conversions import collation_name
+from tulle.sql.expressions.kinds import kind_of_column, named_type
 from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import HERE, TEXT, Schema, Tie
-
-_BINARY = {"duckdb": "C", "postgres": "C"}
-"""The collation in which texts are equal when all their characters are."""
 
 Gone = tuple[str, Any] | None
 """A participant who has left: kind and identifier; None when nobody has."""
@@ -38,7 +37,7 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
             one, other = column(mine, link.start), column(theirs, link.name)
             if not _is_same(schema, (start, mine), (link.table, theirs)):
                 # Written out they are equal or not, whatever a text holds.
-                one, other = exp.cast(one, "TEXT"), exp.cast(other, "TEXT")
+                one, other = exp.cast(one, named_type("TEXT")), exp.cast(other, named_type("TEXT"))
             conditions.append(exp.EQ(this=one, expression=other))
         places[link.name] = link.table
     for tie in ownership.ties:
@@ -74,9 +73,10 @@ def identifier(schema: Schema, tie: Tie) -> Any:
     """Return the expression for one owner, equal for equal owners of a kind and for no others."""
     kind = owner_type(schema, tie.entity)
     parts: list[Any] = [exp.cast(column(name, tie.place), kind) for name in tie.columns]
-    if schema.entity_class(tie.entity) == TEXT and schema.dialect in _BINARY:
+    binary = dialect_of(schema.dialect).owner_collation
+    if schema.entity_class(tie.entity) == TEXT and binary is not None:
         # A column may be declared to take "Ann" for "ann"; they are two participants all the same.
-        collation = exp.to_identifier(_BINARY[schema.dialect], quoted=True)
+        collation = collation_name(binary)
         parts = [exp.Collate(this=part, expression=collation.copy()) for part in parts]
     if not schema.has_composites(tie.entity):
         return parts[0]
@@ -85,7 +85,7 @@ def identifier(schema: Schema, tie: Tie) -> Any:
     # Lengths in front keep ("a", "bc") and ("ab", "c") apart, and both from a plain "1:a2:bc".
     pieces: list[Any] = []
     for part in parts:
-        length = exp.cast(exp.Length(this=part.copy()), "TEXT")
+        length = exp.cast(exp.Length(this=part.copy()), named_type("TEXT"))
         pieces += [length, exp.Literal.string(":"), part]
     joined = pieces[0]
     for piece in pieces[1:]:
@@ -100,8 +100,8 @@ def _within_days(schema: Schema, tie: Tie) -> list[Any]:
     if tie.time is None:
         raise QueryError(f"A record of {tie.entity} has no time, so it is of no day.")
     place, name = tie.time
-    day = exp.cast(column(name, place), "DATE")
-    first, last = (exp.cast(exp.Literal.string(end), "DATE") for end in schema.days)
+    day = exp.cast(column(name, place), named_type("DATE"))
+    first, last = (exp.cast(exp.Literal.string(end), named_type("DATE")) for end in schema.days)
     return [exp.GTE(this=day, expression=first), exp.LTE(this=day.copy(), expression=last)]
 
 
@@ -115,18 +115,18 @@ def _period(schema: Schema, tie: Tie) -> Any:
     if tie.time is None:
         raise QueryError(f"A record of {tie.entity} has no time, so it has no {schema.period}.")
     place, name = tie.time
-    day = exp.cast(column(name, place), "DATE")
+    day = exp.cast(column(name, place), named_type("DATE"))
     if schema.period in ("day", "week"):
-        monday = exp.cast(exp.Literal.string("0001-01-08"), "DATE")
+        monday = exp.cast(exp.Literal.string("0001-01-08"), named_type("DATE"))
         number: Any = exp.Paren(this=exp.Sub(this=day, expression=monday))
         if schema.period == "week":
             past = exp.Mod(this=number.copy(), expression=exp.Literal.number(7))
             number = exp.Sub(this=number, expression=past)
-        joined: Any = exp.cast(exp.paren(number, copy=False), "TEXT")
+        joined: Any = exp.cast(exp.paren(number, copy=False), named_type("TEXT"))
     else:
         fields = ("YEAR",) if schema.period == "year" else ("YEAR", "MONTH")
         parts = [exp.Extract(this=exp.Var(this=f), expression=day.copy()) for f in fields]
-        texts = [exp.cast(exp.cast(part, "BIGINT"), "TEXT") for part in parts]
+        texts = [exp.cast(exp.cast(part, "BIGINT"), named_type("TEXT")) for part in parts]
         joined = texts[0]
         for text in texts[1:]:
             joined = exp.DPipe(this=joined, expression=exp.Literal.string("-"), safe=True)

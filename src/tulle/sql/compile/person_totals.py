@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, Rewritten
-from tulle.sql.compile.statements import ordered_sum
+from tulle.sql.dialect import dialect_of
 
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine, KeptRows
@@ -35,13 +35,6 @@ Numbers = npt.NDArray[np.float64]
 
 FETCHED = 2**16
 """So many of the largest loads are fetched at first: more than the level in nearly all cases."""
-
-_DOUBLE = {"duckdb": "DOUBLE", "postgres": "DOUBLE PRECISION", "spark": "DOUBLE"}
-_WIDE = {"duckdb": "HUGEINT", "postgres": "DECIMAL", "spark": "DECIMAL(38, 0)"}
-"""Sums of whole numbers in this type are exact."""
-_LONG = {"duckdb": "BIGINT", "postgres": "BIGINT", "spark": "DECIMAL(38, 0)"}
-"""So are sums of those below 2**63 in this one: two engines add them in a wider type."""
-_TEXT = {"duckdb": "VARCHAR", "postgres": "TEXT", "spark": "STRING"}
 
 _SMALLEST, _LARGEST = 2.0**-250, 2.0**400
 """Amounts below count as nothing, those above as this: public ends."""
@@ -71,8 +64,8 @@ class PersonTotals:
 
     def __init__(self, engine: Engine, rewritten: Rewritten, *, signed: bool, power: int) -> None:
         self._engine = engine
-        self._dialect = rewritten.schema.dialect
-        self._double = _DOUBLE[self._dialect]
+        self._dialect = dialect_of(rewritten.schema.dialect)
+        self._double = self._dialect.type_name("DOUBLE")
         self._rewritten, self._signed, self._power = rewritten, signed, power
         self.groups = rewritten.groups
         self._all = False
@@ -104,9 +97,9 @@ class PersonTotals:
         top = self._number(self._most)
         low = f"-{top}" if self._signed else zero
         owner = first
-        if rewritten.text_owners:
+        if rewritten.text_owners and self._dialect.owner_collation is not None:
             # As in the statement itself: a connection may take "Ann" for "ann" by default.
-            owner += {"duckdb": ' COLLATE "C"', "postgres": ' COLLATE "C"'}.get(self._dialect, "")
+            owner += f" COLLATE {self._dialect.owner_collation}"
         cut = f"GREATEST(LEAST({amount}, {top}), {low})"
         inner = f"SELECT {number} AS g, {owner} AS i, {cut} AS w FROM ({rewritten.text}) q"
         if same:
@@ -142,24 +135,24 @@ class PersonTotals:
         raised = size if self._power == 1 else f"{size} * {size}"
         exponent = math.frexp(self._rewritten.term)[1]
         known = math.isfinite(self._rewritten.term) and abs(exponent) <= _EXPONENT
-        wide = _WIDE[self._dialect]
+        wide = self._dialect.wide
         if self.groups > _GROUPS:
-            summed = ordered_sum(raised, self._dialect)
+            summed = self._dialect.ordered_sum(raised)
         elif self._counts and self._power == 1:
             # Whole numbers, whose sum is below 2**53.
             summed = f"SUM({size})"
         elif self._counts:
             whole = f"CAST({size} AS BIGINT)"
-            squares = f"SUM(CAST({whole} * {whole} AS {_LONG[self._dialect]}))"
+            squares = f"SUM(CAST({whole} * {whole} AS {self._dialect.long}))"
             summed = f"CAST({squares} AS {self._double})"
-        elif known and self._dialect != "postgres":
+        elif known and not self._dialect.exact:
             fine = self._power * exponent - (_STEPS if self._power == 1 else _SQUARED_STEPS)
             # Rounded up: what is rounded to the nearest whole number is half a step higher.
             steps = f"ROUND({raised} * {self._number(2.0**-fine)} + {self._number(0.5)})"
             steps = f"SUM(CAST({steps} AS {wide}))"
             summed = f"CAST({steps} AS {self._double}) * {self._number(2.0**fine)}"
         else:
-            summed = ordered_sum(raised, self._dialect)
+            summed = self._dialect.ordered_sum(raised)
         root = summed if self._power == 1 else f"SQRT({summed})"
         return f"{root} * {self._number(_UP)}"
 
@@ -213,9 +206,10 @@ class PersonTotals:
         steps = f"CAST(FLOOR(LEAST({size}, {limit}) * {per}) AS BIGINT)"
         steps = f"CASE WHEN e.i IS NULL THEN 0 WHEN e.w < 0 THEN -{steps} ELSE {steps} END"
         public = "MAX(CASE WHEN e.i IS NULL THEN e.w END)"
-        total = f"SUM(CAST({steps} AS {_LONG[self._dialect]}))"
+        total = f"SUM(CAST({steps} AS {self._dialect.long}))"
+        text = self._dialect.type_name("TEXT")
         return (
-            f"{with_clause}SELECT e.g AS g, CAST({total} AS {_TEXT[self._dialect]}) AS s, "
+            f"{with_clause}SELECT e.g AS g, CAST({total} AS {text}) AS s, "
             f"{public} AS f FROM {source} GROUP BY e.g"
         )
 

@@ -24,6 +24,7 @@ from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.single_owner import has_one_row, needs_one
 from tulle.sql.compile.statements import BOUND, total_statement
+from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.aggregate import (
     Aggregate,
     Groups,
@@ -334,7 +335,7 @@ def _at_least(weight: Any) -> Any:
 
 
 def _double(expression: Any) -> Any:
-    return exp.cast(expression, "DOUBLE")
+    return exp.cast(expression, named_type("DOUBLE"))
 
 
 def _zero() -> Any:

@@ -27,6 +27,7 @@ from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
 from tulle.sql.compile.whose import Equal, merged, renamed, says_whose, whose
 from tulle.sql.expressions.conversions import WRITTEN, Written
+from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.check import conjuncts, is_semi_join, refuse
 from tulle.sql.schema.ranges import range_of
 from tulle.sql.schema.schema import HERE, INTEGER, Schema
@@ -563,7 +564,7 @@ class Rewriter:
             if copies:
                 times = self.namer.fresh()
                 # As doubles: a product of many counts may not fit a whole number.
-                copies = [exp.cast(copy, "DOUBLE") for copy in copies]
+                copies = [exp.cast(copy, named_type("DOUBLE")) for copy in copies]
                 product = copies[0]
                 for factor in copies[1:]:
                     product = exp.Mul(this=product, expression=factor)

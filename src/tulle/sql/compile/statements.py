@@ -26,9 +26,9 @@ from tulle.core.errors import QueryError, raise_alone
 from tulle.core.validate import counted
 from tulle.sql.compile.derivations import alias, column, select, source_of
 from tulle.sql.compile.inside import EXACTLY, SameValue
+from tulle.sql.dialect import dialect_of, guarding
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.conversions import (
-    ENGINES,
     Impossible,
     Typed,
     as_type,
@@ -57,6 +57,7 @@ from tulle.sql.expressions.kinds import (
     Kind,
     kind_of_column,
     kind_of_type,
+    named_type,
 )
 from tulle.sql.expressions.total import apply, entries_of, expansion
 from tulle.sql.question.check import conjuncts, is_semi_join
@@ -69,9 +70,6 @@ EXACT = 20
 
 LONGEST_TEXT = 65536
 """Texts that were put together are cut to this before they are put together again."""
-
-_TELLS_APART = {"duckdb": "C", "postgres": "default"}
-"""Collations in which texts are equal only if all their characters are."""
 
 BOUND = "bound"
 """Under this, what the library knows about a sum: its terms are numbers, none beyond it."""
@@ -120,12 +118,7 @@ def total_statement(
 
 def ordered_sum(value: str, dialect: str) -> str:
     """Return a sum of doubles in which the least is added first, whatever the order of the rows."""
-    if dialect == "duckdb":
-        return f"LIST_SUM(LIST_SORT(LIST({value})))"
-    if dialect == "postgres":
-        return f"SUM({value} ORDER BY {value})"
-    listed = f"ARRAY_SORT(COLLECT_LIST({value}))"
-    return f"AGGREGATE({listed}, CAST(0 AS DOUBLE), (one, other) -> one + other)"
+    return dialect_of(dialect).ordered_sum(value)
 
 
 MOST_PARTS = 400_000
@@ -161,7 +154,7 @@ def check_size(tree: Any) -> None:
         QueryError: saying how large it is and may be.
     """
     size = size_as_planned(tree)
-    if size > max(MOST_PARTS, MOST_TIMES * sum(1 for _ in tree.walk())):
+    if size > MOST_PARTS and size > MOST_TIMES * sum(1 for _ in tree.walk()):
         raise QueryError(
             "The statement is too large: as the engine plans it, it has about "
             f"{counted(size, 'part')}, and {MOST_PARTS:,} are allowed. What is nested counts many "
@@ -174,10 +167,9 @@ class Compiler:
     """Goes through one statement; see the module's text."""
 
     def __init__(self, schema: Schema, functions: Collection[str] = (), summed: str = "") -> None:
-        self.dialect = schema.dialect
+        self.dialect = dialect_of(schema.dialect)
         self.functions = set(functions)
         self.summed = summed
-        self._exact = schema.dialect == "postgres"
         self._tables = {
             table: {name: kind_of_column(kind, schema.dialect) for name, kind in columns.items()}
             for table, columns in schema.tables.items()
@@ -436,10 +428,7 @@ class Compiler:
         given = [self.value(node.args[name], scope) for name in parts]
         given = [self._usable(one, place, entries) for place, one in enumerate(given)]
         for entry in entries:
-            if all(
-                _takes(k, one.kind, self.dialect)
-                for k, one in zip(entry.takes, given, strict=False)
-            ):
+            if all(_takes(k, one.kind) for k, one in zip(entry.takes, given, strict=False)):
                 try:
                     return apply(entry, node, given, self.dialect)
                 except Impossible as error:
@@ -513,16 +502,16 @@ class Compiler:
         if len(names) == 1:
             (name,) = names
             return (
-                _widest(shapes, self._exact)
+                _widest(shapes, self.dialect.exact)
                 if name in NUMBERS
                 else Kind(name, joined=any(one.joined for one in shapes))
             )
         if BOOLEAN in names and names <= {BOOLEAN, *NUMBERS}:
             shapes = [Kind(WHOLE, 10) if one.name == BOOLEAN else one for one in shapes]
             names = {one.name for one in shapes}
-            return _widest(shapes, self._exact)
+            return _widest(shapes, self.dialect.exact)
         if names <= NUMBERS:
-            return _widest(shapes, self._exact)
+            return _widest(shapes, self.dialect.exact)
         if names <= {TEXT, *NUMBERS}:
             return Kind(DOUBLE)
         for target in (kinds.ZONED, kinds.TIMESTAMP, DATE):
@@ -570,11 +559,11 @@ class Compiler:
     def _moment(self, written: str, others: Collection[str]) -> Typed:
         if others == {DATE} and len(written) == 10:
             day = date.fromisoformat(written)
-            return Typed(as_type(text(day.isoformat()), "DATE", "duckdb"), Kind(DATE))
+            return Typed(as_type(text(day.isoformat()), "DATE"), Kind(DATE))
         found = datetime.fromisoformat(written)
         zoned = found.tzinfo is not None or kinds.ZONED in others
-        kind = "TIMESTAMPTZ" if zoned else "TIMESTAMP"
-        constant = as_type(text(found.isoformat(sep=" ")), kind, "duckdb")
+        kind = "TIMESTAMPTZ" if zoned else "TIMESTAMPNTZ"
+        constant = as_type(text(found.isoformat(sep=" ")), kind)
         return Typed(constant, Kind(kinds.ZONED if zoned else kinds.TIMESTAMP))
 
     # One rule for each kind of expression
@@ -603,18 +592,13 @@ class Compiler:
                 c in "123456789" for c in written.lower().split("e")[0]
             ):
                 raise refused(node, "it is beyond the range of doubles")
-            return Typed(as_type(node.copy(), "DOUBLE", "duckdb"), Kind(DOUBLE))
+            return Typed(as_type(node.copy(), "DOUBLE"), Kind(DOUBLE))
         before, _, after = written.partition(".")
         before = before.lstrip("0")
         if len(before) + len(after) > 38:
             raise refused(node, "numbers have at most 38 digits; write 1e40 for a double")
         if "." not in written:
-            if len(before) > 19 and self.dialect == "spark":
-                return Typed(node.copy(), Kind(DECIMAL, len(before)))
-            return Typed(
-                node.copy(),
-                Kind(WHOLE, max(len(before), 1) if self._exact else max(10, len(before))),
-            )
+            return Typed(node.copy(), self.dialect.whole_constant(len(before)))
         return Typed(node.copy(), Kind(DECIMAL, len(before), len(after)))
 
     def _paren(self, node: Any, scope: Scope) -> Typed:
@@ -781,8 +765,7 @@ class Compiler:
         given, to = self.value(node.this, scope), node.args["to"]
         if not isinstance(to, exp.DataType):
             raise refused(node, "name a type of numbers, texts, booleans, dates or times")
-        if self.dialect == "spark" and to.this == exp.DataType.Type.TIMESTAMP:
-            to = exp.DataType.build("TIMESTAMPNTZ")
+        to = self.dialect.cast_target(to)
         if given.aggregate:
             return Typed(exp.Cast(this=given.node, to=to.copy()), kind_of_type(to), aggregate=True)
         kind = kind_of_type(to)
@@ -807,29 +790,19 @@ class Compiler:
     def _function(self, node: Any, scope: Scope) -> Typed:
         if node.name.lower() not in self.functions:
             raise refused(node, "nothing is known about this function")
-        if self.dialect != "duckdb":
+        if not self.dialect.guards_functions:
             raise refused(
                 node,
-                f"{ENGINES[self.dialect]} may fail on a function of one's own, and whether it does "
-                "would show; only DuckDB can be kept from that. Use the functions that are listed",
+                f"{self.dialect.title} may fail on a function of one's own, and whether it does "
+                f"would show; only {guarding()} can be kept from that. Use the functions that are "
+                "listed",
             )
         made = node.copy()
         made.set("expressions", [self.value(part, scope).node for part in node.expressions])
         from_row = [part for part in made.expressions if part.find(exp.Column)]
         if not from_row:
             raise refused(node, "it does not depend on the row; write its value instead")
-        # What occurs twice inside, or in two functions, would be worked out once beforehand and
-        # outside of TRY; DuckDB leaves alone what is in a CASE.
-        either = exp.Case(
-            ifs=[
-                exp.If(
-                    this=exp.Is(this=exp.paren(from_row[0].copy()), expression=exp.null()),
-                    true=made,
-                )
-            ],
-            default=made.copy(),
-        )
-        return Typed(call("TRY", either), Kind(ANY))
+        return Typed(self.dialect.function(made, from_row[0]), Kind(ANY))
 
     # What the library itself writes
 
@@ -874,7 +847,7 @@ class Compiler:
             fixed = self._converted(given, Kind(DECIMAL, EXACT - scale, scale), node, to)
             return self._addable(fixed, node)
         if kind.name == NULL:
-            given = Typed(as_type(exp.null(), "INT", "duckdb"), Kind(WHOLE, 10))
+            given = Typed(as_type(exp.null(), "INT"), Kind(WHOLE, 10))
             kind = given.kind
         if kind.name not in {WHOLE, DECIMAL}:
             raise QueryError(
@@ -883,7 +856,7 @@ class Compiler:
                 "other people's rows can change. Declare between which numbers its columns lie, "
                 "with ranges=, or write SUM(CAST(... AS DECIMAL(18, 4)))."
             )
-        if self.dialect != "postgres" and kind.width > EXACT:
+        if not self.dialect.exact and kind.width > EXACT:
             # What does not fit is NULL, and left out.
             scale = min(kind.scale, EXACT // 2)
             to = exp.DataType.build(f"DECIMAL({EXACT}, {scale})")
@@ -893,9 +866,9 @@ class Compiler:
     def _whole_sum(self, total: Any, kind: Kind) -> Any:
         """Return an exact sum in the type that its kind says."""
         if kind.name == DOUBLE:
-            return as_type(total, "DOUBLE", "duckdb")
-        if self.dialect == "postgres":
-            return as_type(total, "DECIMAL", "postgres")
+            return as_type(total, "DOUBLE")
+        if self.dialect.exact:
+            return as_type(total, "DECIMAL")
         to = exp.DataType.build(f"DECIMAL(38, {kind.scale})")
         return exp.TryCast(this=total, to=to, safe=True)
 
@@ -913,25 +886,7 @@ class Compiler:
                 "values of its type can be equal and yet differ, so that which of them stands for "
                 "a group depends on other people's rows; CAST it AS TEXT, a number or a date",
             )
-        if name == DOUBLE:
-            # Zero has two signs, and in DuckDB what is not a number has them, too.
-            zero = as_type(number("0e0"), "DOUBLE", "duckdb")
-            made: Any = exp.Paren(this=exp.Add(this=given.node, expression=zero))
-            if self.dialect == "duckdb":
-                none = exp.If(
-                    this=call("ISNAN", given.node.copy()),
-                    true=as_type(text("NaN"), "DOUBLE", "duckdb"),
-                )
-                made = exp.Case(ifs=[none], default=made)
-            return replace(given, node=made, kind=Kind(DOUBLE))
-        if name == DECIMAL and self.dialect == "postgres":
-            return replace(given, node=call("TRIM_SCALE", given.node))
-        if name == TEXT and self.dialect in _TELLS_APART:
-            # A column may be declared to take "Ann" for "ann".
-            collation = exp.to_identifier(_TELLS_APART[self.dialect], quoted=True)
-            made = exp.Collate(this=exp.paren(given.node), expression=collation)
-            return replace(given, node=made, kind=Kind(TEXT, joined=given.kind.joined))
-        return given
+        return self.dialect.same_value(given)
 
     def _sum_of_doubles(self, value: Any, bound: float, kind: Kind) -> Any:
         """Return a sum that does not depend on the order of the rows, to the last digit.
@@ -941,8 +896,8 @@ class Compiler:
         from decimals, they are whole multiples of public steps, whose sums are exact. Otherwise
         they are added in order. No value is beyond the bound, nor NaN.
         """
-        if self.dialect == "postgres":
-            exact = call("ROUND", exp.cast(value, "DECIMAL"), number(300))
+        if self.dialect.exact:
+            exact = call("ROUND", exp.cast(value, named_type("DECIMAL")), number(300))
             return exp.Sum(this=exact)
         exponent = math.frexp(bound)[1]
         fine = exponent - _STEPS
@@ -952,10 +907,11 @@ class Compiler:
         if abs(exponent) > _LARGEST_EXPONENT:
             import sqlglot
 
-            listed = ordered_sum(value.sql(dialect=self.dialect), self.dialect)
-            return sqlglot.parse_one(listed, dialect=self.dialect)
+            name = self.dialect.name
+            listed = self.dialect.ordered_sum(value.sql(dialect=name))
+            return sqlglot.parse_one(listed, dialect=name)
         if exponent - fine <= _STEPS:
-            return self._in_steps(value, fine, "INT64")
+            return self._in_steps(value, fine, self.dialect.long)
         # Decimals of many digits: multiples of a coarse step, and of a fine one what is left. Both
         # are exact: they share out the bits of one double.
         coarse = exponent - _STEPS
@@ -966,27 +922,27 @@ class Compiler:
         parts = self._in_steps(value.copy(), coarse), self._in_steps(left, fine)
         return exp.paren(exp.Add(this=parts[0], expression=parts[1]))
 
-    def _in_steps(self, value: Any, fine: int, kind: str = "INT128") -> Any:
+    def _in_steps(self, value: Any, fine: int, kind: str = "") -> Any:
         """Return the sum of numbers that are rounded to multiples of two to this power.
 
-        DuckDB adds whole numbers of 64 bits in 128, and faster than those of 128.
+        Whole numbers of 64 bits may be added faster than wider ones.
         """
         whole = call("ROUND", exp.Mul(this=exp.paren(value), expression=_power(-fine)))
-        to = exp.DataType.build(kind if self.dialect == "duckdb" else "DECIMAL(38, 0)")
+        to = exp.DataType.build(kind or self.dialect.wide, dialect=self.dialect.name)
         added = exp.Sum(this=exp.TryCast(this=whole, to=to, safe=True))
-        return exp.Mul(this=exp.cast(added, "DOUBLE"), expression=_power(fine))
+        return exp.Mul(this=exp.cast(added, named_type("DOUBLE")), expression=_power(fine))
 
     def _addable(self, given: Typed, node: Any) -> Typed:
         """Return numbers of which no number of rows has a sum that does not fit."""
         kind = given.kind
-        if self.dialect == "postgres" and kind.name in {WHOLE, DECIMAL}:
+        if self.dialect.exact and kind.name in {WHOLE, DECIMAL}:
             if kind.digits is None or kind.scale > 300:
                 # A sum that is not zero must not be zero as a double: that is an error.
                 return replace(given, node=call("ROUND", given.node, number(300)))
             return given
         if kind.name not in {WHOLE, DECIMAL} or kind.width > EXACT:
             return self._converted(given, Kind(DOUBLE), node)
-        if self.dialect == "spark":
+        if not self.dialect.widens_sums:
             wide = exp.DataType.build(f"DECIMAL(38, {kind.scale})")
             return self._converted(given, Kind(DECIMAL, 38 - kind.scale, kind.scale), node, wide)
         return given
@@ -1019,10 +975,10 @@ def _is_exact_sum(node: Any) -> bool:
 
 def _power(exponent: int) -> Any:
     """Return two to a power as a double."""
-    return exp.cast(exp.Literal.number(repr(2.0**exponent)), "DOUBLE")
+    return exp.cast(exp.Literal.number(repr(2.0**exponent)), named_type("DOUBLE"))
 
 
-def _takes(allowed: Collection[str], kind: Kind, dialect: str) -> bool:
+def _takes(allowed: Collection[str], kind: Kind) -> bool:
     if kind.name in {NULL, ANY}:
         return kinds.INTERVAL not in allowed
     return kind.name in allowed
@@ -1046,13 +1002,13 @@ def _plain_column(node: Any, kind: Kind) -> Typed:
         # Engines give a column of NULLs a type of their own choice, and convert others to it.
         return Typed(exp.null(), kind)
     if kind.name == TEXT and kind.stored.startswith("enum"):
-        return Typed(as_type(node.copy(), "TEXT", "duckdb"), Kind(TEXT))
+        return Typed(as_type(node.copy(), "TEXT"), Kind(TEXT))
     if (
         kind.name == kinds.TIMESTAMP
         and kind.stored.startswith("timestamp_")
         and "ntz" not in kind.stored
     ):
-        to = exp.DataType.build("TIMESTAMP", dialect="duckdb")
+        to = named_type("TIMESTAMPNTZ")
         return Typed(exp.TryCast(this=node.copy(), to=to, safe=True), Kind(kinds.TIMESTAMP))
     return Typed(node.copy(), kind)
 

@@ -13,6 +13,7 @@ from tulle.sql.compile.derivations import alias, column, select, source_of
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
 from tulle.sql.compile.statements import total_statement
+from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.aggregate import Groups, find_aggregate, group_expressions, group_number
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.schema import Schema
@@ -93,7 +94,7 @@ def true_statement(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone 
         total: Any = exp.Count(this=exp.Star())
     else:
         total = next(e.unalias() for e in whole.expressions if e.find(exp.AggFunc))
-    chosen = [alias(exp.cast(total, "DOUBLE"), "n")]
+    chosen = [alias(exp.cast(total, named_type("DOUBLE")), "n")]
     if groups:
         chosen.append(alias(number, "g"))
         # Grouped by the number itself: by place, which all engines take.

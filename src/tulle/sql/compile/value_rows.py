@@ -17,7 +17,7 @@ from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.single_owner import has_one_row, needs_one
 from tulle.sql.compile.statements import Compiler, Scope
-from tulle.sql.expressions.kinds import WHOLE
+from tulle.sql.expressions.kinds import WHOLE, named_type
 from tulle.sql.question.aggregate import (
     Groups,
     Number,
@@ -181,9 +181,9 @@ def _merged(namer: Any, form: Any, *, grouped: bool) -> Any:
     by = [column(name, outer) for name in (*keys, VALUE, LOAD)]
     chosen = [
         *(column(key, outer) for key in keys),
-        alias(exp.cast(column(VALUE, outer), "DOUBLE"), VALUE),
-        alias(exp.cast(column(LOAD, outer), "DOUBLE"), LOAD),
-        alias(exp.cast(exp.Count(this=exp.Star(), big_int=True), "DOUBLE"), COPIES),
+        alias(exp.cast(column(VALUE, outer), named_type("DOUBLE")), VALUE),
+        alias(exp.cast(column(LOAD, outer), named_type("DOUBLE")), LOAD),
+        alias(exp.cast(exp.Count(this=exp.Star(), big_int=True), named_type("DOUBLE")), COPIES),
     ]
     return select(chosen, [source_of(marked, outer)], group=by)
 

@@ -1,37 +1,21 @@
-"""Dates and times: fields, units, intervals and differences, each in a form that cannot fail."""
+"""Dates and times: fields, units, intervals and differences: what is supported, on which kinds.
+
+How an engine is kept from failing is in its folder; what several of them do alike is here.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
 
+from tulle.sql.dialect import Dialect, Form
 from tulle.sql.expressions import kinds
-from tulle.sql.expressions.conversions import (
-    Impossible,
-    Typed,
-    as_numeric,
-    as_type,
-    call,
-    convert,
-    number,
-    text,
-    usual_days,
-    within,
-)
-from tulle.sql.expressions.entry import (
-    ALL,
-    Entry,
-    Form,
-    always,
-    expanded,
-    filled,
-    means,
-    names,
-    text_constant,
-)
-from tulle.sql.expressions.kinds import DATE, DAYS, DECIMAL, DOUBLE, INTERVAL, WHOLE, Kind
+from tulle.sql.expressions.conversions import Impossible, Typed, text
+from tulle.sql.expressions.entry import Entry, expanded, means, names, text_constant
+from tulle.sql.expressions.kinds import DATE, DAYS, INTERVAL, WHOLE, Kind, named_type
 
 _UNITS = {
     DATE: ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY"),
@@ -55,7 +39,7 @@ _FIELDS = {
 
 _LONGEST = {"YEAR": 4000, "QUARTER": 16000, "MONTH": 48000, "WEEK": 200000, "DAY": 1400000}
 _LONGEST |= {"HOUR": 10**7, "MINUTE": 10**8, "SECOND": 10**9}
-"""Intervals that lead from no day that PostgreSQL computes with out of its calendar."""
+"""Intervals that lead from no day that any engine computes with out of its calendar."""
 
 
 def unit_of(node: Any) -> str:
@@ -64,7 +48,7 @@ def unit_of(node: Any) -> str:
     return str(written).upper().removesuffix("S")
 
 
-def check_interval(node: Any, dialect: str) -> None:
+def check_interval(node: Any, dialect: Dialect) -> None:
     """Refuse intervals that are not constants of one unit.
 
     Raises:
@@ -80,7 +64,7 @@ def check_interval(node: Any, dialect: str) -> None:
             "write an interval as a whole number and a unit, such as INTERVAL '3' MONTH; units: "
             + ", ".join(_LONGEST)
         )
-    longest = _LONGEST[unit] if dialect == "postgres" else min(1000 * _LONGEST[unit], 2**31 - 1)
+    longest = min(dialect.interval_times * _LONGEST[unit], 2**31 - 1)
     if size > longest:
         raise Impossible(f"the longest interval is {longest} {unit}")
 
@@ -114,56 +98,34 @@ _ALIASES = {
 }
 
 
-def _field(node: Any) -> str:
+def _field_of(node: Any) -> str:
+    """Return the field of EXTRACT that an expression asks for."""
     function = _FUNCTIONS.get(type(node))
     name = unit_of(node.this) if function is None else function[0]
     return _ALIASES.get(name, name)
 
 
-def _check_field(node: Any, given: list[Kind], dialect: str) -> None:
-    field_name, kind = _field(node), given[0].name
-    known = [name for name, having in _FIELDS.items() if kind in having or kind == kinds.NULL]
-    if dialect == "spark" and "EPOCH" in known:
-        known.remove("EPOCH")
-    if field_name not in known:
-        raise Impossible(f"a {kind} has the fields {', '.join(known) or 'none'}")
+def field(read: Callable[[str, Typed], Typed], *lacking: str) -> Form:
+    """Return a form that reads a field, by its name, off a date or time that has it.
 
+    Fields that are ``lacking`` on an engine are refused there.
+    """
 
-def _field_kind(given: list[Kind], node: Any, dialect: str) -> Kind:
-    if _field(node) == "EPOCH":
-        return Kind(DECIMAL, 20, 6) if dialect == "postgres" else Kind(DOUBLE)
-    if dialect == "postgres":
-        return Kind(DECIMAL, 10, 6)
-    return Kind(WHOLE, 19)
-
-
-_SPARK_FIELDS = {
-    "DOW": "DAYOFWEEK({0}) - 1",
-    "ISODOW": "WEEKDAY({0}) + 1",
-    "ISOYEAR": "EXTRACT(YEAROFWEEK FROM {0})",
-}
-"""Spark numbers days of the week from 1; here Sunday is 0, and Monday the first ISO day."""
-
-
-def _extracted(dialect: str) -> Form:
-    def form(node: Any, given: list[Typed]) -> Any:
-        (value,) = given
-        inner = value.node
-        if dialect != "duckdb" and value.kind.name in {kinds.TIMESTAMP, kinds.ZONED}:
-            inner = usual_days(value, dialect)
-        name = _field(node)
-        if dialect == "spark" and name in _SPARK_FIELDS:
-            return filled(f"CAST({_SPARK_FIELDS[name]} AS BIGINT)", dialect, [inner])
-        made = exp.Extract(this=exp.Var(this=name), expression=inner)
-        if dialect == "spark":
-            # Numbers of 32 bits would overflow sooner than elsewhere; seconds have fractions.
-            return as_type(made, "BIGINT", "spark")
-        return call("FLOOR", made) if name == "SECOND" and dialect == "postgres" else made
+    def form(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
+        _check_field(node, given[0].kind.name, lacking)
+        return read(_field_of(node), given[0])
 
     return form
 
 
-def _check_unit(node: Any, given: list[Kind], dialect: str) -> None:
+def _check_field(node: Any, kind: str, lacking: tuple[str, ...]) -> None:
+    known = [name for name, having in _FIELDS.items() if kind in having or kind == kinds.NULL]
+    known = [name for name in known if name not in lacking]
+    if _field_of(node) not in known:
+        raise Impossible(f"a {kind} has the fields {', '.join(known) or 'none'}")
+
+
+def _check_unit(node: Any, given: list[Kind]) -> None:
     kind = given[0].name
     units = _UNITS.get(kind, _UNITS[DATE])
     if unit_of(node.args.get("unit")) not in units:
@@ -174,87 +136,26 @@ def _check_unit(node: Any, given: list[Kind], dialect: str) -> None:
             raise Impossible("it takes a unit and a date or timestamp")
 
 
-def _truncated_kind(given: list[Kind], node: Any, dialect: str) -> Kind:
-    if dialect == "spark":
-        return Kind(kinds.ZONED)
-    return Kind(kinds.ZONED if given[0].name == kinds.ZONED else kinds.TIMESTAMP)
+def truncation_unit(node: Any) -> Any:
+    """Return the unit of DATE_TRUNC, as a constant."""
+    return text(unit_of(node.args.get("unit")).lower())
 
 
-def _truncated(dialect: str) -> Form:
-    def form(node: Any, given: list[Typed]) -> Any:
-        (value,) = given
-        kind = _truncated_kind([value.kind], node, dialect)
-        if value.kind.name != kind.name:
-            value = convert(value, kind, dialect)
-        inner = value.node if dialect == "duckdb" else usual_days(value, dialect)
-        unit = text(unit_of(node.args.get("unit")).lower())
-        return call("DATE_TRUNC", unit, inner)
-
-    return form
+def truncated_kind(given: Kind) -> Kind:
+    """Return the kind of a date or timestamp that is truncated."""
+    return Kind(kinds.ZONED if given.name == kinds.ZONED else kinds.TIMESTAMP)
 
 
-def _shifted_kind(given: list[Kind], node: Any, dialect: str) -> Kind:
+def shifted_kind(given: list[Kind]) -> Kind:
+    """Return the kind of a date or timestamp by which an interval is added."""
     day = next((one for one in given if one.name in DAYS), Kind(kinds.TIMESTAMP))
-    if day.name != DATE:
-        return Kind(day.name)
-    if dialect == "spark":
-        interval = node.find(exp.Interval)
-        hours = interval is not None and unit_of(interval.args.get("unit")) in _UNITS[kinds.TIME]
-        return Kind(kinds.ZONED) if hours else Kind(DATE)
-    return Kind(kinds.TIMESTAMP)
+    return Kind(day.name if day.name != DATE else kinds.TIMESTAMP)
 
 
-def _shifted(dialect: str) -> Form:
-    def form(node: Any, given: list[Typed]) -> Any:
-        if dialect == "spark":
-            kind = _shifted_kind([one.kind for one in given], node, dialect)
-            given = [
-                convert(one, kind, dialect) if one.kind.name == DATE != kind.name else one
-                for one in given
-            ]
-        sides = [usual_days(one, dialect) if one.kind.name in DAYS else one.node for one in given]
-        if dialect == "spark":
-            name = "TRY_ADD" if isinstance(node, exp.Add) else "TRY_SUBTRACT"
-            return call(name, *sides)
-        return exp.Paren(this=type(node)(this=sides[0], expression=sides[1]))
-
-    return form
-
-
-def _duckdb_days(node: Any, given: list[Typed]) -> Any:
-    day, count = given
-    added = exp.TryCast(this=count.node, to=exp.DataType.build("INT"), safe=True)
-    return exp.Paren(this=type(node)(this=day.node, expression=added))
-
-
-def _postgres_days(node: Any, given: list[Typed]) -> Any:
-    day, count = given
-    whole = within(as_numeric(count).node, number(-1000000), number(1000000))
-    added = as_type(whole, "INTEGER", "postgres")
-    return exp.Paren(this=type(node)(this=usual_days(day, "postgres"), expression=added))
-
-
-def _spark_days(node: Any, given: list[Typed]) -> Any:
-    day, count = given
-    name = "DATE_ADD" if isinstance(node, exp.Add) else "DATE_SUB"
-    to = exp.DataType.build("INT")
-    whole = exp.TryCast(
-        this=within(
-            as_type(count.node, "DECIMAL(20, 0)", "spark"), number(-1000000), number(10**6)
-        ),
-        to=to,
-        safe=True,
-    )
-    return call(name, usual_days(day, "spark"), whole)
-
-
-def _postgres_between(node: Any, given: list[Typed]) -> Any:
-    one, other = (usual_days(day, "postgres") for day in given)
-    return exp.Paren(this=exp.Sub(this=one, expression=other))
-
-
-def _spark_between(node: Any, given: list[Typed]) -> Any:
-    return as_type(call("DATEDIFF", given[0].node, given[1].node), "BIGINT", "spark")
+def has_hours(node: Any) -> bool:
+    """Say whether an interval within an expression is of hours or less."""
+    interval = node.find(exp.Interval)
+    return interval is not None and unit_of(interval.args.get("unit")) in _UNITS[kinds.TIME]
 
 
 _DAYS = "(CAST({0} AS DATE) - CAST({1} AS DATE))"
@@ -271,7 +172,7 @@ _DIFFERENCES = {
     "MINUTE": _MINUTES,
     "SECOND": _SECONDS,
 }
-"""How many borders of a unit lie between two moments, {1} and {0}, as DuckDB counts them."""
+"""How many borders of a unit lie between two moments, {1} and {0}."""
 
 
 def _difference(node: Any) -> Any:
@@ -282,7 +183,7 @@ def _difference(node: Any) -> Any:
         raise Impossible("in this dialect it counts whole units; write EXTRACT and subtract")
     sides = [node.this, node.expression]
     if unit in _UNITS[kinds.TIME]:
-        sides = [exp.cast(side.copy(), "TIMESTAMP") for side in sides]
+        sides = [exp.cast(side.copy(), named_type("TIMESTAMP")) for side in sides]
     return expanded(_DIFFERENCES[unit], sides)
 
 
@@ -304,7 +205,7 @@ def _formatted(node: Any) -> Any:
         Impossible: when the format has other pieces.
     """
     written = text_constant(node.args.get("format"), "the format")
-    value = exp.cast(node.this.copy(), "TIMESTAMP")
+    value = exp.cast(node.this.copy(), named_type("TIMESTAMP"))
     made: list[Any] = []
     for sign, plain in re.findall(r"%(.?)|([^%]+)", written, re.DOTALL):
         if plain or sign == "%":
@@ -323,119 +224,78 @@ def _formatted(node: Any) -> Any:
     return exp.Paren(this=whole)
 
 
-def _last_day(dialect: str) -> Form:
-    texts = {
-        "postgres": "CAST(DATE_TRUNC('month', CAST({0} AS TIMESTAMP)) + INTERVAL '1 month' "
-        "- INTERVAL '1 day' AS DATE)"
-    }
-
-    def form(node: Any, given: list[Typed]) -> Any:
-        (day,) = (convert(one, Kind(DATE), dialect) for one in given)
-        inner = day.node if dialect == "duckdb" else usual_days(day, dialect)
-        return filled(texts.get(dialect, "LAST_DAY({0})"), dialect, [inner])
-
-    return form
-
-
 def _added_days(node: Any) -> Any:
     if unit_of(node.args.get("unit")) not in {"", "DAY"}:
         raise Impossible("write CAST(... AS DATE) + INTERVAL '1' MONTH")
     return expanded("CAST({0} AS DATE) + {1}", [node.this, node.expression])
 
 
-_COUNTED_DAYS = {"duckdb": _duckdb_days, "spark": _spark_days, "postgres": _postgres_days}
-_SHIFTED = {"spark": _shifted("spark"), "postgres": _shifted("postgres")}
+_INTERVAL = "shift by an interval"
+_AS_DATE = means("this", text="CAST({0} AS DATE)")
 
 ENTRIES: tuple[Entry, ...] = (
     *(
-        Entry(
-            node,
-            f"{{}} {sign} INTERVAL '3' MONTH",
-            (DAYS, names(INTERVAL)),
-            _shifted_kind,
-            _SHIFTED,
-        )
+        Entry(_INTERVAL, node, f"{{}} {sign} INTERVAL '3' MONTH", (DAYS, names(INTERVAL)))
         for node, sign in ((exp.Add, "+"), (exp.Sub, "-"))
     ),
-    Entry(exp.Add, "INTERVAL 5 DAY + {}", (names(INTERVAL), DAYS), _shifted_kind, _SHIFTED),
+    Entry(_INTERVAL, exp.Add, "INTERVAL 5 DAY + {}", (names(INTERVAL), DAYS)),
     *(
-        Entry(node, f"{{}} {sign} {{}}", (names(DATE), names(WHOLE)), always(DATE), _COUNTED_DAYS)
+        Entry("shift by days", node, f"{{}} {sign} {{}}", (names(DATE), names(WHOLE)))
         for node, sign in ((exp.Add, "+"), (exp.Sub, "-"))
     ),
-    Entry(
-        exp.Sub,
-        "{} - {}",
-        (names(DATE), names(DATE)),
-        always(WHOLE, 19),
-        {"postgres": _postgres_between, "spark": _spark_between},
-    ),
+    Entry("days between", exp.Sub, "{} - {}", (names(DATE), names(DATE))),
     *(
         Entry(
+            "field",
             exp.Extract,
             f"EXTRACT({name} FROM {{}})",
             (having,),
-            _field_kind,
-            {engine: _extracted(engine) for engine in ALL},
             ("expression",),
-            constants=_check_field,
             also=("this",),
         )
         for name, having in _FIELDS.items()
     ),
     *(
-        Entry(
-            node,
-            f"{name}({{}})",
-            (having,),
-            _field_kind,
-            {engine: _extracted(engine) for engine in ALL},
-            ("this",),
-            constants=_check_field,
-        )
+        Entry("field", node, f"{name}({{}})", (having,), ("this",))
         for node, (name, having) in _FUNCTIONS.items()
     ),
     *(
         Entry(
+            "truncate",
             node,
             f"DATE_TRUNC('{unit.lower()}', {{}})",
             (DAYS,),
-            _truncated_kind,
-            {engine: _truncated(engine) for engine in ALL},
             ("this",),
-            constants=_check_unit,
-            also=("unit", "input_type_preserved", "unabbreviate"),
+            _check_unit,
+            ("unit", "input_type_preserved", "unabbreviate"),
         )
         for node in (exp.TimestampTrunc, exp.DateTrunc)
         for unit in _UNITS[DATE]
     ),
     *(
         Entry(
+            "difference",
             exp.DateDiff,
             f"DATE_DIFF('{unit.lower()}', {{}}, {{}})",
             (DAYS, DAYS),
-            parts=("expression", "this"),
+            ("expression", "this"),
             expands=_difference,
         )
         for unit in _DIFFERENCES
     ),
-    Entry(exp.TimeToStr, "STRFTIME({}, '%Y-%m-%d %H:%M:%S %j%%')", (DAYS,), expands=_formatted),
     Entry(
-        exp.LastDay,
-        "LAST_DAY({})",
+        "format",
+        exp.TimeToStr,
+        "STRFTIME({}, '%Y-%m-%d %H:%M:%S %j%%')",
         (DAYS,),
-        always(DATE),
-        {engine: _last_day(engine) for engine in ALL},
-        ("this",),
+        expands=_formatted,
     ),
-    Entry(exp.Date, "DATE({})", (DAYS,), expands=means("this", text="CAST({0} AS DATE)")),
+    Entry("last day", exp.LastDay, "LAST_DAY({})", (DAYS,), ("this",)),
+    Entry("date", exp.Date, "DATE({})", (DAYS,), expands=_AS_DATE),
+    Entry("date", exp.TsOrDsToDate, "CAST({} AS DATE)", (DAYS,), expands=_AS_DATE),
+    Entry("add days", exp.TsOrDsAdd, "CAST({} AS DATE) + 3", (DAYS,), expands=_added_days),
     Entry(
-        exp.TsOrDsToDate,
-        "CAST({} AS DATE)",
-        (DAYS,),
-        expands=means("this", text="CAST({0} AS DATE)"),
-    ),
-    Entry(exp.TsOrDsAdd, "CAST({} AS DATE) + 3", (DAYS,), expands=_added_days),
-    Entry(
+        "seconds since 1970",
         exp.TimeToUnix,
         "EPOCH({})",
         (DAYS,),

@@ -1,10 +1,12 @@
-"""One supported function or operator: what it takes, what it gives, and its form on each engine.
+"""One supported function or operator: what it takes, and how a user writes it.
 
 Most entries are one line of a table (:mod:`numbers`, :mod:`texts`, :mod:`dates`). There are two
 ways to say what an entry does:
 
-- ``forms``: for each engine an expression that gives a value or NULL for all arguments, as a
-  function or, by :func:`said`, as SQL with ``{0}`` and ``{1}`` for the arguments;
+- its *form* on each engine, by the entry's name, in that engine's folder
+  (``sql/engines/<name>/forms.py``): an expression that gives a value or NULL for all arguments, as
+  a function or, by :func:`said`, as SQL with ``{0}`` and ``{1}`` for the arguments. An engine that
+  has none refuses the entry;
 - ``expands``: an expression made of other entries, by :func:`means`. It is total because they are,
   and has one value on all engines because they have.
 """
@@ -12,50 +14,38 @@ ways to say what an entry does:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
-from tulle.sql.expressions import kinds
-from tulle.sql.expressions.conversions import Impossible, Typed, convert
+from tulle.sql.dialect import DEFAULT, Dialect, Form
+from tulle.sql.expressions.conversions import Impossible, Typed, call, convert
 from tulle.sql.expressions.kinds import DECIMAL, DOUBLE, WHOLE, Kind
-
-ALL = ("duckdb", "postgres", "spark")
 
 LONGEST = 2000
 """Parts that an expansion writes several times have at most so many nodes: nesting multiplies."""
 
-Form = Callable[[Any, list[Typed]], Any]
-"""Returns the expression to run, given the parsed one and its arguments, which are total."""
-
-Gives = Callable[[list[Kind], Any, str], Kind]
-"""Returns the kind of a value, given those of the arguments, the expression and the engine."""
-
-
-def always(name: str, digits: int | None = None, stored: str = "") -> Gives:
-    """Return one kind, whatever the arguments."""
-    return lambda given, node, dialect: Kind(name, digits, 0, stored)
+Hold = Callable[[Any], Any]
+"""Keeps a double within the domain of a function: returns it, or NULL."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """One function or operator over arguments of given kinds; see the module's text."""
 
+    name: str
+    """By which engines say their form of it."""
     node: type[Any]
     written: str
     takes: tuple[frozenset[str], ...]
-    gives: Gives = lambda given, node, dialect: Kind(kinds.NULL)
-    forms: Mapping[str, Form | str] = field(default_factory=dict)
-    """By engine; a text instead of a form is why this engine cannot do it."""
     parts: tuple[str, ...] = ("this", "expression")
     """Which arguments of the parsed expression are values of the row."""
-    constants: Callable[[Any, list[Kind], str], None] | None = None
+    constants: Callable[[Any, list[Kind]], None] | None = None
     """Checks the other arguments, from the schema alone; raises Impossible."""
-    cannot_fail: bool = False
     also: tuple[str, ...] = ()
     """Which other arguments are understood; with any more of them it is refused."""
     expands: Callable[[Any], Any] | None = None
@@ -79,7 +69,7 @@ def names(*listed: str) -> frozenset[str]:
     return frozenset(listed)
 
 
-def doubles(given: list[Typed], dialect: str) -> list[Typed]:
+def doubles(given: list[Typed], dialect: Dialect) -> list[Typed]:
     """Return numbers as doubles."""
     return [convert(one, Kind(DOUBLE), dialect) for one in given]
 
@@ -118,28 +108,48 @@ def filled(text: str, dialect: str, arguments: list[Any], *, verbatim: bool = Tr
     return whole if isinstance(inner, exp.Binary) else inner
 
 
-def said(hold: Callable[[Any], Any] | None = None, /, **texts: str) -> dict[str, Form | str]:
-    """Return forms written in each engine's SQL; ``every`` is for those that are not named.
+def said(text: str, gives: Kind, hold: Hold | None = None, *, nests: bool = True) -> Form:
+    """Return a form that is written in the engine's SQL.
 
-    With ``hold``, arguments are made doubles and each is passed through it first.
+    With ``hold``, arguments are made doubles and each is passed through it first. ``nests`` says
+    that the engine writes out NULLIF(a, b) with a twice, so that few may be within each other.
     """
 
-    def form_of(dialect: str) -> Form:
-        def form(node: Any, given: list[Typed]) -> Any:
-            arguments = [one.node for one in given]
-            if hold is not None:
-                if dialect != "postgres":
-                    _check_nesting(arguments)
-                arguments = [hold(one.node) for one in doubles(given, dialect)]
-            return filled(texts.get(dialect, texts.get("every", "")), dialect, arguments)
+    def form(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
+        arguments = [one.node for one in given]
+        if hold is not None:
+            if nests:
+                _check_nesting(arguments)
+            arguments = [hold(one.node) for one in doubles(given, dialect)]
+        return Typed(filled(text, dialect.name, arguments), gives)
 
-        return form
+    return form
 
-    return {dialect: form_of(dialect) for dialect in ALL}
+
+def function(name: str, gives: Kind) -> Form:
+    """Return the call of a function of the engine's over the arguments as they are."""
+    return lambda node, given, dialect: Typed(call(name, *(one.node for one in given)), gives)
+
+
+def as_written(gives: Kind, *parts: str) -> Form:
+    """Return the expression as it is, which cannot fail, over arguments of these names."""
+
+    def form(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
+        return Typed(with_arguments(node, given, *parts), gives)
+
+    return form
+
+
+def with_arguments(node: Any, given: list[Typed], *parts: str) -> Any:
+    """Return an expression over other arguments."""
+    made = node.copy()
+    for name, one in zip(parts, given, strict=False):
+        made.set(name, one.node)
+    return exp.Paren(this=made) if isinstance(made, exp.Binary) else made
 
 
 def _check_nesting(arguments: list[Any]) -> None:
-    """Refuse functions deep within each other: these engines write out NULLIF(a, b) with a twice.
+    """Refuse functions deep within each other, where NULLIF(a, b) is written out with a twice.
 
     Raises:
         Impossible: when so much would be written that the engine takes minutes to read it.
@@ -150,7 +160,7 @@ def _check_nesting(arguments: list[Any]) -> None:
 
 
 def means(*parts: str, text: str) -> Callable[[Any], Any]:
-    """Return an expansion, written in DuckDB's SQL over the arguments of these names."""
+    """Return an expansion, written in the default SQL over the arguments of these names."""
 
     def expand(node: Any) -> Any:
         return expanded(text, [node.args[name] for name in parts])
@@ -159,13 +169,13 @@ def means(*parts: str, text: str) -> Callable[[Any], Any]:
 
 
 def expanded(text: str, arguments: list[Any]) -> Any:
-    """Return an expansion of a text in DuckDB's SQL.
+    """Return an expansion of a text in the default SQL.
 
     Raises:
         Impossible: when arguments that are written more than once are long.
     """
     check_length(arguments)
-    return filled(text, "duckdb", arguments, verbatim=False)
+    return filled(text, DEFAULT, arguments, verbatim=False)
 
 
 def check_length(arguments: list[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -90,6 +91,17 @@ def kind_of_type(kind: Any) -> Kind:
     return Kind(_NAMED.get(kind.this, OPAQUE))
 
 
+@lru_cache(maxsize=1024)
+def _read_type(written: str) -> Any:
+    return exp.DataType.build(written)
+
+
+def named_type(written: str) -> Any:
+    """Return a type of SQL by its name, such as DOUBLE; each name is parsed once."""
+    return _read_type(written).copy()
+
+
+@lru_cache(maxsize=4096)
 def kind_of_column(written: str, dialect: str) -> Kind:
     """Return the kind of a column, from its type as the catalogue writes it.
 

@@ -47,15 +47,15 @@ class Part:
     size: int = 1
 
 
-def translated(pattern: str, dialect: str, *, any_case: bool = False, whole: bool = False) -> str:
-    """Return a pattern as an engine is given it.
+def translated(pattern: str, end: str, *, any_case: bool = False, whole: bool = False) -> str:
+    """Return a pattern as an engine is given it, in which ``end`` is the very end of a text.
 
     Raises:
         Impossible: saying what is not supported.
     """
     if len(pattern) > LONGEST:
         raise Impossible(f"a pattern has at most {LONGEST} characters")
-    reader = _Reader(pattern, dialect, any_case)
+    reader = _Reader(pattern, end, any_case)
     found = reader.alternatives()
     if reader.place < len(pattern):
         reader.fail("a bracket is closed that was not opened")
@@ -68,11 +68,10 @@ def translated(pattern: str, dialect: str, *, any_case: bool = False, whole: boo
 
 
 class _Reader:
-    def __init__(self, pattern: str, dialect: str, any_case: bool) -> None:
+    def __init__(self, pattern: str, end: str, any_case: bool) -> None:
         self.pattern, self.any_case = pattern, any_case
         self.place = 0
-        # Java's $ also stands before a line feed at the end: nothing may follow, instead.
-        self.end = "(?![^a]|a)" if dialect == "spark" else "$"
+        self.end = end
 
     @property
     def next(self) -> str:

@@ -28,8 +28,10 @@ from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.single_owner import has_one_row, needs_one
 from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
 from tulle.sql.compile.value_rows import COPIES
+from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions import kinds
-from tulle.sql.expressions.kinds import Kind
+from tulle.sql.expressions.conversions import collation_name
+from tulle.sql.expressions.kinds import Kind, named_type
 from tulle.sql.question.aggregate import Groups, Number, group_expressions
 from tulle.sql.question.check import conjuncts
 from tulle.sql.question.parse import parse_statement
@@ -41,10 +43,6 @@ LONGEST = 1000
 
 KEY, OWNER = f"{RESERVED}_key", f"{RESERVED}_owner"
 DIGEST, PEOPLE, PLACE = f"{RESERVED}_digest", f"{RESERVED}_people", f"{RESERVED}_place"
-
-_TEXT = {"duckdb": "VARCHAR", "postgres": "TEXT", "spark": "STRING"}
-_BINARY = {"duckdb": "C", "postgres": "C", "spark": "UTF8_BINARY"}
-"""The collation in which texts are equal when all their characters are."""
 
 _KEYS = frozenset(
     {
@@ -60,16 +58,6 @@ _KEYS = frozenset(
         kinds.UUID,
     }
 )
-_LISTED = {
-    "duckdb": "(SELECT unnest(x.l) AS h, unnest(range(len(x.l))) AS p "
-    "FROM (SELECT string_split('{}', ',') AS l) x)",
-    "postgres": "(SELECT u.h AS h, u.o - 1 AS p "
-    "FROM unnest(string_to_array('{}', ',')) WITH ORDINALITY AS u(h, o))",
-    "spark": "(SELECT posexplode(split('{}', ',')) AS (p, h))",
-}
-"""Texts that are apart by commas as a table of text (h) and place (p); one constant is read much
-faster than a list of a hundred thousand rows."""
-
 _ONLY = "source"
 _DOUBLES = {ABOVE, BELOW}
 _ADDED = {*_DOUBLES, COPIES}
@@ -89,7 +77,7 @@ class KeyRows:
     once: bool
     """Whether a primary key says that nobody has more than one row."""
     named: Named = field(compare=False, repr=False)
-    dialect: str = "duckdb"
+    dialect: str = field(kw_only=True)
 
     def counted(self, salt: str, most: int, levels: Sequence[tuple[int, int]] = ()) -> str:
         """Return the statement that counts the people of each key, everyone with ``most`` keys.
@@ -98,7 +86,9 @@ class KeyRows:
         """
         keys = [f"{KEY}_{place}" for place in range(len(self.kinds))]
         distinct = self._distinct(salt)
-        order = f"md5('{salt}' || CAST(d.i AS {_TEXT[self.dialect]}) || ':' || d.h)"
+        text = dialect_of(self.dialect).type_name("TEXT")
+        # So short that an engine keeps it in place; equal ones are told apart by the whole digest.
+        order = f"SUBSTR(md5('{salt}' || CAST(d.i AS {text}) || ':' || d.h), 1, 12)"
         people, having = "COUNT(*)", ""
         if any(weight != 1 for _, weight in levels):
             # Whoever has more keys than are counted keeps the last level's number of them.
@@ -200,7 +190,7 @@ def key_rows(
         alone,
         alone and has_one_row(named, schema),
         named,
-        schema.dialect,
+        dialect=schema.dialect,
     )
 
 
@@ -223,7 +213,7 @@ def whole_key(expressions: Sequence[Any], known: Sequence[Kind], dialect: str) -
     pieces = []
     for expression, kind in zip(expressions, known, strict=True):
         written = _written(expression, kind, dialect)
-        length = exp.cast(exp.Length(this=written.copy()), "TEXT")
+        length = exp.cast(exp.Length(this=written.copy()), named_type("TEXT"))
         there = _joined([exp.Literal.string("v"), length, exp.Literal.string(":"), written.copy()])
         missing = exp.Is(this=exp.paren(written), expression=exp.null())
         pieces.append(
@@ -237,8 +227,9 @@ def numbered(text: str, dialect: str, salt: str, digests: Sequence[str], *, othe
 
     Rows of other keys are left out, or with ``other`` are the last group.
     """
-    # No digest is empty, so a list of none has one entry that is never met.
-    values = _LISTED[dialect].format(",".join(digests))
+    # No digest is empty, so a list of none has one entry that is never met. One constant is read
+    # much faster than a list of a hundred thousand rows.
+    values = dialect_of(dialect).listed(",".join(digests))
     on = f"n.h = md5('{salt}' || q.{GROUP})"
     statement: Any = parse_one(text, dialect=dialect)
     names = statement.named_selects
@@ -328,8 +319,10 @@ def _written(expression: Any, kind: Kind, dialect: str) -> Any:
     if kind.name == kinds.DOUBLE:
         # Zero has two signs; which of them a row has must not show.
         zero = exp.EQ(this=value.copy(), expression=exp.Literal.number(0))
-        value = exp.Case(ifs=[exp.If(this=zero, true=exp.cast("0", "DOUBLE"))], default=value)
-    written: Any = exp.cast(value, "TEXT")
+        value = exp.Case(
+            ifs=[exp.If(this=zero, true=exp.cast("0", named_type("DOUBLE")))], default=value
+        )
+    written: Any = exp.cast(value, named_type("TEXT"))
     if kind.name == kinds.TEXT:
         # Longer ones are no keys. Joined as they are, they could be longer than an engine allows.
         written = exp.Substring(
@@ -342,10 +335,8 @@ def _written(expression: Any, kind: Kind, dialect: str) -> Any:
 
 def _collated(written: Any, dialect: str) -> Any:
     # A column may be declared to take "Ann" for "ann": which of them is shown would be up to a row.
-    quoted = dialect != "spark"
-    return exp.Collate(
-        this=exp.paren(written), expression=exp.to_identifier(_BINARY[dialect], quoted=quoted)
-    )
+    collation = dialect_of(dialect).key_collation
+    return exp.Collate(this=exp.paren(written), expression=collation_name(collation))
 
 
 def _joined(pieces: Sequence[Any]) -> Any:

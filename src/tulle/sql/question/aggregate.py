@@ -11,6 +11,7 @@ from typing import Any, Literal
 from sqlglot import exp
 
 from tulle.core.errors import QueryError
+from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.check import refuse
 from tulle.sql.question.scalars import check_scalar
 
@@ -259,9 +260,9 @@ def _equals(expression: Any, value: Any, name: str) -> Any:
 def literal(value: Any) -> Any:
     """Return a public value as SQL; a date as the cast that DATE '...' stands for."""
     if isinstance(value, datetime):
-        return exp.cast(exp.Literal.string(value.isoformat(" ")), "TIMESTAMP")
+        return exp.cast(exp.Literal.string(value.isoformat(" ")), named_type("TIMESTAMP"))
     if isinstance(value, date):
-        return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
+        return exp.cast(exp.Literal.string(value.isoformat()), named_type("DATE"))
     return exp.convert(value)
 
 

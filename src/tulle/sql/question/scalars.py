@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.core.errors import QueryError
+from tulle.sql.dialect import guarding
 from tulle.sql.expressions.total import ENTRIES
 
 _PLAIN: set[type[Any]] = {
@@ -101,7 +102,7 @@ def _reason(node: Any) -> str:
     if isinstance(node, exp.Anonymous):
         return (
             "nothing is known about this function. If its value follows from its arguments alone "
-            f"allow it, on DuckDB: tulle.sql(..., functions=[{name!r}])"
+            f"allow it, on {guarding()}: tulle.sql(..., functions=[{name!r}])"
         )
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return "write the value into the query"

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from tulle.core.errors import QueryError
 from tulle.core.validate import counted
+from tulle.sql.dialect import dialect_of
 
 MOST_ROWS = 1000
 """So many rows may be written into a statement with VALUES."""
@@ -21,8 +22,6 @@ _PERIODS = {
     f"to_{unit.lower()}s": unit
     for unit in ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 }
-_UNNAMED = {"duckdb": "col{}", "postgres": "column{}", "spark": "col{}"}
-"""How engines call the columns of VALUES; DuckDB counts from 0, the others from 1."""
 
 
 def plain_spelling(tree: Any, dialect: str) -> Any:
@@ -76,8 +75,9 @@ def _field(unit: Any, value: Any) -> Any:
 
 
 def _day_of_week(node: Any, dialect: str) -> Any:
-    """Spark's Sunday is number 1; here it is 0, as in DuckDB and PostgreSQL."""
-    if dialect != "spark":
+    """Here Sunday is number 0; where it is 1, so many are added."""
+    first = dialect_of(dialect).sunday
+    if not first:
         return None
     if isinstance(node, exp.Extract):
         if node.name.upper() not in {"DOW", "DAYOFWEEK"}:
@@ -85,7 +85,7 @@ def _day_of_week(node: Any, dialect: str) -> Any:
         inner = node.copy()
     else:
         inner = exp.Extract(this=exp.Var(this="DOW"), expression=node.this.copy())
-    return exp.Paren(this=exp.Add(this=inner, expression=exp.Literal.number(1)))
+    return exp.Paren(this=exp.Add(this=inner, expression=exp.Literal.number(first)))
 
 
 def _symmetric(node: Any, dialect: str) -> Any:
@@ -115,8 +115,8 @@ def _values(node: Any, dialect: str) -> Any:
         )
     if any(cell.find(exp.Column, exp.Query) for row in rows for cell in row):
         raise QueryError("VALUES is not supported here: it holds constants only.")
-    first = 0 if dialect == "duckdb" else 1
-    names = [_UNNAMED[dialect].format(place + first) for place in range(width)]
+    unnamed, first = dialect_of(dialect).value_names
+    names = [unnamed.format(place + first) for place in range(width)]
     names[: len(listed)] = listed
     selects = [
         exp.select(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from tulle.core.errors import InputError, QueryError
+from tulle.sql.expressions.kinds import named_type
 from tulle.sql.schema.catalogue import Catalogue, Definition, Keys, Names, spelled
 from tulle.sql.schema.owners import Columns, Owner, Step, parse_owners
 from tulle.sql.schema.ranges import Range, check_ranges, read_ranges
@@ -307,20 +308,12 @@ class Schema:
             return exp.to_identifier(name, quoted=True).sql(dialect=self.dialect)
 
         known: dict[str, object] = {
-            quoted(table): {quoted(name): self._written(kind) for name, kind in columns.items()}
+            quoted(table): {
+                quoted(name): _written(kind, self.dialect) for name, kind in columns.items()
+            }
             for table, columns in self.tables.items()
         }
         return MappingSchema(known, dialect=self.dialect)
-
-    def _written(self, kind: str) -> str:
-        from sqlglot import exp
-        from sqlglot.errors import SqlglotError
-
-        try:
-            return exp.DataType.build(kind, dialect=self.dialect).sql(dialect=self.dialect)
-        except (SqlglotError, ValueError):
-            # The type matters for casts only, and an unknown one is refused there.
-            return "UNKNOWN"
 
     def _is_whole(self, table: str, column: str) -> bool:
         from sqlglot import exp
@@ -330,10 +323,10 @@ class Schema:
         try:
             kind = exp.DataType.build(written, dialect=self.dialect)
         except (SqlglotError, ValueError):
-            kind = exp.DataType.build("UNKNOWN")
+            kind = named_type("UNKNOWN")
         types = exp.DataType.Type
         if "collate" in written.lower():
-            kind = exp.DataType.build("UNKNOWN")
+            kind = named_type("UNKNOWN")
         if kind.this in {
             *(types.TINYINT, types.SMALLINT, types.INT, types.BIGINT),
             *(types.UTINYINT, types.USMALLINT, types.UINT),
@@ -439,3 +432,16 @@ def _follow(
         elif own is not None:
             ties |= {replace(tie, time=own): None for tie in tuple(ties) if tie.place != name}
     return Ownership(tuple(links.values()), tuple(ties))
+
+
+@lru_cache(maxsize=4096)
+def _written(kind: str, dialect: str) -> str:
+    """Return a type as the parser writes it."""
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return str(exp.DataType.build(kind, dialect=dialect).sql(dialect=dialect))
+    except (SqlglotError, ValueError):
+        # The type matters for casts only, and an unknown one is refused there.
+        return "UNKNOWN"

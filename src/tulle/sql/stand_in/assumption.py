@@ -11,6 +11,7 @@ from typing import Any
 
 from tulle.core import validate
 from tulle.core.errors import InputError
+from tulle.sql.dialect import DEFAULT
 from tulle.sql.schema.catalogue import spelled
 from tulle.sql.schema.declarations import flat, read_values
 from tulle.sql.schema.schema import Schema
@@ -42,7 +43,7 @@ class Formula:
         from sqlglot import exp
 
         try:
-            (tree,) = sqlglot.parse(f"SELECT {text}", read="duckdb")
+            (tree,) = sqlglot.parse(f"SELECT {text}", read=DEFAULT)
         except (sqlglot.errors.SqlglotError, ValueError):
             tree = None
         plain = isinstance(tree, exp.Select) and {k for k, v in tree.args.items() if v}

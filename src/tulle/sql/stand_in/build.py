@@ -13,6 +13,7 @@ from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.planning.preview import Preview
 from tulle.sql.data import Database
+from tulle.sql.dialect import DEFAULT
 from tulle.sql.schema.schema import Schema
 from tulle.sql.stand_in.assumption import Assumption, Formula
 from tulle.sql.stand_in.generators import Rows, Type
@@ -146,10 +147,10 @@ def _compute(connection: Any, table: str, formulas: Mapping[str, tuple[Formula, 
 def _views(schema: Schema) -> dict[str, str]:
     import sqlglot
 
-    if schema.dialect == "duckdb":
+    if schema.dialect == DEFAULT:
         return dict(schema.views)
     return {
-        name: sqlglot.transpile(text, read=schema.dialect, write="duckdb")[0]
+        name: sqlglot.transpile(text, read=schema.dialect, write=DEFAULT)[0]
         for name, text in schema.views.items()
     }
 

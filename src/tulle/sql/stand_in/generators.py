@@ -22,6 +22,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from tulle.core.arrays import Array
+from tulle.sql.dialect import DEFAULT
 from tulle.sql.schema.owners import Step
 from tulle.sql.schema.schema import Schema
 from tulle.sql.stand_in.assumption import PEOPLE, Assumption, Formula
@@ -61,7 +62,7 @@ class Type:
         """Read the type that a catalogue says; of unknown kinds the values are NULL."""
         try:
             built = exp.DataType.build(text, dialect=dialect)
-            written = built.sql(dialect="duckdb")
+            written = built.sql(dialect=DEFAULT)
         except (SqlglotError, ValueError):
             return cls("other", "VARCHAR")
         types = exp.DataType.Type

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from tulle.sql.compile.names import Named
+from tulle.sql.dialect import DEFAULT
 from tulle.sql.schema.schema import Schema
 
 Place = tuple[str, str]
@@ -105,7 +106,7 @@ class _Reader:
                     how = _how(node)
                     if side.find(exp.Year) or _extracts_year(side):
                         how = YEAR
-                    self.found.compared.append((place, how, constant.sql(dialect="duckdb")))
+                    self.found.compared.append((place, how, constant.sql(dialect=DEFAULT)))
 
     def groups(self, scope: Scope, lists: Mapping[str, Any]) -> None:
         """Note the public lists of the columns of GROUP BY."""

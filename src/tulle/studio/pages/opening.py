@@ -12,12 +12,14 @@ from fastapi.responses import Response
 from tulle.core.errors import InputError, LedgerError
 from tulle.sql.schema.declarations import read_pairs
 from tulle.studio import words
-from tulle.studio.data_worker import database_url
+from tulle.studio.data_worker import database_suffixes, database_url
 from tulle.studio.responses import go, page, state_of
 from tulle.studio.state import StudioState
 from tulle.studio.study import Study, place_name
 
 router = APIRouter()
+
+_FILES = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".mtx", ".graphml")
 
 
 def opening_page(request: Request, study: Study) -> Response:
@@ -30,7 +32,8 @@ def opening_page(request: Request, study: Study) -> Response:
     catalogue = None
     if kind == "database" and not study.place.endswith(".toml"):
         catalogue = study.worker.call("catalogue", url=database_url(study.place))
-    name = re.sub(r"\.(csv|tsv|txt|gz|parquet|duckdb|db|toml|mtx|graphml)", "", _stem(study))
+    endings = "|".join(map(re.escape, (*_FILES, *database_suffixes())))
+    name = re.sub(endings, "", _stem(study))
     existing = next((a for a in state.ledger.accounts() if a.name == name), None)
     return page(
         request,

@@ -32,7 +32,7 @@ FROM (
       "__tulle_4"."c_custkey",
       "__tulle_4"."__tulle_1"
   ) AS "_1"
-  CROSS JOIN (
+  JOIN (
     SELECT
       "t"."o_custkey" AS "o_custkey",
       CAST("t"."o_custkey" AS BIGINT) AS "__tulle_2"
@@ -40,6 +40,5 @@ FROM (
     WHERE
       NOT "t"."o_custkey" IS NULL
   ) AS "_0"
-  WHERE
-    "_0"."o_custkey" = "_1"."c_custkey"
+    ON "_0"."o_custkey" = "_1"."c_custkey"
 ) AS "__tulle_11"

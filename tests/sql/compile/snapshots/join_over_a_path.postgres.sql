@@ -77,7 +77,7 @@ FROM (
       WHERE
         NOT "t"."o_custkey" IS NULL
     ) AS "_0"
-    CROSS JOIN (
+    JOIN (
       SELECT
         "t"."l_orderkey" AS "l_orderkey",
         "t"."l_price" AS "l_price",
@@ -85,15 +85,14 @@ FROM (
         CAST("t1"."o_custkey" AS BIGINT) AS "__tulle_2",
         CAST("t"."l_suppkey" AS BIGINT) AS "__tulle_3"
       FROM "lineitem" AS "t"
-      CROSS JOIN "orders" AS "t1"
+      JOIN "orders" AS "t1"
+        ON "t"."l_orderkey" = "t1"."o_orderkey"
       WHERE
-        "t"."l_orderkey" = "t1"."o_orderkey"
-        AND NOT "t1"."o_custkey" IS NULL
-        AND NOT "t"."l_suppkey" IS NULL
+        NOT "t1"."o_custkey" IS NULL AND NOT "t"."l_suppkey" IS NULL
     ) AS "_1"
+      ON "_1"."l_orderkey" = "_0"."o_orderkey"
     WHERE
-      "_1"."l_orderkey" = "_0"."o_orderkey"
-      AND NOT (
+      NOT (
         (
           (
             (

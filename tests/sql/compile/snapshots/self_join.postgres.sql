@@ -32,7 +32,7 @@ FROM (
           WHERE
             NOT "t"."a" IS NULL AND NOT "t"."b" IS NULL
         ) AS "_0"
-        CROSS JOIN (
+        JOIN (
           SELECT
             "t"."a" AS "a",
             CAST("t"."a" AS BIGINT) AS "__tulle_3",
@@ -41,8 +41,7 @@ FROM (
           WHERE
             NOT "t"."a" IS NULL AND NOT "t"."b" IS NULL
         ) AS "_1"
-        WHERE
-          "_0"."b" = "_1"."a"
+          ON "_0"."b" = "_1"."a"
       ) AS "__tulle_8"
     ) AS "__tulle_12"
   ) AS "__tulle_16"
