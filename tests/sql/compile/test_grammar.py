@@ -37,7 +37,7 @@ from tests.sql.sql_extremes import SHAPES
 from tulle.sql.compile.statements import Compiler
 from tulle.sql.expressions.total import ENTRIES
 
-NUMBER = 600
+NUMBER = 1_000
 """So many statements are tried every day, and those that follow."""
 
 CAUGHT = {
