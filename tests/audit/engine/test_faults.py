@@ -33,7 +33,7 @@ COSTLY = ("table", "database")
 EXEMPT = {
     ("database", name)
     for name in ("gaussian", "laplace", "partition_selection", "private_ranges", "quantile")
-}
+} | {("contributions", "cell_selection")}
 """Mechanisms that are examined by suites of their own."""
 
 
