@@ -31,8 +31,11 @@ COSTLY = ("table", "database")
 """Kinds of data whose runs are too slow to be drawn by the thousand."""
 
 EXEMPT = {
-    ("database", name)
-    for name in ("gaussian", "laplace", "partition_selection", "private_ranges", "quantile")
+    ("contributions", "cell_selection"),
+    *(
+        ("database", name)
+        for name in ("gaussian", "laplace", "partition_selection", "private_ranges", "quantile")
+    ),
 }
 """Mechanisms that are examined by suites of their own."""
 
