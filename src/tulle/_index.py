@@ -446,8 +446,8 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "matrix": {"cells": ("Xor",), "columns": ("Xor",), "coupled": ("Xor",), "two_level": ("Xor",)},
     "relation": {"race": ("Total",), "recursive": ("Total",), "sparse_vector": ("Total",)},
     "table": {
-        "adassp": ("Regression",),
-        "functional": ("Regression",),
+        "adassp": ("Linear", "Logistic"),
+        "functional": ("Linear", "Logistic"),
         "objective_gaussian": ("Logistic",),
         "objective_knorm": ("Logistic",),
         "objective_laplace": ("Logistic",),

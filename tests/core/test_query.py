@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tulle
+from tulle.core import registry
 from tulle.core.errors import InputError, QueryError
-from tulle.core.query import enclose, evaluate, kind_of, parse
+from tulle.core.query import Query, enclose, evaluate, kind_of, parse
 from tulle.core.registry import find
+from tulle.core.unit import Unit
 
 NAMES = find("query", "graph")
 
@@ -96,3 +100,35 @@ def test_the_range_of_an_expression_contains_every_value(
         value = evaluate(query.tree(), inside)  # type: ignore[attr-defined]
         slack = 1e-9 * (1 + abs(value))
         assert low - slack <= value <= high + slack
+
+
+def _answered() -> list[type[Query]]:
+    """Return every question that a mechanism of any kind of data answers, bases included."""
+    found: list[type[Query]] = []
+    waiting = [one for mechanism in registry.every_mechanism() for one in mechanism.answers]
+    while waiting:
+        one = waiting.pop()
+        if one not in found and one.__module__.startswith("tulle."):
+            found.append(one)
+            waiting += one.__subclasses__()
+    return found
+
+
+@pytest.mark.parametrize("base", _answered(), ids=lambda base: base.__name__)
+def test_no_question_takes_over_the_bound_of_another(base: type[Query]) -> None:
+    """With a new answer and bounds of its own left out, it cannot be built, in any room."""
+    with pytest.raises(TypeError, match=r"takes over|abstract"):
+        type("Undeclared", (base,), {"truth": lambda self, dataset: 29})()
+
+
+def test_no_mechanism_answers_a_question_that_none_declares() -> None:
+    class Undeclared(Query):
+        name = "undeclared"
+        kind = "any"
+
+        def truth(self, dataset: Any) -> int:
+            return 29
+
+    for mechanism in registry.every_mechanism():
+        for unit in mechanism.units:
+            assert not mechanism.supports(Undeclared(), Unit.of(unit)), mechanism.name

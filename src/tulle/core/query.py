@@ -58,11 +58,12 @@ class Query(ABC):
             if issubclass(base, Query) and not isabstract(base):
                 stated = {name for one in cls.__mro__ for name in getattr(one, "bounds", ())}
                 missing = sorted(stated - set(cls.__dict__))
-                if missing:
+                if missing or not stated:
+                    # A question that states none is one whose bound its mechanisms know.
+                    kept = ", ".join(missing) or "what its mechanisms know of one unit's influence"
                     raise TypeError(
                         f"{cls.__name__} changes the answer of {base.__name__} and takes over "
-                        f"{', '.join(missing)} from it. State them anew, or derive from a base "
-                        "without an answer."
+                        f"{kept}. State the bounds anew, or derive from a base without an answer."
                     )
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -17,16 +18,32 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import rational, short_up, text
+from tulle.core.validate import short_up
 from tulle.models.design import Frame
-from tulle.models.moments import MomentMechanism, Places, Spreads, choose_bits, frame_for
-from tulle.models.queries import Regression
+from tulle.models.moments import (
+    MomentMechanism,
+    MomentSettings,
+    Places,
+    Spreads,
+    choose_bits,
+    frame_for,
+)
+from tulle.models.queries import Linear, Logistic, Regression
 from tulle.noise import discrete_gaussian
 
 _LARGEST_DEVIATION = 2**44
 
 
-@registry.mechanism("table", "adassp", answers=(Regression,), units=("participant", "row"))
+@dataclass(frozen=True, eq=False)
+class AdasspSettings(MomentSettings):
+    """The public settings of one run; variances are in steps of the sums."""
+
+    rho: Fraction
+    matrix_variance: Fraction
+    vector_variance: Fraction
+
+
+@registry.mechanism("table", "adassp", answers=(Linear, Logistic), units=("participant", "row"))
 class AdaSSP(MomentMechanism):
     """Add Gaussian noise to the sufficient statistics of least squares, then solve.
 
@@ -86,22 +103,17 @@ class AdaSSP(MomentMechanism):
                 terms.epsilon, terms.delta, lambda rho: ((rho, Fraction(moved), least / rho),)
             )
         matrix, vector = (moved / rho for moved in moves)
-        return {
-            "bits": fine,
-            "rho": text(rho),
-            "matrix_variance": text(short_up(matrix * 16**fine)),
-            "vector_variance": text(short_up(vector * 16**fine)),
-        }
+        return AdasspSettings(fine, rho, short_up(matrix * 16**fine), short_up(vector * 16**fine))
 
     def event(self, terms: Terms, settings: Parameters) -> Event:
-        matrix = rational(settings["matrix_variance"])
-        vector = rational(settings["vector_variance"])
-        moved = int(sum(squared_moves(frame_for(terms))) * 16 ** int(settings["bits"]))
-        return Gaussian(rational(settings["rho"]), Fraction(moved), min(matrix / 2, vector))
+        chosen = AdasspSettings.read(settings)
+        moved = int(sum(squared_moves(frame_for(terms))) * 16**chosen.bits)
+        least = min(chosen.matrix_variance / 2, chosen.vector_variance)
+        return Gaussian(chosen.rho, Fraction(moved), least)
 
     def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
-        matrix = rational(settings["matrix_variance"])
-        vector = rational(settings["vector_variance"])
+        chosen = AdasspSettings.read(settings)
+        matrix, vector = chosen.matrix_variance, chosen.vector_variance
         places = Places.of(frame_for(terms))
         kinds = np.where(places.first == places.second, 0, 1)
         kinds = np.concatenate((kinds, np.full(places.targets, 2)))
@@ -117,7 +129,7 @@ class AdaSSP(MomentMechanism):
         known = dict(zip(kinds, rates, strict=True))
         # An entry off the diagonal stands for two.
         entries = max(known.get(0, Fraction(0)), known.get(1, Fraction(0)) / 2)
-        steps: int = 16 ** int(settings["bits"])
+        steps: int = 16 ** MomentSettings.read(settings).bits
         return steps * (matrix * entries + vector * known.get(2, Fraction(0)))
 
     def variance(self, spread: Fraction, bits: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from typing import ClassVar
@@ -13,9 +14,15 @@ import numpy.typing as npt
 from tulle.core import registry
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
-from tulle.models.moments import MomentMechanism, Places, Spreads, choose_bits, frame_for
-from tulle.models.queries import Regression
+from tulle.models.moments import (
+    MomentMechanism,
+    MomentSettings,
+    Places,
+    Spreads,
+    choose_bits,
+    frame_for,
+)
+from tulle.models.queries import Linear, Logistic, Regression
 from tulle.models.sensitivity import (
     attribute_sensitivity,
     functional_sensitivity,
@@ -28,7 +35,17 @@ from tulle.noise import discrete_laplace
 _LARGEST_SCALE = 2**45
 
 
-@registry.mechanism("table", "functional", answers=(Regression,), units=("participant", "row"))
+@dataclass(frozen=True, eq=False)
+class FunctionalSettings(MomentSettings):
+    """The public settings of one run."""
+
+    sensitivity: Fraction
+    scale: Fraction
+    attribute_epsilon: Fraction | None = None
+    """What a change of sensitive columns alone costs, where there are some."""
+
+
+@registry.mechanism("table", "functional", answers=(Linear, Logistic), units=("participant", "row"))
 class Functional(MomentMechanism):
     """Add Laplace noise to the coefficients of the objective, then minimise what they define.
 
@@ -76,18 +93,14 @@ class Functional(MomentMechanism):
         # Of all monomials a square weighs least, a sensitive one if there is one.
         smallest = kind_weights(frame)[3 * any(frame.sensitive)]
         bits = choose_bits(terms.query, unit_scale / smallest, _LARGEST_SCALE)
-        found = {
-            "bits": bits,
-            "sensitivity": text(moved),
-            "scale": text(unit_scale * 4**bits),
-        }
-        if any(frame.sensitive):
-            attribute = min(attribute_sensitivity(frame), moved) / unit_scale
-            found["attribute_epsilon"] = text(Fraction(ceil(attribute * 10**6), 10**6))
-        return found
+        found = FunctionalSettings(bits, moved, unit_scale * 4**bits)
+        if not any(frame.sensitive):
+            return found
+        attribute = min(attribute_sensitivity(frame), moved) / unit_scale
+        return replace(found, attribute_epsilon=Fraction(ceil(attribute * 10**6), 10**6))
 
     def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
-        frame, scale = frame_for(terms), rational(settings["scale"])
+        frame, scale = frame_for(terms), FunctionalSettings.read(settings).scale
         kinds = Places.of(frame).pack(pair_kinds(frame), target_kinds(frame))
         return Spreads(tuple(scale / weight for weight in kind_weights(frame)), kinds)
 
@@ -100,7 +113,7 @@ class Functional(MomentMechanism):
         frame = frame_for(terms)
         weights = kind_weights(frame)
         dearest = max(rate / weights[kind] for kind, rate in zip(kinds, rates, strict=True))
-        steps: int = 4 ** int(settings["bits"])
+        steps: int = 4 ** MomentSettings.read(settings).bits
         return functional_sensitivity(frame) * steps * dearest
 
     def variance(self, spread: Fraction, bits: int) -> float:

@@ -18,7 +18,7 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, check_level, law_from_json
 from tulle.core.errors import InputError, NoIntervalError
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.source import Source
@@ -173,6 +173,14 @@ class Spreads:
         return [self.values[kind] for kind in self.kinds.tolist()]
 
 
+@dataclass(frozen=True, eq=False)
+class MomentSettings(Settings):
+    """What the settings of all mechanisms on sums of products have."""
+
+    bits: int
+    """Columns are rounded to so many binary digits, and sums are in steps of these."""
+
+
 class MomentMechanism(Mechanism):
     """Add noise to the exact sums of products, then minimise the quadratic that they define."""
 
@@ -215,7 +223,7 @@ class MomentMechanism(Mechanism):
     def centre(self, terms: Terms, settings: Parameters, table: Table) -> list[int]:
         """Return the exact sums that noise is added to, in steps."""
         frame = frame_for(terms)
-        packed = Places.of(frame).pack(*moments(frame, table, settings["bits"]))
+        packed = Places.of(frame).pack(*moments(frame, table, MomentSettings.read(settings).bits))
         found: list[int] = packed.tolist()
         return found
 
@@ -235,7 +243,7 @@ class MomentMechanism(Mechanism):
     def _solve(
         self, terms: Terms, settings: Parameters, frame: Frame, noisy: Wholes
     ) -> tuple[Solution, tuple[Floats, Floats]]:
-        places, bits = Places.of(frame), int(settings["bits"])
+        places, bits = Places.of(frame), MomentSettings.read(settings).bits
         products, crossed = np.zeros((frame.size, frame.size)), np.zeros(frame.size)
         if frame.unit == "row" and frame.intercept:
             products[0, 0] = float(frame.rows or 0)
@@ -245,7 +253,9 @@ class MomentMechanism(Mechanism):
 
     def _variances(self, terms: Terms, settings: Parameters, frame: Frame) -> tuple[Floats, Floats]:
         spreads = self.spreads(terms, settings)
-        known = np.array([self.variance(s, int(settings["bits"])) for s in spreads.values])
+        known = np.array(
+            [self.variance(s, MomentSettings.read(settings).bits) for s in spreads.values]
+        )
         products, crossed = np.zeros((frame.size, frame.size)), np.zeros(frame.size)
         Places.of(frame).unpack(known[spreads.kinds], products, crossed)
         return products, crossed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar
@@ -18,11 +18,11 @@ from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Pure
 from tulle.core.guarantee import display
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import counted, rational, round_up, short_up, text
+from tulle.core.validate import counted, round_up, short_up
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, whole_rows
 from tulle.models.fitting import fit_scaled_logistic, in_own_units, minimise_logistic
@@ -43,6 +43,24 @@ STEPS = 46
 """The noise has about two to this power of steps."""
 _CURVATURE = 10
 """The least curvature is released in steps of two to minus this power."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveSettings(Settings):
+    """The public settings of one run."""
+
+    bits: int
+    volume_share: Fraction
+    penalty: Fraction
+    spread: Fraction
+    """Of the noise on the slope, drawn in steps of two to the exponent."""
+    exponent: int
+    tolerance: Fraction
+    """How long the gradient may be at the minimum that is found."""
+    output_spread: Fraction
+    output_exponent: int
+    curvature_scale: Fraction | None = None
+    """Of the noise on the least curvature, where that is bought."""
 
 
 class Objective(Mechanism):
@@ -130,7 +148,7 @@ class Objective(Mechanism):
         if not curvature:
             return best
         scale = short_up(curvature_moved(frame) / (terms.epsilon * curvature))
-        return {**best, "curvature_scale": text(scale)}
+        return replace(best, curvature_scale=scale)
 
     def split(self, terms: Terms, frame: Frame, share: Fraction) -> tuple[Fraction, Fraction]:
         """Return the penalty that this share of epsilon buys, and what is left for the tilt."""
@@ -142,15 +160,17 @@ class Objective(Mechanism):
         penalty = Fraction(max(needed, float(longest) * LEAST_PENALTY))
         return penalty, terms.epsilon * (1 - share - OUTPUT)
 
-    def volume(self, frame: Frame, settings: Parameters) -> Fraction:
+    def volume(self, frame: Frame, chosen: ObjectiveSettings) -> Fraction:
         """Return what the change of volume costs on top of the tilt, rounded up."""
-        return volume(frame, rational(settings["penalty"]))
+        return volume(frame, chosen.penalty)
 
     def check(self, terms: Terms, frame: Frame) -> None:
         """Refuse budgets for which the noise cannot be drawn."""
         return
 
-    def _settings(self, terms: Terms, frame: Frame, gap: Fraction, share: Fraction) -> Parameters:
+    def _settings(
+        self, terms: Terms, frame: Frame, gap: Fraction, share: Fraction
+    ) -> ObjectiveSettings:
         assert isinstance(terms.query, Regression)
         longest = frame.length_squared + frame.intercept
         penalty, left = self.split(terms, frame, share)
@@ -177,58 +197,56 @@ class Objective(Mechanism):
             OUTPUT * terms.epsilon,
             OUTPUT * terms.delta,
         )
-        return {
-            "bits": MOST_BITS if terms.query.bits is None else terms.query.bits,
-            "volume_share": text(share),
-            "penalty": text(penalty),
-            "spread": text(spread),
-            "exponent": exponent,
-            "tolerance": text(tolerance),
-            "output_spread": text(short_up(snapped)),
-            "output_exponent": fine,
-        }
+        return ObjectiveSettings(
+            MOST_BITS if terms.query.bits is None else terms.query.bits,
+            volume_share=share,
+            penalty=penalty,
+            spread=spread,
+            exponent=exponent,
+            tolerance=tolerance,
+            output_spread=short_up(snapped),
+            output_exponent=fine,
+        )
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Table)
-        frame = frame_for(terms)
-        features, target = whole_rows(frame, dataset, settings["bits"])
-        features /= float(1 << settings["bits"])
-        exponent = int(settings["exponent"])
+        frame, chosen = frame_for(terms), ObjectiveSettings.read(settings)
+        features, target = whole_rows(frame, dataset, chosen.bits)
+        features /= float(1 << chosen.bits)
+        exponent = chosen.exponent
         with charge(self.charge_tilt(terms, frame, Fraction(2) ** exponent)):
-            drawn = self.draw(
-                rational(settings["spread"]) / Fraction(2) ** exponent, frame.size, source
-            )
-        spend(Pure(self.volume(frame, settings)))
+            drawn = self.draw(chosen.spread / Fraction(2) ** exponent, frame.size, source)
+        spend(Pure(self.volume(frame, chosen)))
         tilt = np.ldexp(drawn.astype(np.float64), exponent)
         found = near_minimum(
             features,
             target > 0,
             tilt,
-            float(rational(settings["penalty"])),
-            float(rational(settings["tolerance"])),
+            float(chosen.penalty),
+            float(chosen.tolerance),
         )
-        fine = int(settings["output_exponent"])
+        fine = chosen.output_exponent
         with np.errstate(over="ignore"):
             steps = np.rint(np.clip(np.ldexp(found, -fine), -(2.0**62), 2.0**62)).astype(np.int64)
-        hidden = rational(settings["output_spread"]) / Fraction(2) ** fine
-        apart = _apart(frame, settings) + _root(frame) * Fraction(2) ** fine
+        hidden = chosen.output_spread / Fraction(2) ** fine
+        apart = _apart(frame, chosen) + _root(frame) * Fraction(2) ** fine
         with charge(self.charge_output(terms, frame, apart / Fraction(2) ** fine)):
             steps += self.draw_output(hidden, frame.size, source)
         scaled = np.ldexp(steps.astype(np.float64), fine)
         shown = {"model": describe(frame, terms.facts), "lattice": fine}
         curvature = 0.0
-        if "curvature_scale" in settings:
-            curvature = self.bought(frame, settings, features, scaled, source)
+        if chosen.curvature_scale is not None:
+            curvature = self.bought(frame, chosen.curvature_scale, features, scaled, source)
             shown["curvature"] = curvature
-        law = self.law(frame, settings, curvature)
+        law = self.law(frame, chosen, curvature)
         return Outcome(in_own_units(frame, scaled), law, shown)
 
     def bought(
         self,
         frame: Frame,
-        settings: Parameters,
+        scale: Fraction,
         features: Floats,
         at: Floats,
         source: Source | None,
@@ -236,21 +254,20 @@ class Objective(Mechanism):
         """Return a noisy least curvature at the released coefficients."""
         # Rounding in floats is far below a step.
         steps = math.floor(min(math.ldexp(least_curvature(features, at), _CURVATURE), 2.0**60))
-        scale = rational(settings["curvature_scale"])
         with charge(LaplaceCharge(curvature_moved(frame))):
             noise = discrete_laplace(scale=scale, size=1, source=source)
         return math.ldexp(float(steps + int(noise[0])), -_CURVATURE)
 
-    def law(self, frame: Frame, settings: Parameters, curvature: float) -> MinimumLaw:
+    def law(self, frame: Frame, chosen: ObjectiveSettings, curvature: float) -> MinimumLaw:
         """Return how far coefficients are from the minimum without noise."""
         transform = np.abs(frame.transform())
-        scale = float(rational(settings.get("curvature_scale", 0)))
+        scale = float(chosen.curvature_scale or 0)
         return MinimumLaw(
             self.noise,
-            float(rational(settings["spread"])),
-            float(rational(settings["output_spread"])),
-            float(rational(settings["penalty"])),
-            float(rational(settings["tolerance"])),
+            float(chosen.spread),
+            float(chosen.output_spread),
+            float(chosen.penalty),
+            float(chosen.tolerance),
             math.sqrt(frame.length_squared + frame.intercept),
             tuple(np.linalg.norm(transform, axis=1).tolist()),
             tuple(transform.sum(axis=1).tolist()),
@@ -268,9 +285,10 @@ class Objective(Mechanism):
                 return Prediction(None, None)
             # Near zero the curvature is a quarter of the sums of products; twice the least squares.
             at, curvature = 2 * found[1], found[0] / 4
-        penalty = float(rational(settings["penalty"]))
-        variance = self.tilt_deviation(float(rational(settings["spread"])), frame.size) ** 2
-        output = self.deviation(float(rational(settings["output_spread"]))) ** 2
+        chosen = ObjectiveSettings.read(settings)
+        penalty = float(chosen.penalty)
+        variance = self.tilt_deviation(float(chosen.spread), frame.size) ** 2
+        output = self.deviation(float(chosen.output_spread)) ** 2
         curvature = curvature + penalty * np.eye(frame.size)
         # Noise on the minimiser is as noise on the slope, seen through the curvature.
         covariance = variance * np.eye(frame.size) + output * curvature @ curvature
@@ -334,11 +352,11 @@ def _root(frame: Frame) -> Fraction:
     return Fraction(math.sqrt(frame.size)) * (1 + Fraction(1, 2**40))
 
 
-def _apart(frame: Frame, settings: Parameters) -> Fraction:
+def _apart(frame: Frame, chosen: ObjectiveSettings) -> Fraction:
     """Return how far the minimisers that two neighbours find may be apart."""
-    step = Fraction(2) ** int(settings["exponent"])
-    gradient = rational(settings["tolerance"]) + _root(frame) * step / 2
-    return 2 * gradient / rational(settings["penalty"])
+    step = Fraction(2) ** chosen.exponent
+    gradient = chosen.tolerance + _root(frame) * step / 2
+    return 2 * gradient / chosen.penalty
 
 
 def default_gap(frame: Frame) -> Fraction:

@@ -10,11 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
-from tulle.core.mechanism import Parameters, Terms
+from tulle.core.mechanism import Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational
 from tulle.models.design import Frame
-from tulle.models.objective import LEAST_PENALTY, OUTPUT, STEPS, persons, row_entry
+from tulle.models.objective import (
+    LEAST_PENALTY,
+    OUTPUT,
+    STEPS,
+    ObjectiveSettings,
+    persons,
+    row_entry,
+)
 from tulle.models.objective_laplace import ObjectiveLaplace
 from tulle.models.queries import Logistic
 from tulle.noise import discrete_knorm
@@ -81,11 +87,10 @@ class ObjectiveKNorm(ObjectiveLaplace):
         needed = longest * persons(frame) / left * (1 + Fraction(1, 2**10))
         return max(needed, longest * Fraction(LEAST_PENALTY)), left
 
-    def volume(self, frame: Frame, settings: Parameters) -> Fraction:
-        penalty = rational(settings["penalty"])
+    def volume(self, frame: Frame, chosen: ObjectiveSettings) -> Fraction:
         longest = frame.length_squared + frame.intercept
-        covered = longest / penalty <= row_entry(frame) / rational(settings["spread"])
-        return Fraction(0) if covered else super().volume(frame, settings)
+        covered = longest / chosen.penalty <= row_entry(frame) / chosen.spread
+        return Fraction(0) if covered else super().volume(frame, chosen)
 
     def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_knorm(scale=spread, count=count, source=source)

@@ -56,19 +56,19 @@ class FoundKeys:
         What cannot be read, or is called like the row of the rest, is not a key: whether a key is
         depends on itself alone.
         """
-        read = [
-            [read_key(written, kind) for written in column]
-            for column, kind in zip(texts, kinds, strict=True)
-        ]
-        kept = []
-        for place, parts in enumerate(zip(*read, strict=True)):
-            key = tuple(value for _, value in parts)
-            if all(fine for fine, _ in parts) and not (other is not None and key[0] == other):
-                kept.append((order_of(key), digests[place], place, key))
-        kept.sort(key=lambda one: one[:2])
-        columns = tuple(tuple(one[3][column] for one in kept) for column in range(len(kinds)))
-        ordered = tuple(one[1] for one in kept)
-        return cls(names, kinds, salt, ordered, columns, other), [one[2] for one in kept]
+        fine = np.ones(len(digests), dtype=np.bool_)
+        read: list[list[Any]] = []
+        for column, kind in zip(texts, kinds, strict=True):
+            read.append([])
+            for place, written in enumerate(column):
+                good, value = read_key(written, kind)
+                read[-1].append(value)
+                fine[place] &= good and not (len(read) == 1 and value == other is not None)
+        kept: list[int] = np.flatnonzero(fine).tolist()
+        kept.sort(key=lambda place: (order_of([part[place] for part in read]), digests[place]))
+        columns = tuple(tuple(part[place] for place in kept) for part in read)
+        ordered = tuple(digests[place] for place in kept)
+        return cls(names, kinds, salt, ordered, columns, other), kept
 
     @property
     def size(self) -> int:

@@ -57,6 +57,9 @@ class SqlQuery(SqlQuestion):
     resolved: str = field(default="", compare=False, repr=False)
     """The statement with every name resolved and one spelling; empty before it is bound."""
 
+    bounds: ClassVar[tuple[str, ...]] = ("_rewrite",)
+    """What one participant moves follows from the tuples of the rewritten statement alone."""
+
     def __post_init__(self) -> None:
         if self.statement is None:
             object.__setattr__(self, "statement", Statement.read(self.text, self.dialect))

@@ -31,12 +31,9 @@ COSTLY = ("table", "database")
 """Kinds of data whose runs are too slow to be drawn by the thousand."""
 
 EXEMPT = {
-    ("contributions", "cell_selection"),
-    *(
-        ("database", name)
-        for name in ("gaussian", "laplace", "partition_selection", "private_ranges", "quantile")
-    ),
-}
+    ("database", name)
+    for name in ("gaussian", "laplace", "partition_selection", "private_ranges", "quantile")
+} | {("contributions", "cell_selection")}
 """Mechanisms that are examined by suites of their own."""
 
 

@@ -29,7 +29,6 @@ def test_losses_are_those_of_listed_outcomes(moves):
 
 
 def test_the_described_iterates_are_as_long_as_clipping_allows():
-    settings = {"nodes": 4, "k": 2, "iterations": 3}
-    for iterate in worst_iterates(settings)[1:]:
+    for iterate in worst_iterates(nodes=4, k=2, iterations=3)[1:]:
         rows = whole_rows(iterate, float(np.abs(iterate).sum(axis=1).min()), 5, 1)
         assert (np.abs(rows).sum(axis=1) == 5).all()

@@ -35,9 +35,10 @@ from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import text
 from tulle.matrices.contributions.block_mechanism import (
     BlockMechanism,
+    BlockSettings,
     limits_from,
     masses,
     weights_query,
@@ -46,6 +47,7 @@ from tulle.matrices.contributions.blocks import frame_of
 from tulle.matrices.contributions.clipping import clip
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.partition import GAUSSIAN
+from tulle.matrices.contributions.private_partition import VoteSettings
 
 
 def around(centre: Any) -> ChangeLaw:
@@ -79,8 +81,8 @@ def one_draw_per_block(mechanism: Mechanism) -> Broken:
         assert isinstance(data, Contributions)
         limits = limits_from(terms, settings)
         centre = clip(data, limits)
-        for block, scale in enumerate(settings["scales"]):
-            centre[limits.labels == block] += self.draw(rational(scale), 1, source)
+        for block, scale in enumerate(BlockSettings.read(settings).scales):
+            centre[limits.labels == block] += self.draw(scale, 1, source)
         return Outcome(centre.astype(np.float64), None)
 
     return broken(
@@ -140,7 +142,7 @@ def more_than_one_vote(
     laws: Mapping[str, Any], terms: Terms, settings: Parameters, data: Any
 ) -> Mapping[str, Law]:
     """Count contributions, not people."""
-    whole = np.abs(data.totals()).reshape(-1) * int(settings["pieces"])
+    whole = np.abs(data.totals()).reshape(-1) * VoteSettings.read(settings).pieces
     return {"votes": replace(laws["votes"], centre=tuple(int(entry) for entry in whole))}
 
 

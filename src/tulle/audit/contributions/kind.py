@@ -20,8 +20,12 @@ from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
-from tulle.core.validate import rational
-from tulle.matrices.contributions.block_mechanism import limits_from, masses, weights_query
+from tulle.matrices.contributions.block_mechanism import (
+    BlockSettings,
+    limits_from,
+    masses,
+    weights_query,
+)
 from tulle.matrices.contributions.blocks import frame_of
 from tulle.matrices.contributions.clipping import clip
 from tulle.matrices.contributions.data import Contributions
@@ -29,11 +33,12 @@ from tulle.matrices.contributions.found_cells import found_cells
 from tulle.matrices.contributions.partition import GAUSSIAN, LAPLACE
 from tulle.matrices.contributions.private_bounds import (
     BlockBounds,
+    BoundSettings,
     block_bounds,
-    loss_scale,
 )
 from tulle.matrices.contributions.private_partition import (
     BlockPartition,
+    VoteSettings,
     block_partition,
     labelled,
     votes,
@@ -94,7 +99,7 @@ def describe(noise: str, terms: Terms, settings: Parameters, centre: Any) -> Blo
     frame = frame_of(weights_query(terms), terms.facts, GAUSSIAN if squared else LAPLACE)
     caps, total = masses(frame, limits, squared)
     labels = tuple(limits.labels.reshape(-1).tolist())
-    scales = [rational(scale) for scale in settings["scales"]]
+    scales = BlockSettings.read(settings).scales
     per_cell = tuple(scales[label] if label >= 0 else Fraction(0) for label in labels)
     whole = tuple(int(entry) for entry in np.reshape(centre, -1))
     return BlockVector(noise, whole, labels, per_cell, tuple(caps), total)
@@ -114,19 +119,21 @@ def describe_run(name: str, terms: Terms, settings: Parameters, dataset: Any) ->
 def describe_choice(terms: Terms, settings: Parameters, dataset: Any) -> Description:
     """Return one choice for each block."""
     assert isinstance(terms.query, BlockBounds)
-    scale, moved = loss_scale(settings), rational(settings["sensitivity"])
+    found = BoundSettings.read(settings)
+    scale, moved = found.loss_scale(), found.sensitivity
     steepness = terms.query.steepness()
     return Description(
         tuple(
             (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved, steepness))
-            for place, row in enumerate(terms.query.scores(dataset, int(settings["slack"])))
+            for place, row in enumerate(terms.query.scores(dataset, found.slack))
         )
     )
 
 
 def describe_votes(settings: Parameters, dataset: Any) -> Description:
     """Return the noise on all votes, of one scale."""
-    parts, scale = int(settings["pieces"]), rational(settings["scale"])
+    found = VoteSettings.read(settings)
+    parts, scale = found.pieces, found.scale
     centre = tuple(int(vote) for vote in votes(dataset, parts).reshape(-1))
     every = len(centre)
     law = BlockVector("laplace", centre, (0,) * every, (scale,) * every, (parts,), parts)
@@ -165,7 +172,7 @@ class AuditedContributions(Kind):
             candidates = terms.query.candidates.values
             return lambda parts: tuple(float(candidates[place]) for place in parts)
         if isinstance(terms.query, BlockPartition):
-            asked, scale = terms.query, rational(settings["scale"])
+            asked, scale = terms.query, VoteSettings.read(settings).scale
             return lambda parts: tuple(
                 labelled(np.array([parts[0]]), terms.facts, asked, scale).reshape(-1).tolist()
             )

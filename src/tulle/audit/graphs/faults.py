@@ -34,7 +34,7 @@ from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees as degrees_of
-from tulle.graphs.mechanisms.projection import candidates
+from tulle.graphs.mechanisms.projection import ProjectionSettings, candidates
 from tulle.graphs.mechanisms.smooth import Smooth, smooth_bound
 from tulle.graphs.queries.counts import (
     GraphQuery,
@@ -188,7 +188,7 @@ def projection_faults(projection: Mechanism) -> list[Broken]:
     def clipped(
         laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
     ) -> Mapping[str, Law]:
-        bounds = candidates(int(settings["largest"]))
+        bounds = candidates(ProjectionSettings.read(settings).largest)
         kept = [np.minimum(degrees_of(graph), bound).astype(np.int64) for bound in bounds]
         return {"answer": chosen_counts(bounds, kept, settings)}
 

@@ -16,9 +16,14 @@ from tulle.audit.engine.laws import Claim, Floats, Law, laplace_vector, log_rati
 from tulle.audit.engine.rounded import RoundedLaplace
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
-from tulle.core.validate import rational
 from tulle.graphs.data import Graph
-from tulle.graphs.synthesis.joint_degrees.mechanisms import joint_bound, soft_cells
+from tulle.graphs.synthesis.joint_degrees.mechanisms import (
+    JointLaplaceSettings,
+    JointSmoothSettings,
+    SoftSettings,
+    joint_bound,
+    soft_cells,
+)
 from tulle.graphs.synthesis.joint_degrees.queries import (
     JointDegreeQuery,
     SoftJointDegreeQuery,
@@ -99,17 +104,18 @@ class SmoothVector(Law):
 
 def describe_joint_laplace(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on every pair of degrees."""
-    return _laplace_cells(terms.query.truth(graph), settings)
+    return _laplace_cells(terms.query.truth(graph), JointLaplaceSettings.read(settings))
 
 
 def describe_joint_soft(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on every pair of soft classes."""
-    return _laplace_cells(soft_cells(terms.query, settings, graph), settings)
+    cells = soft_cells(terms.query, settings, graph)
+    return _laplace_cells(cells, SoftSettings.read(settings))
 
 
-def _laplace_cells(cells: Any, settings: Parameters) -> Description:
-    scale, moved = rational(settings["scale"]), rational(settings["sensitivity"])
-    return Description((("answer", laplace_vector(cells, scale, moved)),))
+def _laplace_cells(cells: Any, chosen: JointLaplaceSettings | SoftSettings) -> Description:
+    law = laplace_vector(cells, chosen.scale, chosen.sensitivity)
+    return Description((("answer", law),))
 
 
 def describe_joint_smooth(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -124,7 +130,8 @@ def smooth_vector(
 ) -> SmoothVector:
     """Return the law of noise by this bound."""
     centre = tuple(terms.query.truth(graph).tolist())
-    return SmoothVector(centre, bound, rational(settings["alpha"]), rational(settings["beta"]))
+    chosen = JointSmoothSettings.read(settings)
+    return SmoothVector(centre, bound, chosen.alpha, chosen.beta)
 
 
 JOINT_DESCRIBERS: dict[str, Callable[[Terms, Parameters, Graph], Description]] = {
@@ -143,6 +150,6 @@ def is_joint(query: Query) -> bool:
 def finish_joint(terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
     """Return the post-processing: soft cells in edges, other cells at least zero."""
     if isinstance(terms.query, SoftJointDegreeQuery):
-        step = float(rational(settings["step"]))
+        step = float(SoftSettings.read(settings).step)
         return lambda parts: tuple(entry * step for entry in parts[0])
     return lambda parts: (tuple(max(entry, 0) for entry in parts[0]), None)

@@ -73,10 +73,12 @@ from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
-from tulle.core.validate import rational
 from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.mechanisms.gaussian import GaussianSettings
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
-from tulle.graphs.mechanisms.smooth import smooth_bound
+from tulle.graphs.mechanisms.ladder import LadderSettings
+from tulle.graphs.mechanisms.laplace import LaplaceSettings
+from tulle.graphs.mechanisms.smooth import SmoothSettings, smooth_bound
 from tulle.graphs.mechanisms.sparse import keep_large
 from tulle.graphs.queries.counts import (
     GraphQuery,
@@ -151,8 +153,9 @@ def describe_laplace(terms: Terms, settings: Parameters, graph: Graph) -> Descri
 def describe_gaussian(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Gaussian noise on every entry of the answer."""
     centre = vector(graph_query(terms).truth(graph))
-    variance, claimed = rational(settings["variance"]), Fraction(settings["squared"])
-    return Description((("answer", GaussianVector(centre, variance, claimed)),))
+    chosen = GaussianSettings.read(settings)
+    law = GaussianVector(centre, chosen.variance, Fraction(chosen.squared))
+    return Description((("answer", law),))
 
 
 def describe_isotonic(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -161,16 +164,18 @@ def describe_isotonic(terms: Terms, settings: Parameters, graph: Graph) -> Descr
 
 
 def _laplace(centre: tuple[int, ...], settings: Parameters) -> Description:
-    law = laplace_vector(centre, rational(settings["scale"]), settings["sensitivity"])
+    chosen = LaplaceSettings.read(settings)
+    law = laplace_vector(centre, chosen.scale, chosen.sensitivity)
     return Description((("answer", law),))
 
 
 def describe_ladder(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe a draw from the graph's ladder, and its private spread."""
     query = profiled_count(terms)
-    truth, found = measured(query, graph, int(settings["length"]))
-    most = query.cap(int(settings["nodes"]))
-    widths = steepened(tuple(found.profile), most, rational(settings["smoothing"]))
+    chosen = LadderSettings.read(settings)
+    truth, found = measured(query, graph, chosen.length)
+    most = query.cap(chosen.nodes)
+    widths = steepened(tuple(found.profile), most, chosen.smoothing)
     return with_spread(Ladder.of(truth, widths, most, settings), found.spread, settings)
 
 
@@ -191,10 +196,10 @@ def _smooth(
     graph: Graph,
 ) -> Description:
     query = profiled_count(terms)
-    truth, found = measured(query, graph, int(settings["length"]))
-    beta = rational(settings["beta"])
-    bound = _smooth_bound(tuple(found.profile), query.cap(int(settings["nodes"])), beta)
-    answer = law(truth, bound, rational(settings["alpha"]), beta)
+    chosen = SmoothSettings.read(settings)
+    truth, found = measured(query, graph, chosen.length)
+    bound = _smooth_bound(tuple(found.profile), query.cap(chosen.nodes), chosen.beta)
+    answer = law(truth, bound, chosen.alpha, chosen.beta)
     return with_spread(answer, found.spread, settings)
 
 
@@ -356,7 +361,9 @@ class AuditedGraphs(Kind):
             if name == "isotonic":
                 return consistent(query, int(settings["nodes"]), answer), spread
             if query.sparse and name == "laplace":
-                answer = keep_large(np.array(answer), float(rational(settings["scale"])))[0]
+                answer = keep_large(np.array(answer), float(LaplaceSettings.read(settings).scale))[
+                    0
+                ]
             if query.shape == "vector":
                 return tuple(int(min(max(entry, 0), most)) for entry in answer), spread
             value = answer[0] if isinstance(answer, tuple) else answer

@@ -16,9 +16,9 @@ from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
 from tulle.audit.engine.world import World
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Outcome, Parameters, Terms
-from tulle.core.validate import rational
 from tulle.graphs.data import Graph, all_graphs
 from tulle.graphs.mechanisms.projection import (
+    ProjectionSettings,
     at_most,
     candidates,
     finish_counts,
@@ -102,7 +102,7 @@ class ChosenCounts(Law):
 
 def describe_projection(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe the choice of the bound and the noise on the counts."""
-    bounds = candidates(int(settings["largest"]))
+    bounds = candidates(ProjectionSettings.read(settings).largest)
     kept = [projected_degrees(graph, bound) for bound in bounds]
     return Description((("answer", chosen_counts(bounds, kept, settings)),))
 
@@ -115,15 +115,15 @@ def chosen_counts(bounds: Sequence[int], kept: Sequence[Any], settings: Paramete
             for row, bound in zip(kept, bounds, strict=True)
         ),
         tuple(standing([int(row.sum()) for row in kept], list(bounds), settings)),
-        rational(settings["epsilon_bound"]),
+        ProjectionSettings.read(settings).epsilon_bound,
         tuple(bound + 1 for bound in bounds),
-        rational(settings["epsilon_answer"]),
+        ProjectionSettings.read(settings).epsilon_answer,
     )
 
 
 def finish(settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
     """Return the post-processing of noisy counts."""
-    largest = int(settings["largest"])
+    largest = ProjectionSettings.read(settings).largest
 
     def finish_one(parts: tuple[Any, ...]) -> Hashable:
         counts = np.array(parts[0], dtype=np.int64)

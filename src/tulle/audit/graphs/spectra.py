@@ -26,9 +26,14 @@ from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
+from tulle.graphs.spectra.eigenvalues_gaussian import EigenGaussSettings
+from tulle.graphs.spectra.eigenvalues_laplace import (
+    EigenLaplaceSettings,
+    EigenvalueSettings,
+    snapped,
+)
 from tulle.graphs.spectra.eigenvalues_laplace import finish as finish_values
-from tulle.graphs.spectra.eigenvalues_laplace import snapped
-from tulle.graphs.spectra.power import Power, PowerPure, start, whole_rows
+from tulle.graphs.spectra.power import Power, PowerPure, PowerSettings, start, whole_rows
 from tulle.graphs.spectra.queries import (
     SpectralQuery,
     Spectrum,
@@ -38,7 +43,7 @@ from tulle.graphs.spectra.queries import (
     public_signs,
     spectrum,
 )
-from tulle.graphs.spectra.response import SpectralResponse, mean_of
+from tulle.graphs.spectra.response import SpectralResponse, SpectralResponseSettings, mean_of
 from tulle.graphs.topology.response import Topology, topology
 from tulle.noise.xor.patterns import flip_probability
 
@@ -131,25 +136,24 @@ def _gaussian_losses(moves: tuple[int, ...], variance: Fraction) -> tuple[Floats
 
 def describe_values(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on the snapped eigenvalues."""
-    moved = rational(settings["sensitivity"])
-    law = laplace_vector(snapped(graph, settings), rational(settings["scale"]), moved)
+    chosen = EigenLaplaceSettings.read(settings)
+    moved = chosen.sensitivity
+    law = laplace_vector(snapped(graph, settings), chosen.scale, moved)
     return Description((("answer", law),))
 
 
 def describe_values_gauss(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Gaussian noise on the snapped eigenvalues."""
+    chosen = EigenGaussSettings.read(settings)
     centre = tuple(snapped(graph, settings).tolist())
-    claimed = rational(settings["sensitivity"]) ** 2
-    return Description(
-        (("answer", GaussianVector(centre, rational(settings["variance"]), claimed)),)
-    )
+    claimed = chosen.sensitivity**2
+    return Description((("answer", GaussianVector(centre, chosen.variance, claimed)),))
 
 
-def worst_iterates(settings: Parameters) -> list[Floats]:
+def worst_iterates(nodes: int, k: int, iterations: int) -> list[Floats]:
     """Return an iterate for each round: the real start, then full rows along one axis or more."""
-    nodes, k = int(settings["nodes"]), int(settings["k"])
-    iterates = [start(settings)]
-    for turn in range(1, int(settings["iterations"])):
+    iterates = [start(nodes, k)]
+    for turn in range(1, iterations):
         axis = np.zeros((nodes, k))
         axis[:, turn % k] = public_signs(nodes, 2)[:, 1]
         # The first row is longer than the others: clipping has something to do.
@@ -160,19 +164,20 @@ def worst_iterates(settings: Parameters) -> list[Floats]:
 
 def products(graph: Graph, settings: Parameters, order: int) -> tuple[int, ...]:
     """Return all rounds' products of the matrix and clipped rows, one after the other."""
-    levels = int(settings["levels"])
+    chosen = PowerSettings.read(settings)
+    levels = chosen.levels
     # Dense, since thousands of tiny graphs are described.
     matrix = np.zeros((graph.node_count,) * 2, dtype=np.int64)
     first, second = graph.edges().T
     matrix[first, second] = matrix[second, first] = 1
-    key = tuple(int(settings[name]) for name in ("nodes", "k", "iterations"))
+    key = chosen.nodes, chosen.k, chosen.iterations
     made = (matrix @ rows for rows in _clipped_rows(*key, levels, order))
     return tuple(entry for product in made for entry in product.ravel().tolist())
 
 
 @lru_cache(maxsize=64)
 def _clipped_rows(nodes: int, k: int, iterations: int, levels: int, order: int) -> list[Any]:
-    iterates = worst_iterates({"nodes": nodes, "k": k, "iterations": iterations})
+    iterates = worst_iterates(nodes, k, iterations)
     return [whole_rows(each, _shortest(each, order), levels, order) for each in iterates]
 
 
@@ -187,8 +192,10 @@ def describe_power(terms: Terms, settings: Parameters, graph: Graph) -> Descript
 
 def gaussian_rounds(centre: tuple[int, ...], settings: Parameters) -> Description:
     """Return Gaussian noise on products that one edge moves by sqrt(2)·levels in each round."""
-    claimed = 2 * int(settings["levels"]) ** 2 * int(settings["iterations"])
-    law = GaussianVector(centre, rational(settings["variance"]), Fraction(claimed))
+    chosen = PowerSettings.read(settings)
+    assert chosen.variance is not None
+    claimed = 2 * chosen.levels**2 * chosen.iterations
+    law = GaussianVector(centre, chosen.variance, Fraction(claimed))
     return Description((("answer", law),))
 
 
@@ -200,18 +207,21 @@ def describe_power_pure(terms: Terms, settings: Parameters, graph: Graph) -> Des
 
 def laplace_rounds(centre: tuple[int, ...], settings: Parameters) -> Description:
     """Return Laplace noise on products that one edge moves by 2·levels in each round."""
-    claimed = 2 * int(settings["levels"]) * int(settings["iterations"])
-    law = laplace_vector(centre, rational(settings["scale"]), claimed)
+    chosen = PowerSettings.read(settings)
+    assert chosen.scale is not None
+    claimed = 2 * chosen.levels * chosen.iterations
+    law = laplace_vector(centre, chosen.scale, claimed)
     return Description((("answer", law),))
 
 
 def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe a coin for each pair of nodes, and Laplace noise on the degrees."""
+    chosen = SpectralResponseSettings.read(settings)
     bits = tuple(int(bit) for bit in topology().truth(graph).bits())
     degrees = np.bincount(graph.edges().ravel(), minlength=graph.node_count)
-    scales = (rational(settings["degree_scale"]),) * len(degrees)
+    scales = (chosen.degree_scale,) * len(degrees)
     law = LaplaceVector(tuple(int(degree) for degree in degrees), scales, Fraction(2))
-    coins = response_coins(bits, {**settings, "epsilon": settings["epsilon_pairs"]})
+    coins = response_coins(bits, {**settings, "epsilon": text(chosen.epsilon_pairs)})
     # Which vector is the first is decided by coins and degrees together.
     return Description((("answer", coins), ("degrees", law)), joint=True)
 
@@ -250,7 +260,7 @@ def finish(
     name: str, mechanism: Mechanism, terms: Terms, settings: Parameters
 ) -> Callable[[tuple[Any, ...]], Hashable]:
     """Return the post-processing of one round, of flipped bits or of eigenvalues."""
-    nodes = int(settings["nodes"])
+    nodes, k = int(settings["nodes"]), int(settings["k"])
 
     @lru_cache(maxsize=4096)
     def finish_response(bits: int, degrees: tuple[int, ...], mean: int) -> Hashable:
@@ -269,8 +279,8 @@ def finish(
             cut = tuple(min(max(d, 0), nodes - 1) for d in parts[1])
             return finish_response(answer, cut, mean_of(np.array(parts[1])))
         real = Power() if name == "power" else PowerPure()
-        noisy = np.array(answer, dtype=np.int64).reshape(nodes, int(settings["k"]))
-        rows, _ = real.rows(start(settings), settings)
+        noisy = np.array(answer, dtype=np.int64).reshape(nodes, k)
+        rows, _ = real.rows(start(nodes, k), settings)
         return see(real.conclude(terms, rows, noisy, settings))
 
     return finish_one
@@ -293,10 +303,10 @@ def not_clipped(mechanism: Mechanism, order: int) -> Broken:
     def law(
         laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
     ) -> Mapping[str, Law]:
-        made = []
-        for iterate in worst_iterates(settings):
+        made, chosen = [], PowerSettings.read(settings)
+        for iterate in worst_iterates(chosen.nodes, chosen.k, chosen.iterations):
             length = float(np.median(np.linalg.norm(iterate, ord=order, axis=1)))
-            rows = np.rint(iterate * (int(settings["levels"]) / max(length, 1e-300)))
+            rows = np.rint(iterate * (chosen.levels / max(length, 1e-300)))
             made.append(adjacency(graph) @ rows.astype(np.int64))
         centre = tuple(int(entry) for product in made for entry in product.ravel())
         return {"answer": replace(laws["answer"], centre=centre)}
@@ -309,7 +319,8 @@ def eigengap_noise(
     laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
 ) -> Mapping[str, Law]:
     """Return LNPP: Laplace noise on an eigenvector, by the eigengap of the graph at hand."""
-    levels = int(settings["levels"])
+    chosen = PowerSettings.read(settings)
+    levels = chosen.levels
     found = decompose(graph, 2)
     gap = Fraction(max(float(found.values[0] - found.values[1]), 2.0**-20))
     bound = Fraction(math.sqrt(graph.node_count)) / gap * levels
@@ -321,8 +332,9 @@ def gaussian_called_pure(
     laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
 ) -> Mapping[str, Law]:
     """Return SBMF's eigenvalues: Gaussian noise sigma is said to be 2·sigma·GS-private."""
-    variance = (terms.epsilon / 2 / rational(settings["step"])) ** 2
-    moved = rational(settings["sensitivity"]) ** 2
+    chosen = EigenvalueSettings.read(settings)
+    variance = (terms.epsilon / 2 / chosen.step) ** 2
+    moved = chosen.sensitivity**2
     return {"answer": GaussianVector(laws["answer"].centre, variance, moved)}
 
 

@@ -21,13 +21,12 @@ from tulle.audit.faults import BOTH, broken, leave_open
 from tulle.audit.graphs.measured import once
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
-from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
-from tulle.graphs.mechanisms.decomposed import TriplesLaw, combine_clustering, combine_triples
+from tulle.graphs.mechanisms.decomposed import DecomposedSettings, TriplesLaw
 from tulle.graphs.mechanisms.private_bound import (
     PrivateBoundLaw,
-    law_of,
+    PrivateBoundSettings,
 )
 from tulle.graphs.mechanisms.sparse import keep_large
 from tulle.graphs.mechanisms.statistic_ladder import StatisticLadderLaw, raise_widths
@@ -226,25 +225,27 @@ def describe_bounded(terms: Terms, settings: Parameters, graph: Graph) -> Descri
 def bounded_vector(query: Query, settings: Parameters, graph: Graph) -> BoundThenVector:
     """Return the law of a bound and a vector."""
     assert isinstance(query, BoundedVector)
-    nodes, units = int(settings["nodes"]), int(settings["units"])
+    chosen = PrivateBoundSettings.read(settings)
+    nodes, units = chosen.nodes, chosen.units
     reached = range(1, query.largest_spread(nodes) + 1)
     return BoundThenVector(
         _numbers(query.in_units(graph, units)),
         query.spread(graph),
-        rational(settings["epsilon_bound"]),
-        int(settings["shift"]),
+        chosen.epsilon_bound,
+        chosen.shift,
         tuple(query.edge_sensitivity_at(bound, nodes, units) for bound in reached),
-        rational(settings["epsilon_answer"]),
+        chosen.epsilon_answer,
     )
 
 
 def describe_decomposed(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe the noise on degrees, triangles and the average that the answer is made of."""
-    noisy = laplace_vector(_numbers(degrees(graph)), rational(settings["scale"]), 2)
+    chosen = DecomposedSettings.read(settings)
+    noisy = laplace_vector(_numbers(degrees(graph)), chosen.scale, 2)
     if isinstance(terms.query, TriplesPerNode):
         return Description((("answer", noisy),))
     triangles = bounded_vector(TrianglesPerNode(), settings, graph)
-    average, _ = _ladder(AverageClustering(), settings["average"], graph)
+    average, _ = _ladder(AverageClustering(), chosen.average, graph)
     return Description((("answer", triangles), ("degrees", noisy), ("average", average)))
 
 
@@ -273,21 +274,22 @@ def finish(name: str, terms: Terms, settings: Parameters) -> Callable[[tuple[Any
     def finish_bounded(parts: tuple[Any, ...]) -> Hashable:
         bound, vector = parts[0]
         if isinstance(terms.query, Clustering):
-            units = int(settings["units"])
+            units = PrivateBoundSettings.read(settings).units
             return tuple(min(max(entry / units, 0.0), 1.0) for entry in vector), bound
         largest = TrianglesPerNode().maximum(nodes)
-        scale = law_of(TrianglesPerNode(), settings, bound).scale()
+        scale = PrivateBoundSettings.read(settings).law(TrianglesPerNode(), bound).scale()
         kept, _ = keep_large(np.array(vector), float(scale))
         return _numbers(np.clip(kept, 0, largest)), bound
 
     def finish_decomposed(parts: tuple[Any, ...]) -> Hashable:
+        chosen = DecomposedSettings.read(settings)
         if isinstance(terms.query, TriplesPerNode):
-            return _numbers(combine_triples(np.array(parts[0]), settings)), None
+            return _numbers(chosen.triples(np.array(parts[0]))), None
         bound, vector = parts[0]
-        variance = law_of(TrianglesPerNode(), settings, bound).noise().variance()
-        average = min(max(parts[2] / int(settings["average"]["units"]), 0.0), 1.0)
+        variance = chosen.bounding().law(TrianglesPerNode(), bound).noise().variance()
+        average = min(max(parts[2] / int(chosen.average["units"]), 0.0), 1.0)
         corners, noisy = np.array(vector), np.array(parts[1])
-        value = combine_clustering(noisy, corners, variance, average, settings)
+        value = chosen.clustering(noisy, corners, variance, average)
         return tuple(value.tolist()), None
 
     found = {
@@ -403,7 +405,8 @@ def printed_coefficients(
     laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
 ) -> Mapping[str, Law]:
     """Bound the vector of coefficients by the largest degree, as printed."""
-    units, largest = int(settings["units"]), int(degrees(graph).max(initial=0))
+    units = PrivateBoundSettings.read(settings).units
+    largest = int(degrees(graph).max(initial=0))
     reaches = tuple(units * bound for bound in range(1, graph.node_count + 1))
     return {"answer": replace(laws["answer"], spread=largest, reaches=reaches)}
 

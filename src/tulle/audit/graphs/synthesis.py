@@ -28,7 +28,6 @@ from tulle.core.arrays import Truths
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
@@ -38,7 +37,7 @@ from tulle.graphs.spectra.response import induced
 from tulle.graphs.synthesis.auto.budget import Known, guess_known
 from tulle.graphs.synthesis.auto.core import AGAIN, INWARDS, OUTWARDS
 from tulle.graphs.synthesis.auto.model import LADDERS, STEP, mixing_classes, mixing_moves
-from tulle.graphs.synthesis.auto.schedule import spending
+from tulle.graphs.synthesis.auto.schedule import AutoSettings, spending
 from tulle.graphs.synthesis.edge_counts import (
     closed_picks,
     large_degrees,
@@ -49,12 +48,18 @@ from tulle.graphs.synthesis.edge_counts import (
 )
 from tulle.graphs.synthesis.joint_degrees.queries import SoftJointDegreeQuery
 from tulle.graphs.synthesis.ladder_counts import ladder_settings
-from tulle.graphs.synthesis.model import Model
-from tulle.graphs.synthesis.models.communities import inner_degrees
-from tulle.graphs.synthesis.models.one_k import FORMS
-from tulle.graphs.synthesis.models.topm import coins_for
-from tulle.graphs.synthesis.models.two_five_k import class_triangles, class_widths, triangle_widths
-from tulle.graphs.synthesis.models.two_k import classes_of
+from tulle.graphs.synthesis.model import Model, ModelSettings
+from tulle.graphs.synthesis.models.communities import CommunitySettings, inner_degrees
+from tulle.graphs.synthesis.models.kronecker import KroneckerSettings
+from tulle.graphs.synthesis.models.one_k import FORMS, DegreeSettings
+from tulle.graphs.synthesis.models.topm import TopSettings, coins_for
+from tulle.graphs.synthesis.models.two_five_k import (
+    ClusteredSettings,
+    class_triangles,
+    class_widths,
+    triangle_widths,
+)
+from tulle.graphs.synthesis.models.two_k import JointSettings, classes_of
 from tulle.graphs.synthesis.query import Synthetic, synthetic
 from tulle.graphs.topology.response import topology
 
@@ -116,20 +121,22 @@ class SynthesisCase(NamedTuple):
 
 def describe_one_k(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on every entry of the sorted sequence."""
-    centre = sorted_sequence(FORMS[settings["form"]], graph)
-    law = laplace_vector(centre, rational(settings["scale"]), settings["sensitivity"])
+    centre = sorted_sequence(FORMS[DegreeSettings.read(settings).form], graph)
+    law = laplace_vector(
+        centre, DegreeSettings.read(settings).scale, DegreeSettings.read(settings).sensitivity
+    )
     return Description((("degrees", law),))
 
 
 def describe_two_k(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Laplace noise on the counts of nodes by degree and on every soft class cell."""
     counts = tuple(sorted_sequence(DegreeDistribution(), graph).tolist())
-    cells = classes_of(settings).measure(graph, rational(settings["step"])).tolist()
-    moved = rational(settings["joint_sensitivity"])
+    cells = classes_of(settings).measure(graph, JointSettings.read(settings).step).tolist()
+    moved = JointSettings.read(settings).joint_sensitivity
     return Description(
         (
-            ("degrees", laplace_vector(counts, rational(settings["scale"]), 2)),
-            ("joint", laplace_vector(cells, rational(settings["joint_scale"]), moved)),
+            ("degrees", laplace_vector(counts, JointSettings.read(settings).scale, 2)),
+            ("joint", laplace_vector(cells, JointSettings.read(settings).joint_scale, moved)),
         )
     )
 
@@ -143,7 +150,10 @@ def describe_two_five_k(terms: Terms, settings: Parameters, graph: Graph) -> Des
         Triangles().cap(graph.node_count),
         settings,
     )
-    rates = rational(settings["class_decay"]), rational(settings["class_smoothing"])
+    rates = (
+        ClusteredSettings.read(settings).class_decay,
+        ClusteredSettings.read(settings).class_smoothing,
+    )
     classes = [
         (f"class {place}", Ladder(int(count), tuple(widths), most, *rates))
         for place, count in enumerate(class_triangles(settings, graph).tolist())
@@ -188,7 +198,7 @@ FIXED_EDGES = 3
 
 def fixed_known(settings: Parameters) -> Known:
     """Return what was known when budgets were divided, in the descriptions."""
-    return guess_known(int(settings["nodes"]), FIXED_EDGES)
+    return guess_known(ModelSettings.read(settings).nodes, FIXED_EDGES)
 
 
 def laplace(truth: Any, epsilon: Fraction, sensitivity: int | Fraction) -> LaplaceVector:
@@ -199,9 +209,9 @@ def laplace(truth: Any, epsilon: Fraction, sensitivity: int | Fraction) -> Lapla
 def ladder_law(query: ProfiledCount, graph: Graph, epsilon: Fraction) -> Ladder:
     """Return the ladder that a count is drawn from."""
     settings = ladder_settings(query, graph.node_count, epsilon)
-    truth, found = measured(query, graph, int(settings["length"]))
+    truth, found = measured(query, graph, settings.length)
     most = query.cap(graph.node_count)
-    widths = steepened(tuple(found.profile), most, rational(settings["smoothing"]))
+    widths = steepened(tuple(found.profile), most, settings.smoothing)
     return Ladder.of(truth, widths, most, settings)
 
 
@@ -217,9 +227,9 @@ def describe_auto(terms: Terms, settings: Parameters, graph: Graph) -> Descripti
 
 def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
     """Return the law of each part of auto."""
-    if int(settings["nodes"]) < 2:
+    if ModelSettings.read(settings).nodes < 2:
         return {}
-    schedule = {"no": "plain", "core": "core"}.get(settings["blocks"], "blocks")
+    schedule = {"no": "plain", "core": "core"}.get(AutoSettings.read(settings).blocks, "blocks")
     epsilon = spending(settings, schedule, fixed_known(settings))
     classes = mixing_classes(graph.node_count)
     labels = fixed_labels(graph)
@@ -279,13 +289,15 @@ def core_laws(graph: Graph, epsilon: Fraction, inside: Truths) -> dict[str, Law]
 
 def describe_top_m(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe the noisy number of edges, and the coins that go with a fixed number."""
-    if int(settings["nodes"]) < 2:
+    if ModelSettings.read(settings).nodes < 2:
         return Description(())
     parts: list[tuple[str, Law]] = []
-    if "edges" not in settings:
-        parts.append(("edges", laplace(graph.edge_count, rational(settings["count"]), 1)))
-    edges = int(settings.get("edges", 1))
-    rates = coins_for(graph.node_count, edges, rational(settings["coins"]))
+    chosen = TopSettings.read(settings)
+    if chosen.edges is None:
+        assert chosen.count is not None
+        parts.append(("edges", laplace(graph.edge_count, chosen.count, 1)))
+    edges = 1 if chosen.edges is None else chosen.edges
+    rates = coins_for(graph.node_count, edges, chosen.coins)
     parts.append(("chosen", kept_coins(true_bits(graph), rates.skip, rates.keep)))
     return Description(tuple(parts))
 
@@ -297,7 +309,7 @@ def true_bits(graph: Graph) -> tuple[int, ...]:
 
 def describe_response_model(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe a coin for each pair of nodes."""
-    if int(settings["nodes"]) < 2:
+    if ModelSettings.read(settings).nodes < 2:
         return Description(())
     coins = response_coins(true_bits(graph), settings)
     return Description((("packed", coins),))
@@ -305,36 +317,35 @@ def describe_response_model(terms: Terms, settings: Parameters, graph: Graph) ->
 
 def describe_kronecker(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe noise on the sorted degrees and the ladder of triangles."""
-    if int(settings["nodes"]) < 2:
+    if ModelSettings.read(settings).nodes < 2:
         return Description(())
     sequence = sorted_sequence(Degrees(), graph)
-    sensitivity = int(settings["sensitivity"])
-    spent = sensitivity / rational(settings["scale"])
+    sensitivity = KroneckerSettings.read(settings).sensitivity
+    spent = sensitivity / KroneckerSettings.read(settings).scale
     parts: list[tuple[str, Law]] = [("degrees", laplace(sequence, spent, sensitivity))]
-    if epsilon := rational(settings["triangles"]):
+    if epsilon := KroneckerSettings.read(settings).triangles:
         parts.append(("triangles", ladder_law(triangles(), graph, epsilon)))
     return Description(tuple(parts))
 
 
 def describe_communities(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe each step, with the communities of the steps before held fixed."""
-    if int(settings["nodes"]) < 2:
+    if ModelSettings.read(settings).nodes < 2:
         return Description(())
-    groups = int(settings["groups"])
-    inner = rational(settings["inner"])
+    chosen = CommunitySettings.read(settings)
+    groups, inner = chosen.groups, chosen.inner
     if groups == 1:
         labels = np.zeros(graph.node_count, dtype=np.int64)
         return Description((("inner", laplace(inner_degrees(graph, labels), inner, 2)),))
     each = np.arange(graph.node_count) % groups
     labels = fixed_labels(graph)
     between = pair_counts(graph, labels, 2)[1:2]
+    assert chosen.groups_epsilon is not None
+    assert chosen.members is not None
     return Description(
         (
-            (
-                "groups",
-                laplace(pair_counts(graph, each, groups), rational(settings["groups_epsilon"]), 1),
-            ),
-            ("members", laplace(member_counts(graph, labels, 2), rational(settings["members"]), 2)),
+            ("groups", laplace(pair_counts(graph, each, groups), chosen.groups_epsilon, 1)),
+            ("members", laplace(member_counts(graph, labels, 2), chosen.members, 2)),
             ("inner", laplace(inner_degrees(graph, labels), inner, 2)),
             ("between", laplace(between, inner, 1)),
         )
@@ -348,13 +359,13 @@ def bits_of(number: int, pairs: int) -> list[int]:
 
 def finish_chosen(terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
     """Return how coins become the places of the chosen pairs."""
-    pairs = comb(int(settings["nodes"]), 2)
+    pairs = comb(ModelSettings.read(settings).nodes, 2)
     return lambda parts: tuple(np.flatnonzero(bits_of(int(parts[-1]), pairs)).tolist())
 
 
 def finish_packed(terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
     """Return how coins become packed bits."""
-    pairs = comb(int(settings["nodes"]), 2)
+    pairs = comb(ModelSettings.read(settings).nodes, 2)
     return lambda parts: tuple(
         np.packbits(np.array(bits_of(int(parts[-1]), pairs), dtype=np.uint8)).tolist()
     )

@@ -45,10 +45,12 @@ from tulle.graphs.synthesis.auto.schedule import spending
 from tulle.graphs.synthesis.edge_counts import order_counts, pair_counts
 from tulle.graphs.synthesis.estimates.block_mixture import Placed
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes
+from tulle.graphs.synthesis.joint_degrees.mechanisms import JointSmoothSettings
 from tulle.graphs.synthesis.joint_degrees.queries import JointDegreeQuery, joint_degrees
 from tulle.graphs.synthesis.model import Statistics
+from tulle.graphs.synthesis.models.topm import TopSettings
 from tulle.graphs.synthesis.models.two_five_k import classes_of_triangles
-from tulle.graphs.synthesis.models.two_k import classes_of
+from tulle.graphs.synthesis.models.two_k import JointSettings, classes_of
 from tulle.graphs.synthesis.query import synthetic
 
 Laws = Mapping[str, Any]
@@ -66,9 +68,10 @@ def printed_joint(
 ) -> Mapping[str, Law]:
     """Return DP-2K as printed: the bound 2·(d_i + d_j) - 3 + 2s, which holds for deletions."""
     assert isinstance(terms.query, JointDegreeQuery)
-    most = terms.query.edge_sensitivity(int(settings["nodes"]))
+    chosen = JointSmoothSettings.read(settings)
+    most = terms.query.edge_sensitivity(chosen.nodes)
     profile = [min(max(2 * _top(graph) - 3 + 2 * s, 1), most) for s in range(2 * most)]
-    bound = smooth_bound(profile, most, rational(settings["beta"]))
+    bound = smooth_bound(profile, most, chosen.beta)
     return {"answer": replace(laws["answer"], bound=bound)}
 
 
@@ -132,7 +135,7 @@ def hard_two_k(laws: Laws, terms: Terms, settings: Parameters, graph: Graph) -> 
     """Return hard classes with the sensitivity of soft ones."""
     soft = classes_of(settings)
     hard = replace(soft, upper=np.where(2 * soft.upper >= soft.unit, soft.unit, 0))
-    cells = hard.measure(graph, rational(settings["step"])).tolist()
+    cells = hard.measure(graph, JointSettings.read(settings).step).tolist()
     return {"joint": replace(laws["joint"], centre=tuple(cells))}
 
 
@@ -327,8 +330,9 @@ def swapped_branches(
     laws: Laws, terms: Terms, settings: Parameters, graph: Graph
 ) -> Mapping[str, Law]:
     """Put the two threshold formulas in each other's place, and fill up to exactly m edges."""
-    pairs, edges = comb(graph.node_count, 2), int(settings["edges"])
-    epsilon = float(rational(settings["coins"]))
+    chosen = TopSettings.read(settings)
+    assert chosen.edges is not None
+    pairs, edges, epsilon = comb(graph.node_count, 2), chosen.edges, float(chosen.coins)
     odds = max(pairs / max(edges, 1) - 1, 1e-9)
     if epsilon < math.log(odds):
         theta = math.log(odds) / (2 * epsilon)

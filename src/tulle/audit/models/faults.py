@@ -16,7 +16,7 @@ from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.validate import text
 from tulle.models.data import Table
-from tulle.models.moments import MomentMechanism, Places, frame_for
+from tulle.models.moments import MomentMechanism, MomentSettings, Places, frame_for
 from tulle.models.queries import linear
 from tulle.models.sensitivity import Weights, functional_sensitivity, monomials
 
@@ -55,7 +55,7 @@ def scaled_by(
             *zip(frame.features, frame.lows, frame.highs, strict=True),
             (frame.target, frame.target_low, frame.target_high),
         )
-        grid = 2 ** settings["bits"]
+        grid = 2 ** MomentSettings.read(settings).bits
         columns = [
             np.rint(stretch(table.column(name), float(low), float(high)) * grid)
             for name, low, high in bounds

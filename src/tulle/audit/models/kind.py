@@ -20,12 +20,26 @@ from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
-from tulle.core.validate import rational
 from tulle.models.adassp import squared_moves
 from tulle.models.data import Table
 from tulle.models.design import Frame, whole_rows
-from tulle.models.moments import NOISE_LAW, CoefficientLaw, MomentMechanism, Places, frame_for
-from tulle.models.objective import OUTPUT, Objective, persons, row_entry, row_length, volume
+from tulle.models.moments import (
+    NOISE_LAW,
+    CoefficientLaw,
+    MomentMechanism,
+    MomentSettings,
+    Places,
+    frame_for,
+)
+from tulle.models.objective import (
+    OUTPUT,
+    Objective,
+    ObjectiveSettings,
+    persons,
+    row_entry,
+    row_length,
+    volume,
+)
 from tulle.models.queries import linear, logistic
 from tulle.models.sensitivity import functional_sensitivity, pair_weights, target_weights
 
@@ -93,7 +107,7 @@ def describe_moments(
 ) -> Description:
     """Return the law of noisy sums around these."""
     frame = frame_for(terms)
-    places, bits = Places.of(frame), int(settings["bits"])
+    places, bits = Places.of(frame), MomentSettings.read(settings).bits
     weights: Sequence[Any]
     if mechanism.noise == "laplace":
         labels = (0,) * len(centre)
@@ -128,10 +142,11 @@ def describe_objective(
 ) -> Description:
     """Return the law of the minimum of a tilted loss."""
     frame = frame_for(terms)
-    features, target = whole_rows(frame, dataset, settings["bits"])
-    rows = (features / 2 ** settings["bits"]).tolist()
+    chosen = ObjectiveSettings.read(settings)
+    features, target = whole_rows(frame, dataset, chosen.bits)
+    rows = (features / 2**chosen.bits).tolist()
     people = sorted(zip(map(tuple, rows), (target > 0).tolist(), strict=True))
-    penalty = rational(settings["penalty"])
+    penalty = chosen.penalty
     # K-norm noise pays for the change of volume together with that of the slope.
     together = mechanism.noise == "knorm"
     law = Tilted(
@@ -139,9 +154,9 @@ def describe_objective(
         tuple(people),
         frame.size,
         penalty,
-        rational(settings["spread"]),
+        chosen.spread,
         persons(frame) * _LONGEST[mechanism.noise](frame),
-        volume(frame, penalty) if together else rational(settings["volume_share"]) * terms.epsilon,
+        volume(frame, penalty) if together else chosen.volume_share * terms.epsilon,
         OUTPUT * terms.epsilon,
         2 * OUTPUT * terms.delta,
         1 / BINS,

@@ -13,16 +13,14 @@ from tulle.core import registry, validate
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, LaplaceLaw
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.private_bound import (
     PrivateBound,
-    draw_bound,
-    law_of,
+    PrivateBoundSettings,
     usable_units,
 )
 from tulle.graphs.mechanisms.statistic_ladder import StatisticLadder
@@ -41,6 +39,64 @@ _SHARES = {
 """Parts of epsilon that are tried on a stand-in: the average's, then the degrees' in the rest."""
 
 _TRIALS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class DecomposedSettings(Settings):
+    """The public settings of one run; all but the first three where triangles are needed."""
+
+    nodes: int
+    sensitivity: int
+    scale: Fraction
+    """Of the noise on degrees."""
+    units: int | None = None
+    epsilon_bound: Fraction | None = None
+    epsilon_answer: Fraction | None = None
+    shift: int | None = None
+    average: Any = None
+    """Settings of the ladder that releases the average."""
+
+    def bounding(self) -> PrivateBoundSettings:
+        """Return the settings for the triangles; without a delta their bound is public."""
+        assert self.units is not None
+        assert self.epsilon_bound is not None
+        assert self.epsilon_answer is not None
+        return PrivateBoundSettings(
+            self.nodes, self.units, self.epsilon_bound, self.epsilon_answer, self.shift or 0
+        )
+
+    def law(self) -> TriplesLaw:
+        """Return the law of the error of triples."""
+        return TriplesLaw(self.scale, self.nodes)
+
+    def triples(self, noisy: Wholes) -> Wholes:
+        """Return d(d - 1)/2 from noisy degrees: their noise adds its variance to d².
+
+        It is taken off. Discrete Laplace noise of scale s has variance 2q/(1 - q)², about 2·s².
+        """
+        variance = LaplaceLaw(self.scale).variance()
+        most = TriplesPerNode().maximum(self.nodes)
+        unbiased = (noisy * (noisy - 1) - variance) / 2
+        return np.clip(np.rint(unbiased), 0, most).astype(np.int64)
+
+    def clustering(
+        self, noisy: Wholes, triangles: Wholes, variance: float, average: float
+    ) -> Floats:
+        """Return the coefficients from noisy degrees and triangles; see :class:`Decomposed`."""
+        triples = self.triples(noisy).astype(np.float64)
+        triangles = np.asarray(triangles, dtype=np.float64)
+        squares = max(float((triples * triples).sum()), 1.0)
+        # Nodes with fewer than two neighbours have coefficient 0 and lower the average; where
+        # degrees are hardly noisy these are known, and the others' average is higher.
+        known = self.scale <= Fraction(1, 2)
+        wide = int((noisy >= 2).sum()) if known else self.nodes
+        mean = min(max(average * self.nodes / max(wide, 1), 0.0), 1.0)
+        spread = float(((triangles - mean * triples) ** 2).sum()) - self.nodes * variance
+        # A share between 0 and 1 around this mean varies by at most mean·(1 - mean).
+        prior = min(max(spread / squares, 1e-3), max(mean * (1 - mean), 1e-3))
+        floor = variance / prior
+        pulled = (triangles * triples + floor * mean) / (triples * triples + floor)
+        return np.where(known & (noisy < 2), 0.0, np.clip(pulled, 0.0, 1.0))
 
 
 @registry.mechanism("graph", "decomposed", answers=(TriplesPerNode, Clustering), units=("edge",))
@@ -94,7 +150,7 @@ class Decomposed(Mechanism):
         nodes = node_count(terms)
         share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
         if not _needs_triangles(terms.query):
-            return {"nodes": nodes, "sensitivity": 2, "scale": text(2 / terms.epsilon)}
+            return DecomposedSettings(nodes, 2, 2 / terms.epsilon)
         part = validate.probability(average_share=options.get("average_share", AVERAGE_SHARE))
         average = replace(
             terms,
@@ -107,20 +163,19 @@ class Decomposed(Mechanism):
         rest = replace(terms, query=TrianglesPerNode(), epsilon=left - spent)
         grid = {name: options[name] for name in ("units",) if name in options}
         chosen = {name: options[name] for name in ("bound_share",) if name in options}
-        triangles: Parameters
+        mean = dict(StatisticLadder().settings(average, {"spread_share": 0, **grid}))
         if terms.delta > 0:
-            triangles = PrivateBound().settings(rest, chosen)
+            triangles = PrivateBoundSettings.read(PrivateBound().settings(rest, chosen)).typed()
         else:
             # Without a delta the bound is the public one, and all that is left buys the noise.
             whole = usable_units(TrianglesPerNode(), nodes, rest.epsilon, 1)
-            triangles = {"units": whole, "epsilon_bound": "0", "epsilon_answer": text(rest.epsilon)}
-        return {
-            **triangles,
-            "nodes": nodes,
-            "sensitivity": 2,
-            "scale": text(2 / spent),
-            "average": StatisticLadder().settings(average, {"spread_share": 0, **grid}),
-        }
+            triangles = {
+                "nodes": nodes,
+                "units": whole,
+                "epsilon_bound": Fraction(0),
+                "epsilon_answer": rest.epsilon,
+            }
+        return DecomposedSettings(sensitivity=2, scale=2 / spent, average=mean, **triangles)
 
     def tune(self, terms: Terms, options: Parameters, like: Dataset) -> Parameters:
         """Choose the parts of epsilon by the error of seeded runs on the stand-in."""
@@ -148,7 +203,7 @@ class Decomposed(Mechanism):
         return float(np.mean([np.abs(drawn - truth).mean() for drawn in runs]))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = None if _needs_triangles(terms.query) else _law(settings)
+        law = None if _needs_triangles(terms.query) else DecomposedSettings.read(settings).law()
         if not isinstance(like, Graph) or like.node_count < 2:
             return Prediction(law, law)
         return Prediction(law, law, self._error_on(terms, settings, like))
@@ -158,64 +213,28 @@ class Decomposed(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         exact = degrees(dataset).astype(np.int64)
-        scale = rational(settings["scale"])
-        with charge(LaplaceCharge(settings["sensitivity"])):
-            noisy = exact + discrete_laplace(scale=scale, size=exact.shape, source=source)
-        most = TriplesPerNode().maximum(int(settings["nodes"]))
+        chosen = DecomposedSettings.read(settings)
+        with charge(LaplaceCharge(chosen.sensitivity)):
+            noisy = exact + discrete_laplace(scale=chosen.scale, size=exact.shape, source=source)
+        most = TriplesPerNode().maximum(chosen.nodes)
         if not _needs_triangles(terms.query):
-            return Outcome(combine_triples(noisy, settings), _law(settings), {"range": [0, most]})
+            return Outcome(chosen.triples(noisy), chosen.law(), {"range": [0, most]})
         corners = TrianglesPerNode().truth(dataset)
-        bound = TrianglesPerNode().largest_spread(int(settings["nodes"]))
-        if rational(settings["epsilon_bound"]) > 0:
-            bound = draw_bound(TrianglesPerNode(), dataset, settings, source)
-        law = law_of(TrianglesPerNode(), settings, bound)
-        moved = TrianglesPerNode().edge_sensitivity_at(bound, int(settings["nodes"]), 1)
+        bound, bounding = TrianglesPerNode().largest_spread(chosen.nodes), chosen.bounding()
+        if bounding.epsilon_bound > 0:
+            bound = bounding.draw_bound(TrianglesPerNode(), dataset, source)
+        law = bounding.law(TrianglesPerNode(), bound)
+        moved = TrianglesPerNode().edge_sensitivity_at(bound, chosen.nodes, 1)
         with charge(LaplaceCharge(moved)):
             corners = corners + discrete_laplace(scale=law.scale(), size=exact.shape, source=source)
         average = replace(terms, query=AverageClustering())
-        mean = float(StatisticLadder().run(average, settings["average"], dataset, source).value)
-        value = combine_clustering(noisy, corners, law.noise().variance(), mean, settings)
+        mean = float(StatisticLadder().run(average, chosen.average, dataset, source).value)
+        value = chosen.clustering(noisy, corners, law.noise().variance(), mean)
         return Outcome(value, None, {"range": [0, 1]})
 
 
 def _needs_triangles(query: Query) -> bool:
     return not isinstance(query, TriplesPerNode)
-
-
-def combine_triples(noisy: Wholes, settings: Parameters) -> Wholes:
-    """Return d(d - 1)/2 from noisy degrees: the noise adds its variance to d², which is taken off.
-
-    Discrete Laplace noise of scale s has variance 2q/(1 - q)², about 2·s².
-    """
-    variance = LaplaceLaw(rational(settings["scale"])).variance()
-    most = TriplesPerNode().maximum(int(settings["nodes"]))
-    unbiased = (noisy * (noisy - 1) - variance) / 2
-    return np.clip(np.rint(unbiased), 0, most).astype(np.int64)
-
-
-def combine_clustering(
-    noisy: Wholes, triangles: Wholes, variance: float, average: float, settings: Parameters
-) -> Floats:
-    """Return the coefficients from noisy degrees and triangles; see :class:`Decomposed`."""
-    nodes = int(settings["nodes"])
-    triples = combine_triples(noisy, settings).astype(np.float64)
-    triangles = np.asarray(triangles, dtype=np.float64)
-    squares = max(float((triples * triples).sum()), 1.0)
-    # Nodes with fewer than two neighbours have coefficient 0 and lower the average; where degrees
-    # are hardly noisy these are known, and the others' average is higher.
-    known = rational(settings["scale"]) <= Fraction(1, 2)
-    wide = int((noisy >= 2).sum()) if known else nodes
-    mean = min(max(average * nodes / max(wide, 1), 0.0), 1.0)
-    spread = float(((triangles - mean * triples) ** 2).sum()) - nodes * variance
-    # A share between 0 and 1 around this mean varies by at most mean·(1 - mean).
-    prior = min(max(spread / squares, 1e-3), max(mean * (1 - mean), 1e-3))
-    floor = variance / prior
-    pulled = (triangles * triples + floor * mean) / (triples * triples + floor)
-    return np.where(known & (noisy < 2), 0.0, np.clip(pulled, 0.0, 1.0))
-
-
-def _law(settings: Parameters) -> TriplesLaw:
-    return TriplesLaw(rational(settings["scale"]), int(settings["nodes"]))
 
 
 @registry.register("law", "graph", "triples")

@@ -14,9 +14,9 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw, LaplaceLaw
 from tulle.core.errors import InputError, QueryError
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.source import Source
-from tulle.core.validate import counted, rational, text
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.sparse import expected_error, keep_large, kept_interval
 from tulle.graphs.queries.counts import node_count
@@ -68,6 +68,36 @@ def safe_shift(rate: Fraction, delta: Fraction) -> int:
     return max(math.ceil((wanted - math.log1p(math.exp(-step))) / step), 0) + 1
 
 
+@dataclass(frozen=True, eq=False)
+class PrivateBoundSettings(Settings):
+    """The public settings of one run."""
+
+    nodes: int
+    units: int
+    """Into how many units one is divided, where answers are fractions."""
+    epsilon_bound: Fraction
+    epsilon_answer: Fraction
+    shift: int
+    """What is added to the noisy bound, so that it is below the true one with delta only."""
+
+    def draw_bound(self, query: BoundedVector, graph: Graph, source: Source | None) -> int:
+        """Return a private number that is below the graph's spread with probability delta only."""
+        with charge(BoundCharge(self.shift)):
+            noise = discrete_laplace(scale=1 / self.epsilon_bound, source=source)
+        drawn = query.spread(graph) + noise + self.shift
+        return min(max(drawn, 1), query.largest_spread(self.nodes))
+
+    def law(self, query: BoundedVector, bound: int) -> PrivateBoundLaw:
+        """Return the law of the noise that follows a private bound."""
+        return PrivateBoundLaw(
+            bound,
+            query.edge_sensitivity_at(bound, self.nodes, self.units),
+            self.epsilon_answer,
+            self.nodes,
+            1 if query.integral else self.units,
+        )
+
+
 @registry.mechanism("graph", "private_bound", answers=(BoundedVector,), units=("edge",))
 class PrivateBound(Mechanism):
     """Release a vector with noise that follows a private bound of its local sensitivity.
@@ -87,7 +117,7 @@ class PrivateBound(Mechanism):
     Error:
         Laplace noise of a scale that the release states. Numbers of triangles that noise alone
         could have made are set to zero (:mod:`tulle.graphs.mechanisms.sparse`), so that all of
-        them together are no worse than all zeros but for a tenth of the noise of one entry.
+        them together are no worse than all zeros but for a hundredth of the noise of one entry.
 
     Reference:
         After Dwork & Lei, Differential privacy and robust statistics, STOC 2009.
@@ -115,13 +145,9 @@ class PrivateBound(Mechanism):
             raise InputError(f"units must be a power of two up to 2^40; got {units!r}.")
         rate = terms.epsilon * share
         nodes = node_count(terms)
-        return {
-            "nodes": nodes,
-            "units": usable_units(_vector(terms), nodes, terms.epsilon - rate, units),
-            "epsilon_bound": text(rate),
-            "epsilon_answer": text(terms.epsilon - rate),
-            "shift": safe_shift(rate, terms.delta),
-        }
+        left = terms.epsilon - rate
+        usable = usable_units(_vector(terms), nodes, left, units)
+        return PrivateBoundSettings(nodes, usable, rate, left, safe_shift(rate, terms.delta))
 
     def tune(self, terms: Terms, options: Parameters, like: Dataset) -> Parameters:
         """Choose the part of epsilon that goes to the bound by the noise on the stand-in."""
@@ -137,14 +163,13 @@ class PrivateBound(Mechanism):
         return {**options, "bound_share": min(noise, key=lambda share: noise[share])}
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        nodes = int(settings["nodes"])
+        chosen = PrivateBoundSettings.read(settings)
         query = _vector(terms)
-        largest = query.largest_spread(nodes)
-        worst = law_of(query, settings, largest)
+        largest = query.largest_spread(chosen.nodes)
+        worst = chosen.law(query, largest)
         if not isinstance(like, Graph) or like.node_count < 2:
             return Prediction(worst, None, None)
-        found = min(query.spread(like) + int(settings["shift"]), largest)
-        typical = law_of(query, settings, found)
+        typical = chosen.law(query, min(query.spread(like) + chosen.shift, largest))
         mean = math.sqrt(typical.noise().variance() / 2)
         if query.sparse:
             mean = expected_error(query.in_units(like, 1), float(typical.scale()))
@@ -156,13 +181,14 @@ class PrivateBound(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         query = _vector(terms)
-        bound = draw_bound(query, dataset, settings, source)
-        law = law_of(query, settings, bound)
-        exact = query.in_units(dataset, int(settings["units"]))
-        moved = query.edge_sensitivity_at(bound, int(settings["nodes"]), int(settings["units"]))
+        chosen = PrivateBoundSettings.read(settings)
+        bound = chosen.draw_bound(query, dataset, source)
+        law = chosen.law(query, bound)
+        exact = query.in_units(dataset, chosen.units)
+        moved = query.edge_sensitivity_at(bound, chosen.nodes, chosen.units)
         with charge(LaplaceCharge(moved)):
             noisy = exact + discrete_laplace(scale=law.scale(), size=exact.shape, source=source)
-        most = query.maximum(int(settings["nodes"]))
+        most = query.maximum(chosen.nodes)
         if query.sparse:
             noisy, threshold = keep_large(noisy, float(law.scale()))
             law = replace(law, threshold=threshold)
@@ -173,28 +199,6 @@ class PrivateBound(Mechanism):
 def _vector(terms: Terms) -> BoundedVector:
     assert isinstance(terms.query, BoundedVector)
     return terms.query
-
-
-def draw_bound(
-    query: BoundedVector, graph: Graph, settings: Parameters, source: Source | None
-) -> int:
-    """Return a private number that is below the graph's spread with probability delta only."""
-    rate = rational(settings["epsilon_bound"])
-    with charge(BoundCharge(int(settings["shift"]))):
-        noise = discrete_laplace(scale=1 / rate, source=source)
-    drawn = query.spread(graph) + noise + int(settings["shift"])
-    return min(max(drawn, 1), query.largest_spread(int(settings["nodes"])))
-
-
-def law_of(query: BoundedVector, settings: Parameters, bound: int) -> PrivateBoundLaw:
-    """Return the law of the noise that follows a private bound."""
-    return PrivateBoundLaw(
-        bound,
-        query.edge_sensitivity_at(bound, int(settings["nodes"]), int(settings["units"])),
-        rational(settings["epsilon_answer"]),
-        int(settings["nodes"]),
-        1 if query.integral else int(settings["units"]),
-    )
 
 
 @registry.register("law", "graph", "bounded")

@@ -189,7 +189,7 @@ class Tuning:
     Shares for the widths were chosen so that none of thirteen networks loses much (polbooks,
     netscience, power, ca-GrQc, ca-HepTh, polblogs, email-Eu-core, p2p-Gnutella08, lastfm-asia,
     as20000102, wiki-Vote, brightkite, email-Enron): at most 1.31 times the error of the best share
-    for that network at epsilon = 1; ``benchmarks/statistics.py`` has the table.
+    for that network at epsilon = 1; ``benchmarks/ladders.py`` has the table.
     """
 
     smoothing_share: Fraction = Fraction(1, 8)
@@ -262,7 +262,7 @@ class StatisticLadder(Mechanism):
 
     Error:
         As of :class:`tulle.graphs.mechanisms.ladder.SmoothedLadder`, J the widths. The law in the
-        release bounds them by K, and K by its private level, so that its interval is 1.1 to 2.6
+        release bounds them by K, and K by its private level, so that its interval is 1.1 to 3.5
         times as wide as one that knew J.
 
     Reference:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -13,11 +14,11 @@ from tulle.core.events import Event, Gaussian
 from tulle.core.gaussian import rho_for
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.eigenvalues_laplace import (
     ROUNDING,
+    EigenvalueSettings,
     check_size,
     finish,
     missed_at_most,
@@ -26,6 +27,13 @@ from tulle.graphs.spectra.eigenvalues_laplace import (
 from tulle.graphs.spectra.queries import Eigenvalues, rank_of
 from tulle.noise import Lattice, discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EigenGaussSettings(EigenvalueSettings):
+    """The public settings of one run."""
+
+    variance: Fraction
 
 
 @registry.mechanism("graph", "eigen_gauss", answers=(Eigenvalues,), units=("edge",))
@@ -73,18 +81,20 @@ class EigenGauss(Mechanism):
         missing = missed_at_most(nodes, k)
         errs = root_up(k) * (2 * ROUNDING + missing)
         moved = (root_up(min(k, 2)) + errs) / lattice.step + root_up(k)
-        return {
-            "nodes": nodes,
-            "k": k,
-            "step": text(lattice.step),
-            "sensitivity": text(moved),
-            "variance": text(moved**2 / (2 * rho_for(terms, moved**2))),
-            **({"missing": text(missing)} if missing else {}),
-        }
+        variance = moved**2 / (2 * rho_for(terms, moved**2))
+        return EigenGaussSettings(
+            nodes=nodes,
+            k=k,
+            step=lattice.step,
+            sensitivity=moved,
+            variance=variance,
+            missing=missing or None,
+        )
 
     def event(self, terms: Terms, settings: Parameters) -> Event:
-        squared = rational(settings["sensitivity"]) ** 2
-        return Gaussian.of(squared, rational(settings["variance"]))
+        chosen = EigenGaussSettings.read(settings)
+        squared = chosen.sensitivity**2
+        return Gaussian.of(squared, chosen.variance)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = _law(settings)
@@ -93,12 +103,13 @@ class EigenGauss(Mechanism):
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
+        chosen = EigenGaussSettings.read(settings)
         assert isinstance(dataset, Graph)
         index = snapped(dataset, settings)
-        variance = rational(settings["variance"])
-        with charge(GaussianCharge(rational(settings["sensitivity"]) ** 2)):
+        variance = chosen.variance
+        with charge(GaussianCharge(chosen.sensitivity**2)):
             noise = discrete_gaussian(variance=variance, size=len(index), source=source)
-        most = int(settings["nodes"]) - 1
+        most = chosen.nodes - 1
         return Outcome(finish(index + noise, settings), _law(settings), {"range": [-most, most]})
 
 
@@ -113,5 +124,6 @@ def root_up(number: int) -> Fraction:
 
 
 def _law(settings: Parameters) -> GaussianLaw:
-    sigma = root_up(math.ceil(rational(settings["variance"]))) * rational(settings["step"])
-    return GaussianLaw(sigma, int(settings["k"]))
+    chosen = EigenGaussSettings.read(settings)
+    sigma = root_up(math.ceil(chosen.variance)) * chosen.step
+    return GaussianLaw(sigma, chosen.k)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -15,9 +15,9 @@ from tulle.core.error_law import LaplaceLaw
 from tulle.core.errors import QueryError
 from tulle.core.events import Approximate
 from tulle.core.guarantee import Guarantee
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.source import Source
-from tulle.core.validate import counted, rational, text
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.queries import LARGEST_DENSE, Eigenvalues, adjacency, rank_of
@@ -44,6 +44,29 @@ factorisation is below half of it, whatever the graph."""
 _FINE = 2**20
 """Start vectors are drawn as whole numbers of this deviation, and divided by it. A normal number
 that is below d in size is hit with a probability that differs by less than a factor of two."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EigenvalueSettings(Settings):
+    """What the public settings for eigenvalues have, whatever the noise."""
+
+    nodes: int
+    k: int
+    step: Fraction
+    sensitivity: Fraction
+    """Of all of them together, in steps."""
+    missing: Fraction | None = None
+    """The most by which an eigenvalue that is found may be too small."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EigenLaplaceSettings(EigenvalueSettings):
+    """The public settings of one run."""
+
+    scale: Fraction
+    tolerance: Fraction | None = None
+    failure: Fraction | None = None
+    """Where a search finds them: how exactly, and how likely it is to miss one."""
 
 
 @registry.mechanism("graph", "eigen_laplace", answers=(Eigenvalues,), units=("edge",))
@@ -93,25 +116,23 @@ class EigenLaplace(Mechanism):
         nodes, k = node_count(terms), rank_of(terms)
         lattice = Lattice(validate.positive(step=options.get("step", Fraction(1, 4096))))
         missing = missed_at_most(nodes, k)
-        checked: dict[str, Any] = {"missing": text(missing)} if missing else {}
+        tolerance, failure = None, None
         if nodes > LARGEST_DENSE:
             check_size(terms, nodes, k, searched=terms.delta > 0)
             tolerance = Fraction(1, 32 * max(k, 2))
             missing = 3 * tolerance
-            checked = {
-                "missing": text(missing),
-                "tolerance": text(tolerance),
-                "failure": text(terms.delta / 2),
-            }
+            failure = terms.delta / 2
         moved = (min(k, 2) + k * (2 * ROUNDING + missing)) / lattice.step + k
-        return {
-            "nodes": nodes,
-            "k": k,
-            "step": text(lattice.step),
-            "sensitivity": text(moved),
-            "scale": text(moved / terms.epsilon),
-            **checked,
-        }
+        return EigenLaplaceSettings(
+            nodes=nodes,
+            k=k,
+            step=lattice.step,
+            sensitivity=moved,
+            scale=moved / terms.epsilon,
+            missing=missing or None,
+            tolerance=tolerance,
+            failure=failure,
+        )
 
     def guarantee(self, terms: Terms, settings: Parameters) -> Guarantee:
         """Return what a run guarantees; a delta is spent only where values are searched for."""
@@ -119,19 +140,21 @@ class EigenLaplace(Mechanism):
         return replace(found, delta=terms.delta) if "failure" in settings else found
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        chosen = EigenLaplaceSettings.read(settings)
         law = _law(settings)
-        mean = float(rational(settings["scale"]) * rational(settings["step"]))
+        mean = float(chosen.scale * chosen.step)
         return Prediction(law, law, mean)
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
+        chosen = EigenLaplaceSettings.read(settings)
         assert isinstance(dataset, Graph)
         index = snapped(dataset, settings, source)
-        scale = rational(settings["scale"])
-        with charge(LaplaceCharge(settings["sensitivity"])):
+        scale = chosen.scale
+        with charge(LaplaceCharge(chosen.sensitivity)):
             noise = discrete_laplace(scale=scale, size=len(index), source=source)
-        most = int(settings["nodes"]) - 1
+        most = chosen.nodes - 1
         return Outcome(finish(index + noise, settings), _law(settings), {"range": [-most, most]})
 
 
@@ -172,16 +195,15 @@ def snapped(
     """Return the true eigenvalues in lattice steps. Custodian side."""
     from tulle.graphs.spectra.certified import all_values, proved_values
 
-    matrix, k = adjacency(graph).astype(np.float64), int(settings["k"])
+    chosen = EigenvalueSettings.read(settings)
+    matrix, k = adjacency(graph).astype(np.float64), chosen.k
     if "failure" in settings:
         values = searched_values(matrix, settings, source)
-    elif "missing" in settings:
-        values = proved_values(matrix, k, float(rational(settings["missing"]) / 2))
+    elif chosen.missing is not None:
+        values = proved_values(matrix, k, float(chosen.missing / 2))
     else:
         values = all_values(matrix, k)
-    index: np.ndarray[tuple[int], np.dtype[np.int64]] = Lattice(rational(settings["step"])).snap(
-        values
-    )
+    index: np.ndarray[tuple[int], np.dtype[np.int64]] = Lattice(chosen.step).snap(values)
     return index
 
 
@@ -189,7 +211,10 @@ def searched_values(matrix: Any, settings: Parameters, source: Source | None) ->
     """Return the largest eigenvalues, each from 0 to three tolerances too low. Custodian side."""
     from tulle.graphs.spectra.certified import largest_values
 
-    nodes, failure = int(settings["nodes"]), rational(settings["failure"])
+    chosen = EigenLaplaceSettings.read(settings)
+    nodes, failure = chosen.nodes, chosen.failure
+    assert failure is not None
+    assert chosen.tolerance is not None
 
     def start() -> Floats:
         # What nobody's edge moves costs nothing; it must be secret, or a graph could avoid it.
@@ -198,24 +223,26 @@ def searched_values(matrix: Any, settings: Parameters, source: Source | None) ->
         return drawn / _FINE
 
     spend(Approximate(Fraction(0), 2 * failure))
-    tolerance = float(rational(settings["tolerance"]))
-    return largest_values(matrix, int(settings["k"]), tolerance, float(failure) / 2, start)
+    tolerance = float(chosen.tolerance)
+    return largest_values(matrix, chosen.k, tolerance, float(failure) / 2, start)
 
 
 def finish(index: np.ndarray[tuple[int], np.dtype[np.int64]], settings: Parameters) -> Floats:
     """Return noisy eigenvalues, sorted and within what so many nodes allow."""
-    most = float(settings["nodes"]) - 1
-    values = Lattice(rational(settings["step"])).value(index)
+    chosen = EigenvalueSettings.read(settings)
+    most = chosen.nodes - 1
+    values = Lattice(chosen.step).value(index)
     ordered: Floats = np.sort(np.clip(values, -most, most))[::-1].copy()
     return ordered
 
 
 def _law(settings: Parameters) -> LaplaceLaw:
-    step = rational(settings["step"])
-    missing = rational(settings.get("missing", 0))
+    chosen = EigenLaplaceSettings.read(settings)
+    step = chosen.step
+    missing = chosen.missing or 0
     return LaplaceLaw(
-        rational(settings["scale"]),
+        chosen.scale,
         step,
-        count=int(settings["k"]),
+        count=chosen.k,
         slack=float(step / 2 + ROUNDING + missing),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -15,9 +16,9 @@ from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.events import Event, Gaussian
 from tulle.core.gaussian import rho_for
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.queries import (
@@ -66,6 +67,24 @@ def whole_rows(rows: Floats, longest: float, levels: int, order: int) -> Wholes:
 
 _CERTAIN = 4.0
 """For a matrix of low rank, values of fewer deviations of their noise are taken for zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class PowerSettings(Settings):
+    """The public settings of one run."""
+
+    nodes: int
+    k: int
+    iterations: int
+    reach: Fraction
+    """Where rows are cut, as a part of the longest."""
+    threshold: Fraction
+    levels: int
+    """To how many steps a row is rounded."""
+    variance: Fraction | None = None
+    """Of Gaussian noise."""
+    scale: Fraction | None = None
+    """Of Laplace noise."""
 
 
 class _Iteration(Mechanism):
@@ -120,34 +139,28 @@ class _Iteration(Mechanism):
         while levels > 1 and value > _LARGEST_SCALE**self.order:
             levels //= 2
             name, value = self.spread(terms, iterations, levels)
-        return {
-            "nodes": nodes,
-            "k": k,
-            "iterations": iterations,
-            "reach": text(share),
-            "threshold": text(cut),
-            "levels": levels,
-            name: text(value),
-        }
+        return PowerSettings(nodes, k, iterations, share, cut, levels, **{name: value})
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        chosen = PowerSettings.read(settings)
         if not isinstance(like, Graph):
             return Prediction(None, None, 1.0)
-        known = public_spectrum(like, int(settings["k"]))
+        known = public_spectrum(like, chosen.k)
         lengths = np.linalg.norm(known.vectors, ord=self.order, axis=1)
-        unit = float(lengths.max()) * float(rational(settings["reach"])) / int(settings["levels"])
-        noise = self.deviation(settings) * unit * math.sqrt(int(settings["nodes"]))
+        unit = float(lengths.max()) * float(chosen.reach) / chosen.levels
+        noise = self.deviation(settings) * unit * math.sqrt(chosen.nodes)
         # Of k vectors all but the first start from random signs and are found late, if at all.
-        noise *= int(settings["k"])
+        noise *= chosen.k
         return Prediction(None, None, typical_sine(noise, known.values))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
+        chosen = PowerSettings.read(settings)
         assert isinstance(dataset, Graph)
         matrix = adjacency(dataset)
-        iterate = start(settings)
-        iterations = int(settings["iterations"])
+        iterate = start(chosen.nodes, chosen.k)
+        iterations = chosen.iterations
         for turn in range(1, iterations + 1):
             rows, unit = self.rows(iterate, settings)
             noisy = matrix @ rows + self.draw(settings, rows.shape, source)
@@ -161,9 +174,10 @@ class _Iteration(Mechanism):
 
         The length at which rows are clipped follows the iterate, which is public by then.
         """
+        chosen = PowerSettings.read(settings)
         lengths = np.linalg.norm(iterate, ord=self.order, axis=1)
-        longest = float(lengths.max()) * float(rational(settings["reach"]))
-        levels = int(settings["levels"])
+        longest = float(lengths.max()) * float(chosen.reach)
+        levels = chosen.levels
         return whole_rows(iterate, longest, levels, self.order), longest / levels
 
     def improve(self, noisy: Wholes, unit: float, settings: Parameters) -> Floats:
@@ -179,7 +193,8 @@ class _Iteration(Mechanism):
         estimate of the squared error, which is n·v² as it is, with v the noise, and less by
         2v² for each entry set to zero, more by the squares of what is taken off.
         """
-        cut = float(rational(settings["threshold"])) * noise
+        chosen = PowerSettings.read(settings)
+        cut = float(chosen.threshold) * noise
         kept = shrink(columns, cut)
         zeroed = (np.abs(columns) <= cut).sum(axis=0)
         helps = np.minimum(columns**2, cut**2).sum(axis=0) < 2 * noise**2 * zeroed
@@ -190,6 +205,7 @@ class _Iteration(Mechanism):
 
     def conclude(self, terms: Terms, rows: Wholes, noisy: Wholes, settings: Parameters) -> Spectrum:
         """Return the spectrum that the last round shows, from its public rows and noisy product."""
+        chosen = PowerSettings.read(settings)
         basis, mixed = np.linalg.qr(rows.astype(np.float64))
         unmix = np.linalg.pinv(mixed)
         image = noisy @ unmix
@@ -204,14 +220,14 @@ class _Iteration(Mechanism):
         if terms.query.by_size:
             # Noise alone would take the matrix further away than zeros are.
             values = np.where(np.abs(values) > _CERTAIN * noise, values, 0.0)
-        most = float(settings["nodes"]) - 1
-        level = float(noise.mean()) * math.sqrt(int(settings["nodes"]))
+        most = chosen.nodes - 1
+        level = float(noise.mean()) * math.sqrt(chosen.nodes)
         return Spectrum(np.clip(values, -most, most), oriented(vectors), level)
 
 
-def start(settings: Parameters) -> Floats:
+def start(nodes: int, k: int) -> Floats:
     """Return the first iterate: fixed signs, the first column all ones."""
-    return public_signs(int(settings["nodes"]), int(settings["k"]))
+    return public_signs(nodes, k)
 
 
 @registry.mechanism("graph", "power", answers=(VectorQuery,), units=("edge",))
@@ -259,15 +275,21 @@ class Power(_Iteration):
         return "variance", squared / (2 * rho_for(terms, squared))
 
     def event(self, terms: Terms, settings: Parameters) -> Event:
-        squared = Fraction(2 * int(settings["iterations"]) * int(settings["levels"]) ** 2)
-        return Gaussian.of(squared, rational(settings["variance"]))
+        chosen = PowerSettings.read(settings)
+        squared = Fraction(2 * chosen.iterations * chosen.levels**2)
+        assert chosen.variance is not None
+        return Gaussian.of(squared, chosen.variance)
 
     def deviation(self, settings: Parameters) -> float:
-        return math.sqrt(rational(settings["variance"]))
+        chosen = PowerSettings.read(settings)
+        assert chosen.variance is not None
+        return math.sqrt(chosen.variance)
 
     def draw(self, settings: Parameters, size: tuple[int, int], source: Source | None) -> Wholes:
-        variance = rational(settings["variance"])
-        with charge(GaussianCharge(2 * int(settings["levels"]) ** 2)):
+        chosen = PowerSettings.read(settings)
+        variance = chosen.variance
+        assert variance is not None
+        with charge(GaussianCharge(2 * chosen.levels**2)):
             return discrete_gaussian(variance=variance, size=size, source=source)
 
 
@@ -306,10 +328,14 @@ class PowerPure(_Iteration):
 
     def deviation(self, settings: Parameters) -> float:
         # The variance of discrete Laplace noise is 2q / (1 - q)², q = exp(-1/scale).
-        scale = float(rational(settings["scale"]))
+        chosen = PowerSettings.read(settings)
+        assert chosen.scale is not None
+        scale = float(chosen.scale)
         return math.sqrt(0.5) / math.sinh(0.5 / scale) if scale > 1e-3 else 0.0
 
     def draw(self, settings: Parameters, size: tuple[int, int], source: Source | None) -> Wholes:
-        scale = rational(settings["scale"])
-        with charge(LaplaceCharge(2 * int(settings["levels"]))):
+        chosen = PowerSettings.read(settings)
+        scale = chosen.scale
+        assert scale is not None
+        with charge(LaplaceCharge(2 * chosen.levels)):
             return discrete_laplace(scale=scale, size=size, source=source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,9 +14,9 @@ from tulle.core import registry, validate
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.source import Source
-from tulle.core.validate import counted, rational, text
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.denoising import (
@@ -130,6 +130,23 @@ def noise_bulk(flip: float, nodes: int) -> float:
     return 2 * entry_noise(flip) * math.sqrt(nodes)
 
 
+@dataclass(frozen=True, eq=False)
+class SpectralResponseSettings(Settings):
+    """The public settings of one run."""
+
+    nodes: int
+    k: int
+    core: int
+    """Among how many nodes pairs are drawn."""
+    degree_scale: Fraction
+    epsilon_pairs: Fraction
+    flip: float
+    keep: float
+    invent: float
+    bulk: float
+    """The largest eigenvalue of the noise."""
+
+
 @registry.mechanism("graph", "spectral_response", answers=(VectorQuery,), units=("edge",))
 class SpectralResponse(Mechanism):
     """Flip each pair of nodes by a coin, and decompose the unbiased estimate of the matrix.
@@ -186,37 +203,39 @@ class SpectralResponse(Mechanism):
         share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
         pairs = terms.epsilon * (1 - share)
         flip = flip_probability(pairs)
-        return {
-            "nodes": nodes,
-            "k": k,
-            "core": core,
-            "degree_scale": text(2 / (terms.epsilon * share)),
-            "epsilon_pairs": text(pairs),
-            "flip": flip,
-            "keep": 1 - flip,
-            "invent": flip,
-            "bulk": noise_bulk(flip, core),
-        }
+        return SpectralResponseSettings(
+            nodes,
+            k,
+            core,
+            degree_scale=2 / (terms.epsilon * share),
+            epsilon_pairs=pairs,
+            flip=flip,
+            keep=1 - flip,
+            invent=flip,
+            bulk=noise_bulk(flip, core),
+        )
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        chosen = SpectralResponseSettings.read(settings)
         if not isinstance(like, Graph):
             return Prediction(None, None, 1.0)
-        known = public_spectrum(like, int(settings["k"]))
+        known = public_spectrum(like, chosen.k)
         # Vectors of networks are found in cores of a quarter of the nodes or fewer.
-        return Prediction(None, None, typical_sine(settings["bulk"] / 4, known.values))
+        return Prediction(None, None, typical_sine(chosen.bulk / 4, known.values))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
+        chosen = SpectralResponseSettings.read(settings)
         assert isinstance(dataset, Graph)
         nodes = dataset.node_count
         true = np.bincount(dataset.edges().ravel(), minlength=nodes)
-        scale = rational(settings["degree_scale"])
+        scale = chosen.degree_scale
         with charge(LaplaceCharge(2)):
             degrees = true + discrete_laplace(scale=scale, size=nodes, source=source)
-        core = core_of(degrees, int(settings["core"]))
+        core = core_of(degrees, chosen.core)
         part = dataset if len(core) == nodes else induced(dataset, core)
-        pairs = replace(terms, epsilon=rational(settings["epsilon_pairs"]))
+        pairs = replace(terms, epsilon=chosen.epsilon_pairs)
         drawn = Response().run(pairs, settings, part, source).value
         mean = mean_of(degrees)
         return Outcome(self.conclude(terms, drawn, degrees, mean, settings), None)
@@ -225,14 +244,15 @@ class SpectralResponse(Mechanism):
         self, terms: Terms, drawn: Topology, degrees: Wholes, mean: int, settings: Parameters
     ) -> Spectrum:
         """Return the spectrum that noisy degrees, their mean and a topology of the core show."""
+        chosen = SpectralResponseSettings.read(settings)
         assert isinstance(terms.query, VectorQuery)
-        nodes, k = int(settings["nodes"]), int(settings["k"])
-        core = core_of(degrees, int(settings["core"]))
+        nodes, k = chosen.nodes, chosen.k
+        core = core_of(degrees, chosen.core)
         # Nobody has fewer than no neighbours, or more than all.
         ranks = np.clip(degrees, 0, nodes - 1)
-        matrix = FlippedMatrix(drawn, float(settings["flip"]))
+        matrix = FlippedMatrix(drawn, chosen.flip)
         order = np.concatenate([core, np.setdiff1d(np.arange(nodes), core)])
-        scale = float(rational(settings["degree_scale"]))
+        scale = float(chosen.degree_scale)
         found = decompose_noisy(
             matrix,
             k,

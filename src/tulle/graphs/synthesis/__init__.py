@@ -9,9 +9,9 @@ of its mechanisms, one file for each model. To add a model:
     where the guarantee has a delta, ``needs_delta``. Decorate it with
     ``@registry.mechanism("graph", "synthetic_<model>", answers=(Synthetic,), units=("edge",))``
     and run ``make index``.
-2.  ``prepare(terms, nodes, options)`` returns public, JSON-able settings (exact numbers as
-    text), from public facts only; a budget too small is a ``QueryError`` with advice. Graphs of
-    fewer than two nodes never get here: the base answers them with an empty graph.
+2.  ``prepare(terms, nodes, options)`` returns public settings, a frozen class derived from
+    ``ModelSettings``, from public facts only; a budget too small is a ``QueryError`` with advice.
+    Graphs of fewer than two nodes never get here: the base answers them with an empty graph.
 3.  ``measure(terms, settings, graph, source)`` is the private part. It returns a mapping of
     noisy statistics (numbers, texts, arrays), each drawn with ``tulle.noise`` and ``source``.
     Keep them raw: consistency belongs to the generator, so that the audit sees the noise's law.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from tulle.core import codec, registry
 from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.source import Source
@@ -24,6 +25,15 @@ from tulle.noise.post_processing import Random, post_processing
 
 Statistics = Mapping[str, Any]
 """Private statistics by name: numbers, texts and arrays that were released under the guarantee."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelSettings(Settings):
+    """What the public settings of all models have; each adds its own."""
+
+    nodes: int
+    names: bool | None = None
+    """Whether nodes keep their names; said only where they do."""
 
 
 class Model(Mechanism):
@@ -72,11 +82,9 @@ class Model(Mechanism):
             )
         self.check_options(asked)
         nodes = int(terms.facts["nodes"])
-        public = {"nodes": nodes, **({"names": True} if names else {})}
-        if nodes < 2:
-            # There is no pair of nodes, so there is nothing to protect and nothing to make up.
-            return public
-        return {**public, **self.prepare(terms, nodes, asked)}
+        # Without a pair of nodes there is nothing to protect and nothing to make up.
+        found = ModelSettings(nodes=nodes) if nodes < 2 else self.prepare(terms, nodes, asked)
+        return replace(found, names=True) if names else found
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         kinds = getattr(terms.facts, "kinds", {}).get("node", {})
@@ -97,7 +105,7 @@ class Model(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         measured = {}
-        if int(settings["nodes"]) >= 2:
+        if ModelSettings.read(settings).nodes >= 2:
             measured = dict(self.measure(terms, settings, dataset, source))
         graph = self.draw(measured, settings, source)
         if settings.get("names"):
@@ -107,7 +115,7 @@ class Model(Mechanism):
 
     def draw(self, statistics: Statistics, settings: Parameters, source: Source | None) -> Graph:
         """Return a synthetic graph from private statistics."""
-        nodes = int(settings["nodes"])
+        nodes = ModelSettings.read(settings).nodes
         edges = np.empty((0, 2), dtype=np.int64)
         if nodes >= 2:
             random = post_processing(source)
@@ -117,7 +125,7 @@ class Model(Mechanism):
         return SyntheticGraph.from_edges(edges, nodes=nodes)
 
     @abstractmethod
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         """Return the public settings of a run on at least two nodes: scales, grids, shares.
 
         Raises:

@@ -6,6 +6,7 @@ import base64
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,11 +18,11 @@ from tulle.core.arrays import Bytes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.labels import Axis, Labels
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.source import Source
-from tulle.core.validate import counted, text
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import node_axis
 from tulle.graphs.queries.counts import node_count
@@ -152,6 +153,18 @@ def topology() -> WholeTopology:
     return WholeTopology()
 
 
+@dataclass(frozen=True, eq=False)
+class ResponseSettings(Settings):
+    """The public settings of one run."""
+
+    nodes: int
+    epsilon: Fraction
+    flip: float
+    """The chance that a pair is told wrongly; the same whether there is an edge or not."""
+    keep: float
+    invent: float
+
+
 @registry.mechanism("graph", "response", answers=(WholeTopology,), units=("edge",))
 class Response(Mechanism):
     """Flip each pair of nodes, once, with probability 1 / (1 + exp(epsilon)).
@@ -192,17 +205,12 @@ class Response(Mechanism):
                 "handled. Ask for counts instead, or release a part of the graph."
             )
         flip = flip_probability(terms.epsilon)
-        return {
-            "nodes": nodes,
-            "epsilon": text(terms.epsilon),
-            "flip": flip,
-            "keep": 1 - flip,
-            "invent": flip,
-        }
+        return ResponseSettings(nodes, terms.epsilon, flip, 1 - flip, flip)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = FlipLaw(settings["flip"], comb(int(settings["nodes"]), 2))
-        return Prediction(law, law, settings["flip"])
+        chosen = ResponseSettings.read(settings)
+        law = FlipLaw(chosen.flip, comb(chosen.nodes, 2))
+        return Prediction(law, law, chosen.flip)
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None

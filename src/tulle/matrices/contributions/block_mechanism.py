@@ -6,7 +6,7 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,9 +16,9 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.guarantee import Guarantee
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import text
 from tulle.matrices.contributions.blocks import BlockLaw, Frame, cell_bounds, frame_of
 from tulle.matrices.contributions.clipping import LARGEST, Limits, clip, step_exponent
 from tulle.matrices.contributions.data import Contributions
@@ -30,6 +30,40 @@ from tulle.noise.charge import WeightedCharge, charge
 
 _CHOSEN: dict[Any, float] = {}
 """Quantiles of references that were chosen for a question and a budget; slow to find."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSettings(Settings):
+    """The public settings of one run; limits and scales are in steps of two to the exponent."""
+
+    rows: int
+    columns: int
+    blocks: int
+    sizes: tuple[int, ...]
+    labels: Any
+    exponent: int
+    totals: tuple[int, ...]
+    total: int
+    squares: tuple[int, ...] | None
+    square: int | None
+    scales: tuple[Fraction, ...]
+    price: Fraction | None = None
+    """What an answer by itself costs, and the most that one individual moves in all of it."""
+    moved: int | None = None
+    quantile: Any = None
+    """Of the reference, where it was chosen here."""
+
+    def law(self, noise: str) -> BlockLaw:
+        """Return the law of the noise."""
+        return BlockLaw(
+            noise,
+            self.exponent,
+            tuple(text(scale) for scale in self.scales),
+            self.sizes,
+            self.labels,
+            self.rows,
+            self.columns,
+        )
 
 
 class BlockMechanism(Mechanism):
@@ -69,15 +103,15 @@ class BlockMechanism(Mechanism):
                 _CHOSEN.clear()
             errors = {}
             for quantile in QUANTILES:
-                chosen = at_quantile(terms, {"quantile": quantile})
+                chosen = at_quantile(terms, quantile)
                 errors[quantile] = self.predict(
                     chosen, self._settings(chosen), reference.people
                 ).rank()
             _CHOSEN[key] = min(QUANTILES, key=errors.__getitem__)
-        taken = {"quantile": _CHOSEN[key]}
-        return {**self._settings(at_quantile(terms, taken)), **taken}
+        taken = _CHOSEN[key]
+        return replace(self._settings(at_quantile(terms, taken)), quantile=taken)
 
-    def _settings(self, terms: Terms) -> Parameters:
+    def _settings(self, terms: Terms) -> BlockSettings:
         query = weights_query(terms)
         frame = frame_of(query, terms.facts, self.power)
         budget = self.budget(terms)
@@ -89,26 +123,26 @@ class BlockMechanism(Mechanism):
             exponent = round(math.log2(query.step))
         limits = limits_of(frame, exponent, declared_lengths(query))
         exact = self._exact_scales(frame, limits, budget)
-        described: dict[str, Any] = {}
+        paid, moved = None, None
         if self.squared and not terms.composed:
-            caps, total = masses(frame, limits, self.squared)
-            exact = self._exact_scales(frame, limits, self.alone(terms, budget, min(exact), total))
-            paid = price(caps, total, [1 / scale for scale in exact])
-            described = {"price": text(paid), "moved": total}
-        return {
-            "rows": frame.labels.shape[0],
-            "columns": frame.labels.shape[1],
-            "blocks": len(frame.sizes),
-            "sizes": [int(size) for size in frame.sizes],
-            "labels": pack_labels(frame.labels),
-            "exponent": exponent,
-            "totals": list(limits.totals),
-            "total": limits.total,
-            "squares": None if limits.squares is None else list(limits.squares),
-            "square": limits.square,
-            "scales": [text(scale) for scale in exact],
-            **described,
-        }
+            caps, moved = masses(frame, limits, self.squared)
+            exact = self._exact_scales(frame, limits, self.alone(terms, budget, min(exact), moved))
+            paid = price(caps, moved, [1 / scale for scale in exact])
+        return BlockSettings(
+            frame.labels.shape[0],
+            frame.labels.shape[1],
+            len(frame.sizes),
+            tuple(int(size) for size in frame.sizes),
+            pack_labels(frame.labels),
+            exponent,
+            limits.totals,
+            limits.total,
+            limits.squares,
+            limits.square,
+            tuple(exact),
+            paid,
+            moved,
+        )
 
     def _scales(self, frame: Frame, budget: Fraction) -> Floats:
         caps, total = (frame.squares, frame.square) if self.squared else (frame.totals, frame.total)
@@ -144,15 +178,7 @@ class BlockMechanism(Mechanism):
 
     def law(self, settings: Parameters) -> BlockLaw:
         """Return the law of the noise."""
-        return BlockLaw(
-            self.noise,
-            settings["exponent"],
-            tuple(settings["scales"]),
-            tuple(settings["sizes"]),
-            settings["labels"],
-            settings["rows"],
-            settings["columns"],
-        )
+        return BlockSettings.read(settings).law(self.noise)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = self.law(settings)
@@ -172,18 +198,19 @@ class BlockMechanism(Mechanism):
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Contributions)
-        limits = limits_from(terms, settings)
+        found = BlockSettings.read(settings)
+        limits = limits_from(terms, found)
         noisy = self.clipped(dataset, limits)
 
         def worst(rates: Sequence[Fraction]) -> Fraction:
-            chosen = at_quantile(terms, settings)
+            chosen = at_quantile(terms, found.quantile)
             frame = frame_of(weights_query(chosen), terms.facts, self.power)
             return price(*masses(frame, limits, self.squared), rates)
 
         with charge(WeightedCharge(worst)):
-            for block, scale in enumerate(settings["scales"]):
+            for block, scale in enumerate(found.scales):
                 where = limits.labels == block
-                noisy[where] += self.draw(rational(scale), int(where.sum()), source)
+                noisy[where] += self.draw(scale, int(where.sum()), source)
         value = np.ldexp(noisy.astype(np.float64), limits.exponent)
         return Outcome(value, self.law(settings))
 
@@ -198,12 +225,12 @@ def weights_query(terms: Terms) -> Weights:
     return terms.query
 
 
-def at_quantile(terms: Terms, settings: Parameters) -> Terms:
-    """Return the terms with what the reference says at the quantile that was chosen."""
+def at_quantile(terms: Terms, quantile: Any) -> Terms:
+    """Return the terms with what the reference says at the quantile that was chosen, if any."""
     query = weights_query(terms)
-    if "quantile" not in settings or query.reference is None:
+    if quantile is None or query.reference is None:
         return terms
-    chosen = query.reference.choices[QUANTILES.index(settings["quantile"])]
+    chosen = query.reference.choices[QUANTILES.index(quantile)]
     return replace(terms, query=replace(query, reference=chosen))
 
 
@@ -251,17 +278,15 @@ def cell_limits(cells: Floats, exponent: int, total: int) -> Floats:
 def limits_from(terms: Terms, settings: Parameters) -> Limits:
     """Return the limits that settings describe."""
     query = weights_query(terms)
-    shape = int(settings["rows"]), int(settings["columns"])
-    exponent = int(settings["exponent"])
-    squares = settings["squares"]
+    found = BlockSettings.read(settings)
     return Limits(
-        exponent,
-        unpack_labels(settings["labels"], shape),
-        cell_limits(cell_bounds(query, terms.facts), exponent, settings["total"]),
-        tuple(settings["totals"]),
-        settings["total"],
-        None if squares is None else tuple(squares),
-        settings["square"],
+        found.exponent,
+        unpack_labels(found.labels, (found.rows, found.columns)),
+        cell_limits(cell_bounds(query, terms.facts), found.exponent, found.total),
+        found.totals,
+        found.total,
+        found.squares,
+        found.square,
     )
 
 

@@ -14,8 +14,7 @@ from tulle.core.gaussian import largest_rho_where
 from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational
-from tulle.matrices.contributions.block_mechanism import BlockMechanism
+from tulle.matrices.contributions.block_mechanism import BlockMechanism, BlockSettings
 from tulle.matrices.contributions.partition import GAUSSIAN
 from tulle.matrices.contributions.queries import Weights
 from tulle.noise import discrete_gaussian
@@ -73,10 +72,10 @@ class BlockGaussian(BlockMechanism):
         return 2 * found
 
     def event(self, terms: Terms, settings: Parameters) -> Event:
-        if "price" not in settings:
+        found = BlockSettings.read(settings)
+        if found.price is None or found.moved is None:
             return super().event(terms, settings)
-        rho, scales = rational(settings["price"]) / 2, settings["scales"]
-        return Gaussian(rho, Fraction(settings["moved"]), min(map(rational, scales)))
+        return Gaussian(found.price / 2, Fraction(found.moved), min(found.scales))
 
     def draw(self, scale: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
         return discrete_gaussian(variance=scale, size=count, source=source)

@@ -17,7 +17,7 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.labels import Axis
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.source import Source
@@ -207,6 +207,20 @@ def block_bounds(
     return BlockBounds(share, plate, known, bool(lengths), target)
 
 
+@dataclass(frozen=True, eq=False)
+class BoundSettings(Settings):
+    """The public settings of one run; epsilon is that of one block."""
+
+    blocks: int
+    epsilon: Fraction
+    sensitivity: Fraction
+    slack: int
+
+    def loss_scale(self) -> Fraction:
+        """Return by what a score is divided in the exponent."""
+        return 2 * self.sensitivity / self.epsilon
+
+
 @registry.mechanism(
     "contributions", "block_quantiles", answers=(BlockBounds,), units=("participant",)
 )
@@ -252,12 +266,8 @@ class BlockQuantiles(Mechanism):
                 f"labels have shape {query.labels.values.shape}; the grid is "
                 f"{shape[0]} x {shape[1]}."
             )
-        return {
-            "blocks": query.blocks(),
-            "epsilon": text(terms.epsilon / query.blocks()),
-            "sensitivity": text(query.sensitivity()),
-            "slack": query.slack(terms.epsilon / query.blocks()),
-        }
+        epsilon = terms.epsilon / query.blocks()
+        return BoundSettings(query.blocks(), epsilon, query.sensitivity(), query.slack(epsilon))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         none: ErrorLaw | None = None
@@ -268,19 +278,19 @@ class BlockQuantiles(Mechanism):
     ) -> Outcome:
         assert isinstance(terms.query, BlockBounds)
         assert isinstance(dataset, Contributions)
-        epsilon, moved = rational(settings["epsilon"]), rational(settings["sensitivity"])
+        found = BoundSettings.read(settings)
         places = np.arange(len(terms.query.candidates.values)).astype(object)
-        later = places * terms.query.steepness() * loss_scale(settings)
+        later = places * terms.query.steepness() * found.loss_scale()
         chosen = []
-        for row in terms.query.scores(dataset, int(settings["slack"])):
+        for row in terms.query.scores(dataset, found.slack):
             scores = (row - later).tolist()
-            with charge(ExponentialCharge(moved)):
+            with charge(ExponentialCharge(found.sensitivity)):
                 chosen.append(
-                    exponential(scores, epsilon=epsilon, sensitivity=moved, source=source)
+                    exponential(
+                        scores,
+                        epsilon=found.epsilon,
+                        sensitivity=found.sensitivity,
+                        source=source,
+                    )
                 )
         return Outcome(terms.query.candidates.values[chosen], None)
-
-
-def loss_scale(settings: Parameters) -> Fraction:
-    """Return by what a score is divided in the exponent."""
-    return 2 * rational(settings["sensitivity"]) / rational(settings["epsilon"])

@@ -15,11 +15,10 @@ from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.labels import Axis
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.matrices.contributions.data import Contributions, check_grid
 from tulle.matrices.contributions.labels import unpack_labels
 from tulle.noise import discrete_laplace
@@ -157,6 +156,17 @@ def inside_of(facts: Mapping[str, Any]) -> Any:
     return unpack_labels(facts["support"], shape) >= 0
 
 
+@dataclass(frozen=True, eq=False)
+class VoteSettings(Settings):
+    """The public settings of one run."""
+
+    pieces: int
+    """Into how many pieces a vote is divided."""
+    scale: Fraction
+    people: tuple[float, ...]
+    """How many people's votes a cell must have to be in each block."""
+
+
 @registry.mechanism(
     "contributions", "vote_partition", answers=(BlockPartition,), units=("participant",)
 )
@@ -197,11 +207,7 @@ class VotePartition(Mechanism):
         if scale > 2**46:
             raise InputError("The noise has too many pieces to be drawn: give a smaller pieces=.")
         cuts = thresholds(int(inside_of(terms.facts).sum()), terms.query.blocks, scale)
-        return {
-            "pieces": pieces,
-            "scale": text(scale),
-            "people": [cut / pieces for cut in cuts],
-        }
+        return VoteSettings(pieces, scale, tuple(cut / pieces for cut in cuts))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         return Prediction(None, None)
@@ -211,7 +217,8 @@ class VotePartition(Mechanism):
     ) -> Outcome:
         assert isinstance(terms.query, BlockPartition)
         assert isinstance(dataset, Contributions)
-        pieces, scale = int(settings["pieces"]), rational(settings["scale"])
+        found = VoteSettings.read(settings)
+        pieces, scale = found.pieces, found.scale
         inside = inside_of(terms.facts)
         counted = votes(dataset, pieces)
         with charge(LaplaceCharge(pieces)):

@@ -24,7 +24,11 @@ from tulle.graphs.synthesis.joint_degrees.classes import soft_classes, unpack
 from tulle.graphs.synthesis.joint_degrees.mechanisms import joint_profile
 from tulle.graphs.synthesis.joint_degrees.queries import JointDegreeQuery, joint_degrees, matrix_of
 from tulle.graphs.synthesis.models.one_k import degrees_from_counts
-from tulle.graphs.synthesis.models.two_five_k import class_triangles, class_widths
+from tulle.graphs.synthesis.models.two_five_k import (
+    ClusteredSettings,
+    class_triangles,
+    class_widths,
+)
 from tulle.noise import SeededSource, post_processing
 
 FINE = Fraction(1, 2**30)
@@ -125,15 +129,24 @@ def test_memberships_add_up_to_one(nodes):
     assert table[-1, -1] == 1
 
 
+def clustered(nodes: int, class_ratio: Fraction) -> ClusteredSettings:
+    one = Fraction(1)
+    joint = {"ratio": one, "step": one, "scale": one, "joint_sensitivity": one, "joint_scale": one}
+    return ClusteredSettings(
+        nodes=nodes,
+        class_ratio=class_ratio,
+        decay=one,
+        smoothing=one,
+        class_decay=Fraction(1, 4),
+        class_smoothing=Fraction(0),
+        **joint,
+    )
+
+
 @pytest.mark.parametrize("ratio", ["3/2", "8"])
 @pytest.mark.parametrize("nodes", [3, 4, 5])
 def test_class_triangles_have_a_ladder(nodes, ratio):
-    chosen = {
-        "nodes": nodes,
-        "class_ratio": ratio,
-        "class_decay": "1/4",
-        "class_smoothing": "0",
-    }
+    chosen = clustered(nodes, Fraction(ratio))
     found = {}
     for graph in all_graphs(nodes):
         key = graph.edges().tobytes()
@@ -150,7 +163,7 @@ def test_class_triangles_have_a_ladder(nodes, ratio):
 
 def test_class_triangles_move_with_the_common_neighbours_on_larger_graphs():
     graph = social_network(120, seed=5)
-    chosen = {"nodes": 120, "class_ratio": "8", "class_decay": "1/4", "class_smoothing": "0"}
+    chosen = clustered(120, Fraction(8))
     counts, widths = class_triangles(chosen, graph), class_widths(chosen, graph)[0]
     assert widths[0] < 4.5 * Triangles().measure(graph, 1).spread + 2
     for place, other in enumerate(graph.neighbours("edge")):

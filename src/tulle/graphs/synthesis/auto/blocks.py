@@ -9,7 +9,7 @@ import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.mechanism import Parameters
-from tulle.graphs.synthesis.auto.schedule import budget, ranges_of, ranks_of
+from tulle.graphs.synthesis.auto.schedule import AutoSettings, budget, ranges_of, ranks_of
 from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.edge_counts import range_of
 from tulle.graphs.synthesis.estimates.block_mixture import (
@@ -36,7 +36,7 @@ def first_blocks(seen: Statistics, settings: Parameters) -> Wholes:
     """Return the block of each node by its place in the order."""
     ranges = ranges_of(seen, settings)
     blocks, _ = find_blocks(square_of(seen["order"], ranges))
-    return blocks[range_of(int(settings["nodes"]), ranges)]
+    return blocks[range_of(AutoSettings.read(settings).nodes, ranges)]
 
 
 def last_blocks(seen: Statistics, settings: Parameters) -> Placed:
@@ -50,7 +50,7 @@ def last_blocks(seen: Statistics, settings: Parameters) -> Placed:
 
 def divide(seen: Statistics, settings: Parameters, edges: int) -> Division:
     """Return the division that the released parts show; one block if they show none."""
-    nodes = int(settings["nodes"])
+    nodes = AutoSettings.read(settings).nodes
     blocks, weights = np.zeros(nodes, dtype=np.int64), np.zeros(nodes)
     if "home" in seen:
         blocks, weights = seen["home"], seen["weights"].astype(np.float64)

@@ -28,6 +28,7 @@ from tulle.graphs.synthesis.auto.fit import fit_graph
 from tulle.graphs.synthesis.auto.schedule import (
     CORE_SEARCH,
     PARTS,
+    AutoSettings,
     budget,
     budgets_of,
     grade_of,
@@ -53,7 +54,7 @@ from tulle.graphs.synthesis.generators.mixing import Mixing
 from tulle.graphs.synthesis.generators.tuning import Target, Targets
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
 from tulle.graphs.synthesis.ladder_counts import draw_count
-from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -122,7 +123,7 @@ class Auto(Model):
     member_moves: ClassVar[int] = 2
     """How many of the nodes' neighbour counts one edge moves."""
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         blocks = options.get("blocks", "auto")
         if blocks not in ("auto", "yes", "core", "no"):
             raise InputError(f"blocks must be auto, yes, core or no; got {blocks!r}.")
@@ -148,17 +149,18 @@ class Auto(Model):
         if parts == ["edges"] and not searching:
             # Nothing follows.
             first = {"edges": Fraction(1)}
-        return {
-            "blocks": blocks,
-            "parts": ",".join(parts),
-            "epsilon": text(terms.epsilon),
-            "shares": {name: text(share) for name, share in first.items()},
-            "core_search": {
+        return AutoSettings(
+            nodes=nodes,
+            blocks=blocks,
+            parts=",".join(parts),
+            epsilon=terms.epsilon,
+            shares={name: text(share) for name, share in first.items()},
+            core_search={
                 name: text(share)
                 for name, share in CORE_SEARCH[grade_of(terms.epsilon)].items()
                 if searching and (name in parts or name not in PARTS)
             },
-        }
+        )
 
     def measure(
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
@@ -176,11 +178,11 @@ class Auto(Model):
             seen[name] = draw_count(LADDERS[name], graph, spent, source, smoothing)
 
         noisy("edges", graph.edge_count, 1)
-        if "order" in settings["shares"]:
+        if "order" in AutoSettings.read(settings).shares:
             noisy("order", order_counts(graph, ranges_of(seen, settings)), 1)
-        if "triangles" in settings["shares"]:
+        if "triangles" in AutoSettings.read(settings).shares:
             climb("triangles")
-        if settings["core_search"] and schedule_of(seen, settings) != "blocks":
+        if AutoSettings.read(settings).core_search and schedule_of(seen, settings) != "blocks":
             if schedule_of(seen, settings) == "core":
                 noisy("placeable", large_degrees(graph, placeable_degree(settings)), 2)
             if schedule_of(seen, settings) == "core":
@@ -232,7 +234,7 @@ class Auto(Model):
         return measure_core(terms, graph, ranks, size, epsilon, source)
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
-        nodes = int(settings["nodes"])
+        nodes = AutoSettings.read(settings).nodes
         degrees = degrees_of(statistics, settings)
         edges = int(degrees.sum()) // 2
         if edges == 0:
@@ -258,7 +260,7 @@ def closure_limit(seen: Statistics, settings: Parameters) -> int:
     """Return how often one pair may be picked: more where noise is small beside joined pairs."""
     known = known_of(seen, settings)
     spent = float(budget(settings, seen, "closure"))
-    joined = known.clustering() * int(settings["nodes"])
+    joined = known.clustering() * AutoSettings.read(settings).nodes
     return int(min(max(TUNING.model.noisy_picks * spent * joined - 2, 2), 64))
 
 
@@ -274,7 +276,7 @@ def mixing_moves(classes: SoftClasses) -> Fraction:
 
 def degrees_of(seen: Statistics, settings: Parameters) -> Wholes:
     """Return the degree sequence, descending, that the noisy curves say."""
-    nodes = int(settings["nodes"])
+    nodes = AutoSettings.read(settings).nodes
     edges = int(seen["edges"])
     if "reached" in seen:
         rows = {
@@ -303,7 +305,7 @@ def targets_of(seen: Statistics, settings: Parameters) -> Targets:
         noise = math.sqrt(2) * (limit + 2) / float(budget(settings, seen, "closure"))
         closed = Target(max(float(seen["closure"]), 0.0), noise)
     if "mixing" in seen:
-        classes = mixing_classes(int(settings["nodes"]))
+        classes = mixing_classes(AutoSettings.read(settings).nodes)
         scale = float(mixing_moves(classes) * STEP / budget(settings, seen, "mixing"))
         wanted = unpack(seen["mixing"] * float(STEP), classes.count)
         mixing = Mixing(classes, wanted, math.sqrt(2) * scale)

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +44,7 @@ from tulle.graphs.synthesis.auto.core import (
 )
 from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.estimates.blocks import chance_modularity, find_blocks, square_of
-from tulle.graphs.synthesis.model import Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics
 
 _TUNING = TUNING.schedule
 
@@ -86,6 +88,20 @@ def grade_of(epsilon: Fraction) -> str:
     return "ample" if epsilon >= _TUNING.ample else "scarce"
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AutoSettings(ModelSettings):
+    """The public settings of one run."""
+
+    blocks: str
+    parts: str
+    """The parts that are measured, with commas between them."""
+    epsilon: Fraction
+    shares: Any
+    """Of each part that is measured first, its share of epsilon; exact numbers as text."""
+    core_search: Any
+    """The same while a core is searched for; empty where none is."""
+
+
 def budgets_of(seen: Statistics, settings: Parameters) -> dict[str, Fraction]:
     """Return what each part spends, given the parts released before; together exactly epsilon.
 
@@ -96,12 +112,12 @@ def budgets_of(seen: Statistics, settings: Parameters) -> dict[str, Fraction]:
 
 def spending(settings: Parameters, schedule: str, known: Known) -> dict[str, Fraction]:
     """Return what each part spends in a schedule, when so much is known after the degrees."""
-    epsilon = rational(settings["epsilon"])
-    asked = settings["parts"].split(",")
-    shares = {name: rational(share) for name, share in settings["shares"].items()}
+    epsilon = AutoSettings.read(settings).epsilon
+    asked = AutoSettings.read(settings).parts.split(",")
+    shares = {name: rational(share) for name, share in AutoSettings.read(settings).shares.items()}
     for name in CORE_SEARCH_PARTS.get(schedule, ()):
-        if name in settings["core_search"]:
-            shares[name] = rational(settings["core_search"][name])
+        if name in AutoSettings.read(settings).core_search:
+            shares[name] = rational(AutoSettings.read(settings).core_search[name])
     fixed = {name: epsilon * share for name, share in shares.items()}
     names = tuple(
         name
@@ -124,7 +140,7 @@ def spending(settings: Parameters, schedule: str, known: Known) -> dict[str, Fra
 
 def known_of(seen: Statistics, settings: Parameters) -> Known:
     """Return what the number of edges, triangles and degrees say, as far as they are released."""
-    nodes, edges = int(settings["nodes"]), int(seen["edges"])
+    nodes, edges = AutoSettings.read(settings).nodes, int(seen["edges"])
     known = guess_known(nodes, edges)
     if "reached" not in seen:
         return _counted(known, seen, settings)
@@ -153,7 +169,9 @@ def _counted(known: Known, seen: Statistics, settings: Parameters) -> Known:
 def budget(settings: Parameters, seen: Statistics, name: str) -> Fraction:
     """Return what a part may spend, given the parts released before."""
     if name in FIRST:
-        return rational(settings["epsilon"]) * rational(settings["shares"][name])
+        return AutoSettings.read(settings).epsilon * rational(
+            AutoSettings.read(settings).shares[name]
+        )
     return budgets_of(seen, settings)[name]
 
 
@@ -168,7 +186,7 @@ def schedule_of(seen: Statistics, settings: Parameters) -> str:
     """Return which schedule is followed: by choice, or by what was released so far shows."""
     if "order" in seen and _order_tells(seen, settings):
         return "blocks"
-    if not settings["core_search"]:
+    if not AutoSettings.read(settings).core_search:
         return "plain"
     return _core_search(seen, settings)
 
@@ -178,7 +196,7 @@ def _order_tells(seen: Statistics, settings: Parameters) -> bool:
     blocks, modularity = find_blocks(counts)
     if int(blocks.max()) == 0:
         return False
-    if settings["blocks"] == "yes":
+    if AutoSettings.read(settings).blocks == "yes":
         return True
     scale = float(1 / budget(settings, seen, "order"))
     return modularity - chance_modularity(counts, scale) >= _TUNING.telling
@@ -186,19 +204,22 @@ def _order_tells(seen: Statistics, settings: Parameters) -> bool:
 
 def _core_search(seen: Statistics, settings: Parameters) -> str:
     """Return whether there is hope for a core still, or where the search for one ended."""
-    nodes = int(settings["nodes"])
+    nodes = AutoSettings.read(settings).nodes
     if "ranks" in seen:
         return "core" if size_of_core(seen, settings) else "tried"
     if "placeable" in seen:
-        most = int(seen["placeable"]) >= _TUNING.most * nodes or settings["blocks"] == "core"
+        most = (
+            int(seen["placeable"]) >= _TUNING.most * nodes
+            or AutoSettings.read(settings).blocks == "core"
+        )
         return "core" if most else "placeable"
     return "core" if _most_in_core(seen, settings) >= smallest_core(nodes) else "plain"
 
 
 def _most_in_core(seen: Statistics, settings: Parameters) -> int:
     """Return how large a core may be, for something to show in it."""
-    nodes = int(settings["nodes"])
-    if settings["blocks"] == "core":
+    nodes = AutoSettings.read(settings).nodes
+    if AutoSettings.read(settings).blocks == "core":
         return nodes
     if "triangles" not in seen:
         return 0
@@ -218,7 +239,9 @@ def placeable_degree(settings: Parameters) -> int:
 
 
 def _search_budget(settings: Parameters, name: str) -> Fraction:
-    return rational(settings["epsilon"]) * rational(settings["core_search"][name])
+    return AutoSettings.read(settings).epsilon * rational(
+        AutoSettings.read(settings).core_search[name]
+    )
 
 
 def ranks_of(seen: Statistics, settings: Parameters) -> Ranks:
@@ -230,4 +253,4 @@ def ranges_of(seen: Statistics, settings: Parameters) -> int:
     """Return into how many ranges the order is cut: so many that a cell outweighs its noise."""
     spent = float(budget(settings, seen, "order"))
     most = math.isqrt(max(int(seen["edges"] * spent / 3), 0))
-    return max(2, min(most, _TUNING.most_ranges, int(settings["nodes"]) // 2))
+    return max(2, min(most, _TUNING.most_ranges, AutoSettings.read(settings).nodes // 2))

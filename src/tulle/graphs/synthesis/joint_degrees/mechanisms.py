@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import ClassVar
@@ -11,10 +12,9 @@ import numpy as np
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import LaplaceLaw
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.smooth import smooth_bound
@@ -26,6 +26,47 @@ from tulle.noise.charge import LaplaceCharge, SmoothVectorCharge, charge
 
 STEP = Fraction(1, 1024)
 """The lattice of soft classes, in edges."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellSettings(Settings):
+    """What the settings of all three have."""
+
+    nodes: int
+    cells: int
+
+
+@dataclass(frozen=True, eq=False)
+class JointLaplaceSettings(CellSettings):
+    """The public settings of one run."""
+
+    sensitivity: int
+    scale: Fraction
+
+    def law(self) -> LaplaceLaw:
+        """Return the law of the noise on all cells."""
+        return LaplaceLaw(self.scale, count=self.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class JointSmoothSettings(CellSettings):
+    """The public settings of one run."""
+
+    alpha: Fraction
+    beta: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class SoftSettings(CellSettings):
+    """The public settings of one run; sensitivity and scale are in steps."""
+
+    step: Fraction
+    sensitivity: Fraction
+    scale: Fraction
+
+    def law(self) -> LaplaceLaw:
+        """Return the law of the noise on all cells."""
+        return LaplaceLaw(self.scale, self.step, count=self.cells, slack=float(self.step / 2))
 
 
 @registry.mechanism("graph", "joint_laplace", answers=(JointDegreeQuery,), units=("edge",))
@@ -59,26 +100,21 @@ class JointLaplace(Mechanism):
         nodes = node_count(terms)
         count = terms.query.classes(nodes)
         moved = terms.query.edge_sensitivity(nodes)
-        return {
-            "nodes": nodes,
-            "cells": count * (count + 1) // 2,
-            "sensitivity": moved,
-            "scale": text(moved / terms.epsilon),
-        }
+        cells = count * (count + 1) // 2
+        return JointLaplaceSettings(nodes, cells, moved, moved / terms.epsilon)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(settings)
+        law = JointLaplaceSettings.read(settings).law()
         return Prediction(law, law, float(law.scale))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Graph)
-        truth = terms.query.truth(dataset)
-        scale = rational(settings["scale"])
-        with charge(LaplaceCharge(settings["sensitivity"])):
-            noise = discrete_laplace(scale=scale, size=len(truth), source=source)
-        return Outcome(np.maximum(truth + noise, 0), _law(settings), {"range": [0, None]})
+        truth, chosen = terms.query.truth(dataset), JointLaplaceSettings.read(settings)
+        with charge(LaplaceCharge(chosen.sensitivity)):
+            noise = discrete_laplace(scale=chosen.scale, size=len(truth), source=source)
+        return Outcome(np.maximum(truth + noise, 0), chosen.law(), {"range": [0, None]})
 
 
 @registry.mechanism("graph", "joint_smooth", answers=(JointDegreeQuery,), units=("edge",))
@@ -121,20 +157,15 @@ class JointSmooth(Mechanism):
         nodes = node_count(terms)
         count = terms.query.classes(nodes)
         cells = count * (count + 1) // 2
-        return {
-            "nodes": nodes,
-            "cells": cells,
-            "alpha": text(terms.epsilon / 2),
-            "beta": text(vector_smoothness(min(terms.epsilon, Fraction(1)), terms.delta, cells)),
-        }
+        beta = vector_smoothness(min(terms.epsilon, Fraction(1)), terms.delta, cells)
+        return JointSmoothSettings(nodes, cells, terms.epsilon / 2, beta)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         assert isinstance(terms.query, JointDegreeQuery)
-        alpha = rational(settings["alpha"])
-        nodes = int(settings["nodes"])
-        worst = LaplaceLaw(
-            terms.query.edge_sensitivity(nodes) / alpha, count=int(settings["cells"])
-        )
+        chosen = JointSmoothSettings.read(settings)
+        alpha = chosen.alpha
+        most = terms.query.edge_sensitivity(chosen.nodes)
+        worst = LaplaceLaw(most / alpha, count=chosen.cells)
         if not isinstance(like, Graph):
             return Prediction(worst, None, float(worst.scale))
         return Prediction(worst, None, float(joint_bound(terms.query, settings, like) / alpha))
@@ -145,10 +176,10 @@ class JointSmooth(Mechanism):
         assert isinstance(dataset, Graph)
         assert isinstance(terms.query, JointDegreeQuery)
         truth = terms.query.truth(dataset)
-        bound, beta = joint_bound(terms.query, settings, dataset), rational(settings["beta"])
-        scale = bound / rational(settings["alpha"])
-        with charge(SmoothVectorCharge(bound, beta, terms.delta, len(truth))):
-            noise = rounded_laplace(scale=scale, size=len(truth), source=source)
+        chosen = JointSmoothSettings.read(settings)
+        bound = joint_bound(terms.query, settings, dataset)
+        with charge(SmoothVectorCharge(bound, chosen.beta, terms.delta, len(truth))):
+            noise = rounded_laplace(scale=bound / chosen.alpha, size=len(truth), source=source)
         return Outcome(np.maximum(truth + noise, 0), None)
 
 
@@ -189,8 +220,9 @@ def _largest_ends(graph: Graph) -> int:
 
 def joint_bound(query: JointDegreeQuery, settings: Parameters, graph: Graph) -> Fraction:
     """Return the smooth bound of a graph. Custodian side."""
-    most = query.edge_sensitivity(int(settings["nodes"]))
-    return smooth_bound(joint_profile(query, graph), most, rational(settings["beta"]))
+    chosen = JointSmoothSettings.read(settings)
+    most = query.edge_sensitivity(chosen.nodes)
+    return smooth_bound(joint_profile(query, graph), most, chosen.beta)
 
 
 def vector_smoothness(epsilon: Fraction, delta: Fraction, cells: int) -> Fraction:
@@ -241,28 +273,20 @@ class JointSoft(Mechanism):
         step = Lattice(validate.positive(step=options.get("step", STEP))).step
         classes = soft_classes(nodes, Fraction(terms.query.ratio))
         moved = classes.sensitivity() / step + classes.cells
-        return {
-            "nodes": nodes,
-            "cells": classes.cells,
-            "step": text(step),
-            "sensitivity": text(moved),
-            "scale": text(moved / terms.epsilon),
-        }
+        return SoftSettings(nodes, classes.cells, step, moved, moved / terms.epsilon)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = _law(settings)
+        law = SoftSettings.read(settings).law()
         return Prediction(law, law, float(law.scale * law.step))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Graph)
-        cells = soft_cells(terms.query, settings, dataset)
-        scale = rational(settings["scale"])
-        with charge(LaplaceCharge(settings["sensitivity"])):
-            noise = discrete_laplace(scale=scale, size=len(cells), source=source)
-        value = Lattice(rational(settings["step"])).value(cells + noise)
-        return Outcome(value, _law(settings))
+        cells, chosen = soft_cells(terms.query, settings, dataset), SoftSettings.read(settings)
+        with charge(LaplaceCharge(chosen.sensitivity)):
+            noise = discrete_laplace(scale=chosen.scale, size=len(cells), source=source)
+        return Outcome(Lattice(chosen.step).value(cells + noise), chosen.law())
 
 
 def soft_cells(
@@ -271,10 +295,4 @@ def soft_cells(
     """Return the true soft cells in lattice steps. Custodian side."""
     assert isinstance(query, SoftJointDegreeQuery)
     classes = soft_classes(graph.node_count, Fraction(query.ratio))
-    return classes.measure(graph, rational(settings["step"]))
-
-
-def _law(settings: Parameters) -> LaplaceLaw:
-    step = rational(settings.get("step", "1"))
-    slack = 0.0 if step == 1 and "step" not in settings else float(step / 2)
-    return LaplaceLaw(rational(settings["scale"]), step, count=int(settings["cells"]), slack=slack)
+    return classes.measure(graph, SoftSettings.read(settings).step)

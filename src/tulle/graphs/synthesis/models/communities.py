@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -13,11 +14,11 @@ from tulle.core.arrays import Wholes
 from tulle.core.errors import QueryError
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import counted, rational, text
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.edge_counts import member_counts, pair_counts
 from tulle.graphs.synthesis.estimates.blocks import find_blocks, square_of
-from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
 from tulle.graphs.synthesis.models.one_k import check_noise
 from tulle.graphs.synthesis.query import Synthetic, parts_of
 from tulle.noise import SeededSource, discrete_laplace
@@ -29,6 +30,18 @@ GROUP_SIZE = 20
 
 _MOST_GROUPS = 2_000
 _LARGEST_SCALE = 2**40
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CommunitySettings(ModelSettings):
+    """The public settings of one run; parts of epsilon, of which some may not be needed."""
+
+    groups: int
+    inner: Fraction
+    groups_epsilon: Fraction | None = None
+    members: Fraction | None = None
+    partition: Any = None
+    """The community of each node, where that is public."""
 
 
 @registry.mechanism("graph", "synthetic_communities", answers=(Synthetic,), units=("edge",))
@@ -69,7 +82,7 @@ class Communities(Model):
     reference: ClassVar[str] = "Yuan et al., USENIX Security 2023, corrected"
     options: ClassVar[tuple[str, ...]] = ("size", "partition")
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         size = validate.whole(size=options.get("size", GROUP_SIZE), at_least=1)
         groups = min(-(-nodes // size), _MOST_GROUPS)
         if 6 / terms.epsilon > _LARGEST_SCALE:
@@ -81,17 +94,17 @@ class Communities(Model):
         if "partition" in options:
             check_parts(parts_of(options["partition"]), nodes)
             check_noise(nodes, terms.epsilon, terms.epsilon)
-            return {
-                "groups": 1,
-                "partition": options["partition"],
-                "inner": text(terms.epsilon),
-            }
+            return CommunitySettings(
+                nodes=nodes, groups=1, partition=options["partition"], inner=terms.epsilon
+            )
         check_noise(nodes, terms.epsilon / 3, terms.epsilon)
         if groups < 2:
             # One group is one community: only the degrees are left to measure.
-            return {"groups": 1, "inner": text(terms.epsilon)}
-        third = text(terms.epsilon / 3)
-        return {"groups": groups, "groups_epsilon": third, "members": third, "inner": third}
+            return CommunitySettings(nodes=nodes, groups=1, inner=terms.epsilon)
+        third = terms.epsilon / 3
+        return CommunitySettings(
+            nodes=nodes, groups=groups, groups_epsilon=third, members=third, inner=third
+        )
 
     def measure(
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
@@ -105,16 +118,18 @@ class Communities(Model):
                 )
             seen[name] = truth + noise
 
-        groups = int(settings["groups"])
-        if groups > 1:
+        chosen = CommunitySettings.read(settings)
+        if chosen.groups > 1:
+            assert chosen.groups_epsilon is not None
+            assert chosen.members is not None
             labels = group_of(settings)
-            spent = rational(settings["groups_epsilon"])
-            noisy("groups", pair_counts(graph, labels, groups), 1, spent)
+            counts = pair_counts(graph, labels, chosen.groups)
+            noisy("groups", counts, 1, chosen.groups_epsilon)
             start = start_of(seen, settings)
             counts = member_counts(graph, start, int(start.max()) + 1)
-            noisy("members", counts, 2, rational(settings["members"]))
+            noisy("members", counts, 2, chosen.members)
         labels = communities_of(seen, settings)
-        inner = rational(settings["inner"])
+        inner = chosen.inner
         kinds = int(labels.max()) + 1
         # An edge is within a community or between two, so that both have all of this budget.
         with disjoint():
@@ -163,22 +178,24 @@ def check_parts(parts: tuple[int, ...], nodes: int) -> None:
 
 def group_of(settings: Parameters) -> Wholes:
     """Return the public group of each node: the same for everyone, as good as random."""
-    nodes, groups = int(settings["nodes"]), int(settings["groups"])
+    chosen = CommunitySettings.read(settings)
+    nodes, groups = chosen.nodes, chosen.groups
     return post_processing(SeededSource(nodes)).permutation(nodes) % groups
 
 
 def start_of(seen: Statistics, settings: Parameters) -> Wholes:
     """Return the first community of each node, that of its group."""
-    groups = int(settings["groups"])
+    groups = CommunitySettings.read(settings).groups
     found, _ = find_blocks(square_of(seen["groups"], groups))
     return found[group_of(settings)]
 
 
 def communities_of(seen: Statistics, settings: Parameters) -> Wholes:
     """Return the community of each node: the public one, or where it has most noisy neighbours."""
-    nodes = int(settings["nodes"])
-    if "partition" in settings:
-        return np.array(parts_of(settings["partition"]), dtype=np.int64)
+    chosen = CommunitySettings.read(settings)
+    nodes = chosen.nodes
+    if chosen.partition is not None:
+        return np.array(parts_of(chosen.partition), dtype=np.int64)
     if "members" not in seen:
         return np.zeros(nodes, dtype=np.int64)
     table = seen["members"].reshape(nodes, -1)

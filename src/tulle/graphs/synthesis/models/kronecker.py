@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 from typing import Any, ClassVar
@@ -13,14 +14,13 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
 from tulle.graphs.queries.counts import triangles
 from tulle.graphs.queries.degrees import Degrees
 from tulle.graphs.synthesis.ladder_counts import draw_count
-from tulle.graphs.synthesis.model import Model, Statistics
-from tulle.graphs.synthesis.models.one_k import check_noise, consistent_degrees
+from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.models.one_k import DegreeSettings, check_noise, consistent_degrees
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -31,6 +31,14 @@ TRIANGLES_SHARE = Fraction(1, 3)
 
 _GRID = 9
 _ZOOMS = 9
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KroneckerSettings(DegreeSettings):
+    """The public settings of one run."""
+
+    triangles: Fraction
+    """The part of epsilon for the number of triangles; none where zero."""
 
 
 @registry.mechanism("graph", "synthetic_kronecker", answers=(Synthetic,), units=("edge",))
@@ -69,34 +77,34 @@ class Kronecker(Model):
     anonymous: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("triangles",)
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         asked = options.get("triangles", "yes")
         if asked not in ("yes", "no"):
             raise InputError(f"triangles must be yes or no; got {asked!r}.")
         share = TRIANGLES_SHARE if asked == "yes" else Fraction(0)
         check_noise(nodes, terms.epsilon * (1 - share), terms.epsilon)
-        return {
-            "form": "sequence",
-            "sensitivity": 2,
-            "scale": text(2 / (terms.epsilon * (1 - share))),
-            "triangles": text(terms.epsilon * share),
-        }
+        return KroneckerSettings(
+            nodes=nodes,
+            form="sequence",
+            sensitivity=2,
+            scale=2 / (terms.epsilon * (1 - share)),
+            triangles=terms.epsilon * share,
+        )
 
     def measure(
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
     ) -> Statistics:
+        chosen = KroneckerSettings.read(settings)
         sequence = sorted_sequence(Degrees(), graph)
-        with charge(LaplaceCharge(settings["sensitivity"])):
-            noise = discrete_laplace(
-                scale=rational(settings["scale"]), size=sequence.shape, source=source
-            )
+        with charge(LaplaceCharge(chosen.sensitivity)):
+            noise = discrete_laplace(scale=chosen.scale, size=sequence.shape, source=source)
         seen: dict[str, Any] = {"degrees": sequence + noise}
-        if epsilon := rational(settings["triangles"]):
+        if epsilon := chosen.triangles:
             seen["triangles"] = draw_count(triangles(), graph, epsilon, source)
         return seen
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
-        nodes = int(settings["nodes"])
+        nodes = KroneckerSettings.read(settings).nodes
         degrees = consistent_degrees(statistics["degrees"], settings).astype(np.float64)
         edges = int(degrees.sum()) // 2
         if edges == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,12 +15,12 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import counted, rational, text
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
 from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
 from tulle.graphs.synthesis.generators.realise import realise_degrees
-from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -33,6 +34,15 @@ MOST_INVENTED = 2_000_000
 
 LEAST_SMOOTHED = Fraction(2, 3)
 """From this scale of noise on, steps of the cumulative counts are smoothed."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DegreeSettings(ModelSettings):
+    """The public settings of noisy degrees."""
+
+    form: str
+    sensitivity: int
+    scale: Fraction
 
 
 @registry.mechanism("graph", "synthetic_1k", answers=(Synthetic,), units=("edge",))
@@ -66,21 +76,20 @@ class OneK(Model):
     anonymous: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("form",)
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         form = options.get("form", "cumulative")
         if form not in FORMS:
             raise InputError(f"form must be one of {', '.join(FORMS)}; got {form!r}.")
         check_noise(nodes, terms.epsilon, terms.epsilon)
-        return {"form": form, "sensitivity": 2, "scale": text(2 / terms.epsilon)}
+        return DegreeSettings(nodes=nodes, form=form, sensitivity=2, scale=2 / terms.epsilon)
 
     def measure(
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
     ) -> Statistics:
-        sequence = sorted_sequence(FORMS[settings["form"]], graph)
-        with charge(LaplaceCharge(settings["sensitivity"])):
-            noise = discrete_laplace(
-                scale=rational(settings["scale"]), size=sequence.shape, source=source
-            )
+        chosen = DegreeSettings.read(settings)
+        sequence = sorted_sequence(FORMS[chosen.form], graph)
+        with charge(LaplaceCharge(chosen.sensitivity)):
+            noise = discrete_laplace(scale=chosen.scale, size=sequence.shape, source=source)
         return {"degrees": sequence + noise}
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
@@ -109,11 +118,11 @@ def check_noise(nodes: int, share: Fraction, epsilon: Fraction) -> None:
 
 def consistent_degrees(noisy: Wholes, settings: Parameters) -> Wholes:
     """Return the degree sequence, descending, of some simple graph near the noisy statistics."""
-    nodes = int(settings["nodes"])
-    if settings["form"] == "sequence":
-        smoothed = np.clip(decreasing(noisy), 0, nodes - 1)
+    chosen = DegreeSettings.read(settings)
+    if chosen.form == "sequence":
+        smoothed = np.clip(decreasing(noisy), 0, chosen.nodes - 1)
         return graphical(np.rint(smoothed).astype(np.int64))
-    return degrees_from_counts(noisy, rational(settings["scale"]))
+    return degrees_from_counts(noisy, chosen.scale)
 
 
 def degrees_from_counts(noisy: Wholes, scale: Fraction) -> Wholes:

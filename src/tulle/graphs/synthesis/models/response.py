@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from math import comb
 from typing import ClassVar
 
@@ -11,14 +13,23 @@ from tulle.core import registry
 from tulle.core.arrays import Wholes
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational
 from tulle.graphs.data import Graph
-from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
 from tulle.graphs.synthesis.query import Synthetic
-from tulle.graphs.topology.response import Response, Topology
+from tulle.graphs.topology.response import Response, ResponseSettings, Topology
 from tulle.noise.post_processing import Random
 
 _TOPOLOGY = Response()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoinSettings(ModelSettings):
+    """The public settings of one run: those of the coins."""
+
+    epsilon: Fraction
+    flip: float
+    keep: float
+    invent: float
 
 
 @registry.mechanism("graph", "synthetic_response", answers=(Synthetic,), units=("edge",))
@@ -49,8 +60,8 @@ class ResponseModel(Model):
     keeps_identities: ClassVar[bool] = True
     reference: ClassVar[str] = "Warner, JASA 1965"
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
-        return dict(_TOPOLOGY.settings(terms, {}))
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
+        return CoinSettings(**ResponseSettings.read(_TOPOLOGY.settings(terms, {})).typed())
 
     def measure(
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
@@ -59,11 +70,11 @@ class ResponseModel(Model):
         return {"packed": drawn.packed}
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
-        drawn = Topology(int(settings["nodes"]), statistics["packed"])
-        seen, pairs = drawn.edge_count, comb(drawn.nodes, 2)
-        flip = float(settings["flip"])
+        chosen = CoinSettings.read(settings)
+        drawn = Topology(chosen.nodes, statistics["packed"])
+        seen, pairs, flip = drawn.edge_count, comb(drawn.nodes, 2), chosen.flip
         # Unbiased: seen = keep·m + flip·(pairs - m).
-        if rational(settings["epsilon"]) < 30:
+        if chosen.epsilon < 30:
             likely = (seen - flip * pairs) / max(1 - 2 * flip, 1e-12)
         else:
             likely = float(seen)

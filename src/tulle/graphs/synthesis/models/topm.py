@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 from typing import Any, ClassVar, NamedTuple
@@ -15,9 +16,9 @@ from tulle.core.errors import QueryError
 from tulle.core.guarantee import display
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import counted, rational, text
+from tulle.core.validate import counted
 from tulle.graphs.data import Graph
-from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.graphs.topology.response import pair_places, pairs_of
 from tulle.noise import bernoulli, discrete_laplace, geometric
@@ -52,6 +53,18 @@ class Rates(NamedTuple):
     def invent(self) -> float:
         """The chance of an invented edge, as a float."""
         return -math.expm1(-1 / float(self.skip))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopSettings(ModelSettings):
+    """The public settings of one run."""
+
+    coins: Fraction
+    """The part of epsilon for the coins."""
+    count: Fraction | None = None
+    """The part for the number of edges, where that is not public."""
+    edges: int | None = None
+    """How many edges there are, where that is public."""
 
 
 @registry.mechanism("graph", "synthetic_topm", answers=(Synthetic,), units=("edge",))
@@ -94,7 +107,7 @@ class TopM(Model):
     reference: ClassVar[str] = "Nguyen, Imine & Rusinowitch, ASONAM 2015, corrected"
     options: ClassVar[tuple[str, ...]] = ("edges",)
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         if comb(nodes, 2) > _STEPS:
             raise QueryError(
                 f"{counted(nodes, 'node')} have {counted(comb(nodes, 2), 'pair')}; at most "
@@ -110,24 +123,27 @@ class TopM(Model):
                     f"least {float(least):.2g}, or say how many edges there are (edges=) if that "
                     "is public."
                 )
-            return {"count": text(spent), "coins": text(terms.epsilon - spent)}
+            return TopSettings(nodes=nodes, count=spent, coins=terms.epsilon - spent)
         # The number of edges is declared public: all of epsilon goes to the coins.
         public = validate.whole(edges=edges, at_least=0)
         if min(public, comb(nodes, 2)) > _LARGEST_MADE:
             raise QueryError(
                 f"At most {_LARGEST_MADE:,} edges are made up; edges= says {public:,}."
             )
-        return {"edges": public, "coins": text(terms.epsilon)}
+        return TopSettings(nodes=nodes, edges=public, coins=terms.epsilon)
 
     def measure(
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
     ) -> Statistics:
         seen: dict[str, Any] = {}
-        if "edges" not in settings:
+        chosen = TopSettings.read(settings)
+        edges = chosen.edges
+        if edges is None:
+            assert chosen.count is not None
             with charge(LaplaceCharge(1)):
-                noise = discrete_laplace(scale=1 / rational(settings["count"]), source=source)
-            seen["edges"] = graph.edge_count + noise
-        rates = self.rates(settings, int(seen["edges"] if "edges" in seen else settings["edges"]))
+                noise = discrete_laplace(scale=1 / chosen.count, source=source)
+            seen["edges"] = edges = graph.edge_count + noise
+        rates = self.rates(settings, edges)
         pairs = comb(graph.node_count, 2)
         true = np.sort(pair_places(graph.node_count, graph.edges()))
         with charge(KeptCharge()):
@@ -139,10 +155,11 @@ class TopM(Model):
 
     def rates(self, settings: Parameters, edges: int) -> Rates:
         """Return the coins for about so many edges."""
-        return coins_for(int(settings["nodes"]), edges, rational(settings["coins"]))
+        chosen = TopSettings.read(settings)
+        return coins_for(chosen.nodes, edges, chosen.coins)
 
     def generate(self, statistics: Statistics, settings: Parameters, random: Random) -> Wholes:
-        return np.column_stack(pairs_of(int(settings["nodes"]), statistics["chosen"]))
+        return np.column_stack(pairs_of(TopSettings.read(settings).nodes, statistics["chosen"]))
 
 
 def coins_for(nodes: int, edges: int, epsilon: Fraction) -> Rates:

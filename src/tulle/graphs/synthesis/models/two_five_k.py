@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees, triangles_per_node
 from tulle.graphs.mechanisms.ladder import draw_ladder, smooth_widths
@@ -24,9 +25,14 @@ from tulle.graphs.synthesis.generators.kinds import sort_by_kind
 from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.generators.tuning import Aim, Aims, tune
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes
-from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
 from tulle.graphs.synthesis.models.one_k import check_noise
-from tulle.graphs.synthesis.models.two_k import joint_degrees_of, joint_settings, measure_joint
+from tulle.graphs.synthesis.models.two_k import (
+    JointSettings,
+    joint_degrees_of,
+    joint_settings,
+    measure_joint,
+)
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise.charge import LadderCharge, charge
 from tulle.noise.post_processing import Random
@@ -92,6 +98,17 @@ SMOOTHING_SHARE = Fraction(1, 8)
 """Part of a ladder's epsilon that smooths its widths."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClusteredSettings(JointSettings):
+    """The public settings of one run: of the ladders of all triangles, and of those of a class."""
+
+    class_ratio: Fraction
+    decay: Fraction
+    smoothing: Fraction
+    class_decay: Fraction
+    class_smoothing: Fraction
+
+
 @registry.mechanism("graph", "synthetic_2.5k", answers=(Synthetic,), units=("edge",))
 class TwoFiveK(Model):
     """A random graph with private degrees, joint degrees and degree-dependent clustering.
@@ -134,7 +151,7 @@ class TwoFiveK(Model):
     anonymous: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("ratio", "step", "class_ratio", *SHARES)
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         shares = {
             name: validate.probability(**{name: options.get(name, share)})
             for name, share in SHARES.items()
@@ -151,31 +168,33 @@ class TwoFiveK(Model):
             raise InputError(f"class_ratio must be at least 1.5; got {text(ratio)}.")
         each = epsilon * shares["class_share"] / soft_classes(nodes, ratio).count
         total = epsilon * shares["triangle_share"]
-        return {
-            **joint_settings(
-                nodes, epsilon * shares["degree_share"], epsilon * shares["joint_share"], options
-            ),
-            "class_ratio": text(ratio),
-            "decay": text(total * (1 - SMOOTHING_SHARE)),
-            "smoothing": text(total * SMOOTHING_SHARE),
-            "class_decay": text(each * (1 - SMOOTHING_SHARE)),
-            "class_smoothing": text(each * SMOOTHING_SHARE),
-        }
+        joint = joint_settings(
+            nodes, epsilon * shares["degree_share"], epsilon * shares["joint_share"], options
+        )
+        return ClusteredSettings(
+            **joint.typed(),
+            class_ratio=ratio,
+            decay=total * (1 - SMOOTHING_SHARE),
+            smoothing=total * SMOOTHING_SHARE,
+            class_decay=each * (1 - SMOOTHING_SHARE),
+            class_smoothing=each * SMOOTHING_SHARE,
+        )
 
     def measure(
         self, terms: Terms, settings: Parameters, graph: Graph, source: Source | None
     ) -> Statistics:
+        chosen = ClusteredSettings.read(settings)
         found = measure_joint(settings, graph, source)
-        decay = rational(settings["decay"])
+        decay = chosen.decay
         widths, most = triangle_widths(settings, graph), Triangles().cap(graph.node_count)
-        with charge(LadderCharge(rational(settings["smoothing"]))):
+        with charge(LadderCharge(chosen.smoothing)):
             drawn = draw_ladder(widths, most, decay, source)
         widths, most = class_widths(settings, graph)
         centres = class_triangles(settings, graph)
-        decay = rational(settings["class_decay"])
+        decay = chosen.class_decay
         noisy = []
         for count in centres.tolist():
-            with charge(LadderCharge(rational(settings["class_smoothing"]))):
+            with charge(LadderCharge(chosen.class_smoothing)):
                 noisy.append(count + draw_ladder(widths, most, decay, source))
         return {
             **found,
@@ -196,7 +215,8 @@ class TwoFiveK(Model):
 
 def classes_of_triangles(settings: Parameters) -> SoftClasses:
     """Return the public grid of the clustering."""
-    return soft_classes(int(settings["nodes"]), rational(settings["class_ratio"]))
+    chosen = ClusteredSettings.read(settings)
+    return soft_classes(chosen.nodes, chosen.class_ratio)
 
 
 def class_triangles(settings: Parameters, graph: Graph) -> Wholes:
@@ -220,7 +240,8 @@ def class_triangles(settings: Parameters, graph: Graph) -> Wholes:
 
 def triangle_widths(settings: Parameters, graph: Graph) -> Profile:
     """Return the widths of the triangle count's ladder. Custodian side."""
-    decay, smoothing = rational(settings["decay"]), rational(settings["smoothing"])
+    chosen = ClusteredSettings.read(settings)
+    decay, smoothing = chosen.decay, chosen.smoothing
     nodes = graph.node_count
     length = public_length(Triangles(), nodes, decay)
     profile = Triangles().measure(graph, length).profile
@@ -231,12 +252,12 @@ def class_widths(settings: Parameters, graph: Graph) -> tuple[Profile, int]:
     """Return the widths of the class counts' ladders and their global bound. Custodian side."""
     nodes = graph.node_count
     factor = 3 + classes_of_triangles(settings).entry_change()
-    common = Triangles().measure(graph, 1).spread
-    decay = rational(settings["class_decay"])
+    common, chosen = Triangles().measure(graph, 1).spread, ClusteredSettings.read(settings)
+    decay = chosen.class_decay
     length = public_length(Triangles(), nodes, decay)
     bounds = [_bound(factor, min(common + t, max(nodes - 2, 0))) for t in range(length)]
     most = _bound(factor, max(nodes - 2, 0))
-    return smooth_widths(bounds, most, rational(settings["class_smoothing"])), most
+    return smooth_widths(bounds, most, chosen.class_smoothing), most
 
 
 def _bound(factor: Fraction, common: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -12,14 +13,14 @@ from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import sorted_sequence
 from tulle.graphs.queries.degrees import DegreeDistribution
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
-from tulle.graphs.synthesis.model import Model, Statistics
+from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
 from tulle.graphs.synthesis.models.one_k import check_noise, degrees_from_counts
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import Lattice, discrete_laplace
@@ -34,6 +35,18 @@ STEP = Fraction(1, 1024)
 
 JOINT_SHARE = Fraction(1, 4)
 """Part of epsilon for the joint degrees; the rest is for the degrees."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointSettings(ModelSettings):
+    """The public settings of noisy degrees and noisy joint degrees."""
+
+    ratio: Fraction
+    """By how much each class of degrees is wider than the one before."""
+    step: Fraction
+    scale: Fraction
+    joint_sensitivity: Fraction
+    joint_scale: Fraction
 
 
 @registry.mechanism("graph", "synthetic_2k", answers=(Synthetic,), units=("edge",))
@@ -74,7 +87,7 @@ class TwoK(Model):
     anonymous: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("ratio", "joint_share", "step")
 
-    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> Parameters:
+    def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         share = validate.probability(joint_share=options.get("joint_share", JOINT_SHARE))
         check_noise(nodes, terms.epsilon * (1 - share), terms.epsilon)
         return joint_settings(nodes, terms.epsilon * (1 - share), terms.epsilon * share, options)
@@ -92,7 +105,7 @@ class TwoK(Model):
 
 def joint_settings(
     nodes: int, epsilon_degrees: Fraction, epsilon_joint: Fraction, options: Parameters
-) -> dict[str, object]:
+) -> JointSettings:
     """Return the public settings of noise on degrees and on joint degrees.
 
     Raises:
@@ -104,37 +117,41 @@ def joint_settings(
     step = Lattice(validate.positive(step=options.get("step", STEP))).step
     classes = soft_classes(nodes, ratio)
     moved = classes.sensitivity() / step + classes.cells
-    return {
-        "ratio": text(ratio),
-        "step": text(step),
-        "scale": text(2 / epsilon_degrees),
-        "joint_sensitivity": text(moved),
-        "joint_scale": text(moved / epsilon_joint),
-    }
+    return JointSettings(
+        nodes=nodes,
+        ratio=ratio,
+        step=step,
+        scale=2 / epsilon_degrees,
+        joint_sensitivity=moved,
+        joint_scale=moved / epsilon_joint,
+    )
 
 
 def measure_joint(settings: Parameters, graph: Graph, source: Source | None) -> dict[str, Wholes]:
     """Return noisy counts of nodes by degree and noisy joint degrees, in lattice steps."""
+    chosen = JointSettings.read(settings)
     counts = sorted_sequence(DegreeDistribution(), graph)
-    cells = classes_of(settings).measure(graph, rational(settings["step"]))
-    scale, joint_scale = rational(settings["scale"]), rational(settings["joint_scale"])
+    cells = classes_of(settings).measure(graph, chosen.step)
+    scale, joint_scale = chosen.scale, chosen.joint_scale
     with charge(LaplaceCharge(2)):
         noisy = counts + discrete_laplace(scale=scale, size=counts.shape, source=source)
-    with charge(LaplaceCharge(settings["joint_sensitivity"])):
+    with charge(LaplaceCharge(chosen.joint_sensitivity)):
         joint = cells + discrete_laplace(scale=joint_scale, size=cells.shape, source=source)
     return {"degrees": noisy, "joint": joint}
 
 
 def classes_of(settings: Parameters) -> SoftClasses:
     """Return the public grid of these settings."""
-    return soft_classes(int(settings["nodes"]), rational(settings["ratio"]))
+    chosen = JointSettings.read(settings)
+    return soft_classes(chosen.nodes, chosen.ratio)
 
 
 def joint_degrees_of(statistics: Statistics, settings: Parameters, random: Random) -> JointDegrees:
     """Return whole joint degrees of some simple graph from the noisy statistics."""
-    sequence = degrees_from_counts(statistics["degrees"], rational(settings["scale"]))
+    chosen = JointSettings.read(settings)
+    sequence = degrees_from_counts(statistics["degrees"], chosen.scale)
     classes = classes_of(settings)
-    step = float(rational(settings["step"]))
-    deviation = float(rational(settings["joint_scale"])) * step * np.sqrt(2)
+    step = float(chosen.step)
+    deviation = float(chosen.joint_scale) * step * np.sqrt(2)
     noisy = unpack(statistics["joint"] * step, classes.count)
     return fit_joint(sequence, noisy, deviation, classes, random)
