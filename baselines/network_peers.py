@@ -196,7 +196,8 @@ def from_joint_degrees(found: Wholes, largest: int, nodes: int, source: Source |
     middle = np.array([np.arange(largest + 1)[groups == g].mean() for g in range(count)])
     many = np.maximum(ends / np.maximum(middle, 1), 0.0)
     shares = many / many.sum() if many.sum() else np.full(count, 1 / count)
-    labels = np.sort(random.choice(count, nodes, p=shares))
+    # Which node has which degree is not in the series: the nodes of this graph are anybody.
+    labels = random.choice(count, nodes, p=shares)
     return _draw_table(table, labels, count, random)
 
 
