@@ -165,17 +165,17 @@ def postgres_columns(cursor: Any) -> Iterator[Column]:
     pool = ", ".join("'" + text.replace("'", "''") + "'" for text in (*TAME, *ODD))
     for name in names:
         for written in POSTGRES_FORMS.get(name, (f'"{name}"',)):
-            cursor.execute("DROP TABLE IF EXISTS tried")
+            kind = written.split(" COLLATE")[0]
             try:
-                cursor.execute(f"CREATE TABLE tried (v {written})")
-            except Exception:  # noqa: BLE001 - a pseudo-type, whatever the driver calls that
+                cursor.execute(f"CREATE TEMP TABLE tried (v {written})")
+                cursor.execute("DROP TABLE tried")
+                cursor.execute(
+                    f"SELECT p.x FROM unnest(ARRAY[{pool}]) AS p(x) "
+                    f"WHERE pg_input_is_valid(p.x, '{kind}')"
+                )
+                fits = {row[0] for row in cursor.fetchall()}.__contains__
+            except Exception:  # noqa: BLE001 - no table has such values, or nobody writes them
                 continue
-
-            cursor.execute(
-                f"SELECT p.x FROM unnest(ARRAY[{pool}]) AS p(x) "
-                f"WHERE pg_input_is_valid(p.x, '{written.split(' COLLATE')[0]}')"
-            )
-            fits = {row[0] for row in cursor.fetchall()}.__contains__
             tame = fitting(TAME, fits)[:4]
             if tame:
                 yield Column(written, tame, fitting(ODD, fits))
