@@ -95,9 +95,9 @@ ELSEWHERE = (
     "SELECT {a} FROM person p WHERE p.age - 20 NOT IN (SELECT cust FROM orders)",
     "SELECT {a} FROM person p WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.cust < p.id)",
     "SELECT {a} FROM person p WHERE p.id < (SELECT COUNT(*) FROM orders o)",
-    "SELECT {a} FROM orders p WHERE p.price < (SELECT MAX(age) - 19 FROM person)",
-    "SELECT {a} FROM (SELECT id - 1 AS k FROM person EXCEPT SELECT cust FROM orders) p",
-    "SELECT {a} FROM (SELECT city, COUNT(*) AS n FROM person GROUP BY city) p WHERE n > 1",
+    "SELECT COUNT(*) FROM orders p WHERE p.price < (SELECT MAX(age) - 19 FROM person)",
+    "SELECT COUNT(*) FROM (SELECT id - 1 AS k FROM person EXCEPT SELECT cust FROM orders) p",
+    "SELECT COUNT(*) FROM (SELECT city, COUNT(*) AS n FROM person GROUP BY city) p WHERE n > 1",
 )
 """What is about rows of others where it should be about one person's: refused, all of them."""
 
@@ -135,6 +135,8 @@ class Grammar:
     def __init__(self, seed: int, loose: float = 0.3) -> None:
         self.loose = loose
         self.draw = random.Random(seed)
+        self.spelled = random.Random(-seed)
+        """How a thing is written that can be written in two ways."""
         more = [f"SELECT k, x, y FROM {view}" for view in OWNED_VIEWS]
         more.append("SELECT who AS k, v AS x, who AS y FROM reading")
         self.inside = Inside(seed, more=more)
@@ -158,15 +160,16 @@ class Grammar:
         if kind > 0.87:
             name = self.inside.name()
             return Asked(f"SELECT SUM({name}.x) FROM ({self.inside.by_key(depth)}) {name}")
+        several = self.draw.choice([1, 1, 1, 1, 2, 3])
         if kind < 0.42:
             (source, number), before, listed = self.draw.choice(RANGED), "", QUANTILES
             columns, numbers = re.findall(r"\w\.\w+", number), [number]
         else:
-            before, source, columns = self.source(depth)
+            # Each aggregate compiles the rows anew: those of several are less deep.
+            before, source, columns = self.source(depth - (several > 1 or kind < 0.5))
             numbers, listed = [self.number(columns) for _ in range(3)], AGGREGATES
         conditions = self.conditions(columns)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        several = self.draw.choice([1, 1, 1, 1, 2, 3])
         if several == 1 and kind >= 0.5:
             chosen = [self.single(columns)]
         else:
@@ -191,6 +194,7 @@ class Grammar:
         listed = ", ".join(f"{key} AS g{place}" for place, key in enumerate(keys))
         after = self.draw.choice(["", "", " HAVING COUNT(*) > 1", " ORDER BY g0"])
         by = ", ".join([f"g{place}" for place in range(len(keys))])
+        by = self.spelled.choice([by, by, "ALL"])
         text = f"{before}SELECT {listed}, {named} FROM {rows} GROUP BY {by}{after}"
         if self.draw.random() < 0.4:
             return Asked(text, None, len(keys))
@@ -222,6 +226,7 @@ class Grammar:
             rows = self.loosened(rows)
         columns = [f"{name}.k", f"{name}.x", f"{name}.y"]
         if kind < 0.8:
+            rows = self.spelled.choice([rows, rows, f"SELECT all_of.* FROM ({rows}) all_of"])
             return "", f"({rows}) {name}", columns
         if kind < 0.9:
             return f"WITH w AS ({rows}) ", f"w {name}, w v{name}", [*columns, f"v{name}.x"]

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -21,17 +22,19 @@ from tests.sql import sql_worlds
 from tests.sql.grammar import READING, VIEWS, Asked
 from tests.sql.sql_worlds import OWNERS, PUBLIC, Rows, Who, random_world, summary, without
 
+from tulle.core.errors import QueryError
 from tulle.noise.partition_selection import weight_levels
 from tulle.sql.compile.gather import gather
 from tulle.sql.compile.value_rows import COPIES, GROUP, LOAD, VALUE
 from tulle.sql.data import Database
-from tulle.sql.engines.duckdb.engine import read_rows
 from tulle.sql.found_keys import FoundKeys, table_of
 from tulle.sql.keys.question import COUNTED, DiscoveredTable
 from tulle.sql.keys.question import PUBLIC as OF_PUBLIC
 from tulle.sql.keys.statements import DIGEST, KEY, PEOPLE
 from tulle.sql.queries import SqlQuery, gather_tuples, sql
+from tulle.sql.tables.columns import Column
 from tulle.sql.tables.quantiles import SqlQuantile
+from tulle.sql.tables.question import SqlTable
 
 RANGES = {
     "person.age": (0, 120),
@@ -45,6 +48,7 @@ RANGES = {
 """Wide enough that nothing is cut, so that the engine sees the same values."""
 
 SALT = "0" * 32
+REFUSED = "it is refused"
 
 STOPS = (
     *(duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException),
@@ -110,12 +114,12 @@ def _literal(value: Any) -> str:
     return "NULL" if value is None else repr(value)
 
 
-def connected(rows: Rows, read: Sequence[tuple[Any, ...]], *, collate: bool) -> Any:
-    """Return a DuckDB connection to rows, in one step: there are many such."""
+def connected(rows: Rows, *, collate: bool) -> Any:
+    """Return a DuckDB connection to rows."""
     statements = [f"CREATE TABLE {table} ({columns})" for table, columns in TABLES.items()]
     if collate:
         statements[-1] = statements[-1].replace("VARCHAR", "VARCHAR COLLATE NOCASE")
-    for table, listed in (rows | {"reading": list(read)}).items():
+    for table, listed in rows.items():
         if listed:
             values = ", ".join(f"({', '.join(map(_literal, row))})" for row in listed)
             statements.append(f"INSERT INTO {table} VALUES {values}")
@@ -127,52 +131,120 @@ def connected(rows: Rows, read: Sequence[tuple[Any, ...]], *, collate: bool) -> 
 TABLES = {**sql_worlds.COLUMNS, "reading": READING}
 
 
+class Prepared:
+    """A connection to made-up rows, of which somebody's may be away for a while.
+
+    What is to run whoever is away is prepared once. It runs as it is written, without rewriting:
+    that is quicker, and DuckDB 2.0 pushes what a join looks for into DISTINCT ON.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        connection.execute("PRAGMA disable_optimizer")
+        self._names: list[str] = []
+        self._gone = ""
+
+    def prepare(self, text: str) -> str:
+        """Return the name of a statement that is prepared."""
+        self._names.append(f"prepared_{len(self._names)}")
+        self.connection.execute(f"PREPARE {self._names[-1]} AS {text}")
+        return self._names[-1]
+
+    def forget(self) -> None:
+        """Forget what was prepared."""
+        for name in self._names:
+            self.connection.execute(f"DEALLOCATE {name}")
+        self._names.clear()
+
+    def run(self, name: str) -> Any:
+        """Return the rows of a prepared statement, as an Arrow table."""
+        return self.connection.sql(f"EXECUTE {name}").to_arrow_table()
+
+    def number(self, name: str) -> float | None:
+        """Return the one number that a prepared statement gives, unless a value stops it."""
+        try:
+            return float(self.connection.execute(f"EXECUTE {name}").fetchone()[0] or 0)
+        except STOPS:
+            # What fails ends what was begun.
+            self.connection.execute("ROLLBACK")
+            self.connection.execute(self._gone)
+            return None
+
+    @contextmanager
+    def without(self, before: Rows, after: Rows) -> Iterator[None]:
+        """Delete rows for a while: those that were there before and are not there after."""
+        self._gone = "; ".join(["BEGIN", *_deletions(before, after)])
+        self.connection.execute(self._gone)
+        try:
+            yield
+        finally:
+            self.connection.execute("ROLLBACK")
+
+
+def _deletions(before: Rows, after: Rows) -> Iterator[str]:
+    for table, listed in before.items():
+        kept = Counter(map(str, after[table]))
+        gone = []
+        for place, row in enumerate(map(str, listed)):
+            if kept[row]:
+                kept[row] -= 1
+            else:
+                gone.append(str(place))
+        if gone:
+            yield f"DELETE FROM {table} WHERE rowid IN ({', '.join(gone)})"
+
+
 @dataclass
 class World:
-    """A database, a plain connection to the rows that take part, and both for each neighbour."""
+    """A made-up database, one of the rows that take part in it, and who may leave both."""
 
     rows: Rows
-    read: list[tuple[Any, ...]]
     unique: bool
     database: Database
-    plain: Any
     people: list[Who]
-    neighbours: dict[Who, tuple[Any, Any]] = field(default_factory=dict)
+    whole: Prepared
+    part: Prepared
 
     @classmethod
     def make(cls, seed: int, unique: bool) -> World:
         rows = busy_world(seed)
         rows = unique_keys(rows) if unique else rows
-        read = readings(seed, plain=unique)
-        connection = connected(rows, read, collate=not unique)
+        rows = rows | {"reading": readings(seed, plain=unique)}
+        connection = connected(rows, collate=not unique)
         # Where nothing is declared, sums have two signs; quantiles need ranges.
         ranges = RANGES if seed % 2 == 0 else None
         owners = OWNERS | {"reading": "person: who"}
         database = Database.connect(connection, owners=owners, public=PUBLIC, ranges=ranges)
-        found = sql_worlds.everyone(rows) | {("person", who) for who, *_ in read if who}
+        found = sql_worlds.everyone(rows) | {("person", who) for who, *_ in rows["reading"] if who}
         # The catalogue is read anew for every question; here nobody changes it.
         engine: Any = database._engine
         known = engine.tables()
         engine.tables = lambda only=None: known
-        made = cls(rows, read, unique, database, None, sorted(found))
-        made.plain = made._plain(rows, read)
-        return made
+        engine.check = lru_cache(maxsize=1000)(engine.check)
+        part = Prepared(connected(taking_part(rows), collate=not unique))
+        return cls(rows, unique, database, sorted(found), Prepared(connection.cursor()), part)
 
-    def _plain(self, rows: Rows, read: Sequence[tuple[Any, ...]]) -> Any:
-        there = [row for row in read if row[0] is not None]
-        connection = connected(sql_worlds.taking_part(rows), there, collate=not self.unique)
-        # As written, without rewriting: DuckDB 2.0 pushes what a join looks for into DISTINCT ON.
-        connection.execute("PRAGMA disable_optimizer")
-        return connection
+    @contextmanager
+    def without(self, who: Who) -> Iterator[None]:
+        """Delete somebody's rows for a while, among all rows and among those that take part."""
+        left = take_away(self.rows, who)
+        with (
+            self.whole.without(self.rows, left),
+            self.part.without(taking_part(self.rows), taking_part(left)),
+        ):
+            yield
 
-    def without(self, who: Who) -> tuple[Any, Any]:
-        """Return connections to the rows that are left, and to those of them that take part."""
-        if who not in self.neighbours:
-            rows = sql_worlds.take_away(self.rows, who)
-            read = [row for row in self.read if ("person", row[0]) != who]
-            left = connected(rows, read, collate=not self.unique)
-            self.neighbours[who] = left, self._plain(rows, read)
-        return self.neighbours[who]
+
+def take_away(rows: Rows, who: Who) -> Rows:
+    """Return the rows that are left when somebody goes."""
+    read = [row for row in rows["reading"] if ("person", row[0]) != who]
+    return sql_worlds.take_away(rows, who) | {"reading": read}
+
+
+def taking_part(rows: Rows) -> Rows:
+    """Return the rows that answers are about."""
+    read = [row for row in rows["reading"] if row[0] is not None]
+    return sql_worlds.taking_part(rows) | {"reading": read}
 
 
 @lru_cache(maxsize=8)
@@ -181,84 +253,138 @@ def world(seed: int, unique: bool) -> World:
     return World.make(seed, unique)
 
 
-def fetch(connection: Any, statement: str) -> Any:
-    """Return an engine's rows, as :class:`tulle.sql.engines.base.Engine` has them."""
-    return read_rows(connection.cursor, statement)
-
-
 # --- judges ---------------------------------------------------------------------------------------
 
 
-def wrong(asked: Asked, seed: int, *, unique: bool, people: slice = slice(None)) -> Iterator[str]:
-    """Yield what is wrong with a statement's relations, or its table.
+@dataclass(frozen=True)
+class Watched:
+    """A statement that runs again when somebody has left."""
 
-    Raises:
-        QueryError: when the statement is refused.
-    """
+    text: str
+    judge: Callable[[Who, Any, float | None], Iterator[str]]
+    """What is wrong with the rows that it gives then; the engine's own number is beside them."""
+    own: str = ""
+    """The statement for that number, over the rows that take part."""
+
+
+Judged = Iterator[str | Watched]
+
+
+def wrong(
+    asked: Sequence[Asked], seed: int, *, unique: bool, people: slice = slice(None)
+) -> Iterator[tuple[Asked, str]]:
+    """Yield what is wrong with statements; of one that is refused, that it is."""
     here = world(seed, unique)
+    watched = []
+    for one in asked:
+        try:
+            for found in _judged(one, here):
+                if isinstance(found, str):
+                    yield one, found
+                else:
+                    watched.append((one, found))
+        except QueryError:
+            yield one, REFUSED
+    yield from leave(watched, here, here.people[people])
+
+
+def leave(
+    watched: Iterable[tuple[Any, Watched]], here: World, people: Iterable[Who]
+) -> Iterator[tuple[Any, str]]:
+    """Yield what is wrong when people leave one after the other, and with what."""
+    try:
+        prepared = [
+            (
+                *(whose, one.judge, here.whole.prepare(one.text)),
+                here.part.prepare(one.own) if one.own else "",
+            )
+            for whose, one in watched
+        ]
+        for who in people:
+            with here.without(who):
+                for whose, judge, name, own in prepared:
+                    theirs = here.part.number(own) if own else None
+                    for found in judge(who, here.whole.run(name), theirs):
+                        yield whose, f"{who} leaves: {found}"
+    finally:
+        here.whole.forget()
+        here.part.forget()
+
+
+def _judged(asked: Asked, here: World) -> Judged:
     question: Any = sql(asked.text, groups=asked.groups).bind(here.database)
-    leaving = here.people[people]
     if isinstance(question, SqlQuery) and not question.groups:
-        yield from differences(question, here, leaving)
+        yield from judged(question, here)
         return
     parts = list(question.parts()) if not isinstance(question, SqlQuery) else [question]
     if isinstance(question, DiscoveredTable):
-        parts = [*_found_keys(question, here, leaving)]
-        yield from (part for part in parts if isinstance(part, str))
+        found = list(_found_keys(question, here))
+        yield from (one for one in found if isinstance(one, Watched))
+        parts = [one for one in found if not isinstance(one, Watched)]
+    totals: dict[str, Any] = {}
     for part in parts:
         if isinstance(part, SqlQuery):
-            yield from differences(part, here, leaving, judged=False)
+            yield from judged(part, here, totals, alone=False)
         elif isinstance(part, SqlQuantile):
-            yield from _quantile(part, here, leaving)
-    if unique and not DOMAINS.search(asked.text):
-        yield from _table(question, asked, here)
+            yield _quantile(part, here)
+    if here.unique and not DOMAINS.search(asked.text):
+        yield from _table(question, asked, here, totals)
 
 
-def differences(
-    question: SqlQuery, here: World, leaving: Iterable[Who], *, judged: bool = True
-) -> Iterator[str]:
-    """Yield what is wrong with a question's relations.
+def judged(
+    question: SqlQuery, here: World, totals: dict[str, Any] | None = None, *, alone: bool = True
+) -> Judged:
+    """Yield what is wrong with a question's relations, and how to see it when people leave.
 
     Where keys are unique the engine's own answer to the statement as it is written is the judge,
     on the whole and on rows from which somebody's were deleted. Where they are not, rows of two
-    people do not meet inside one person's rows, and only leaving is judged.
+    people do not meet inside one person's rows, and only leaving is judged. ``totals`` is told
+    what the relations add up to.
     """
-    question = question.bind(here.database)
     gathered = gather_tuples(here.database, question)
-    judged = judged and here.unique and not DOMAINS.search(question.text)
-    if judged:
-        yield from _engine_says(here.plain, question.text, gathered.relations[0].total)
+    if totals is not None:
+        totals[str(question)] = [relation.total for relation in gathered.relations]
     rewritten = question.rewrite(here.database.schema)
-    for who in leaving:
-        left, left_plain = here.without(who)
-        fresh = gather(rewritten, fetch(left, rewritten.text))
+    own = ""
+    if alone and here.unique and not DOMAINS.search(question.text):
+        own = question.text
+        try:
+            answer = here.part.connection.execute(own).fetchone()[0]
+            yield from _engine_says(gathered.relations[0].total, float(answer or 0))
+        except STOPS:
+            own = ""
+
+    def judge(who: Who, rows: Any, theirs: float | None) -> Iterator[str]:
+        fresh = gather(rewritten, rows)
         found = [summary(relation, fresh.names) for relation in fresh.relations]
-        if found != without(gathered, who):
-            yield f"{who} leaves: {found} instead of {without(gathered, who)}"
-        if judged:
-            yield from _engine_says(left_plain, question.text, fresh.relations[0].total)
+        expected = without(gathered, who)
+        if found != expected:
+            yield f"{found} instead of {expected}"
+        if theirs is not None:
+            yield from _engine_says(fresh.relations[0].total, theirs)
+
+    yield Watched(rewritten.text, judge, own)
 
 
-def _engine_says(plain: Any, text: str, mine: float) -> Iterator[str]:
-    try:
-        answer = float(plain.execute(text).fetchone()[0] or 0)
-    except STOPS:
-        return
+def _engine_says(mine: float, answer: float) -> Iterator[str]:
     # What is not a number weighs nothing here, and makes the engine's sum none.
-    if math.isfinite(answer) and not np.isclose(mine, answer, rtol=1e-6):
+    if math.isfinite(answer) and not math.isclose(mine, answer, rel_tol=1e-6, abs_tol=1e-8):
         yield f"total {mine}, but the engine says {answer}"
 
 
-def _quantile(question: SqlQuantile, here: World, leaving: Iterable[Who]) -> Iterator[str]:
-    """Yield whether somebody's leaving does more than take rows of one load away, that many."""
+def _quantile(question: SqlQuantile, here: World) -> Watched:
+    """Watch whether leaving does more than take rows of one load away, that many."""
     text = question.rewrite(here.database.schema).text
     whole = _values(here.database._engine.fetch(text))
-    for who in leaving:
-        left = _values(fetch(here.without(who)[0], text))
+
+    def judge(who: Who, rows: Any, theirs: float | None) -> Iterator[str]:
+        left = _values(rows)
         fallen, risen = whole - left, left - whole
         loads = {load for _, _, load in fallen}
         if risen or len(loads) > 1 or (fallen and fallen.total() > max(loads)):
-            yield f"{who} leaves, and takes away {fallen}, and adds {risen}"
+            yield f"takes away {fallen}, and adds {risen}"
+
+    return Watched(text, judge)
 
 
 def _values(table: Any) -> Counter[Any]:
@@ -270,8 +396,8 @@ def _values(table: Any) -> Counter[Any]:
     return found
 
 
-def _found_keys(question: DiscoveredTable, here: World, leaving: Iterable[Who]) -> Iterator[Any]:
-    """Yield what is wrong with how many people have each key, and what is asked of all keys."""
+def _found_keys(question: DiscoveredTable, here: World) -> Iterator[Any]:
+    """Watch how many people have each key, and yield what is asked of all keys."""
     found = question.bound
     assert found is not None
     most = found.keys_per_person
@@ -280,8 +406,9 @@ def _found_keys(question: DiscoveredTable, here: World, leaving: Iterable[Who]) 
         one = levels[0][1] if levels else 1
         text = found.rows.counted(SALT, most, levels)
         whole = _people(here.database._engine.fetch(text))
-        for who in leaving:
-            left = _people(fetch(here.without(who)[0], text))
+
+        def judge(who: Who, rows: Any, theirs: float | None) -> Iterator[str]:
+            left = _people(rows)
             fallen = whole - left
             # Of counts at most so many move by one; of weights the length is at most one.
             length = one**2 if levels else most
@@ -291,7 +418,9 @@ def _found_keys(question: DiscoveredTable, here: World, leaving: Iterable[Who]) 
                 or max(fallen.values(), default=0) > one
                 or sum(moved**2 for moved in fallen.values()) > length
             ):
-                yield f"{who} leaves {left} of {whole}, and has {most} keys at most"
+                yield f"{left} of {whole}, and has {most} keys at most"
+
+        yield Watched(text, judge)
     listed = here.database._engine.fetch(found.rows.listed(SALT)).sort_by(DIGEST)
     texts = [listed.column(f"{KEY}_{place}").to_pylist() for place in range(len(found.rows.kinds))]
     digests = listed.column(DIGEST).to_pylist()
@@ -304,13 +433,27 @@ def _people(table: Any) -> Counter[str]:
     return Counter({row[DIGEST]: row[PEOPLE] for row in table.to_pylist()})
 
 
-def _table(question: Any, asked: Asked, here: World) -> Iterator[str]:
+def _exact(question: Any, here: World, totals: Mapping[str, Any]) -> Any:
+    """Return a table without noise: made of what the relations add up to, where they are known."""
+    if isinstance(question, SqlQuery):
+        return np.asarray(totals[str(question)])
+    if not isinstance(question, SqlTable):
+        return question.truth(here.database)
+    values = {
+        name: totals[name] if name in totals else leaf.query.truth(here.database)
+        for name, leaf in question._leaves().items()
+    }
+    columns = {name: Column.exact(np.ravel(one), question.size) for name, one in values.items()}
+    return question._table(columns, {}, None)
+
+
+def _table(question: Any, asked: Asked, here: World, totals: Mapping[str, Any]) -> Iterator[str]:
     """Yield where a table differs from the engine's own."""
     try:
-        theirs = here.plain.execute(asked.text).fetchall()
+        theirs = here.part.connection.execute(asked.text).fetchall()
     except STOPS:
         return
-    mine = question.truth(here.database)
+    mine = _exact(question, here, totals)
     width = asked.keys
     if isinstance(question, SqlQuery):
         listed = {key: [value] for key, value in zip(_public(asked), mine.tolist(), strict=True)}

@@ -120,7 +120,7 @@ def whole_postgresql(url: str) -> Database:
     fill_postgresql(url, here.rows)
     with driver.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE reading (who INTEGER, v DOUBLE PRECISION, tag TEXT)")
-        for row in here.read:
+        for row in here.rows["reading"]:
             values = ", ".join("NULL" if value is None else repr(value) for value in row)
             cursor.execute(f"INSERT INTO reading VALUES ({values})")
         for view in VIEWS:

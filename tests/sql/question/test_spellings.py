@@ -48,6 +48,15 @@ def world(seed: int) -> Any:
 
 
 STATEMENTS = [
+    "SELECT COUNT(*) FROM (SELECT u.* FROM users u) t WHERE t.city = 'Rome'",
+    "SELECT SUM(t.price) FROM (SELECT o.*, u.city FROM users u JOIN orders o ON o.user_id = u.id) t"
+    " WHERE t.city IS NOT NULL",
+    "WITH w AS (SELECT orders.* FROM orders, users) SELECT COUNT(*) FROM w",
+    "SELECT COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM orders GROUP BY ALL) t WHERE n > 1",
+    "SELECT SUM(n) FROM (SELECT user_id AS u, price % 2 AS odd, SUM(price) AS n, 1 AS one"
+    " FROM orders GROUP BY ALL) t WHERE odd = 1",
+    "SELECT COUNT(*) FROM users WHERE city = ANY(['Rome', 'Oslo']) OR NOT id = ANY([1, 2])",
+    "SELECT APPROX_COUNT_DISTINCT(city) FROM users",
     "SELECT COUNT(*) FROM main.users",
     "SELECT COUNT(*) FROM memory.main.users u WHERE u.city = 'Rome'",
     "SELECT COUNT(*) FROM main.users WHERE main.users.city = 'Rome'",

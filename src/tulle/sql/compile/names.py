@@ -157,13 +157,13 @@ def resolve(tree: exp.Expression, schema: Schema) -> Any:
     Raises:
         QueryError: when the statement does not fit the schema.
     """
+    plain = without_schemas(tree.copy(), schema)
+    known: dict[str, Any] = {"dialect": schema.dialect, "schema": schema.types}
     try:
-        resolved = qualify(
-            without_schemas(tree.copy(), schema),
-            dialect=schema.dialect,
-            schema=schema.types,
-            canonicalize_table_aliases=True,
-        )
+        if any(isinstance(one.this, exp.Star) for one in plain.find_all(exp.Column)):
+            # Where sources get names of their own, t.* would still be of the former name.
+            plain = qualify(plain, **known, quote_identifiers=False, validate_qualify_columns=False)
+        resolved = qualify(plain, **known, canonicalize_table_aliases=True)
     except SqlglotError as error:
         raise_alone(QueryError(f"The query does not fit the schema: {error}"))
     if any(join.method == "NATURAL" for join in resolved.find_all(exp.Join)):

@@ -27,7 +27,11 @@ _CLAUSES: dict[str, tuple[str, str]] = {
         "QUALIFY ROW_NUMBER() OVER (PARTITION BY the owner ORDER BY ...) <= n",
     ),
     "offset": ("OFFSET", "another row would move up when somebody leaves"),
-    "qualify": ("QUALIFY", "it depends on a window, and windows rank rows against each other"),
+    "qualify": (
+        "QUALIFY beside an aggregate",
+        "put it into a sub-select, over windows of one person's rows: SELECT ... FROM (SELECT ... "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY the owner ORDER BY ...) <= n)",
+    ),
     "windows": ("WINDOW", "write out each window: OVER (PARTITION BY ... ORDER BY ...)"),
     "order": ("ORDER BY", "a count or a sum has no order, and groups keep the order of groups="),
     "sample": ("TABLESAMPLE", "it draws at random by itself"),
@@ -90,8 +94,7 @@ def check_statement(tree: exp.Expression, *, grouped: bool, functions: Collectio
                 "which groups there are is private. Give the list of groups that everyone may "
                 "know: groups={'column': [values]}",
             )
-        if any(value for name, value in group.args.items() if name != "expressions"):
-            refuse("GROUP BY with ROLLUP, CUBE, SETS or ALL", "list the columns")
+        check_group(group)
     elif grouped:
         refuse("groups= without GROUP BY", "add GROUP BY with the columns of groups=")
     if tree.args.get("distinct"):
@@ -101,6 +104,25 @@ def check_statement(tree: exp.Expression, *, grouped: bool, functions: Collectio
     _check_from(tree, functions)
     if tree.args.get("from_") is None:
         refuse("A query without FROM", "it asks nothing of the data")
+
+
+def check_group(group: Any) -> None:
+    """Refuse GROUP BY of anything but a list of columns.
+
+    Raises:
+        QueryError: saying what to ask instead.
+    """
+    several = (exp.Rollup, exp.Cube, exp.GroupingSets)
+    if group.args.get("all"):
+        refuse("GROUP BY ALL beside *, windows or functions that are not known", "list the columns")
+    if any(value for name, value in group.args.items() if name != "expressions") or any(
+        isinstance(one, several) for one in group.expressions
+    ):
+        refuse(
+            "GROUP BY with ROLLUP, CUBE or GROUPING SETS",
+            "list the columns; totals are added up from the released table, or asked for by "
+            "themselves",
+        )
 
 
 def check_rows(tree: Any, functions: Collection[str]) -> None:
@@ -118,8 +140,8 @@ def check_rows(tree: Any, functions: Collection[str]) -> None:
         refuse(tree.key.upper(), "rows come from tables and sub-selects")
     _check_clauses(tree, _INSIDE)
     group = tree.args.get("group")
-    if group is not None and any(v for n, v in group.args.items() if n != "expressions"):
-        refuse("GROUP BY with ROLLUP, CUBE, SETS or ALL", "list the columns")
+    if group is not None:
+        check_group(group)
     _check_with(tree, functions)
     place = "SELECT of a sub-select"
     for projection in tree.expressions:

@@ -80,6 +80,8 @@ def _reason(node: Any) -> str:
         return "its further arguments must be written as numbers"
     if isinstance(node, exp.Exists | exp.In | exp.Any | exp.All):
         above = node.find_ancestor(exp.Not)
+        if isinstance(node, exp.Any | exp.All) and node.find(exp.Query) is None:
+            return "write x IN (...), or conditions that are joined by OR"
         if above is not None or isinstance(node, exp.All):
             return "rows would appear when somebody leaves"
         return "a sub-select must be a condition of its own in WHERE, joined by AND"
@@ -93,7 +95,10 @@ def _reason(node: Any) -> str:
         return "an aggregate inside changes its value when somebody leaves"
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     if type(node).__name__ in _MOMENTS or name in _VOLATILE:
-        return "it is volatile: it gives another value each time"
+        return (
+            "it is volatile: it gives another value each time. Write the value itself, such as "
+            "DATE '2024-12-31'"
+        )
     if isinstance(node, exp.Anonymous):
         return (
             "nothing is known about this function. If its value follows from its arguments alone "

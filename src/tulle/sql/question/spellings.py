@@ -36,6 +36,7 @@ def plain_spelling(tree: Any, dialect: str) -> Any:
                 node.replace(made)
     for select in list(tree.find_all(exp.Select)):
         _open_brackets(select)
+        _group_by_all(select)
     # From the inside: what stands in FROM is copied.
     for select in reversed(list(tree.find_all(exp.Select))):
         _turn_right_join(select)
@@ -194,6 +195,21 @@ def _pairs_in(node: Any, dialect: str) -> Any:
     return exp.Exists(this=whole)
 
 
+def _any_of(node: Any, dialect: str) -> Any:
+    """x = ANY(['a', 'b']), with constants, is x IN ('a', 'b')."""
+    listed = node.expression.this.unnest() if isinstance(node.expression, exp.Any) else None
+    if not isinstance(listed, exp.Array | exp.Tuple) or not listed.expressions:
+        return None
+    if not all(isinstance(one, exp.Literal) for one in listed.expressions):
+        return None
+    return exp.In(this=node.this.copy(), expressions=[one.copy() for one in listed.expressions])
+
+
+def _distinct(node: Any, dialect: str) -> Any:
+    """APPROX_COUNT_DISTINCT(x) is COUNT(DISTINCT x): noise comes on top of the true number."""
+    return exp.Count(this=exp.Distinct(expressions=[node.this.copy()]), big_int=True)
+
+
 _RULES: dict[type[Any], Any] = {
     exp.Anonymous: _function,
     exp.ToDays: lambda node, dialect: _interval(node.this, "DAY"),
@@ -203,7 +219,28 @@ _RULES: dict[type[Any], Any] = {
     exp.Values: _values,
     exp.Count: _count,
     exp.In: _pairs_in,
+    exp.EQ: _any_of,
+    exp.ApproxDistinct: _distinct,
 }
+
+
+def _group_by_all(select: Any) -> None:
+    """GROUP BY ALL lists what is selected beside the aggregates."""
+    group = select.args.get("group")
+    if group is None or not group.args.get("all") or group.expressions:
+        return
+    plain = [
+        one.unalias()
+        for one in select.expressions
+        if not any(found.parent_select is select for found in one.find_all(exp.AggFunc))
+    ]
+    # What an unknown function or a window does is not for the text to say.
+    if any(one.is_star or one.find(exp.Anonymous) for one in plain) or any(
+        one.find(exp.Window) for one in select.expressions
+    ):
+        return
+    keys = [one.copy() for one in plain if not isinstance(one, exp.Literal)]
+    select.set("group", exp.Group(expressions=keys) if keys else None)
 
 
 def _open_brackets(select: Any) -> None:

@@ -27,7 +27,7 @@ Array = npt.NDArray[np.float64]
 
 _REASON = (
     "after the noise, numbers are computed with + - * /, ABS, ROUND, FLOOR, CEIL, SQRT, COALESCE, "
-    "NULLIF, GREATEST, LEAST and CASE"
+    "NULLIF, GREATEST, LEAST and CASE; a text is not computed there"
 )
 
 

@@ -20,7 +20,7 @@ from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.core.query import Query, Shape
 from tulle.sql.question.aggregate import Groups
-from tulle.sql.question.check import refuse
+from tulle.sql.question.check import check_group, refuse
 from tulle.sql.question.parse import SqlQuestion, parse_statement
 from tulle.sql.question.scalars import check_scalar
 
@@ -237,6 +237,7 @@ def read_select_list(
     group = rows.args.get("group")
     keys: dict[str, Any] = {}
     if group is not None:
+        check_group(group)
         listed = [_by_place(tree, e, "GROUP BY") for e in group.expressions]
         group.set("expressions", [e.copy() for e in listed])
         for expression in listed:
@@ -284,7 +285,11 @@ def read_call(node: Any) -> Call:
         QueryError: when it is of another kind.
     """
     if isinstance(node, exp.Window):
-        refuse("A window", "windows rank rows against each other")
+        refuse(
+            f"The window {shown(node)}",
+            "ask for the aggregates without it and compute shares, ranks and running sums from "
+            "the released table, which costs nothing more",
+        )
     if isinstance(node, exp.Filter):
         where = node.expression.this
         inner = read_call(node.this)
