@@ -17,6 +17,7 @@ import pytest
 
 import tulle
 import tulle.sql.engines.base
+import tulle.sql.engines.duckdb.engine
 from tulle.core.errors import TulleError
 from tulle.sql.data import Database
 from tulle.sql.engines.base import Engine
@@ -243,10 +244,10 @@ def test_whatever_a_driver_raises_is_replaced(
     connection.execute("CREATE TABLE t AS SELECT 1 AS who")
     database = Database.connect(connection, owners={"t": "who"})
 
-    def fail(statement: str) -> Any:
+    def fail(cursor: Any, statement: str) -> Any:
         raise error
 
-    monkeypatch.setattr(database._engine, "read", fail)
+    monkeypatch.setattr(tulle.sql.engines.duckdb.engine, "_rows_of", fail)
     with pytest.raises(TulleError) as caught:
         tulle.release(database, tulle.sql("SELECT COUNT(*) FROM t"), unit="participant", epsilon=1)
     assert type(caught.value).__name__ == "EngineError"

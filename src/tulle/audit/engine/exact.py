@@ -126,12 +126,12 @@ def output_law(
     answers, weights = listed[0]
     finished: dict[Hashable, float] = defaultdict(float)
     tails = [list(zip(values, masses.tolist(), strict=True)) for values, masses in listed[1:]]
-    # Post-processing of the answer can be slow, and does not look at the other parts.
+    # Post-processing of the answer can be slow, and mostly does not look at the other parts.
     rest = list(product(*tails))
     blank = tuple(cell[0] for cell in rest[0])
     answered: dict[Hashable, tuple[object, float]] = {}
     for answer, weight in zip(answers, weights.tolist(), strict=True):
-        seen = finish((answer, *blank))
+        seen = answer if description.joint else finish((answer, *blank))
         known = answered.get(seen)
         answered[seen] = (answer, weight + (known[1] if known else 0.0))
     for answer, weight in answered.values():

@@ -29,6 +29,8 @@ class Description:
     """A run in closed form: independent parts, by name."""
 
     parts: tuple[tuple[str, Law], ...]
+    joint: bool = False
+    """Whether post-processing of the answer, the first part, looks at the others."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Kind(ABC):
             return honest
         laws = dict(honest.parts)
         laws.update(mechanism.spoil(laws, terms, settings, dataset))
-        return Description(tuple(laws.items()))
+        return Description(tuple(laws.items()), honest.joint)
 
     @abstractmethod
     def law_of(

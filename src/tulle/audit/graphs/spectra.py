@@ -222,7 +222,8 @@ def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph)
     scales = (chosen.degree_scale,) * len(degrees)
     law = LaplaceVector(tuple(int(degree) for degree in degrees), scales, Fraction(2))
     coins = response_coins(bits, {**settings, "epsilon": text(chosen.epsilon_pairs)})
-    return Description((("answer", coins), ("degrees", law)))
+    # Which vector is the first is decided by coins and degrees together.
+    return Description((("answer", coins), ("degrees", law)), joint=True)
 
 
 Describer = Callable[[Terms, Parameters, Graph], Description]

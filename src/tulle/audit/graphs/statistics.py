@@ -21,6 +21,7 @@ from tulle.audit.faults import BOTH, broken, leave_open
 from tulle.audit.graphs.measured import once
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.mechanisms.decomposed import DecomposedSettings, TriplesLaw
@@ -390,7 +391,15 @@ class StiffMiddle(Ladder):
 def stiff_middle(
     mechanism: Mechanism, questions: Sequence[Query], caught_by: tuple[str, ...] = BOTH
 ) -> Broken:
-    """Put the rungs of a ladder around a middle that a neighbour may have wider."""
+    """Put the rungs of a ladder around a middle that a neighbour may have wider.
+
+    Widths are smoothed by an eighth of the budget, an option of the real mechanism: by less, those
+    of neighbours on few nodes are too much alike.
+    """
+
+    def looser(honest: Parameters, terms: Terms) -> dict[str, Any]:
+        budget = rational(honest["smoothing"]) + rational(honest["decay"])
+        return {"smoothing": text(budget / 8), "decay": text(budget * 7 / 8)}
 
     def law(
         laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
@@ -398,7 +407,7 @@ def stiff_middle(
         return {"answer": StiffMiddle(**vars(laws["answer"]))}
 
     fault = "a middle that grows on a neighbour, and rungs that do not make room for it"
-    return broken(mechanism, "stiff middle", fault, questions, caught_by, law=law)
+    return broken(mechanism, "stiff middle", fault, questions, caught_by, settings=looser, law=law)
 
 
 def printed_coefficients(

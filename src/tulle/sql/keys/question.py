@@ -34,7 +34,8 @@ USUAL_KEYS = 4
 WEIGHTED_KEYS = 64
 """The same where nobody asks how many people have a key, so that they may be weighted.
 
-Chosen on check-ins and words, epsilon 1: twice as many cost a twentieth of the threshold.
+Few have more keys than that in networks and check-ins; twice as many cost a fiftieth of the
+threshold at epsilon 1 (computed from the rule).
 """
 
 MOST_KEYS = 10**6
