@@ -22,6 +22,7 @@ from tulle.relations.queries import total
 EPSILON = 8.0
 """Large, so that answers are near the truth; forms do not depend on it."""
 
+AGE, AGES, OLD = [20 + i % 50 for i in range(400)], (18, 70), 45
 NODES = 40
 NAMES = tuple(f"person {place:02d}" for place in range(NODES))
 PARTS = tuple(place % 3 for place in range(NODES))
@@ -79,10 +80,9 @@ def study() -> tulle.Genotypes:
 @lru_cache(maxsize=1)
 def people() -> tulle.models.Table:
     """Ages, pay and whether somebody votes."""
-    age = [20 + i % 50 for i in range(400)]
     return tulle.models.Table(
-        {"age": age, "pay": [a / 10 for a in age], "votes": [a > 45 for a in age]},
-        bounds={"age": (18, 70), "pay": (0, 9)},
+        {"age": AGE, "pay": [a / 10 for a in AGE], "votes": [a > OLD for a in AGE]},
+        bounds={"age": AGES, "pay": (0, 9)},
         classes={"votes": [False, True]},
     )
 
@@ -159,6 +159,7 @@ def cases() -> Iterator[Case]:
     yield "database sql gaussian", shop(), tulle.sql(BY_CITY, groups=GROUPS), gaussian
     yield "contributions weights", trips(), tulle.weights(bound=1, total=1), person
     yield "contributions block_bounds", trips(), tulle.block_bounds(0.9, [1, 2, 4]), person
+    yield "contributions block_partition", trips(), tulle.block_partition(), person
     cells = tulle.found_cells(cells_per_person=2, bound=1, other=True)
     yield "contributions found_cells", trips(), cells, {**person, "delta": 1e-6}
     row = {"unit": "row"}

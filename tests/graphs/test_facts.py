@@ -101,6 +101,8 @@ def words(graphs: Sequence[Graph], unit: str, *, run: bool) -> Iterator[tuple[st
             used = " ".join([answer.mechanism, *(p.mechanism for p in answer.parts.values())])
             searched = "recursive" in used or "sparse_vector" in used
             drawn = ("scale", "thresholds", "penalty") if searched else ()
+            # The bound before the answer, which is drawn.
+            drawn += ("above",) if "degree_threshold" in used else ()
             return public_part(answer, (*kind.private, *drawn))
 
         said = [

@@ -373,7 +373,7 @@ REFUSED = [
     ("SELECT kind, COUNT(*) FROM knows GROUP BY kind", {}, "groups="),
     ("SELECT DISTINCT kind, COUNT(*) FROM knows GROUP BY kind", {}, "DISTINCT"),
     ("SELECT town, COUNT(*) FROM visit GROUP BY ROLLUP (town)", {}, "ROLLUP"),
-    ("SELECT town, COUNT(*) FROM visit GROUP BY ALL", {}, "list the columns"),
+    ("SELECT town, COUNT(*) FROM visit GROUP BY ROLLUP (town)", {}, "list the columns"),
     ("SELECT town, COUNT(*) FROM visit GROUP BY town ORDER BY town", {"other": True}, "other="),
     ("SELECT town, COUNT(DISTINCT cost) FROM visit GROUP BY town", {"other": True}, "other="),
     ("SELECT COUNT(*) FROM visit", {"top": 3}, "no GROUP BY"),

@@ -59,6 +59,13 @@ class MinimumLaw(ErrorLaw):
         object.__setattr__(self, "lengths", tuple(self.lengths))
         object.__setattr__(self, "sums", tuple(self.sums))
 
+    @property
+    def leaves_out(self) -> str:
+        return (
+            "The interval is about the coefficients of the same fit without noise, its penalty of "
+            f"{self.penalty:.3g} included, and not about a fit without a penalty."
+        )
+
     def widths(self, level: float) -> Floats:
         """Return how far each coefficient may be off, all at once with this probability."""
         alpha = 1 - check_level(level)

@@ -121,7 +121,7 @@ def write_graph(ending: str, nodes: int, edges: Edges, folder: Path) -> Path:
         lines.append("</graph></graphml>")
     else:
         mark = {".csv": ",", ".tsv": "\t", ".txt": " ", ".csv.gz": ","}[ending]
-        lines = [mark.join(("a", "b"))] + [f"{u}{mark}{v}" for u, v in edges]
+        lines = [mark.join(("source", "target"))] + [f"{u}{mark}{v}" for u, v in edges]
     text = "\n".join(lines) + "\n"
     if ending.endswith(".gz"):
         path.write_bytes(gzip.compress(text.encode(), mtime=0))

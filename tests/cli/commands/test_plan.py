@@ -60,9 +60,11 @@ def test_reading_options(run: Run, tmp_path: Path) -> None:
     asked = ("plan", file, "edges", *EDGE, "--json")
     assert run(*asked).code == 2
     assert run(*asked, "--columns", "a,b").code == 0
-    assert run(*asked, "--columns", "1,2").code == 0
-    assert run(*asked, "--ignore", "weights").code == 0
-    declared = run(*asked, "--columns", "1,2", "--nodes", "9").json()
+    # Whether words are a header or a link is not guessed.
+    assert run(*asked, "--columns", "1,2").code == 2
+    assert run(*asked, "--columns", "1,2", "--header").code == 0
+    assert run(*asked, "--header", "--ignore", "weights").code == 0
+    declared = run(*asked, "--columns", "1,2", "--header", "--nodes", "9").json()
     assert "9 nodes" in declared["public"]
 
 

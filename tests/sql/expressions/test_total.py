@@ -26,6 +26,7 @@ from tulle.sql.compile import statements
 from tulle.sql.data import Database
 from tulle.sql.dialect import dialect_of
 from tulle.sql.engines.base import EngineError
+from tulle.sql.engines.postgresql import conversions as postgresql_conversions
 from tulle.sql.expressions import conversions, total
 from tulle.sql.expressions.entry import with_arguments
 from tulle.sql.queries import relations_of, sql
@@ -484,7 +485,7 @@ def test_weights_of_contributions_do_not_fail(postgres_url: str) -> None:
 def test_every_day_of_four_centuries_is_read_in_postgresql(postgres_url: str) -> None:
     """The pattern lets through exactly the days that there are."""
     database = in_postgres(postgres_url, planted("postgres"))
-    pattern = conversions._PATTERNS["date"]
+    pattern = postgresql_conversions._PATTERNS["date"]
     days = (
         "SELECT to_char(y, 'FM0000') || '-' || to_char(m, 'FM00') || '-' || to_char(d, 'FM00') AS s"
         " FROM generate_series(1999, 2400) y, generate_series(0, 13) m, generate_series(0, 32) d"

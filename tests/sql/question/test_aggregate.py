@@ -29,8 +29,17 @@ def test_many_groups_can_be_asked_for() -> None:
     assert bound.bound.text.count("\"town\" = 'town 599'") == 2
 
 
-def test_the_place_of_a_number_is_found_by_halving() -> None:
+def test_a_long_list_of_numbers_is_joined() -> None:
     bound = sql(BY_DAY, groups={"day": list(range(600))}).bound_to(SCHEMA.to_json())
+    assert bound.bound is not None
+    assert bound.bound.groups == 600
+    assert bound.bound.text.count("(599, 599)") == 1
+    assert '"day" = 599' not in bound.bound.text
+
+
+def test_the_place_of_a_number_is_found_by_halving() -> None:
+    distinct = "SELECT day, COUNT(DISTINCT town) FROM visit GROUP BY day"
+    bound = sql(distinct, groups={"day": list(range(600))}).bound_to(SCHEMA.to_json())
     assert bound.bound is not None
     assert bound.bound.groups == 600
     assert bound.bound.text.count('"day" = 599') == 1

@@ -117,7 +117,8 @@ class PrivateBound(Mechanism):
     Error:
         Laplace noise of a scale that the release states. Numbers of triangles that noise alone
         could have made are set to zero (:mod:`tulle.graphs.mechanisms.sparse`), so that all of
-        them together are no worse than all zeros but for a hundredth of the noise of one entry.
+        them together are no worse than all zeros but for a hundredth of the noise of one entry,
+        or a part in as many as there are if they are fewer.
 
     Reference:
         After Dwork & Lei, Differential privacy and robust statistics, STOC 2009.

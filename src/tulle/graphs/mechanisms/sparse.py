@@ -28,12 +28,14 @@ a quarter, one less makes zeros worse."""
 def highest_threshold(count: int) -> float:
     """Return above which size noise of scale one would be a hundredth in so many entries together.
 
-    count·E[z; z > t] = count·(t + 1)·exp(-t)/2 = 1/100. On polbooks, netscience, polblogs and
-    ca-GrQc a tenth was up to a tenth worse than zeros where noise is large, and never better.
+    count·E[z; z > t] = count·(t + 1)·exp(-t)/2 = 1/100; of fewer than a hundred entries, as much as
+    one of them is of all. On polbooks, netscience, polblogs and ca-GrQc a tenth was up to a tenth
+    worse than zeros where noise is large, and never better.
     """
-    reach = 1.0
+    entries, reach = max(count, 1), 1.0
     for _ in range(60):
-        reach = math.log(50 * max(count, 1)) + math.log1p(reach)
+        reach = math.log(min(entries, 100) * entries / 2) + math.log1p(reach)
+        reach = max(reach, 0.0)
     return reach
 
 
