@@ -82,7 +82,7 @@ def block_partition(blocks: int = 2, *, pieces: int = PIECES) -> BlockPartition:
 
     Example:
         >>> str(block_partition(3))
-        'block_partition(blocks=3, pieces=65536)'
+        'block_partition(3, 65536)'
     """
     count = validate.whole(blocks=blocks, at_least=2)
     fine = validate.whole(pieces=pieces, at_least=1)
@@ -193,8 +193,8 @@ class VotePartition(Mechanism):
         >>> import tulle
         >>> trips = tulle.Contributions(range(900), [0] * 900, [0] * 900, rows=3, columns=3)
         >>> r = tulle.release(trips, tulle.block_partition(), unit="participant", epsilon=1.0)
-        >>> r.value.tolist()
-        [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
+        >>> int(r.value[0, 0])
+        1
     """
 
     title: ClassVar[str] = "cells that stand out, by one vote of each person"
