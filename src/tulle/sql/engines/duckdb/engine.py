@@ -306,7 +306,7 @@ class DuckDB(Engine):
             cursor.execute(f"DESCRIBE {statement}")
 
     def keep(self, statement: str) -> KeptRows:
-        cursor = self._new_cursor()
+        cursor = self.attempt(self._new_cursor, EngineError())
         name = f"temp.main.{RESERVED}_kept"
         create = partial(cursor.execute, f"CREATE TEMP TABLE {RESERVED}_kept AS {statement}")
         self.attempt(partial(whatever_the_plan, cursor, create), EngineError())
