@@ -14,7 +14,7 @@ from fractions import Fraction
 from tulle.core.source import Source
 from tulle.core.validate import Number, rational
 from tulle.noise import discrete_laplace
-from tulle.noise.charge import free_of_charge
+from tulle.noise.watch import free_of_charge
 
 GUARANTEE = "adversarial privacy, not differential privacy"
 

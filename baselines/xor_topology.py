@@ -27,7 +27,8 @@ from tulle.core.validate import Number, rational
 from tulle.graphs.data import Graph
 from tulle.graphs.topology.response import Topology, topology
 from tulle.matrices.binary.families import column_law, read_entries
-from tulle.noise.charge import PatternCharge, charge, disjoint, part
+from tulle.noise.charge import PatternCharge, charge
+from tulle.noise.watch import disjoint, part
 from tulle.noise.xor.general import Couplings
 from tulle.noise.xor.laws import Coupled
 from tulle.noise.xor.patterns import exchangeable_bits

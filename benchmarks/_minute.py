@@ -53,7 +53,15 @@ def made_up(folder: Path) -> Iterator[None]:
     if not data.exists():
         write(data)
     settings = {"TULLE_DATA": str(data), "TULLE_TPCH_SCALE": "0.01", "TULLE_RUNS": "1"}
-    chosen = ("TULLE_FIGURES", "SYNTHETIC_", "PLANTED_", "CHANCE_", "STATISTICS_", "DISSERTATION_")
+    chosen = (
+        "TULLE_FIGURES",
+        "SYNTHETIC_",
+        "RATIOS_",
+        "PLANTED_",
+        "CHANCE_",
+        "STATISTICS_",
+        "DISSERTATION_",
+    )
     kept = {name: text for name, text in os.environ.items() if not name.startswith(chosen)}
     with mock.patch.dict(os.environ, kept | settings, clear=True):
         yield

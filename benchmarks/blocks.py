@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
+from pyarrow import compute, csv
 
 import tulle
 from benchmarks.common import print_table
@@ -81,6 +81,18 @@ def checkins(side: int) -> Records | None:
     same = user[1:] == user[:-1]
     name = f"check-ins, {side} x {side} squares"
     return Records(name, user[1:][same], square[:-1][same], square[1:][same], side**2, side**2)
+
+
+def hours() -> Records | None:
+    """Return check-ins by hour and weekday: a grid on which nothing was chosen."""
+    path = find("gowalla-nyc-checkins/gowalla_nyc_checkins.csv.gz")
+    if path is None:
+        return None
+    table = csv.read_csv(path)
+    when = compute.cast(table["time"], pa.timestamp("s"))
+    hour, day = (np.asarray(part(when)) for part in (compute.hour, compute.day_of_week))
+    name = "check-ins by hour and weekday"
+    return Records(name, np.asarray(table["user"]), hour.astype(int), day.astype(int), 24, 7)
 
 
 def trips() -> Records | None:
@@ -478,7 +490,12 @@ def main() -> None:
         epsilons += against_epsilon(records.name, rows)
     compared = [row for records in known for row in bounds_compared(records)]
     print_table("Where bounds come from, epsilon = 1, Laplace noise", compared)
-    private = [row for records in known for row in partitions_compared(records)]
+    unseen = hours()
+    private = [
+        row
+        for records in (*known, *([unseen] if unseen is not None else []))
+        for row in partitions_compared(records)
+    ]
     print_table("Blocks and bounds chosen privately, all of it paid for", private)
     show("Error against epsilon", epsilons, "epsilon", "blocks_epsilon")
     for title, measure, across, file in (

@@ -103,6 +103,7 @@ def measure(paths: dict[str, Path], name: str, runs: int) -> dict[str, Any]:
     import duckdb
 
     import tulle
+    from tulle.sql.queries import one_aggregate
 
     owners, text, column, days = QUESTIONS[name]
     first = date(1995, 1, 1)
@@ -111,7 +112,7 @@ def measure(paths: dict[str, Path], name: str, runs: int) -> dict[str, Any]:
         found = duckdb.sql(f"SELECT n_name FROM '{paths['nation']}' ORDER BY 1").fetchall()
         groups = [row[0] for row in found]
     database = connect(paths, owners)
-    question = tulle.sql(text, groups={column: groups})
+    question = one_aggregate(text, groups={column: groups})
     truth = np.asarray(question.truth(database), dtype=float)
     row: dict[str, Any] = {"query": name, "groups": len(groups)}
     for title, delta in (("pure", 0.0), ("now", DELTA)):

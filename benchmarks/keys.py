@@ -73,7 +73,7 @@ def shares() -> list[dict[str, Any]]:
             epsilon=epsilon,
         )
         truth = np.array([counts[place] for place in sorted(popular)])
-        by_list = float(np.median(np.abs(np.asarray(listed.value) - truth) / truth))
+        by_list = float(np.median(np.abs(np.asarray(listed.value["n"]) - truth) / truth))
         for keys in KEYS:
             answer = tulle.release(
                 database,

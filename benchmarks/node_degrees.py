@@ -1,18 +1,18 @@
 """Degrees per node, and synthetic graphs made of what was released per node.
 
 Run with ``python -m benchmarks node_degrees``, with TULLE_DATA naming the folder of real data sets.
-First the largest degree by ``degree_threshold``: medians and quartiles. Then a synthetic graph from
-four releases that divide epsilon (distribution, edges, triangles, largest degree), beside the same
-from the true numbers, which shows what such numbers alone can say, and a model per edge. The
-constants of ``degree_threshold`` were chosen on other graphs.
+First the largest degree by ``degree_threshold``: medians and quartiles. Then the distribution by
+``projection`` and by N2E (``baselines/node_to_edge.py``): the part of the nodes that are misplaced,
+and the largest distance between cumulated distributions. Then a synthetic graph per node beside a
+model per edge. The constants of ``degree_threshold`` were chosen on other graphs.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from baselines.node_to_edge import node_to_edge
 
 import tulle
 from benchmarks.common import find_data, print_table
@@ -20,17 +20,12 @@ from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.projection import on_grid
 
 NAMES = ("wiki-Vote", "email-Enron", "as20000102", "brightkite")
-DRAWN = ("as20000102", "wiki-Vote")
+DRAWN = ("as20000102", "wiki-Vote", "brightkite", "email-Enron")
 RUNS = 21
+FEWER = 5
 EPSILONS = (1.0,)
+SPREAD_EPSILONS = (1.0, 2.0)
 SYNTHETIC_EPSILONS = (2.0, 5.0)
-SHARES = {"degrees": "2/5", "edges": "1/5", "triangles": "3/10", "largest": "1/10"}
-QUESTIONS: dict[str, Any] = {
-    "degrees": tulle.degree_distribution(),
-    "edges": tulle.edges(),
-    "triangles": tulle.triangles(),
-    "largest": tulle.max_degree(),
-}
 
 
 def read(name: str) -> Graph | None:
@@ -80,14 +75,35 @@ def shown(graph: Graph, truth: Graph) -> dict[str, float]:
     }
 
 
-def released(graph: Graph, epsilon: float) -> dict[str, Any]:
-    """Return the four releases per node that divide epsilon."""
-    return {
-        name: tulle.release(
-            graph, query, unit="node", epsilon=Fraction(SHARES[name]) * Fraction(epsilon)
-        )
-        for name, query in QUESTIONS.items()
-    }
+def distributions() -> list[dict[str, Any]]:
+    """Return a row for each graph and epsilon: how far distributions are off, medians."""
+    rows = []
+    for name in NAMES:
+        graph = read(name)
+        if graph is None:
+            continue
+        for epsilon in SPREAD_EPSILONS:
+            asked: dict[str, Any] = {"unit": "node", "epsilon": epsilon}
+            ours = [
+                tulle.release(graph, tulle.degree_distribution(), **asked).value
+                for _ in range(FEWER)
+            ]
+            theirs = [node_to_edge(graph, epsilon) for _ in range(FEWER)]
+            row: dict[str, Any] = {"graph": name, "epsilon": epsilon}
+            for way, drawn in (("projection", ours), ("N2E", theirs)):
+                off = np.median([misplaced(one, graph) for one in drawn], axis=0)
+                row |= {f"{way}: misplaced": float(off[0]), f"{way}: K-S": float(off[1])}
+            rows.append(row)
+    return rows
+
+
+def misplaced(found: Any, graph: Graph) -> tuple[float, float]:
+    """Return half the L1 distance of two distributions over the nodes, and their K-S distance."""
+    true = tulle.degree_distribution().truth(graph)
+    one, other = np.zeros((2, max(len(true), len(found))))
+    one[: len(true)], other[: len(found)] = true, found
+    apart = np.cumsum(one / one.sum()) - np.cumsum(other / max(other.sum(), 1))
+    return float(np.abs(one - other).sum() / 2 / one.sum()), float(np.abs(apart).max())
 
 
 def synthetic_graphs() -> list[dict[str, Any]]:
@@ -99,7 +115,8 @@ def synthetic_graphs() -> list[dict[str, Any]]:
             continue
         rows.append({"graph": name, "made of": "itself", **shown(graph, graph)})
         for epsilon in SYNTHETIC_EPSILONS:
-            made = tulle.graph_from_releases(**released(graph, epsilon))
+            question = tulle.synthetic_per_node()
+            made = tulle.release(graph, question, unit="node", epsilon=epsilon).value
             rows.append({"graph": name, "made of": f"per node, {epsilon}", **shown(made, graph)})
             auto = tulle.release(graph, tulle.synthetic("auto"), unit="edge", epsilon=epsilon).value
             rows.append(
@@ -108,13 +125,14 @@ def synthetic_graphs() -> list[dict[str, Any]]:
     return rows
 
 
-MINUTE: dict[str, Any] = {"NAMES": NAMES[:1], "DRAWN": (), "RUNS": 3}
+MINUTE: dict[str, Any] = {"NAMES": NAMES[:1], "DRAWN": (), "RUNS": 3, "FEWER": 1}
 """What is smaller in the minute's version."""
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     print_table(f"The largest degree per node, {RUNS} runs", largest_degrees())
+    print_table(f"Degree distributions per node, medians of {FEWER} runs", distributions())
     print_table("Synthetic graphs, one of each", synthetic_graphs())
 
 

@@ -28,8 +28,8 @@ from tulle.relations.mechanisms.recursive import RecursiveSettings, Tuning
 from tulle.relations.mechanisms.single_owner import Owned, release_owned
 from tulle.relations.queries import total
 from tulle.relations.truncation.totals import GAP, truncate
-from tulle.sql.mechanisms import ALONE, UNLINKED
-from tulle.sql.mechanisms import LINKED as ONE_LINK
+from tulle.sql.mechanisms.truncation import ALONE, UNLINKED
+from tulle.sql.mechanisms.truncation import LINKED as ONE_LINK
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 RUNS = 41

@@ -27,8 +27,9 @@ import tulle
 from benchmarks.common import print_table
 from tulle.attacks import confusion_matrix, feature_inference
 from tulle.core.validate import rational
-from tulle.models import Model, Table, linear, logistic
-from tulle.models.design import frame_of
+from tulle.models import Model, Table, linear, logistic, noise_interval
+from tulle.models.design import MOST_BITS, frame_of, whole_rows
+from tulle.models.fitting import in_own_units, minimise_logistic
 from tulle.models.sensitivity import functional_sensitivity
 
 Columns = dict[str, Any]
@@ -253,29 +254,33 @@ def summary(rows: int, epsilon: Any, name: str, delta: Any, scores: list[float])
     }
 
 
-def breast_cancer() -> list[dict[str, Any]]:
-    """Score pure mechanisms on thirty features: scikit-learn's own data set, per row.
+def cancer_table() -> tuple[Table, Any]:
+    """Return thirty features, scikit-learn's own data set, and the question.
 
     Bounds are those that scikit-learn's description of the data set prints.
     """
     from sklearn.datasets import load_breast_cancer
 
     known = load_breast_cancer()
-    names = [f"x{place}" for place in range(known.data.shape[1])]
-    limits = dict(zip(names, zip(known.data.min(0), known.data.max(0), strict=True), strict=True))
+    columns = {f"x{place}": known.data[:, place] for place in range(known.data.shape[1])}
+    limits = {name: (values.min(), values.max()) for name, values in columns.items()}
+    told = {**columns, "y": known.target.tolist()}
+    return Table(told, bounds=limits, classes={"y": [0, 1]}), logistic("y")
+
+
+def breast_cancer() -> list[dict[str, Any]]:
+    """Score pure mechanisms on thirty features, per row."""
+    patients, query = cancer_table()
+    features = np.column_stack([patients.column(f"x{place}") for place in range(30)])
+    target = patients.column("y")
     rows = []
     for epsilon in (1.0, 5.0):
         found: dict[str, list[float]] = {name: [] for name in PURE}
-        for train, test in splits(len(known.target)):
-            columns = {name: known.data[train, place] for place, name in enumerate(names)}
-            table = Table(
-                {**columns, "y": known.target[train].tolist()},
-                bounds=limits,
-                classes={"y": [0, 1]},
-            )
+        for train, test in splits(patients.rows()):
+            table = patients.part(train)
             for name in PURE:
-                r = tulle.release(table, logistic("y"), unit="row", epsilon=epsilon, mechanism=name)
-                right = Model.of(r).predict(known.data[test]) == known.target[test]
+                r = tulle.release(table, query, unit="row", epsilon=epsilon, mechanism=name)
+                right = Model.of(r).predict(features[test]) == target[test]
                 found[name].append(float(np.mean(right)))
         rows += [summary(len(train), epsilon, name, "", scores) for name, scores in found.items()]
     return rows
@@ -451,14 +456,16 @@ def speed(people: Columns) -> list[dict[str, Any]]:
 
 CROWDS = ((2, 1_000), (2, 10_000), (2, 100_000), (10, 100_000), (10, 1_000_000))
 """How many made-up features and people intervals are measured on."""
+SIZES = (1_000, 10_000)
+"""How many people of Adult."""
+COVERED = 200
+"""Releases on which coverage is measured."""
 
 
-def interval_widths(people: Columns) -> list[dict[str, Any]]:
-    """Return half-widths of the coefficients' intervals, and how far these are truly off."""
+def interval_widths() -> list[dict[str, Any]]:
+    """Return half-widths of made-up people's intervals, and how far coefficients are truly off."""
     generator = np.random.default_rng(2)
-    cases: list[tuple[str, Table, Any]] = [
-        ("Adult", sealed(people, np.arange(len(people["income"]))), INCOME)
-    ]
+    found = []
     for features, count in CROWDS:
         drawn = generator.uniform(-1, 1, (count, features))
         odds = drawn @ np.linspace(1, -1, features)
@@ -466,31 +473,79 @@ def interval_widths(people: Columns) -> list[dict[str, Any]]:
         columns: dict[str, Any] = {f"x{place}": drawn[:, place] for place in range(features)}
         bounded = dict.fromkeys(columns, (-1, 1))
         table = Table({**columns, "ill": ill.astype(int)}, bounds=bounded, classes={"ill": [0, 1]})
-        cases.append((f"{features} made up", table, tulle.models.logistic("ill")))
-    return [_widths_of(name, table, query) for name, table, query in cases]
+        row: dict[str, Any] = {"features": features, "people": count}
+        for way, share in (("penalty alone", 0), ("a fifth for the curvature", "0.2")):
+            row |= _covered(table, tulle.models.logistic("ill"), {way: None}, 5, curvature=share)
+        found.append({name: value for name, value in row.items() if "covers" not in name})
+    return found
 
 
-def _widths_of(name: str, table: Table, query: Any, runs: int = 5) -> dict[str, Any]:
+def interval_coverage(people: Columns) -> list[dict[str, Any]]:
+    """Return half-widths and coverage on Adult and breast cancer, with other people as stand-in."""
+    order = np.random.default_rng(3).permutation(len(people["income"]))
+    cases = [
+        (f"Adult, {count:,}", sealed(people, order[:count]), sealed(people, order[-count:]), INCOME)
+        for count in SIZES
+    ]
+    patients, query = cancer_table()
+    order = np.random.default_rng(3).permutation(patients.rows())
+    half = patients.rows() // 2
+    halves = patients.part(order[:half]), patients.part(order[half:])
+    cases.append((f"breast cancer, {half}", *halves, query))
+    ways = ("every data set", "first order", "with a stand-in")
+    return [
+        {"people": name, "epsilon": epsilon}
+        | _covered(table, query, dict(zip(ways, (None, None, like), strict=True)), COVERED, epsilon)
+        for name, table, like, query in cases
+        for epsilon in (1.0, 5.0)
+    ]
+
+
+def _covered(
+    table: Table,
+    query: Any,
+    ways: dict[str, Table | None],
+    runs: int,
+    epsilon: float = 1.0,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return mean half-widths in half-ranges, how often all are covered, and errors."""
     frame = frame_of(query, table.facts("row"), "row")
-    span = 1 / np.linalg.norm(frame.transform(), axis=1)[1:]
-    truth = query.truth(table)[1:]
-    row: dict[str, Any] = {"features": name, "people": table.rows()}
-    asked: dict[str, Any] = {"unit": "row", "epsilon": 1.0, "mechanism": "objective_knorm"}
-    for way, share in (("penalty alone", 0), ("a fifth for the curvature", "0.2")):
-        widths, off = [], []
-        for _ in range(runs):
-            r = tulle.release(table, query, curvature=share, **asked)
-            low, high = r.interval(0.95)
-            widths.append(float(((high - low)[1:] * span).mean() / 2))
-            off.append(float((np.abs(r.value[1:] - truth) * span).mean()))
-        row[way] = float(np.mean(widths))
-        row["off by"] = float(np.mean(off))
-    return row
+    span = 1 / np.linalg.norm(frame.transform(), axis=1)
+    widths: dict[str, list[float]] = {way: [] for way in ways}
+    hits: dict[str, list[bool]] = {way: [] for way in ways}
+    off, rows = [], whole_rows(frame, table, MOST_BITS)
+    truth = None
+    for _ in range(runs):
+        r = tulle.release(
+            table, query, unit="row", epsilon=epsilon, mechanism="objective_knorm", **options
+        )
+        if truth is None:
+            penalty = float(rational(r.parameters["penalty"]))
+            scaled = rows[0] / 2**MOST_BITS
+            truth = in_own_units(
+                frame,
+                minimise_logistic(scaled, rows[1] > 0, np.zeros(frame.size), penalty, 1e-9),
+            )
+        off.append(float((np.abs(r.value - truth) * span)[1:].mean()))
+        for way, like in ways.items():
+            rigorous = way not in ("first order", "with a stand-in")
+            low, high = r.interval(0.95) if rigorous else noise_interval(r, 0.95, like=like)
+            widths[way].append(float(((high - low) * span)[1:].mean() / 2))
+            hits[way].append(bool(((low <= truth) & (truth <= high)).all()))
+    row: dict[str, Any] = {}
+    for way in ways:
+        row |= {way: float(np.mean(widths[way])), f"{way} covers": float(np.mean(hits[way]))}
+    plain = query.truth(table)
+    pull = float((np.abs(truth - plain) * span)[1:].mean())
+    return row | {"off by": float(np.mean(off)), "penalty moves it by": pull}
 
 
 MINUTE: dict[str, Any] = {
     "RUNS": 1,
     "CROWDS": ((2, 1_000),),
+    "SIZES": (1_000,),
+    "COVERED": 2,
     "FIGURE_15": (1,),
     "FIGURE_16": ("1",),
     "MANY": 1_000,
@@ -510,7 +565,8 @@ def main() -> None:
     first, second = figure_15(people), figure_16(people)
     print_table("Figure 15: model and model inversion by epsilon", first)
     print_table("Figure 16: by epsilon_s at epsilon_n = 5", second)
-    print_table("Half-widths of 95 % intervals, epsilon = 1 per row", interval_widths(people))
+    print_table("Half-widths of 95 % intervals, epsilon = 1 per row", interval_widths())
+    print_table("The same on real people", interval_coverage(people))
     print_table("Time", speed(people))
     if os.environ.get("TULLE_FIGURES"):
         draw(os.environ["TULLE_FIGURES"], first, second)

@@ -290,15 +290,15 @@ def measured(database: Any, question: Any, runs: int) -> dict[str, tuple[float, 
 @contextmanager
 def rows_kept() -> Iterator[None]:
     """Let many draws gather what people add once, and solve no program twice."""
-    from tulle.sql import mechanisms
+    from tulle.sql.mechanisms import truncation
     from tulle.sql.queries import owned_rows_of
 
-    truncations = mechanisms.OnDatabase.truncations
+    truncations = truncation.OnDatabase.truncations
 
     @cache
     def person_totals_of(database: Any, query: Any, power: int = 1) -> Any:
         assert power == 1
-        return owned_rows_of(database, query, signed=mechanisms.is_signed(query))
+        return owned_rows_of(database, query, signed=truncation.is_signed(query))
 
     @cache
     def remembered(self: Any, query: Any, relation: Any) -> Any:
@@ -306,11 +306,11 @@ def rows_kept() -> Iterator[None]:
 
     kept = {
         "person_totals_of": person_totals_of,
-        "relations_of": lru_cache(maxsize=None)(mechanisms.relations_of),
+        "relations_of": lru_cache(maxsize=None)(truncation.relations_of),
     }
     with (
-        patch.multiple(mechanisms, **kept),
-        patch.object(mechanisms.OnDatabase, "truncations", remembered),
+        patch.multiple(truncation, **kept),
+        patch.object(truncation.OnDatabase, "truncations", remembered),
     ):
         yield
 

@@ -240,7 +240,7 @@ def errors(database: Any, question: Any, relation: Any, truth: float) -> list[fl
     """Return the relative errors of repeated draws on one relation."""
     from tulle.core.mechanism import Terms
     from tulle.relations.mechanisms.single_owner import Owned
-    from tulle.sql.mechanisms import DatabaseRecursive
+    from tulle.sql.mechanisms.truncation import DatabaseRecursive
 
     unit = database.check_unit("participant")
     terms = Terms(question, unit, rational(EPSILON), rational(0), database.facts(unit))

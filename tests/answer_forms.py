@@ -18,6 +18,7 @@ from tulle.core.unit import Unit
 from tulle.graphs.generators import social_network
 from tulle.relations.data import Relation
 from tulle.relations.queries import total
+from tulle.sql.queries import one_aggregate
 
 EPSILON = 8.0
 """Large, so that answers are near the truth; forms do not depend on it."""
@@ -142,6 +143,7 @@ def cases() -> Iterator[Case]:
     # Per node: a truncated count has a lower end only.
     yield "graph edges per node", network(), tulle.edges(), {"unit": "node"}
     yield "graph max_degree per node", network(), tulle.max_degree(), {"unit": "node"}
+    yield "graph synthetic_per_node", network(), tulle.synthetic_per_node(), {"unit": "node"}
     yield (
         "graph degree_distribution per node",
         network(),
@@ -157,6 +159,12 @@ def cases() -> Iterator[Case]:
     yield "database sql two groups", shop(), both, person
     gaussian = {**person, "delta": 1e-6, "mechanism": "gaussian"}
     yield "database sql gaussian", shop(), tulle.sql(BY_CITY, groups=GROUPS), gaussian
+    # What tables are put together from.
+    counted = one_aggregate(BY_CITY, groups=GROUPS)
+    yield "database sql part groups", shop(), counted, person
+    both = one_aggregate(BY_BOTH, groups={**GROUPS, "paid": [True, False]})
+    yield "database sql part two groups", shop(), both, person
+    yield "database sql part gaussian", shop(), counted, gaussian
     yield "contributions weights", trips(), tulle.weights(bound=1, total=1), person
     yield "contributions block_bounds", trips(), tulle.block_bounds(0.9, [1, 2, 4]), person
     yield "contributions block_partition", trips(), tulle.block_partition(), person

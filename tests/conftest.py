@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ import pytest
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 
+from tests import drawn
+
 from tulle.noise import SeededSource, SystemSource
 
 FRESH = "TULLE_FRESH_NOISE" in os.environ
@@ -31,6 +34,11 @@ FRESH = "TULLE_FRESH_NOISE" in os.environ
 hypothesis.settings.register_profile("fresh", deadline=None)
 hypothesis.settings.register_profile("replayed", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("fresh" if FRESH else "replayed")
+
+BEGAN: pytest.StashKey[float] = pytest.StashKey()
+SHARE: pytest.StashKey[float] = pytest.StashKey()
+LEAST_WEIGHTS = 20
+"""A timed test that is run alone gets no more than this part of the suite's time."""
 
 read_system = SystemSource.read
 owner = os.getpid()
@@ -61,10 +69,60 @@ def stream(name: str) -> Iterator[None]:
         streams.pop()
 
 
+def pytest_configure(config):
+    drawn.choose_seed()
+    config.stash[BEGAN] = time.monotonic()
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if FRESH:
+        line = f"Random cases were those of {drawn.SEED}={os.environ[drawn.SEED]}."
+        terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Give every timed test its share, and let slow suites begin anywhere.
+
+    What a slow suite does not reach in its time is then another part each time.
+    """
+    timed = [item for item in items if item.get_closest_marker("timed") is not None]
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    weights = [item.get_closest_marker("timed").args[0] for item in timed]
+    for item, weight in zip(timed, weights, strict=True):
+        whole = drawn.seconds_of(drawn.MINUTES) * workers
+        item.stash[SHARE] = whole * weight / max(sum(weights), LEAST_WEIGHTS)
+    if FRESH and all(item.get_closest_marker("slow") is not None for item in items):
+        files = list(dict.fromkeys(item.path for item in items))
+        start = int(os.environ[drawn.SEED]) % max(len(files), 1)
+        order = {path: place for place, path in enumerate(files[start:] + files[:start])}
+        items.sort(key=lambda item: order[item.path])
+
+
+def pytest_runtest_setup(item):
+    limit = drawn.seconds_of(drawn.LIMIT)
+    is_late = time.monotonic() - item.config.stash[BEGAN] > limit
+    if is_late and item.get_closest_marker("slow") is not None:
+        pytest.skip(f"not reached in {limit / 60:g} minutes")
+
+
+@pytest.fixture(name="drawn")
+def drawn_cases(request):
+    """Random cases for this test's share of the suite's time."""
+    # Not the node's id, to which workers add its group.
+    name = f"{request.path.name} {request.node.name}"
+    return drawn.Drawn(name, request.node.stash[SHARE])
+
+
 def pytest_collection_finish(session):
-    """What was imported stays to the end: the collector need not look at it again and again."""
+    """What was imported stays to the end: the collector need not look at it again and again.
+
+    Parsed statements are in cycles by the thousand: to look for garbage after every 700 new objects
+    took a sixth of the time of the tests of SQL.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 10)
 
 
 def pytest_sessionfinish(session):

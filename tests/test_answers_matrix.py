@@ -161,8 +161,8 @@ def test_a_report_shows_it(release: Release) -> None:
 def test_names_stand_beside_their_numbers() -> None:
     found = releases()
     assert found["graph triangles_per_node"].to_dict()["node"] == list(NAMES)
-    assert found["database sql groups"].to_dict()["city"] == ["Aarhus", "Bern", "Como"]
-    both = found["database sql two groups"].table()
+    assert found["database sql part groups"].to_dict()["city"] == ["Aarhus", "Bern", "Como"]
+    both = found["database sql part two groups"].table()
     assert both.keys == ("city", "paid")
     assert len(both) == 6
     trips = found["contributions weights"].table()

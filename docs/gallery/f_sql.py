@@ -16,7 +16,7 @@ import tulle
 
 REGIONS = ["north", "south", "east", "west"]
 STATEMENT = (
-    "SELECT a.region, count(*) FROM orders a JOIN orders b ON a.customer = b.customer "
+    "SELECT a.region, count(*) AS pairs FROM orders a JOIN orders b ON a.customer = b.customer "
     "AND a.item = b.item AND a.id < b.id GROUP BY a.region"
 )
 
@@ -32,12 +32,12 @@ def draw(path: Path) -> None:
     shop = tulle.Database.connect(connection, owners={"orders": "customer"})
     query = tulle.sql(STATEMENT, groups={"region": REGIONS})
     r = tulle.release(shop, query, unit="participant", epsilon=2.0)
-    low, high = r.interval(0.95)
     places = np.arange(4)
     figure, (panel,) = panels()
-    panel.bar(places - 0.2, query.truth(shop), 0.38, color=INSIDE, label="inside")
-    spread = np.maximum(np.array([r.value - low, high - r.value], dtype=float), 0)
-    panel.bar(places + 0.2, r.value, 0.38, yerr=spread, color=OUTSIDE, label="released", capsize=4)
+    panel.bar(places - 0.2, query.truth(shop)["pairs"], 0.38, color=INSIDE, label="inside")
+    pairs, low = (np.asarray(r.value[name], dtype=float) for name in ("pairs", "pairs_low"))
+    spread = np.array([pairs - low, np.zeros(4)])
+    panel.bar(places + 0.2, pairs, 0.38, yerr=spread, color=OUTSIDE, label="released", capsize=4)
     panel.set(xticks=places, xticklabels=REGIONS, ylabel="pairs of orders")
     panel.legend(frameon=False)
     save(figure, path)

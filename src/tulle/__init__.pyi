@@ -28,12 +28,12 @@ from tulle.graphs.queries.degrees import degrees as degrees
 from tulle.graphs.queries.degrees import max_degree as max_degree
 from tulle.graphs.queries.local_counts import chains as chains
 from tulle.graphs.queries.local_counts import degree_of as degree_of
-from tulle.graphs.queries.local_counts import degree_squares as degree_squares
-from tulle.graphs.queries.local_counts import edges_within as edges_within
-from tulle.graphs.queries.local_counts import mixing as mixing
 from tulle.graphs.queries.local_counts import triangles_at as triangles_at
 from tulle.graphs.queries.local_counts import triangles_per_node as triangles_per_node
 from tulle.graphs.queries.local_counts import triples_per_node as triples_per_node
+from tulle.graphs.queries.partitions import degree_squares as degree_squares
+from tulle.graphs.queries.partitions import edges_within as edges_within
+from tulle.graphs.queries.partitions import mixing as mixing
 from tulle.graphs.queries.statistics import assortativity as assortativity
 from tulle.graphs.queries.statistics import average_clustering as average_clustering
 from tulle.graphs.queries.statistics import clustering as clustering
@@ -46,6 +46,7 @@ from tulle.graphs.spectra.queries import eigenvalues as eigenvalues
 from tulle.graphs.spectra.queries import low_rank as low_rank
 from tulle.graphs.spectra.queries import spectrum as spectrum
 from tulle.graphs.synthesis.auto.from_releases import graph_from_releases as graph_from_releases
+from tulle.graphs.synthesis.auto.per_node import synthetic_per_node as synthetic_per_node
 from tulle.graphs.synthesis.joint_degrees.queries import joint_degrees as joint_degrees
 from tulle.graphs.synthesis.query import synthetic as synthetic
 from tulle.graphs.topology.response import topology as topology

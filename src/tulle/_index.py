@@ -10,7 +10,7 @@ Count in a graph: chains cliques cycles degree_of degree_squares edges edges_wit
     mixing paths stars subgraphs triangles triangles_at triangles_per_node triples_per_node
 Describe a graph: assortativity average_clustering clustering degree_distribution degrees
     eigenvalues joint_degrees low_rank max_degree modularity spectrum transitivity
-Publish a graph: graph_from_releases synthetic topology
+Publish a graph: graph_from_releases synthetic synthetic_per_node topology
 Ask in SQL: sql
 Publish a matrix: block_bounds block_partition found_cells weights xor
 Judge: compare error_curve
@@ -50,12 +50,12 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "max_degree": "tulle.graphs.queries.degrees",
         "chains": "tulle.graphs.queries.local_counts",
         "degree_of": "tulle.graphs.queries.local_counts",
-        "degree_squares": "tulle.graphs.queries.local_counts",
-        "edges_within": "tulle.graphs.queries.local_counts",
-        "mixing": "tulle.graphs.queries.local_counts",
         "triangles_at": "tulle.graphs.queries.local_counts",
         "triangles_per_node": "tulle.graphs.queries.local_counts",
         "triples_per_node": "tulle.graphs.queries.local_counts",
+        "degree_squares": "tulle.graphs.queries.partitions",
+        "edges_within": "tulle.graphs.queries.partitions",
+        "mixing": "tulle.graphs.queries.partitions",
         "assortativity": "tulle.graphs.queries.statistics",
         "average_clustering": "tulle.graphs.queries.statistics",
         "clustering": "tulle.graphs.queries.statistics",
@@ -68,6 +68,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "low_rank": "tulle.graphs.spectra.queries",
         "spectrum": "tulle.graphs.spectra.queries",
         "graph_from_releases": "tulle.graphs.synthesis.auto.from_releases",
+        "synthetic_per_node": "tulle.graphs.synthesis.auto.per_node",
         "joint_degrees": "tulle.graphs.synthesis.joint_degrees.queries",
         "synthetic": "tulle.graphs.synthesis.query",
         "topology": "tulle.graphs.topology.response",
@@ -126,8 +127,8 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "Table": "tulle.models.data",
         "LinearRegression": "tulle.models.estimators",
         "LogisticRegression": "tulle.models.estimators",
+        "noise_interval": "tulle.models.interval",
         "Model": "tulle.models.model",
-        "noise_interval": "tulle.models.moments",
         "linear": "tulle.models.queries",
         "logistic": "tulle.models.queries",
     },
@@ -229,9 +230,9 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "laplace": "tulle.core.error_law",
         "knorm": "tulle.core.error_law",
         "gaussian": "tulle.core.error_law",
-        "people_found": "tulle.noise.partition_selection",
+        "people_found": "tulle.noise.partition_law",
     },
-    ("law", "database"): {"quantile_ends": "tulle.sql.tables.quantile"},
+    ("law", "database"): {"quantile_ends": "tulle.sql.mechanisms.quantile"},
     ("law", "genotypes"): {"selection": "tulle.genomes.top"},
     ("law", "graph"): {
         "triples": "tulle.graphs.mechanisms.decomposed",
@@ -258,13 +259,13 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "vote_partition": "tulle.matrices.contributions.private_partition",
     },
     ("mechanism", "database"): {
-        "gaussian": "tulle.sql.grouped",
-        "recursive": "tulle.sql.mechanisms",
-        "race": "tulle.sql.mechanisms",
-        "laplace": "tulle.sql.mechanisms",
-        "partition_selection": "tulle.sql.partition_selection",
-        "private_ranges": "tulle.sql.private_ranges",
-        "quantile": "tulle.sql.tables.quantile",
+        "gaussian": "tulle.sql.mechanisms.gaussian",
+        "laplace": "tulle.sql.mechanisms.laplace",
+        "partition_selection": "tulle.sql.mechanisms.partition_selection",
+        "private_ranges": "tulle.sql.mechanisms.private_ranges",
+        "quantile": "tulle.sql.mechanisms.quantile",
+        "recursive": "tulle.sql.mechanisms.truncation",
+        "race": "tulle.sql.mechanisms.truncation",
     },
     ("mechanism", "genotypes"): {
         "exponential": "tulle.genomes.exponential",
@@ -326,7 +327,8 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "objective_knorm": "tulle.models.objective_knorm",
         "objective_laplace": "tulle.models.objective_laplace",
     },
-    ("page", "release"): {"outside": "tulle.reports.report", "drawing": "tulle.reports.report"},
+    ("page", "release"): {"drawing": "tulle.reports.drawing", "outside": "tulle.reports.report"},
+    ("part", "database"): {"aggregate": "tulle.sql.queries"},
     ("preview", "database"): {"made-up rows": "tulle.sql.stand_in.build"},
     ("query", "contributions"): {
         "found_cells": "tulle.matrices.contributions.found_cells",
@@ -355,9 +357,9 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "triangles_at": "tulle.graphs.queries.local_counts",
         "degree_of": "tulle.graphs.queries.local_counts",
         "chains": "tulle.graphs.queries.local_counts",
-        "edges_within": "tulle.graphs.queries.local_counts",
-        "mixing": "tulle.graphs.queries.local_counts",
-        "degree_squares": "tulle.graphs.queries.local_counts",
+        "edges_within": "tulle.graphs.queries.partitions",
+        "mixing": "tulle.graphs.queries.partitions",
+        "degree_squares": "tulle.graphs.queries.partitions",
         "clustering": "tulle.graphs.queries.statistics",
         "average_clustering": "tulle.graphs.queries.statistics",
         "transitivity": "tulle.graphs.queries.statistics",
@@ -369,6 +371,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "eigenvalues": "tulle.graphs.spectra.queries",
         "spectrum": "tulle.graphs.spectra.queries",
         "low_rank": "tulle.graphs.spectra.queries",
+        "synthetic_per_node": "tulle.graphs.synthesis.auto.per_node",
         "joint_degrees": "tulle.graphs.synthesis.joint_degrees.queries",
         "synthetic": "tulle.graphs.synthesis.query",
         "topology": "tulle.graphs.topology.response",
@@ -394,12 +397,12 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "database": {
         "gaussian": ("GroupedSqlCount", "GroupedSqlSum"),
-        "recursive": ("SqlQuery",),
-        "race": ("SqlQuery",),
         "laplace": ("SqlQuery",),
         "partition_selection": ("DiscoveredTable",),
         "private_ranges": ("UnrangedTable",),
         "quantile": ("SqlQuantile",),
+        "recursive": ("SqlQuery",),
+        "race": ("SqlQuery",),
     },
     "genotypes": {
         "exponential": ("TopSnps",),
@@ -464,12 +467,12 @@ UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "database": {
         "gaussian": ("participant",),
-        "recursive": ("participant",),
-        "race": ("participant",),
         "laplace": ("participant",),
         "partition_selection": ("participant",),
         "private_ranges": ("participant",),
         "quantile": ("participant",),
+        "recursive": ("participant",),
+        "race": ("participant",),
     },
     "graph": {
         "decomposed": ("edge",),

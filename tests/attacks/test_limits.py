@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
-from tulle.attacks.intervals import mean_interval, rate_interval
 from tulle.attacks.limits import advantage_limit, belief_limits, grouped, success_limit
 from tulle.attacks.report import AttackReport
 from tulle.core.errors import InputError
@@ -98,37 +96,6 @@ def test_certainty_stays_certainty():
     assert belief_limits(1, guarantee) == (1.0, 1.0)
     with pytest.raises(InputError, match="before must be a probability"):
         belief_limits(2, guarantee)
-
-
-@pytest.mark.parametrize("rate", [0.0, 0.03, 0.5, 1.0])
-def test_rate_intervals_cover_for_every_count(rate):
-    trials = 40
-    counts = np.arange(trials + 1)
-    inside = [low <= rate <= high for low, high in (rate_interval(c, trials) for c in counts)]
-    assert binom.pmf(counts, trials, rate)[inside].sum() >= 0.95
-
-
-def test_mean_intervals_cover():
-    generator = np.random.default_rng(3)
-    hits = 0
-    for _ in range(300):
-        low, high = mean_interval(generator.beta(0.3, 2, size=80), 0.9)
-        hits += low <= 0.3 / 2.3 <= high
-    assert binom.cdf(hits, 300, 0.9) > 1e-6
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: rate_interval(3, 2), "3 successes in 2 trials"),
-        (lambda: rate_interval(0, 0), "at least 1"),
-        (lambda: mean_interval([0.5]), "at least two"),
-        (lambda: mean_interval([0.5, 1.5]), "between 0 and 1"),
-    ],
-)
-def test_bad_figures_are_refused(call, text):
-    with pytest.raises(InputError, match=text):
-        call()
 
 
 def report(**changes):

@@ -14,8 +14,8 @@ from tulle.core.mechanism import Terms
 from tulle.core.release import Release
 from tulle.core.unit import Unit
 from tulle.core.validate import rational, text
-from tulle.graphs.data import Graph, all_graphs
-from tulle.graphs.generators import social_network
+from tulle.graphs.data import Graph
+from tulle.graphs.generators import all_graphs, social_network
 from tulle.graphs.spectra.queries import eigenvalues, spectrum
 from tulle.graphs.topology.response import topology
 

@@ -31,7 +31,7 @@ from tulle.core.errors import InputError
 from tulle.core.events import Composed, price
 from tulle.graphs.generators import erdos_renyi
 from tulle.metrics.communities import average_f1
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 from tulle.noise.xor.general import Couplings
 
 

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from tulle.core.mechanism import Settings
-from tulle.genomes.top import TopSettings
+from tulle.genomes.top import TopScoresSettings
 from tulle.relations.mechanisms.race import RaceSettings
 from tulle.relations.mechanisms.recursive import RecursiveSettings
-from tulle.sql.mechanisms import DatabaseRaceSettings, DatabaseRecursiveSettings
+from tulle.sql.mechanisms.truncation import DatabaseRaceSettings, DatabaseRecursiveSettings
 
 MADE: list[Settings] = [
     RecursiveSettings(1.5, 0.1, 0.5, 2.0, Fraction(1, 4), Fraction(3, 4)),
     DatabaseRecursiveSettings(1.5, 0.1, 0.5, 2.0, Fraction(1, 3), Fraction(2, 3), 90, True),
     RaceSettings(Fraction(1, 3), 12, Fraction(7, 10)),
     DatabaseRaceSettings(Fraction(100), 7, Fraction(1), 4),
-    TopSettings(9, 2, 4, Fraction(1, 8), (1, -3), Fraction(5, 2), Fraction(1, 3)),
-    TopSettings(9, 2, 4, Fraction(1, 8), None, Fraction(5, 2)),
+    TopScoresSettings(9, 2, 4, Fraction(1, 8), (1, -3), Fraction(5, 2), Fraction(1, 3)),
+    TopScoresSettings(9, 2, 4, Fraction(1, 8), None, Fraction(5, 2)),
 ]
 
 

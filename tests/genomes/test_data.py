@@ -176,9 +176,15 @@ def test_plink_files_are_read(tmp_path):
     assert (table.counted, table.other) == (("G", "T"), ("A", "C"))
     assert table.labels.tolist() == [True, False, False]
     assert Genotypes.read(path).labels is None  # said, and not found out
-    chosen = Genotypes.read(path, snps=["rs9", "rs1"], counted=["T", "A"])
-    assert chosen.to_numpy().tolist() == [[-1, 0], [-1, -1], [-1, 1]]
-    assert chosen.counted == ("T", "A")
+    declared = {"snps": ["rs9", "rs1"], "counted": ["T", "A"]}
+    with pytest.raises(InputError, match="does not list every SNP"):
+        Genotypes.read(path, **declared)
+    for unlisted, cell in (("missing", -1), ("none", 0)):
+        chosen = Genotypes.read(path, **declared, unlisted=unlisted)
+        assert chosen.to_numpy().tolist() == [[cell, 0], [cell, -1], [cell, 1]]
+        assert chosen.counted == ("T", "A")
+        (assumed,) = chosen.assumptions("row")
+        assert "does not" in assumed
     path.write_bytes(b"not a bed file")
     with pytest.raises(InputError, match="cannot be read as PLINK"):
         Genotypes.read(path)

@@ -8,7 +8,8 @@ from itertools import combinations
 import networkx as nx
 from networkx.algorithms.isomorphism import GraphMatcher
 
-from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.data import Graph
+from tulle.graphs.generators import all_graphs
 from tulle.graphs.patterns.pattern import Pattern
 
 

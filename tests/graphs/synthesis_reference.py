@@ -9,7 +9,7 @@ import numpy as np
 import tulle
 from tulle.core.mechanism import Terms
 from tulle.core.unit import Unit
-from tulle.graphs.data import all_graphs
+from tulle.graphs.generators import all_graphs
 
 EDGE = Unit.of("edge")
 

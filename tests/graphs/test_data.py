@@ -14,8 +14,8 @@ import scipy.sparse as sparse
 from tests.graphs.slow_reference import SlowGraph
 
 from tulle.core.errors import InputError, MissingExtraError, SealedError, UnitError
-from tulle.graphs.data import Dropped, Graph, all_graphs
-from tulle.graphs.generators import erdos_renyi
+from tulle.graphs.data import Dropped, Graph
+from tulle.graphs.generators import all_graphs, erdos_renyi
 
 PATH = Graph.from_edges([(0, 1), (1, 2)], nodes=3)
 

@@ -18,8 +18,8 @@ from tulle.cli.main import app
 from tulle.core import registry
 from tulle.core.errors import InputError, TulleError, UnitError
 from tulle.core.period import Calendar
+from tulle.ledger.account import Account
 from tulle.ledger.answer import plan_for
-from tulle.ledger.ledger import Account
 
 MONDAY = date(2026, 8, 24)
 PERIODS = ("day", "week", "month", "year")

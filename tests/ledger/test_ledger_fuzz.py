@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.drawn import Drawn
 from tests.ledger.ledger_toy import Jar, Marbles, Shaker
 from typer.testing import CliRunner
 
@@ -191,9 +192,10 @@ def test_damaged_bytes(sound: bytes, path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 12))
-def test_damaged_bytes_many_times(sound: bytes, path: Path, seed: int) -> None:
-    fuzz_bytes(sound, path, 1000, seed)
+@pytest.mark.timed(3)
+def test_damaged_bytes_many_times(sound: bytes, path: Path, drawn: Drawn) -> None:
+    for seed in drawn.seeds():
+        fuzz_bytes(sound, path, 150, seed)
 
 
 VALUES: list[Any] = [

@@ -14,7 +14,7 @@ import tulle
 from tulle.core.errors import InputError, UnitError
 from tulle.core.guarantee import Guarantee
 from tulle.core.period import MOST_IN_A_YEAR, WEEKDAYS, Calendar
-from tulle.ledger.ledger import Account
+from tulle.ledger.account import Account
 from tulle.ledger.renewal import Renewal
 
 duckdb = pytest.importorskip("duckdb")

@@ -7,16 +7,14 @@ import pytest
 from tests.lp.packing_reference import (
     deletion_value,
     make,
-    members_of,
     random_problem,
     triangle_relations,
 )
 
 from tulle.core.errors import InputError
-from tulle.lp import DeletionOracle, decide_deletion, highs
-from tulle.lp.certificate import dual_line, feasible_total
+from tulle.lp import DeletionOracle, decide_deletion
+from tulle.lp.deletion import DeletionRecord
 from tulle.lp.exact import exceeds, least_deletion
-from tulle.lp.reduce import reduce_deletion
 
 TAUS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 ETA = "0.318309886183790671537767526745"
@@ -104,32 +102,6 @@ def test_least_index_moves_by_at_most_one_with_a_participant():
     assert moved == {0, 1}
 
 
-def test_certificates_hold_in_exact_arithmetic_for_any_vectors():
-    random = np.random.default_rng(16)
-    for _ in range(100):
-        problem = random_problem(random)
-        tau = float(random.exponential(1.0))
-        value = least_deletion(problem, tau)
-        total = feasible_total(problem, tau, random.uniform(-0.2, 1.2, problem.count))
-        assert total >= value
-        line = dual_line(
-            problem,
-            random.exponential(0.3, problem.count),
-            random.exponential(0.3, problem.tuple_count),
-        )
-        assert line.at(tau) <= value
-        assert line.at(2 * tau) <= least_deletion(problem, 2 * tau)
-
-
-def test_good_vectors_give_tight_certificates():
-    # A path of two tuples: its middle must lose half of them.
-    problem = make([[0, 1], [1, 2]])
-    assert members_of(problem) == [[0, 1], [1, 2]]
-    assert float(feasible_total(problem, 1.0, np.array([0.0, 0.5, 0.0]))) == pytest.approx(0.5)
-    line = dual_line(problem, np.array([0.0, 0.5, 0.0]), np.array([0.5, 0.5]))
-    assert float(line.at(1.0)) == pytest.approx(0.5)
-
-
 def test_one_decision_settles_others():
     random = np.random.default_rng(17)
     problem = make([random.choice(30, 3, replace=False).tolist() for _ in range(300)])
@@ -157,30 +129,6 @@ def test_colours_that_collide_cost_time_and_not_truth(monkeypatch):
             assert decide_deletion(problem, 1.0, j, eta=ETA) == (value <= j + Fraction(ETA))
 
 
-def test_solvers_agree_on_a_reduced_deletion_problem():
-    random = np.random.default_rng(19)
-    for _ in range(60):
-        problem = random_problem(random)
-        reduced = reduce_deletion(problem, 1.0)
-        if not len(reduced.weights):
-            assert deletion_value(problem, 1.0) == pytest.approx(0.0, abs=1e-9)
-            continue
-        deletions, pressures, covers = highs.deletion_vectors(
-            reduced.offsets,
-            reduced.rows,
-            reduced.weights,
-            reduced.capacities,
-            reduced.sizes,
-            reduced.deletable,
-            reduced.binding,
-        )
-        value = deletion_value(problem, 1.0)
-        total = feasible_total(problem, 1.0, reduced.everyone(deletions))
-        line = dual_line(problem, reduced.everyone(pressures), reduced.every_tuple(covers))
-        assert float(total) == pytest.approx(value, abs=1e-7)
-        assert float(line.at(1.0)) == pytest.approx(value, abs=1e-7)
-
-
 def test_nothing_to_delete():
     for problem in (make([], count=0), make([], count=2), make([[0, 1]]), make([[]], count=1)):
         assert decide_deletion(problem, 1.0, 0, eta=ETA)
@@ -203,3 +151,24 @@ def test_refuses_what_is_out_of_range():
         decide_deletion(problem, 1.0, -1, eta=ETA)
     with pytest.raises(InputError):
         DeletionOracle(problem, eta=ETA).least([2.0, 1.0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mixtures_on_record_are_the_least_of_all_pairs(seed):
+    random = np.random.default_rng(seed)
+    record = DeletionRecord(9)
+    for _ in range(int(random.integers(0, 7))):
+        total = Fraction(int(random.integers(0, 60)), 7)
+        record.totals.append((float(random.integers(1, 9)) / 3, total))
+    known = [(Fraction(0), Fraction(9)), *((Fraction(at), total) for at, total in record.totals)]
+    for tau in (0.1, 1.0, 5 / 3, 2.9):
+        exact = Fraction(tau)
+        allowed = [total for at, total in known if at <= exact]
+        for low, more in known:
+            for high, less in known:
+                if low <= exact < high:
+                    part = (high - exact) / (high - low)
+                    allowed.append(part * more + (1 - part) * less)
+        _, upper = record.bounds(tau)
+        assert upper in allowed
+        assert upper - min(allowed) < Fraction(1, 10**12)

@@ -14,7 +14,7 @@ from tests.lp.packing_reference import (
 )
 
 from tulle.core.errors import InputError, SealedError
-from tulle.lp import Bracket, PackingProblem, certificate, first_order, highs, solve
+from tulle.lp import Bracket, PackingProblem, certificate, highs, solve
 from tulle.lp.reduce import reduce
 
 TAUS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 7.0)
@@ -167,23 +167,6 @@ def test_sums_bound_their_own_error():
         exact = sum(map(Fraction, terms), Fraction(0))
         assert abs(Fraction(total) - exact) <= Fraction(error)
         assert error <= 1e-15 * total
-
-
-def test_repair_gives_a_feasible_packing():
-    random = np.random.default_rng(8)
-    for _ in range(100):
-        problem = random_problem(random)
-        reduced = reduce(problem, 1.0)
-        if not reduced.column_count:
-            continue
-        levels = random.uniform(0, 1, reduced.column_count) * reduced.weights
-        shape = (reduced.offsets, reduced.rows, reduced.weights, reduced.capacities)
-        total = first_order.repair(*shape, levels, True)
-        loads = np.zeros(reduced.row_count)
-        np.add.at(loads, reduced.rows, np.repeat(levels, np.diff(reduced.offsets)))
-        assert np.all(loads <= reduced.capacities * (1 + 1e-12))
-        assert np.all(levels <= reduced.weights * (1 + 1e-12))
-        assert total == pytest.approx(levels.sum())
 
 
 def test_colours_that_collide_cost_time_and_not_truth(monkeypatch):

@@ -13,9 +13,10 @@ from scipy.stats import binom
 
 import tulle
 from tulle.core.errors import InputError
-from tulle.models.interval import MinimumLaw, least_curvature, radius, tilt_length
+from tulle.models import linear, noise_interval
+from tulle.models.interval import MinimumLaw, least_curvature, radius, tilt_entry, tilt_length
 from tulle.noise import discrete_knorm
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 
 
 def people(count, features=2, seed=0):
@@ -71,7 +72,7 @@ def test_intervals_cover_the_minimum_without_noise(mechanism, curvature):
 
 def test_the_same_check_catches_a_width_that_forgets_the_tilt(monkeypatch):
     table, columns, ill = people(300)
-    monkeypatch.setattr("tulle.models.interval.radius", lambda *_: 0.0)
+    monkeypatch.setattr("tulle.models.interval.radius", lambda *_: 1e-9)
     hits = 0
     for _ in range(12):
         found = released(table)
@@ -79,6 +80,78 @@ def test_the_same_check_catches_a_width_that_forgets_the_tilt(monkeypatch):
         low, high = found.interval(0.95)
         hits += bool(np.all((low <= true) & (true <= high)))
     assert binom.cdf(hits, 12, 0.95) < 1e-6
+
+
+def cover_to_first_order(like, runs=60, level=0.5, count=2000, mechanism="objective_knorm"):
+    table, columns, ill = people(count, features=6)
+    delta = 1e-6 if mechanism.endswith("gaussian") else 0.0
+    hits, widths = 0, []
+    for _ in range(runs):
+        found = released(table, mechanism=mechanism, delta=delta, unit="row")
+        true = minimum(columns, ill, float(Fraction(found.parameters["penalty"])))
+        low, high = noise_interval(found, level, like=like)
+        hits += bool(np.all((low <= true) & (true <= high)))
+        widths.append(float((high - low)[1:].mean()))
+    return float(binom.cdf(hits, runs, level)), np.mean(widths)
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["objective_knorm", "objective_laplace", "objective_gaussian"]
+)
+def test_a_stand_in_narrows_the_interval_which_still_covers(mechanism):
+    """Of fewer people than the table has, which the table's public number makes up for."""
+    stand_in, _, _ = people(500, features=6, seed=8)
+    likely, width = cover_to_first_order(stand_in, mechanism=mechanism)
+    _, without = cover_to_first_order(None, runs=1, mechanism=mechanism)
+    assert likely >= 1e-6
+    assert width < without / 2
+
+
+def test_the_same_check_catches_a_stand_in_that_is_counted_too_often(monkeypatch):
+    stand_in, _, _ = people(500, features=6, seed=8)
+    monkeypatch.setattr(
+        "tulle.models.interval.logistic_curvature",
+        lambda rows, chances: 9 * (rows * (chances * (1 - chances))[:, None]).T @ rows,
+    )
+    assert cover_to_first_order(stand_in)[0] < 1e-6
+
+
+def test_a_stand_in_must_have_the_columns_and_be_of_use():
+    table, _, _ = people(50)
+    other = tulle.models.Table(
+        {"age": [1, 2], "pay": [3, 4]}, bounds={"age": (0, 9), "pay": (0, 9)}
+    )
+    with pytest.raises(InputError, match="columns of the model"):
+        noise_interval(released(table), like=other)
+    own = tulle.release(other, linear("pay"), unit="row", epsilon=1.0)
+    with pytest.raises(InputError, match="leave like= out"):
+        noise_interval(own, like=other)
+
+
+def test_no_point_lies_outside_of_the_ball():
+    """For any loss and tilt, w - t lies within (|z·b| + |z|·|b|) / 2K along any z."""
+    generator = np.random.default_rng(9)
+    worst = 0.0
+    for _ in range(60):
+        rows, ill = generator.normal(0, 1, (6, 3)), generator.random(6) < 0.5
+        penalty, tilt = generator.uniform(0.05, 2), generator.normal(0, 3, 3)
+
+        def slope(w, tilt, rows=rows, ill=ill, penalty=penalty):
+            return rows.T @ (expit(rows @ w) - ill) + penalty * w + tilt
+
+        def found(tilt, slope=slope, rows=rows, ill=ill, penalty=penalty):
+            def loss(w):
+                odds = rows @ w
+                lost = np.logaddexp(0, odds).sum() - odds[ill].sum()
+                return lost + penalty / 2 * w @ w + tilt @ w
+
+            return minimize(loss, np.zeros(3), jac=lambda w: slope(w, tilt)).x
+
+        moved = found(tilt) - found(np.zeros(3))
+        for z in generator.normal(0, 1, (50, 3)):
+            bound = abs(z @ tilt) + np.linalg.norm(z) * np.linalg.norm(tilt)
+            worst = max(worst, abs(z @ moved) * 2 * penalty / bound)
+    assert 0.8 < worst <= 1 + 1e-4
 
 
 def test_bought_curvature_narrows_as_people_come_in():
@@ -128,6 +201,10 @@ def test_the_bound_on_the_tilt_and_the_inequality_behind_it():
     for alpha in (0.5, 0.1, 0.01):
         beyond = int((lengths > tilt_length("knorm", 1.0, 5, alpha)).sum())
         assert binom.sf(beyond - 1, len(lengths), alpha) > 1e-6
+        beyond = int((np.abs(drawn).max(axis=1) / 2**20 > tilt_entry("knorm", 1.0, 5, alpha)).sum())
+        assert binom.sf(beyond - 1, len(lengths), alpha) > 1e-6
+        # And not by being wide.
+        assert (lengths > 0.97 * tilt_length("knorm", 1.0, 5, alpha)).mean() > alpha
     # Any two points: the gradient of the loss changes by what self-concordance says, at least.
     generator = np.random.default_rng(5)
     for _ in range(200):

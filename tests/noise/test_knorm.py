@@ -19,7 +19,7 @@ from tests.noise.noise_helpers import (
     laplace_mass,
     same_law,
 )
-from tests.noise.test_time import check_independent_work, watch_work
+from tests.noise.test_kernels import check_independent_work, watch_work
 
 from tulle import noise
 from tulle.core.error_law import KNormLaw
@@ -27,9 +27,10 @@ from tulle.core.errors import InputError
 from tulle.core.events import Pure
 from tulle.noise import knorm
 from tulle.noise import source as bits
-from tulle.noise.charge import CostError, KNormCharge, LaplaceCharge, charge, watch
+from tulle.noise.charge import CostError, KNormCharge, LaplaceCharge, charge
 from tulle.noise.knorm import _radius, accepted_floor
 from tulle.noise.source import Bits
+from tulle.noise.watch import watch
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from tulle.audit.sql.partition_selection import counts_of, key_law, neighbours, 
 from tulle.core.errors import InputError
 from tulle.core.events import Composed, price
 from tulle.noise import SeededSource
-from tulle.noise.charge import watch
 from tulle.noise.partition_selection import (
     STEPS,
     Rule,
@@ -22,12 +21,11 @@ from tulle.noise.partition_selection import (
     TruncatedGeometric,
     WeightedGaussian,
     best_rule,
-    chance_of_end,
-    gaussian_tail,
     rule_from_json,
-    truncated_laplace,
     weight_levels,
 )
+from tulle.noise.truncated_laplace import chance_of_end, gaussian_tail, truncated_laplace
+from tulle.noise.watch import watch
 
 BUDGETS = [
     (Fraction(1), Fraction(1, 10**6)),

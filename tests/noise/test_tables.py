@@ -17,10 +17,10 @@ from tulle.noise.additive import gaussian_table
 from tulle.noise.source import Bits, exp_bounds
 from tulle.noise.tables import (
     WORD_BITS,
+    BoundedGeometric,
     FoldedGaussian,
     FoldedLaplace,
     Geometric,
-    TruncatedGeometric,
     geometric_table,
     laplace_table,
     settle,
@@ -54,7 +54,7 @@ def closed_form(law):
     """P(X <= k) from the decimal library."""
     if isinstance(law, Geometric):
         return lambda k: 1 - exp(-(k + 1) / law.scale)
-    if isinstance(law, TruncatedGeometric):
+    if isinstance(law, BoundedGeometric):
         whole = 1 - exp(-law.count / law.scale)
         return lambda k: (1 - exp(-(k + 1) / law.scale)) / whole
     assert isinstance(law, FoldedLaplace)
@@ -71,11 +71,11 @@ def check_thresholds(floors, bits, cumulative):
 @pytest.mark.parametrize("bits", [31, 128])
 @pytest.mark.parametrize("scale", SCALES)
 def test_thresholds_equal_high_precision_values(scale, bits):
-    for law in (Geometric(scale), FoldedLaplace(scale), TruncatedGeometric(7 * scale, 16)):
+    for law in (Geometric(scale), FoldedLaplace(scale), BoundedGeometric(7 * scale, 16)):
         # The last floor closes the list and is checked below; 600 keep the test short.
         check_thresholds(law.floors(bits)[:600], bits, closed_form(law))
     assert Geometric(scale).floors(bits)[-1] == 2**bits - 1
-    assert TruncatedGeometric(scale, 16).floors(bits)[-1] == 2**bits
+    assert BoundedGeometric(scale, 16).floors(bits)[-1] == 2**bits
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(2), Fraction(101, 3)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.relations.written_out import slope
 
 from tulle.core.errors import InputError
-from tulle.relations.annotated_table import Table
+from tulle.relations.annotated_table import AnnotatedTable
 from tulle.relations.annotations import (
     ALWAYS,
     NEVER,
@@ -123,9 +123,9 @@ def test_the_algebra_commutes_with_leaving(
     second: dict[tuple[int, int], Annotation],
     name: int,
 ) -> None:
-    left, right = Table.of(["a", "b"], first), Table.of(["b", "c"], second)
+    left, right = AnnotatedTable.of(["a", "b"], first), AnnotatedTable.of(["b", "c"], second)
 
-    def ask(one: Table, two: Table) -> Table:
+    def ask(one: AnnotatedTable, two: AnnotatedTable) -> AnnotatedTable:
         joined = one.join(two)
         paths = joined.select(lambda row: row["a"] != row["c"]).project(["a", "c"])
         return paths.union(one.rename({"b": "c"})).normalise()
@@ -136,18 +136,18 @@ def test_the_algebra_commutes_with_leaving(
 
 
 def test_tables_refuse_what_they_cannot_do() -> None:
-    table = Table.of(["a", "b"], {(1, 2): Participant("p")})
+    table = AnnotatedTable.of(["a", "b"], {(1, 2): Participant("p")})
     with pytest.raises(InputError, match="no column 'c'"):
         table.project(["c"])
     with pytest.raises(InputError, match="equal columns"):
         table.union(table.rename({"a": "x"}))
     with pytest.raises(InputError, match="distinct"):
-        Table.of(["a", "a"], {})
+        AnnotatedTable.of(["a", "a"], {})
     assert "1" not in repr(table)
 
 
 def test_relations_from_tables_and_arrays_agree() -> None:
-    people = Table.of(["x"], [((n,), f"p{n}") for n in range(4)])
+    people = AnnotatedTable.of(["x"], [((n,), f"p{n}") for n in range(4)])
     pairs = people.join(people.rename({"x": "y"})).select(lambda row: row["x"] < row["y"])
     relation = Relation.from_table(pairs, weight=lambda row: row["x"] + row["y"])
     assert relation.total == sum(x + y for x in range(4) for y in range(x + 1, 4))

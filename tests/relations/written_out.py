@@ -7,7 +7,7 @@ from itertools import chain, product
 import numpy as np
 from scipy.optimize import linprog
 
-from tulle.relations.annotations import Annotation, Constant, Either, Participant
+from tulle.relations.annotations import Annotation, ConstantAnnotation, Either, Participant
 
 Way = tuple[int, ...]
 Notes = list[tuple[Annotation, float]]
@@ -17,7 +17,7 @@ def ways(note: Annotation) -> list[Way]:
     """Return who must be there together, for each way; whom it meets twice is listed twice."""
     if isinstance(note, Participant):
         return [(note.name,)]  # type: ignore[list-item]
-    if isinstance(note, Constant):
+    if isinstance(note, ConstantAnnotation):
         return [()] if note.value else []
     listed = [ways(part) for part in note.parts]  # type: ignore[attr-defined]
     if isinstance(note, Either):

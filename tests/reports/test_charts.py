@@ -8,9 +8,7 @@ import pytest
 import tulle
 from tulle.graphs.generators import social_network
 from tulle.noise import SeededSource
-from tulle.reports.charts import bar_chart, line_chart, network_chart, worth_drawing
-from tulle.reports.layout import MOST_NODES, lay_out, part_to_draw
-from tulle.reports.terms import TERMS
+from tulle.reports.charts import bar_chart, line_chart, worth_drawing
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "isotonic"])
@@ -43,26 +41,3 @@ def test_axes_have_names() -> None:
     bars = bar_chart(["a <b>", "c"], [1.0, -2.0], ([0.0, -3.0], [2.0, float("inf")]), across="city")
     assert "a &lt;b&gt;" in bars
     assert "inf" not in bars
-
-
-def test_a_network_is_drawn_with_all_its_nodes_or_says_not() -> None:
-    small = social_network(60, seed=1)
-    picture = network_chart(60, small.edges())
-    assert picture.count("<circle") == 60
-    large = social_network(900, seed=1)
-    kept, links = part_to_draw(900, large.edges())
-    assert len(kept) == MOST_NODES
-    assert links.max() < MOST_NODES
-    assert f"{MOST_NODES} of 900 nodes" in network_chart(900, large.edges())
-    places = lay_out(len(kept), links)
-    assert np.isfinite(places).all()
-    assert len(np.unique(places.round(6), axis=0)) == MOST_NODES
-    assert network_chart(3, np.empty((0, 2), dtype=int)).count("<circle") == 3
-
-
-def test_terms_are_those_of_the_glossary() -> None:
-    from pathlib import Path
-
-    lines = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8")
-    for term, meaning in TERMS.items():
-        assert meaning in lines, term

@@ -123,12 +123,12 @@ def test_the_truth_of_a_database_is_found_again(tmp_path: Path) -> None:
     other = tulle.sql(by_city, groups={"city": ["a", "b"]}, dialect="postgres")
     study.ask(other, epsilon=1)
     lines = _lines(study.report())
-    assert [line[3] for line in lines] == ["84", "a list of numbers", "200", "–"]
+    assert [line[3] for line in lines] == ["84", "2 rows: city, COUNT(*)", "200", "–"]
     assert float(lines[1][4]) >= 0
     # The text leaves the dialect out: it would be another question.
     assert "questions=[" in study.report()
     complete = study.report(questions=[other])
-    assert _lines(complete)[3][3] == "a list of numbers"
+    assert _lines(complete)[3][3] == "2 rows: city, COUNT(*)"
     assert "questions=[" not in complete
 
 

@@ -111,6 +111,16 @@ KEYS: tuple[tuple[str, Sequence[Any]], ...] = (
 )
 """What rows are grouped by, with values that everyone may know."""
 
+FORMS = (
+    *("({x}, {y}) IN ((1, 2), (2, 1), (3, 3))", "{x} = ANY([1, 2, 3])"),
+    "{x} IS NOT DISTINCT FROM 2",
+    "{x} IN (SELECT n FROM (VALUES (1), (2), (21)) AS t(n))",
+    "({x} > 2 OR EXISTS (SELECT 1 FROM city WHERE city.name = 'ber'))",
+    *("NOT ({x} IN (2, 3) OR {y} IS NULL)", "({x} NOT IN (2, 3)) IS TRUE"),
+    "(DATE_ADD(DATE '2020-02-29', INTERVAL 1 YEAR) > DATE '2020-01-01' AND {x} > 0)",
+)
+"""Conditions on two numbers x and y that can be written in several ways."""
+
 DAYS = ("DATE '2020-02-29'", "DATE '1999-12-31'", "DATE '2024-03-01'")
 MOMENTS = ("TIMESTAMP '2020-02-29 23:59:59'", "TIMESTAMP '1969-12-31 12:30:01'")
 KINDS = {*kinds.NUMBERS, kinds.TEXT, kinds.BOOLEAN, kinds.DATE, kinds.TIMESTAMP}
@@ -137,6 +147,8 @@ class Grammar:
         self.draw = random.Random(seed)
         self.spelled = random.Random(-seed)
         """How a thing is written that can be written in two ways."""
+        self.formed = random.Random(10**9 + seed)
+        """Which of ``FORMS`` is added, if any."""
         more = [f"SELECT k, x, y FROM {view}" for view in OWNED_VIEWS]
         more.append("SELECT who AS k, v AS x, who AS y FROM reading")
         self.inside = Inside(seed, more=more)
@@ -169,6 +181,9 @@ class Grammar:
             before, source, columns = self.source(depth - (several > 1 or kind < 0.5))
             numbers, listed = [self.number(columns) for _ in range(3)], AGGREGATES
         conditions = self.conditions(columns)
+        if self.formed.random() < 0.15:
+            x, y = (self.formed.choice(columns) for _ in "xy")
+            conditions.append(self.formed.choice(FORMS).format(x=x, y=y))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         if several == 1 and kind >= 0.5:
             chosen = [self.single(columns)]

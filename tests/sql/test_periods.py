@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 from tests.audit.replay.engine import Case, replay_case
+from tests.drawn import Drawn
 
 import tulle
 from tulle.core.errors import InputError, QueryError, UnitError
@@ -130,10 +131,11 @@ def test_neighbours_are_those_of_rows_deleted_by_hand(period: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed(1)
 @pytest.mark.parametrize("period", PERIODS)
-@pytest.mark.parametrize("seed", range(10, 40))
-def test_many_neighbours_are_those_of_rows_deleted_by_hand(seed: int, period: str) -> None:
-    check_neighbours(seed, period)
+def test_many_neighbours_are_those_of_rows_deleted_by_hand(period: str, drawn: Drawn) -> None:
+    for seed in drawn.seeds():
+        check_neighbours(seed, period)
 
 
 def order_time_only(self: Any, table: str) -> Any:

@@ -166,7 +166,7 @@ TWINS: dict[str, tuple[str, Callable[..., Any]]] = {
         lambda self, schema, gone=None: self._rewrite(schema, gone),
     ),
     "settings bind again": (
-        "tulle.sql.mechanisms.bound_query",
+        "tulle.sql.mechanisms.truncation.bound_query",
         lambda terms: terms.query.bound_to(terms.facts),
     ),
 }

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.audit.replay.engine import entries, replay
 
 import tulle
 from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError
@@ -97,14 +101,63 @@ def test_odd_records_are_left_out() -> None:
                   bound=2)  # fmt: skip
     assert made.totals().sum() == 0
     assert series([]).totals().shape == (6, 1)
-    for bad in ({"steps": 0}, {"bound": 0}, {"bound": 2**21}, {"every": "hour"}, {"names": ["a"]}):
+    for bad in (
+        *({"steps": 0}, {"steps": 10**30}, {"bound": 0}, {"bound": 2**21}, {"every": "hour"}),
+        *({"names": ["a"]}, {"first": "9999-12-01"}),
+    ):
         with pytest.raises(InputError):
             series(weeks(3), **bad)
-    with pytest.raises(InputError, match="days must hold a date"):
-        Series(["a"], ["soon"], every="week", first=FIRST, steps=6, bound=2)
     for unit in ("participant-day", "edge", "node"):
         with pytest.raises(UnitError, match="participant-week"):
             made.check_unit(unit)
+
+
+ODD: list[Any] = [
+    *("a", "", "hunter2", None, float("nan"), float("inf"), 1, 1.0, "1", True, -3, 10**30, 1e308),
+    *(b"\xff", "\ud800", "2026-01-05", "2026-01-05T23:00:00+05:00", "2026-02-30", "now", "2026-01"),
+    *(FIRST, datetime(2026, 1, 5, tzinfo=UTC), np.datetime64("2026-01-05"), np.datetime64("NaT")),
+    *(Decimal("sNaN"), (1, 2), [1], object),
+]
+
+
+def odd_findings(make: Any) -> list[str]:
+    """Return what a record with something odd in one of its columns changes for other people."""
+    base = (["x", "y"], ["2026-01-05", "2026-01-12"], [1, 2], ["a", "b"])
+    held = make(base).totals()
+    found = []
+    for place, odd in itertools.product(range(4), ODD):
+        record = ["guest", "2026-01-06", 1, "a"]
+        record[place] = odd
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                more = make([[*column, cell] for column, cell in zip(base, record, strict=True)])
+            except Exception as error:  # noqa: BLE001 - this is what is looked for
+                found.append(f"{place} {odd!r}: {type(error).__name__}")
+                continue
+        found += [f"{place} {odd!r}: {one.message}" for one in warned]
+        # The guest is one person, who adds at most the bound in one step.
+        moved = np.abs(more.totals() - held)
+        if moved.sum() > 2 or (moved.sum(axis=1) > 0).sum() > 1:
+            found.append(f"{place} {odd!r} moves others")
+    return found
+
+
+def test_no_record_shows_in_how_others_are_read() -> None:
+    def make(columns: Any) -> Series:
+        people, days, values, groups = columns
+        return Series(people, days, values, every="week", first=FIRST, steps=6, bound=2,
+                      groups=groups, names=["a", "b"])  # fmt: skip
+
+    def guess(columns: Any) -> Series:
+        """The broken twin: types are found by looking at all cells of a column."""
+        days = np.asarray(columns[1], dtype="datetime64[D]")
+        return make([columns[0], days, np.asarray(columns[2], dtype=float), columns[3]])
+
+    assert odd_findings(make) == []
+    assert len(odd_findings(guess)) > 10
+    same = Series(["7", 7, 7.0], ["2026-01-05"] * 3, every="week", first=FIRST, steps=1, bound=2)
+    assert same.totals().tolist() == [[2]]  # one person, who has three
 
 
 # --- the stream ---------------------------------------------------------------------------------
@@ -166,7 +219,7 @@ def test_the_price_is_that_of_the_noise(tmp_path: Path) -> None:
 def test_noise_is_drawn_as_it_is_charged(tmp_path: Path) -> None:
     """What is drawn over all steps costs together what was booked."""
     from tulle.core.events import Gaussian
-    from tulle.noise.charge import watch
+    from tulle.noise.watch import watch
 
     found = opened(tmp_path / "study.ledger")
     with watch() as events:
@@ -288,13 +341,18 @@ def losses(data: Series, unit: str, variance: int, order: float) -> float:
     return largest
 
 
+def forget_factors() -> None:
+    factor.coefficients.cache_clear()
+    factor._moved.cache_clear()
+
+
 @pytest.mark.parametrize(("unit", "periods"), [("participant-week", 1), ("participant", 3)])
 def test_the_law_of_all_entries_on_neighbours(
     monkeypatch: pytest.MonkeyPatch, unit: str, periods: int
 ) -> None:
     """On a coarse lattice every law is small enough to be written out; the price is reached."""
     monkeypatch.setattr(factor, "RESOLUTION", 4)
-    factor.coefficients.cache_clear()
+    forget_factors()
     try:
         rows = [("x", FIRST + timedelta(days=7 * n), 9) for n in range(3)]
         data = series([*rows, ("y", FIRST, 1)], steps=3)
@@ -309,7 +367,7 @@ def test_the_law_of_all_entries_on_neighbours(
             assert found > order * (2 * 4) ** 2 / (2 * variance) * 1.05
     finally:
         monkeypatch.undo()
-        factor.coefficients.cache_clear()
+        forget_factors()
 
 
 # --- kills and races ----------------------------------------------------------------------------
@@ -438,3 +496,61 @@ def test_the_error_is_as_predicted(tmp_path: Path) -> None:
     last = np.array([factor.decode((rows[:, 0] + one)[:, None])[-1, 0] for one in noise])
     ratio = np.std(last - exact.sum()) / found.deviation(6)
     assert 0.93 < ratio < 1.07
+
+
+# --- what shows besides the noise ---------------------------------------------------------------
+
+
+def stream_path(onlooker: Any, tape: Any, opener: Any, folder: Path) -> None:
+    """Open a stream, release steps, go on with it, ask too much; look at all that this shows."""
+    data = onlooker.see("open", lambda: opener(folder))
+    ledger = Ledger(folder / "study.ledger")
+    account = {"unit": "participant-week", "epsilon": 1, "delta": Fraction(1, 10**6)}
+    session = onlooker.see("account", lambda: ledger.open("trips", data, **account))
+    opened = onlooker.see("stream", lambda: tulle.Stream(session, **TERMS))  # type: ignore[arg-type]
+    for _ in range(data.steps + 1):
+        onlooker.see("advance", opened.advance)
+    onlooker.see("again", lambda: tulle.Stream.again(session, 1).releases())
+    onlooker.see("another", lambda: tulle.Stream.again(session, 7))
+    onlooker.see("too much", lambda: tulle.Stream(session, epsilon=9, delta=Fraction(1, 10**7)))
+    onlooker.see("report", lambda: opened.report(folder / "page.html"))
+    onlooker.see("repr", lambda: f"{data!r} {opened.terms} {opened.values()} {ledger.head().count}")
+    entries(onlooker, ledger)
+
+
+def stream_variants() -> list[Callable[[Path], Series]]:
+    """A series, and each neighbour of it: somebody's week goes, or comes with something odd."""
+    rows: list[tuple[Any, ...]] = [("ann", FIRST, 1), ("bob", FIRST + timedelta(8), 2)]
+    odd = [("guest", FIRST, cell) for cell in (0, float("nan"), 1e308, "x", None, -(10**30))]
+    odd += [("guest", day, 1) for day in ("soon", None, "9999-12-31", "2026-02-30")]
+    found = [rows, rows[1:], rows[:1], [], *([*rows, one] for one in odd)]
+    return [lambda folder, rows=rows: series(rows, steps=3) for rows in found]  # type: ignore[misc]
+
+
+@pytest.fixture
+def constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is entered does not depend on records, so that all that is left may not either."""
+    monkeypatch.setattr(factor, "encode", lambda totals, step: [5] * totals.shape[1])
+    monkeypatch.setattr(tulle.Stream, "_noise", lambda self, size, moved, source: [0] * size)
+
+
+def test_all_that_a_stream_shows_besides_the_noise_is_the_same(constant: None) -> None:
+    seen = replay(stream_variants(), stream_path)
+    assert seen.findings == ()
+    assert seen.gives("advance")
+    assert seen.gives("report")
+
+
+def test_a_stream_that_tells_of_records_would_be_caught(
+    constant: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tulle.Stream.advance
+
+    def empty(self: tulle.Stream, **more: Any) -> Any:
+        """Says that there is nothing to sum up."""
+        if not self._summed.totals(1, 1).any():
+            warnings.warn("nobody has records in the first step", stacklevel=1)
+        return kept(self, **more)
+
+    monkeypatch.setattr(tulle.Stream, "advance", empty)
+    assert replay(stream_variants(), stream_path).findings

@@ -25,7 +25,6 @@ from tulle.surveys import (
 )
 from tulle.surveys.bulk import encode
 from tulle.surveys.designs import Design
-from tulle.surveys.support import supports
 
 RUNS = 40_000
 
@@ -73,18 +72,6 @@ def test_bulk_reports_of_different_clients_are_not_mixed_up() -> None:
     assert (perturb(form, {"a": codes}).columns["a"] == codes).all()
     rounded = Survey({"a": 3}).form(designs={"a": laplace_and_round(3, epsilon=64)})
     assert (perturb(rounded, {"a": codes}).columns["a"] == codes).mean() > 0.9999
-
-
-def test_hash_supports_equal_the_plain_formulation() -> None:
-    generator = np.random.default_rng(3)
-    for categories, buckets in ((4, 2), (6, 2), (9, 3), (20, 3), (30, 5)):
-        design = LocalHashing.of(categories, epsilon=1, buckets=buckets)
-        counts = generator.integers(0, 50, design.rows * buckets)
-        plain = [
-            sum(int(counts[row * buckets + design.bucket(row, x)]) for row in range(design.rows))
-            for x in range(categories)
-        ]
-        assert supports(design, counts).tolist() == plain
 
 
 def test_portions_and_merging_give_the_same_counts() -> None:

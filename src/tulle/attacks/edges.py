@@ -244,7 +244,7 @@ def _released_bit(topology: Topology, pair: Pair) -> int:
 def _pair(pair: Sequence[int], nodes: int) -> Pair:
     try:
         first, second = sorted(validate.whole(pair=node, at_least=0) for node in pair)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(InputError(f"pair must be two node numbers; got {pair!r}."))
     if first == second or second >= nodes:
         raise InputError(f"pair must be two different nodes below {nodes}; got {pair!r}.")

@@ -25,7 +25,7 @@ def grouped(guarantee: Guarantee, units: int = 1) -> tuple[float, float]:
     zero-concentrated guarantee is converted at delta = 1e-9 first. A guarantee that does not hold
     gives an infinite epsilon.
     """
-    units = validate.whole(units=units, at_least=1)
+    units = validate.whole(units=units, at_least=1, at_most=10**6)
     if not guarantee.holds:
         return math.inf, 1.0
     if guarantee.rho is not None:

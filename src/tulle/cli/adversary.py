@@ -167,7 +167,7 @@ def _frequency(row: list[str], path: Path, line: int) -> float:
 
 
 @dataclass(frozen=True)
-class Targets:
+class AttackTargets:
     """What an adversary knows about the people whose feature is guessed from a model."""
 
     marginal: Mapping[Any, float]
@@ -184,7 +184,7 @@ class Targets:
         sensitive: str,
         marginal: Sequence[str],
         unknown: Sequence[str],
-    ) -> Targets:
+    ) -> AttackTargets:
         """Read a table with a column for each feature that is known, and one for the outcome.
 
         Raises:

@@ -17,7 +17,7 @@ from tulle.core.errors import InputError
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
     from tulle.core.release import Release
-    from tulle.ledger.ledger import Budget
+    from tulle.ledger.account import Budget
 
 NO_LEDGER = (
     "This answer is recorded nowhere. Each further answer about the same people adds to what is "

@@ -177,7 +177,7 @@ class LedgerAccount:
 
     def _check_new(self, known: list[str], dataset: Dataset, plan: Plan) -> None:
         from tulle.core.guarantee import display
-        from tulle.ledger.ledger import new_account
+        from tulle.ledger.account import new_account
 
         if self.budget is None:
             others = f" Its accounts: {', '.join(map(repr, known))}." if known else ""

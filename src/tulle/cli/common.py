@@ -51,7 +51,7 @@ _PATIENCE = 0.5
 
 _KEYWORD = re.compile(
     r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
-    r"|ranges|groups|tables|threshold|delimiter|header|people|rows_per_person|values)="
+    r"|ranges|groups|tables|threshold|delimiter|header|people|rows_per_person|values|bad_records)="
     r"(\([^()]*\)|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|[^\s.,;:)])?"
 )
 _CALL = re.compile(r"\b\w+\((?:[^()]|\([^()]*\))*\)")

@@ -97,7 +97,8 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first row names the columns; needed where ids are not numbers.",
+        help="Whether the first row names the columns; needed where it is not said by usual names "
+        "such as source,target and ids are not numbers.",
         rich_help_panel=_READING,
     ),
 ]
@@ -114,6 +115,14 @@ Ignore = Annotated[
     typer.Option(
         "--ignore",
         help="What to leave out: weights, direction; may be repeated.",
+        rich_help_panel=_READING,
+    ),
+]
+BadRecords = Annotated[
+    str,
+    typer.Option(
+        "--bad-records",
+        help="What to do with lines of an edge list that are not two nodes: refuse or drop.",
         rich_help_panel=_READING,
     ),
 ]
@@ -204,6 +213,7 @@ class Network:
     format: Format = None
     attributes: Attributes = None
     time: Time = None
+    bad_records: BadRecords = "refuse"
 
     @property
     def name(self) -> str:
@@ -236,6 +246,7 @@ class Network:
                 columns=_columns(self.columns),
                 header=self.header,
                 delimiter=_DELIMITERS.get(self.delimiter or "", self.delimiter),
+                bad_records=self.bad_records,
                 ignore=tuple(self.ignore or ()),
                 time=self.time,
                 progress=report,

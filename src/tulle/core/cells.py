@@ -19,11 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.reading import FormatError, reading
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]+(\.0*)?$"
 _BARE = r"^\+?(-?)0*([0-9]+?)(?:\.0*)?$"
 """What is left of a whole number without plus, leading zeros and an empty fraction."""
+
+_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?$"
 
 _LONG = 1000
 _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
@@ -44,20 +47,18 @@ def read_table(path: str | Path, *, header: bool = True) -> Any:
 
     name = str(path)
     try:
-        if name.endswith((".parquet", ".pq")):
-            return parquet.read_table(name)
-        reading = csv.ReadOptions(autogenerate_column_names=not header)
-        parsing = csv.ParseOptions(newlines_in_values=True)
-        with csv.open_csv(name, reading, parsing) as opened:
-            names = opened.schema.names
-        texts = csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-        )
-        return csv.read_csv(name, reading, parsing, texts)
-    except OSError as error:
-        reason = error.strerror or "it is not a whole file of its format"
-        raise_alone(InputError(f"{Path(path).name} cannot be read: {reason}."))
-    except (pa.ArrowException, UnicodeDecodeError):
+        with reading(Path(path).name):
+            if name.endswith((".parquet", ".pq")):
+                return parquet.read_table(name)
+            options = csv.ReadOptions(autogenerate_column_names=not header)
+            parsing = csv.ParseOptions(newlines_in_values=True)
+            with csv.open_csv(name, options, parsing) as opened:
+                names = opened.schema.names
+            texts = csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            )
+            return csv.read_csv(name, options, parsing, texts)
+    except FormatError:
         raise_alone(
             InputError(
                 f"{Path(path).name} cannot be read as a table. A CSV file is UTF-8 text with a "
@@ -124,6 +125,41 @@ def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
         fits = pc.match_substring_regex(bare, _NUMBER)
         found = pc.if_else(fits, bare, None).cast(pa.float64())
     return _finite(np.array(found.fill_null(float("nan")).to_numpy(zero_copy_only=False)))
+
+
+def days(values: Any, what: str) -> tuple[npt.NDArray[np.datetime64], npt.NDArray[np.bool_]]:
+    """Return the day that each cell says, NaT where it says none, and which cells are missing.
+
+    A date, a moment, or the text of one: ``2026-11-09``, and of a moment the day as it is written.
+
+    Raises:
+        InputError: when it is not a column at all.
+
+    Example:
+        >>> days(["2026-11-09", "2026-11-09T23:00:00", "2026-02-30", "soon", ""], "day")[0].tolist()
+        [datetime.date(2026, 11, 9), datetime.date(2026, 11, 9), None, None, None]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    typed = isinstance(values, np.ndarray) and values.dtype.kind == "M"
+    if not typed and not isinstance(values, pa.Array | pa.ChunkedArray):
+        # What is not equal to itself is missing: NaN, and the NaT of numpy and pandas.
+        values = [None if _is_missing(one) else str(one) for one in _listed(values)]
+    said = texts(values, what)
+    missing = np.asarray(said.is_null().to_numpy(zero_copy_only=False))
+    written = pc.if_else(pc.match_substring_regex(said, _DAY), said, None).fill_null("0000-00-00")
+    letters = pc.utf8_slice_codeunits(written, 0, 10).to_numpy(zero_copy_only=False).astype("U10")
+    digits = letters.view(np.uint32).reshape(-1, 10).astype(np.int64) - ord("0")
+    year, month, day = (
+        digits[:, start:stop] @ 10 ** np.arange(stop - start - 1, -1, -1)
+        for start, stop in ((0, 4), (5, 7), (8, 10))
+    )
+    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    found = months.astype("datetime64[D]") + (day - 1)
+    good = (year > 0) & (month > 0) & (month < 13) & (day > 0)
+    found[~(good & (found.astype("datetime64[M]") == months))] = np.datetime64("NaT")
+    return found, missing
 
 
 def _finite(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

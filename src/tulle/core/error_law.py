@@ -208,6 +208,8 @@ class GaussianLaw(ErrorLaw):
     sigma: Fraction
     count: int = 1
     step: Fraction = Fraction(1)
+    slack: float = 0.0
+    """What else the answer may be off by, whatever the noise."""
     name: ClassVar[str] = "gaussian"
 
     def of_one(self) -> GaussianLaw:
@@ -220,4 +222,4 @@ class GaussianLaw(ErrorLaw):
         if self.count > 1:
             alpha = -math.expm1(math.log1p(-alpha) / self.count)
         steps = widen_up(float(self.sigma) * -NormalDist().inv_cdf(alpha / 2)) + 1.0
-        return steps * float(self.step)
+        return steps * float(self.step) + self.slack

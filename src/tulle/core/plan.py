@@ -131,8 +131,18 @@ class Plan:
                 "95 % within": _width(offer.prediction.typical),
                 "on any data": _width(offer.prediction.bound),
             }
+            | self._of_columns(offer)
             for offer in self.offers
         ]
+
+    def _of_columns(self, offer: Offer) -> dict[str, str]:
+        """Return the errors of a table that is drawn as a whole, or where they stand."""
+        known = [law for _, law in self.columns if law is not None]
+        if offer is not self.chosen or offer.prediction.typical is not None or not known:
+            return {}
+        if len(self.columns) > 1:
+            return dict.fromkeys(("median error", "95 % within"), "by column, below")
+        return {"median error": _median(known[0]), "95 % within": _width(known[0])}
 
     def half_width(self, level: float) -> float | None:
         """Return how far off the answer would be on the stand-in, with this probability.
@@ -184,13 +194,23 @@ class Plan:
             lines.append(f"Median error: {medians}.")
         lines.extend(self.chosen.prediction.notes if self.offers else ())
         lines.extend(self.left_out())
-        if self.stand_in:
+        if self.stand_in and self._predicts():
             lines.append(f"Typical errors are those of {self.stand_in}.")
         if self.unpredicted:
             lines.append(self.unpredicted)
         if self.account:
             lines.append(self.account)
         return list(dict.fromkeys(lines))
+
+    def _predicts(self) -> bool:
+        """Say whether any error is known beforehand, of the whole or of a part."""
+        known = [offer.prediction.rank() for offer in self.offers]
+        laws = [self.predicted, *(law for _, law in self.columns)]
+        return (
+            any(size < float("inf") for size in known)
+            or any(law is not None for law in laws)
+            or any(part._predicts() for part in self.parts)
+        )
 
     def left_out(self) -> list[str]:
         """Return what the errors of the chosen offer do not cover, such as clipping."""

@@ -259,6 +259,13 @@ class Composite(Query):
     Bound to public facts it has :meth:`parts`. Each of them gets a share of the budget.
     """
 
+    weighed: ClassVar[bool] = True
+    """Whether shares and errors follow the parts' answers on a stand-in."""
+
+    def single(self) -> Query | None:
+        """Return the one question whose answer it shows as it is; None if it is more than that."""
+        return None
+
     @abstractmethod
     def spreads(
         self, values: Mapping[str, Any] | None, deviations: Mapping[str, float] | None

@@ -30,6 +30,7 @@ Role = Literal[
     "law",
     "value",
     "query",
+    "part",
     "stand-in",
     "preview",
     "audit",

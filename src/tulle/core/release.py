@@ -306,10 +306,11 @@ class Release:
         from tulle.core import wording
 
         said = wording.state(self)
+        has_ends = wording.has_ends_beside(self) or wording.ends(self) is not None
         lines = [
             ("question", self.labels.question),
             ("value", said.answer),
-            ("95 % interval", said.interval if wording.ends(self) is not None else ""),
+            ("95 % interval", said.interval if has_ends else ""),
             ("width", said.wider),
             ("not in it", said.not_in_it),
             ("guarantee", str(self.guarantee)),

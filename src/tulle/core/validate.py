@@ -123,19 +123,29 @@ def _single(named: dict[str, Any]) -> tuple[str, Any]:
     return name, value
 
 
-def number(**named: Any) -> Fraction:
-    """Return the one keyword's value as an exact fraction."""
+def _short(number: int) -> str:
+    """Write a whole number; a very long one by the number of its binary digits."""
+    bits = number.bit_length()
+    return f"{number:,}" if bits < 100 else f"a number of {bits:,} binary digits"
+
+
+def number(*, at_most: int | None = 2**1000, **named: Any) -> Fraction:
+    """Return the one keyword's value as an exact fraction; ``at_most`` bounds its size."""
     name, value = _single(named)
     try:
-        return rational(value)
+        result = rational(value)
     except (ValueError, TypeError) as error:
         raise_alone(InputError(f"{name} must be a finite number; got {value!r} ({error})."))
+    if at_most is not None and abs(result) > at_most:
+        size = _short(math.floor(abs(result)))
+        raise InputError(f"{name} must be at most {_short(at_most)}; got {size}.")
+    return result
 
 
-def positive(**named: Any) -> Fraction:
+def positive(*, at_most: int | None = 2**1000, **named: Any) -> Fraction:
     """Return the one keyword's value as a fraction above zero."""
     name, value = _single(named)
-    result = number(**named)
+    result = number(at_most=at_most, **named)
     if result <= 0:
         raise InputError(f"{name} must be above zero; got {value!r}.")
     return result
@@ -160,10 +170,10 @@ def epsilon(**named: Any) -> Fraction:
     return result
 
 
-def non_negative(**named: Any) -> Fraction:
+def non_negative(*, at_most: int | None = 2**1000, **named: Any) -> Fraction:
     """Return the one keyword's value as a fraction of at least zero."""
     name, value = _single(named)
-    result = number(**named)
+    result = number(at_most=at_most, **named)
     if result < 0:
         raise InputError(f"{name} must not be negative; got {value!r}.")
     return result
@@ -187,14 +197,20 @@ def delta(**named: Any) -> Fraction:
     return result
 
 
-def whole(*, at_least: int, **named: Any) -> int:
-    """Return the one keyword's value as an int of at least ``at_least``."""
+MOST = 2**53
+"""No number of things is larger, unless its argument says otherwise."""
+
+
+def whole(*, at_least: int, at_most: int | None = MOST, **named: Any) -> int:
+    """Return the one keyword's value as an int within its limits; None is no limit above."""
     name, value = _single(named)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InputError(f"{name} must be a whole number; got {value!r}.")
     result = int(value.__index__())
     if result < at_least:
         raise InputError(f"{name} must be at least {at_least}; got {value!r}.")
+    if at_most is not None and result > at_most:
+        raise InputError(f"{name} must be at most {at_most:,}; got {_short(result)}.")
     return result
 
 

@@ -32,7 +32,7 @@ HIDDEN = {
 
 
 @dataclass(frozen=True)
-class Statement:
+class ReleaseWords:
     """A release in words; what does not apply is empty."""
 
     answer: str
@@ -47,9 +47,9 @@ class Statement:
     """Whether it had been given before, and when."""
 
 
-def state(release: Release) -> Statement:
+def state(release: Release) -> ReleaseWords:
     """Say a release's answer, its interval and what that leaves out."""
-    return Statement(
+    return ReleaseWords(
         answer(release.value),
         interval(release),
         allowance(release),
@@ -102,8 +102,8 @@ def interval(release: Release, level: float = LEVEL) -> str:
         >>> between(3.0, 9.5), between(3.0, math.inf), between(-math.inf, 2.0)
         ('3 to 9.5', 'at least 3', 'at most 2')
     """
-    if isinstance(release.value, Table) and "level" in release.parameters:
-        return "beside each column, name_low and name_high; – where no end is known"
+    if has_ends_beside(release):
+        return _ends_beside(release.value)
     found = ends(release, level)
     if found is None:
         return "none was bought" if "epsilon_spread" in release.parameters else "it has none"
@@ -122,6 +122,32 @@ def interval(release: Release, level: float = LEVEL) -> str:
     if math.isfinite(above):
         return f"each at most its number plus {written(_up(above))}{many}; no lower end is known"
     return "no end is known"
+
+
+def has_ends_beside(release: Release) -> bool:
+    """Say whether the answer is a table whose columns have their ends beside them."""
+    return isinstance(release.value, Table) and "level" in release.parameters
+
+
+def _ends_beside(table: Table) -> str:
+    """Say of which columns of a table which ends are known."""
+    said: dict[str, list[str]] = {}
+    for name in table.names:
+        sides = [f"{name}_low", f"{name}_high"]
+        if not {*sides} <= {*table.names}:
+            continue
+        low, high = (any(end is not None for end in table[side]) for side in sides)
+        if low and high:
+            words = "between name_low and name_high"
+        elif low:
+            words = "at least name_low, no upper end is known"
+        elif high:
+            words = "at most name_high, no lower end is known"
+        else:
+            words = "no end is known"
+        said.setdefault(words, []).append(name)
+    listed = [f"{', '.join(names)} {words}" for words, names in said.items()]
+    return f"{'; '.join(listed)}; all rows of a column at once" if listed else "it has none"
 
 
 def allowance(release: Release) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,11 @@ UNDECLARED = {
     "counted": (
         "what the alleles of the declared SNPs are called is public, since they were taken from "
         "the file and not declared"
+    ),
+    "missing": "which of the declared SNPs the file lists does not follow from who is in it",
+    "none": (
+        "where the file does not list a declared SNP, everybody in it would be called without a "
+        "copy of the counted allele"
     ),
 }
 """What is assumed when the SNPs, or only the alleles that are counted, were not declared."""
@@ -104,6 +109,7 @@ class Genotypes(Dataset):
         cases: Any = None,
         snps: Sequence[str] | None = None,
         counted: Sequence[str] | None = None,
+        unlisted: Literal["none", "missing"] | None = None,
         complete: bool = False,
         format: str | None = None,
     ) -> Genotypes:
@@ -116,8 +122,11 @@ class Genotypes(Dataset):
         ``snps`` declares the SNPs, by the names that the file gives them, and ``counted`` the
         allele of each whose copies are counted. Which SNPs a file lists, and with which alleles,
         often follows from who is in it: a site at which nobody varies is left out, and PLINK puts
-        the rarer allele first. Declared ones come out alike whoever is in the file: SNPs that it
-        does not list are missing in everybody. Without ``snps`` those of the file are taken to be
+        the rarer allele first. Declared ones come out alike whoever is in the file, whatever other
+        alleles it lists. A SNP that it does not list is refused unless ``unlisted`` says what that
+        means: "none", where nobody has a copy of the counted allele (count alternative alleles),
+        or "missing", where what is listed does not follow from who is in the file. Guarantees say
+        which of the two is assumed. Without ``snps`` those of the file are taken to be
         public, and every guarantee says that this is assumed. Without ``counted``, of a VCF and of
         a CSV file the alternative allele is counted, of a PLINK file the one that is later in the
         alphabet, and never the rarer one. ``complete`` declares that no genotype is missing.
@@ -127,9 +136,12 @@ class Genotypes(Dataset):
             MissingExtraError: for PLINK files, when bed-reader is not installed.
         """
         read: Callable[..., Genotypes] = registry.find("data", "genotypes")["read"]
-        found = read(path, cases=cases, snps=snps, counted=counted, format=format)
+        found = read(
+            path, cases=cases, snps=snps, counted=counted, unlisted=unlisted, format=format
+        )
         missing = [name for name, given in (("snps", snps), ("counted", counted)) if given is None]
-        found._assumed = tuple(UNDECLARED[name] for name in missing[:1])
+        assumed = [*missing[:1], *([] if unlisted is None else [unlisted])]
+        found._assumed = tuple(UNDECLARED[name] for name in assumed)
         found._complete = bool(complete)
         return found._with(found._cells, found._cases)
 
@@ -294,7 +306,7 @@ def _read_cells(genotypes: Any, columns: int | None) -> Cells:
                 [[np.nan if cell is None else cell for cell in row] for row in values],
                 dtype=np.float64,
             ).reshape(values.shape)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(
             InputError("Genotypes are a table of 0, 1, 2 or missing, with rows of the same length.")
         )

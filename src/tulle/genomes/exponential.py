@@ -13,7 +13,7 @@ from tulle.core.arrays import Wholes
 from tulle.core.guarantee import epsilon_of_rho, floor_to
 from tulle.core.source import Source
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.top import TopMechanism, TopSettings
+from tulle.genomes.top import TopMechanism, TopScoresSettings
 from tulle.noise import choose_log_weights, uniform_below
 from tulle.noise.charge import ChoiceCharge, charge
 
@@ -57,7 +57,7 @@ class Exponential(TopMechanism):
         return 2 * sensitivity / round_epsilon(count, epsilon, delta)
 
     def choose(
-        self, scores: Wholes, count: int, chosen: TopSettings, source: Source | None
+        self, scores: Wholes, count: int, chosen: TopScoresSettings, source: Source | None
     ) -> Wholes:
         scale = chosen.selection_scale
         levels, places = np.unique(scores, return_inverse=True)

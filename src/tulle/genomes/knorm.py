@@ -18,7 +18,8 @@ from tulle.genomes.data import Genotypes
 from tulle.genomes.laplace import FINENESS, Laplace, Numbers, check_noise
 from tulle.genomes.queries import AlleleCounts, ChiSquares, PValues, SnpQuery
 from tulle.noise import Lattice, discrete_knorm
-from tulle.noise.charge import KNormCharge, charge, disjoint, part
+from tulle.noise.charge import KNormCharge, charge
+from tulle.noise.watch import disjoint, part
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,7 +9,7 @@ from tulle.core import registry
 from tulle.core.arrays import Wholes
 from tulle.core.source import Source
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.top import TopMechanism, TopSettings, largest
+from tulle.genomes.top import TopMechanism, TopScoresSettings, largest
 from tulle.noise import geometric
 from tulle.noise.charge import NoisyMaxCharge, charge
 
@@ -51,7 +51,7 @@ class OneShot(TopMechanism):
         return 2 * count * sensitivity / epsilon
 
     def choose(
-        self, scores: Wholes, count: int, chosen: TopSettings, source: Source | None
+        self, scores: Wholes, count: int, chosen: TopScoresSettings, source: Source | None
     ) -> Wholes:
         scale = chosen.selection_scale
         with charge(NoisyMaxCharge(chosen.sensitivity, count)):

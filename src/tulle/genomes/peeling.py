@@ -11,7 +11,7 @@ from tulle.core import registry
 from tulle.core.arrays import Wholes
 from tulle.core.source import Source
 from tulle.genomes.queries import TopSnps
-from tulle.genomes.top import TopMechanism, TopSettings
+from tulle.genomes.top import TopMechanism, TopScoresSettings
 from tulle.noise import geometric
 from tulle.noise.charge import NoisyMaxCharge, charge
 
@@ -52,7 +52,7 @@ class Peeling(TopMechanism):
         return 2 * count * sensitivity / epsilon
 
     def choose(
-        self, scores: Wholes, count: int, chosen: TopSettings, source: Source | None
+        self, scores: Wholes, count: int, chosen: TopScoresSettings, source: Source | None
     ) -> Wholes:
         scale = chosen.selection_scale
         left = np.arange(len(scores))

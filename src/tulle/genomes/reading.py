@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ import numpy as np
 
 from tulle.core import registry
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.core.reading import reading
 from tulle.core.validate import counted
 from tulle.genomes.data import MISSING, Cells, Genotypes
 
@@ -27,6 +30,16 @@ _NOT_CALLED = {"", ".", "-1", "NA", "NaN", "nan", "./.", ".|."}
 _CALLED = {"0": 0, "1": 1, "2": 2}
 _UNKNOWN = {"", "0", "."}
 """How files write an allele that nobody carries."""
+
+UNLISTED = ("none", "missing")
+"""What it means that a file does not list a SNP that was declared."""
+
+_UNLISTED = (
+    "The file does not list every SNP that was declared. Files often leave out where nobody varies,"
+    " which depends on everybody in them. Say what it means: unlisted='none', nobody has a copy of "
+    "the counted allele there; or unlisted='missing', if which SNPs the file lists does not follow "
+    "from who is in it."
+)
 
 PHENOTYPES = "phenotypes"
 """Says that the labels are the phenotypes of a PLINK file."""
@@ -41,6 +54,64 @@ class _Found(NamedTuple):
     counted: Sequence[str]
     other: Sequence[str]
     phenotypes: Sequence[str] | None = None
+    twice: frozenset[str] = frozenset()
+    """Names that several lines have."""
+
+
+@dataclass
+class _Declared:
+    """Declared SNPs with a declared allele each, as lines of a file that tell of them are read.
+
+    How many copies somebody carries follows from their own genotype and from what is declared.
+    Which other alleles a line lists, how the lines are divided, and whether there is one at all
+    follow from everybody in the file.
+    """
+
+    counted: Mapping[str, str]
+    alternative: bool
+    """Whether only alternative alleles may be counted."""
+    people: list[str] = field(default_factory=list)
+    cells: dict[str, Cells] = field(default_factory=dict)
+    sure: set[str] = field(default_factory=set)
+    """Whose line lists the counted allele."""
+
+    def __post_init__(self) -> None:
+        self._placed: dict[str, list[str]] = {}
+        for name in self.counted:
+            self._placed.setdefault(name.rpartition(":")[0], []).append(name)
+
+    def names(self, place: str, name: str, ref: str) -> list[str]:
+        """Return the declared SNPs that a line tells of: by its name, or by place and letters."""
+        own = name if name not in ("", ".") else place
+        found = [own] if own in self.counted else []
+        found += self._placed.get(f"{place}:{ref}", [])
+        if self.alternative and any(self.counted[known] == ref.upper() for known in found):
+            raise InputError(
+                "With unlisted='none' the counted allele must not be the reference of the file: "
+                "where a SNP is not listed everybody has it. Count the other allele."
+            )
+        return found
+
+    def add(self, name: str, listed: bool, values: Cells, path: Path) -> None:
+        """Keep the copies that a line tells of; ``listed`` says whether it has the allele."""
+        if name in self.sure and listed:
+            raise InputError(
+                f"{path.name}: the SNP {name} stands on several lines with its allele."
+            )
+        if name not in self.cells or listed:
+            self.cells[name] = values
+        elif name not in self.sure:
+            # None of the lines has the allele: nobody carries it who is called on one of them.
+            self.cells[name] = np.maximum(self.cells[name], values)
+        if listed:
+            self.sure.add(name)
+
+    def found(self) -> _Found:
+        """Return the SNPs of which there is a line."""
+        shape = len(self.people), len(self.cells)
+        held = np.column_stack([*self.cells.values()]) if self.cells else np.empty(shape, np.int8)
+        nothing = ["" for _ in self.cells]
+        return _Found(self.people, held, list(self.cells), nothing, nothing)
 
 
 @dataclass
@@ -53,12 +124,14 @@ class _Columns:
     counted: list[str] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
+    twice: set[str] = field(default_factory=set)
 
     def add(self, place: str, name: str, ref: str, alt: str, values: Any) -> None:
         """Keep one SNP, under a name of its own."""
         for candidate in (name if name not in ("", ".") else place, f"{place}:{ref}:{alt}"):
             if candidate not in self.seen:
                 break
+            self.twice.add(candidate)
         else:
             raise InputError(f"The SNP {place} {ref} {alt} occurs twice in the file.")
         self.seen.add(candidate)
@@ -71,7 +144,8 @@ class _Columns:
         """Return all SNPs together."""
         shape = len(self.people), len(self.cells)
         held = np.column_stack(self.cells) if self.cells else np.empty(shape, dtype=np.int8)
-        return _Found(self.people, held, self.names, self.counted, self.other)
+        twice = frozenset(self.twice)
+        return _Found(self.people, held, self.names, self.counted, self.other, twice=twice)
 
 
 @registry.register("data", "genotypes", "read")
@@ -81,6 +155,7 @@ def read_genotypes(
     cases: Any = None,
     snps: Sequence[str] | None = None,
     counted: Sequence[str] | None = None,
+    unlisted: str | None = None,
     format: str | None = None,
 ) -> Genotypes:
     """Read genotypes; the format is told by the file's name when it is not given.
@@ -88,7 +163,8 @@ def read_genotypes(
     CSV: either a header ``chrom,pos,id,ref,alt`` and the people's names, with one SNP per line,
     or one person per line with their name first and the SNPs' names in the header. VCF: the GT
     field of sites with two alleles; sites with more are left out. PLINK: the bed, bim and fam
-    files of that name. For ``snps`` and ``counted`` see :meth:`tulle.Genotypes.read`.
+    files of that name. For ``snps``, ``counted`` and ``unlisted`` see
+    :meth:`tulle.Genotypes.read`.
 
     Raises:
         InputError: naming the line, when the file is not of that format.
@@ -101,9 +177,19 @@ def read_genotypes(
         raise InputError("counted= names one allele for each SNP in snps=.")
     if isinstance(cases, str) and (cases != PHENOTYPES or known != "bed"):
         raise InputError(f"cases={PHENOTYPES!r} is the only text for it, and is for PLINK files.")
-    found = _READERS[known](Path(path))
-    if snps is not None:
-        found = _declared(found, [str(name) for name in snps], counted)
+    if unlisted not in (None, *UNLISTED) or (unlisted is not None and snps is None):
+        raise InputError(
+            f"unlisted must be one of {', '.join(UNLISTED)}, and goes with snps=; got {unlisted!r}."
+        )
+    names = None if snps is None else [str(name) for name in snps]
+    letters = None if counted is None else [str(allele).upper() for allele in counted]
+    wanted = None
+    if names and letters:
+        wanted = _Declared(dict(zip(names, letters, strict=True)), unlisted == "none")
+    with reading(Path(path).name):
+        found = _READERS[known](Path(path), wanted)
+    if names is not None:
+        found = _declared(found, names, letters, unlisted)
     if not found.names:
         raise InputError("The file holds no SNP.")
     if isinstance(cases, str):
@@ -117,27 +203,43 @@ def read_genotypes(
     )
 
 
-def _declared(found: _Found, names: list[str], counted: Sequence[str] | None) -> _Found:
-    """Return the declared SNPs, in their order, with copies of the declared alleles counted."""
+def _declared(
+    found: _Found, names: list[str], counted: Sequence[str] | None, unlisted: str | None
+) -> _Found:
+    """Return the declared SNPs, in their order, with copies of the declared alleles counted.
+
+    Raises:
+        InputError: when one stands on several lines, or on none and nobody said what that means.
+    """
     known = {name: place for place, name in enumerate(found.names)}
-    cells = np.full((len(found.people), len(names)), MISSING, dtype=np.int8)
-    alleles = ["" for _ in names] if counted is None else [str(one).upper() for one in counted]
+    gone = 0 if unlisted == "none" else MISSING
+    cells = np.full((len(found.people), len(names)), gone, dtype=np.int8)
+    alleles = list(counted or ("" for _ in names))
     others = ["" for _ in names]
+    if found.twice & {*names}:
+        raise InputError(
+            "A declared SNP stands on several lines of the file. Say with counted= which allele is "
+            "meant."
+        )
     for column, name in enumerate(names):
         place = known.get(name)
         if place is None:
+            if unlisted is None:
+                raise InputError(_UNLISTED)
             continue
         first, second = found.counted[place], found.other[place]
+        own = found.cells[:, place]
         if counted is None:
             alleles[column], others[column] = first, second
-            cells[:, column] = found.cells[:, place]
-        elif alleles[column] == first or (first in _UNKNOWN and alleles[column] != second):
-            cells[:, column], others[column] = found.cells[:, place], second
-        elif alleles[column] == second or second in _UNKNOWN:
-            cells[:, column], others[column] = _turned(found.cells[:, place]), first
-    if counted is not None:
-        # What the other allele is would tell who varies; it is not declared.
-        others = ["" for _ in names]
+            cells[:, column] = own
+        elif alleles[column] == first or {first, second} <= _UNKNOWN:
+            cells[:, column] = own
+        elif alleles[column] == second:
+            cells[:, column] = _turned(own)
+        else:
+            # Somebody who is called has other alleles, whatever they are.
+            cells[:, column] = np.where(own == MISSING, MISSING, 0)
+    # What the other allele is would tell who varies; it is not declared.
     return found._replace(cells=cells, names=names, counted=alleles, other=others)
 
 
@@ -176,26 +278,28 @@ def open_text(path: Path) -> Iterator[TextIO]:
         with io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="") as text:
             try:
                 yield text
-            except (gzip.BadGzipFile, EOFError):
+            except (gzip.BadGzipFile, EOFError, zlib.error):
                 raise_alone(InputError(f"{path.name} is not a whole gzip file."))
 
 
 # --- CSV --------------------------------------------------------------------------------------
 
 
-def _read_csv(path: Path) -> _Found:
+def _read_csv(path: Path, wanted: _Declared | None) -> _Found:
     with open_text(path) as text:
         rows = csv.reader(text)
         header = [cell.strip() for cell in next(rows, [])]
         if len(header) < 2:
             raise InputError(f"{path.name} has no header with names.")
         if tuple(cell.lower() for cell in header[:5]) == _MARKERS:
-            return _by_snp(path, rows, header[5:])
+            return _by_snp(path, rows, header[5:], wanted)
         return _by_person(path, rows, header[1:])
 
 
-def _by_snp(path: Path, rows: Any, people: list[str]) -> _Found:
+def _by_snp(path: Path, rows: Any, people: list[str], wanted: _Declared | None) -> _Found:
     found = _Columns(people)
+    if wanted is not None:
+        wanted.people = people
     for row in rows:
         if not row:
             continue
@@ -206,8 +310,17 @@ def _by_snp(path: Path, rows: Any, people: list[str]) -> _Found:
             )
         chrom, position, name, ref, alt = (cell.strip() for cell in row[:5])
         values = _genotypes(row[5:], path, rows.line_num)
-        found.add(f"{chrom}:{position}", name, ref, alt, values)
-    return found.found()
+        place, letters = f"{chrom}:{position}", [ref.upper(), alt.upper()]
+        if wanted is None:
+            found.add(place, name, ref, alt, values)
+            continue
+        for known in wanted.names(place, name, ref):
+            letter = wanted.counted[known]
+            copies = np.where(values == MISSING, MISSING, 0).astype(np.int8)
+            if letter in letters:
+                copies = values if letter == letters[1] else _turned(values)
+            wanted.add(known, letter in letters, copies, path)
+    return found.found() if wanted is None else wanted.found()
 
 
 def _by_person(path: Path, rows: Any, snps: list[str]) -> _Found:
@@ -241,9 +354,9 @@ def _genotypes(cells: Sequence[str], path: Path, line: int) -> np.ndarray[Any, A
 # --- VCF --------------------------------------------------------------------------------------
 
 
-def _read_vcf(path: Path) -> _Found:
+def _read_vcf(path: Path, wanted: _Declared | None) -> _Found:
     found: _Columns | None = None
-    known: dict[str, int] = {}
+    calls = _Calls(path)
     with open_text(path) as text:
         for number, line in enumerate(text, 1):
             if line.startswith("##") or not line.strip():
@@ -258,35 +371,65 @@ def _read_vcf(path: Path) -> _Found:
                 raise InputError(f"{path.name}, line {number}: not a line of a VCF with genotypes.")
             chrom, position, name, ref, alt = cells[:5]
             fields = cells[8].split(":") if len(cells) > 8 else ["GT"]
-            if "," in alt or alt == "." or "GT" not in fields:
+            place, own = f"{chrom}:{position}", name.split(";")[0]
+            at = fields.index("GT") if "GT" in fields else None
+            said = [_field(cell, at) for cell in cells[9:]]
+            letters = [ref.upper(), *(one.upper() for one in alt.split(",") if one != ".")]
+            if wanted is None:
+                if len(letters) == 2 and at is not None:
+                    found.add(place, own, ref, alt, calls.copies(said, 1, 2, number))
                 continue
-            place = fields.index("GT")
-            values = np.empty(len(found.people), dtype=np.int8)
-            for person, cell in enumerate(cells[9:]):
-                written = cell.split(":")[place] if cell.count(":") >= place else ""
-                if written not in known:
-                    known[written] = _call(written, path, number)
-                values[person] = known[written]
-            found.add(f"{chrom}:{position}", name.split(";")[0], ref, alt, values)
+            for known in wanted.names(place, own, ref):
+                letter = wanted.counted[known]
+                which = letters.index(letter) if letter in letters else -1
+                copies = calls.copies(said, which, len(letters), number)
+                wanted.add(known, which >= 0, copies, path)
     if found is None:
         raise InputError(f"{path.name} has no line #CHROM: it is not a VCF.")
-    return found.found()
+    if wanted is None:
+        return found.found()
+    wanted.people = found.people
+    return wanted.found()
 
 
-def _call(written: str, path: Path, line: int) -> int:
-    """Return how many copies of the second allele a GT field says; one allele counts as it is."""
-    alleles = written.replace("|", "/").split("/")
-    if any(allele in ("", ".") for allele in alleles):
-        return MISSING
-    if len(alleles) > 2 or not all(allele in ("0", "1") for allele in alleles):
-        raise InputError(f"{path.name}, line {line}: a genotype is not a pair of 0, 1 or dots.")
-    return sum(allele == "1" for allele in alleles)
+def _field(cell: str, place: int | None) -> str:
+    """Return one field of somebody's cell; nothing where it is left out."""
+    return cell.split(":")[place] if place is not None and cell.count(":") >= place else ""
+
+
+@dataclass
+class _Calls:
+    """Genotypes of a VCF; each way to write one is read once."""
+
+    path: Path
+    known: dict[tuple[str, int, int], int] = field(default_factory=dict)
+
+    def copies(self, said: Sequence[str], which: int, alleles: int, line: int) -> Cells:
+        """Return how many copies of one of a line's alleles, by its number, GT fields say."""
+        values = np.empty(len(said), dtype=np.int8)
+        for person, written in enumerate(said):
+            key = written, which, alleles
+            if key not in self.known:
+                self.known[key] = self._call(written, which, alleles, line)
+            values[person] = self.known[key]
+        return values
+
+    def _call(self, written: str, which: int, alleles: int, line: int) -> int:
+        """Return the copies that one field says; one allele alone counts as it is."""
+        said = written.replace("|", "/").split("/")
+        if any(allele in ("", ".") for allele in said):
+            return MISSING
+        if len(said) > 2 or not all(one in map(str, range(alleles)) for one in said):
+            raise InputError(
+                f"{self.path.name}, line {line}: a genotype is not a pair of 0, 1 or dots."
+            )
+        return sum(one == str(which) for one in said)
 
 
 # --- PLINK ------------------------------------------------------------------------------------
 
 
-def _read_bed(path: Path) -> _Found:
+def _read_bed(path: Path, wanted: _Declared | None) -> _Found:
     try:
         from bed_reader import open_bed
     except ImportError:
@@ -306,9 +449,9 @@ def _read_bed(path: Path) -> _Found:
     turned = np.array([first < second for first, second in zip(counted, other, strict=True)], bool)
     table[:, turned] = _turned(table[:, turned])
     pairs = [sorted(pair) for pair in zip(counted, other, strict=True)]
-    return _Found(
-        people, table, names, [last for _, last in pairs], [first for first, _ in pairs], phenotypes
-    )
+    twice = frozenset(name for name, times in Counter(names).items() if times > 1)
+    firsts, lasts = ([pair[end] for pair in pairs] for end in (0, 1))
+    return _Found(people, table, names, lasts, firsts, phenotypes, twice)
 
 
 def _labels(cases: Any, people: Sequence[str]) -> Any:
@@ -322,7 +465,7 @@ def _labels(cases: Any, people: Sequence[str]) -> Any:
     return cases
 
 
-_READERS: dict[str, Callable[[Path], _Found]] = {
+_READERS: dict[str, Callable[[Path, _Declared | None], _Found]] = {
     "csv": _read_csv,
     "vcf": _read_vcf,
     "bed": _read_bed,

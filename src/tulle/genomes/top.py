@@ -57,7 +57,7 @@ class SelectionLaw(ErrorLaw):
 
 
 @dataclass(frozen=True, eq=False)
-class TopSettings(Settings):
+class TopScoresSettings(Settings):
     """The public settings of one run."""
 
     snps: int
@@ -86,7 +86,7 @@ class TopMechanism(Mechanism):
 
     @abstractmethod
     def choose(
-        self, scores: Wholes, count: int, chosen: TopSettings, source: Source | None
+        self, scores: Wholes, count: int, chosen: TopScoresSettings, source: Source | None
     ) -> Wholes:
         """Return the places of the chosen SNPs."""
 
@@ -98,7 +98,7 @@ class TopMechanism(Mechanism):
 
     def selection_law(self, settings: Parameters) -> SelectionLaw:
         """Return how wrong the choice may be."""
-        chosen = TopSettings.read(settings)
+        chosen = TopScoresSettings.read(settings)
         draws = chosen.snps * (chosen.count if self.rounds else 1)
         lowered = chosen.count if self.two_sided else 0
         return SelectionLaw(chosen.selection_scale, chosen.step, draws, lowered)
@@ -113,7 +113,7 @@ class TopMechanism(Mechanism):
         chosen = self.selection_scale(query.count, moved, terms.epsilon * (1 - share), terms.delta)
         check_noise(chosen, terms)
         scale = query.count * moved / (terms.epsilon * share) if query.scores else None
-        return TopSettings(
+        return TopScoresSettings(
             snps, query.count, moved, step, tuple(weights) if weights else None, chosen, scale
         )
 
@@ -125,7 +125,7 @@ class TopMechanism(Mechanism):
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         assert isinstance(dataset, Genotypes)
-        chosen = TopSettings.read(settings)
+        chosen = TopScoresSettings.read(settings)
         scores = whole_scores(_top(terms), chosen, dataset)
         places = self.choose(scores, chosen.count, chosen, source)
         value: dict[str, Any] = {
@@ -140,7 +140,7 @@ class TopMechanism(Mechanism):
         return Outcome(value, None)
 
 
-def whole_scores(query: TopSnps, chosen: TopSettings, dataset: Genotypes) -> Wholes:
+def whole_scores(query: TopSnps, chosen: TopScoresSettings, dataset: Genotypes) -> Wholes:
     """Return the scores in steps of the lattice, as whole numbers."""
     if query.by == "difference":
         assert chosen.weights is not None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import combinations, compress
+from itertools import combinations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import registry, validate
+from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, UnitError
 from tulle.core.public import public
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     from tulle.graphs.patterns.attributes import AttributedGraph
+from tulle.graphs.dated import Dated
 
 Offsets = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
@@ -42,12 +43,13 @@ class Dropped:
 
     ``loops`` counts pairs of a node with itself; ``duplicates`` counts repetitions of an edge,
     in either order, beyond the first; ``outside`` counts pairs with an end that is not among the
-    declared nodes.
+    declared nodes; ``bad`` counts lines of a file that name no pair of nodes.
     """
 
     loops: int = 0
     duplicates: int = 0
     outside: int = 0
+    bad: int = 0
 
 
 READ_OFF = {
@@ -140,7 +142,7 @@ class Graph(Dataset):
             "any one edge's records of any one week"
         """
         if times is not None:
-            return Dated.of(edges, times).graph(nodes=nodes, labels=labels)
+            return cls._of_records(Dated.of(edges, times), nodes=nodes, labels=labels)
         known = declared_nodes(nodes)
         if labels is None:
             return cls._build(factorise(edges, known))
@@ -154,6 +156,20 @@ class Graph(Dataset):
                 f"labels has {len(names)} names for nodes={nodes}. Pass one name per node."
             )
         return cls._build(replace(factorise(edges, known), labels=names))
+
+    @classmethod
+    def _of_records(cls, records: Dated, **terms: Any) -> Graph:
+        made = cls.from_edges(records.pairs, **terms)
+        made._dated = records
+        return made
+
+    def _on_same_nodes(self, records: Dated) -> Graph:
+        labels = self._labels
+        made = self._of_records(
+            records, nodes=self.node_count if labels is None else labels.tolist()
+        )
+        made._labels, made._declared = labels, self._declared
+        return made
 
     @classmethod
     def _build(cls, pairs: FactorisedPairs) -> Graph:
@@ -175,7 +191,7 @@ class Graph(Dataset):
             keys = keys[fresh]
         duplicates = 0 if pairs.mirrored else len(low) - len(keys)
         low, high = np.divmod(keys, max(count, 1))
-        dropped = Dropped(loops, duplicates, pairs.outside)
+        dropped = Dropped(loops, duplicates, pairs.outside, pairs.bad)
         graph = cls._from_sorted(count, low, high, pairs.labels, dropped)
         graph._declared, graph._header = pairs.declared, pairs.header
         return graph
@@ -205,6 +221,11 @@ class Graph(Dataset):
         return graph
 
     @classmethod
+    def _from_pairs(cls, count: int, pairs: set[tuple[int, int]]) -> Graph:
+        ordered = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+        return cls._from_sorted(count, ordered[:, 0], ordered[:, 1])
+
+    @classmethod
     def read(
         cls,
         path: str | PathLike[str],
@@ -216,6 +237,7 @@ class Graph(Dataset):
         delimiter: str | None = None,
         ignore: Iterable[str] = (),
         time: str | None = None,
+        bad_records: str = "refuse",
         progress: Progress | None = None,
     ) -> Graph:
         """Read a graph from an edge list, Parquet, MatrixMarket or GraphML file.
@@ -232,9 +254,9 @@ class Graph(Dataset):
         by number or by the name in the header, or ``ignore`` holds "weights", which keeps the first
         two. An edge list does not say whether it is directed: a pair joins its nodes either way.
 
-        ``header`` says whether the first line names the columns. When it is left out, all ids must
-        be digits, and a first line of two usual names of columns (``source,target``, ``from_id
-        to_id``, ...) is a header; files and declared nodes with other ids are refused.
+        ``header`` says whether the first line names the columns. When it is left out, a first line
+        of two usual names of columns (``source,target``, ``from_id to_id``, ...) is a header;
+        without one all ids must be digits, and files and declared nodes with other ids are refused.
 
         ``nodes`` declares who is in the network, so that people without edges are, too: a number n
         for the nodes 0 to n - 1, a list of labels, a table whose first column has them, or a file
@@ -250,6 +272,12 @@ class Graph(Dataset):
         dates, or moments as they are written, of which the day counts. It goes with ``columns`` by
         name and a header, or with Parquet.
 
+        A line that is not two nodes (a word where ids are numbers, an id that is not among
+        ``nodes``, weights that nobody said to ignore, bytes that are no text) makes the file
+        refused, which whoever sees the refusal learns. ``bad_records="drop"`` leaves out such lines
+        of an edge list, each by itself, and counts them in ``graph.dropped``: then no line makes
+        reading fail.
+
         ``progress`` is called with the fraction done and a word for the current step.
 
         Raises:
@@ -263,13 +291,12 @@ class Graph(Dataset):
             ...     Graph.read(file, header=True, nodes=["ann", "bob", "cas", "dee"]).node_count
             4
         """
+        from tulle.graphs.io.reading import check_bad_records, read
+
         if time is not None:
-            from tulle.graphs.io.node_sets import declared_nodes
-
+            check_bad_records(bad_records, "dated")
             found = Dated.read(path, time, format, columns, header, delimiter, ignore)
-            return found.graph(nodes=declared_nodes(nodes, from_file=True))
-        from tulle.graphs.io.reading import read
-
+            return cls._of_records(found, nodes=declared_nodes(nodes, from_file=True))
         pairs = read(
             path,
             format=format,
@@ -278,6 +305,7 @@ class Graph(Dataset):
             header=header,
             delimiter=delimiter,
             ignore=ignore,
+            bad_records=bad_records,
             progress=progress,
         )
         return cls._build(pairs)
@@ -365,6 +393,8 @@ class Graph(Dataset):
             found += f"; {loops} and {counted(dropped.duplicates, 'repeat')} dropped"
         if dropped.outside:
             found += f"; {counted(dropped.outside, 'link')} of undeclared nodes left out"
+        if dropped.bad:
+            found += f"; {counted(dropped.bad, 'line')} without two nodes left out"
         if self._header:
             found += f"; header: {', '.join(self._header)}"
         return f"{found}."
@@ -496,7 +526,7 @@ class Graph(Dataset):
         if self._dated is None:
             self.check_unit("edge-day")
         assert self._dated is not None
-        return self._dated.of_days(first, last).again(self)
+        return self._on_same_nodes(self._dated.of_days(first, last))
 
     def _kinds(self) -> dict[str, dict[str, str]]:
         """Return the kinds of attributes, by owner and name: the public schema."""
@@ -514,7 +544,7 @@ class Graph(Dataset):
         known = self.check_unit(unit)
         if known.period is not None:
             assert self._dated is not None
-            return (one.again(self) for one in self._dated.without_each(known.period))
+            return map(self._on_same_nodes, self._dated.without_each(known.period))
         if known.name == "edge":
             return self._edge_neighbours()
         if self.node_count > LARGEST_NODE_NEIGHBOURHOOD:
@@ -548,108 +578,12 @@ class Graph(Dataset):
     def _neighbour(
         self, count: int, pairs: set[tuple[int, int]], labels: npt.NDArray[Any] | None
     ) -> Graph:
-        graph = _from_pairs(count, pairs)
+        graph = self._from_pairs(count, pairs)
         graph._labels, graph._declared = labels, self._declared
         return graph
 
 
 _NEWCOMER = "somebody new"
-
-
-@dataclass(frozen=True, repr=False)
-class Dated:
-    """Records of edges with their days: a pair and a day each, NaT where there is none.
-
-    The graph of some records has an edge where a pair has at least one of them. So when all records
-    of one edge of one period go away, at most that one edge of the graph does, whatever days the
-    graph is of: what is private per edge is private per edge and period. The nodes are public, and
-    the same for all days.
-    """
-
-    pairs: Any
-    days: npt.NDArray[np.datetime64]
-
-    @classmethod
-    def of(cls, pairs: Any, times: Sequence[Any]) -> Dated:
-        """Check pairs and their days."""
-        from tulle.graphs.io.dates import read_days
-
-        found = pairs if hasattr(pairs, "__array__") else list(pairs)
-        days = read_days(times)
-        if len(days) != len(found):
-            raise InputError("times must have one day (or None) for each pair.")
-        return cls(found, days)
-
-    @classmethod
-    def read(cls, path: Any, time: str, *options: Any) -> Dated:
-        """Read pairs and their days from a file."""
-        from tulle.graphs.io.dates import read_dated
-
-        return cls.of(*read_dated(path, time, *options))
-
-    def graph(self, **terms: Any) -> Graph:
-        """Return the graph of all records."""
-        made = Graph.from_edges(self.pairs, **terms)
-        made._dated = self
-        return made
-
-    def again(self, like: Graph) -> Graph:
-        """Return the graph of these records, on the nodes of another."""
-        if like._labels is None:
-            made = self.graph(nodes=like.node_count)
-        else:
-            made = self.graph(nodes=like._labels.tolist())
-        made._labels, made._declared = like._labels, like._declared
-        return made
-
-    def of_days(self, first: date, last: date) -> Dated:
-        """Return the records of some days; one without a day is of none."""
-        low, high = np.datetime64(first, "D"), np.datetime64(last, "D")
-        return self._only((self.days >= low) & (self.days <= high))
-
-    def without_each(self, period: str) -> Iterator[Dated]:
-        """Yield the records without those of each edge of each period. For small graphs."""
-        from tulle.core.period import Calendar
-
-        calendar = Calendar(period)
-        units = [
-            (frozenset(pair), None if day is None else calendar.number(day))
-            for pair, day in zip(map(tuple, self.pairs), self.days.tolist(), strict=True)
-        ]
-        for gone in dict.fromkeys(units):
-            yield self._only(np.array([unit != gone for unit in units]))
-
-    def _only(self, kept: npt.NDArray[np.bool_]) -> Dated:
-        pairs = self.pairs
-        chosen = pairs[kept] if hasattr(pairs, "__array__") else list(compress(pairs, kept))
-        return Dated(chosen, self.days[kept])
-
-
-def all_graphs(nodes: int) -> Iterator[Graph]:
-    """Yield every labelled graph on ``nodes`` nodes, 2^(n(n-1)/2) of them. Holds no private data.
-
-    Raises:
-        InputError: for more than 7 nodes, where there are too many.
-
-    Example:
-        >>> sum(1 for _ in all_graphs(4))
-        64
-    """
-    count = validate.whole(at_least=0, nodes=nodes)
-    if count > 7:
-        raise InputError(f"All graphs are listed for at most 7 nodes; got nodes={nodes}.")
-    return _every_graph(count)
-
-
-def _every_graph(count: int) -> Iterator[Graph]:
-    pairs = list(combinations(range(count), 2))
-    for subset in range(2 ** len(pairs)):
-        yield _from_pairs(count, {pair for bit, pair in enumerate(pairs) if subset >> bit & 1})
-
-
-def _from_pairs(count: int, pairs: set[tuple[int, int]]) -> Graph:
-    ordered = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    return Graph._from_sorted(count, ordered[:, 0], ordered[:, 1])
 
 
 def _label_array(labels: Sequence[Any]) -> npt.NDArray[Any]:

@@ -7,7 +7,9 @@ seed. Nothing here may be used to protect anything.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 
@@ -163,7 +165,7 @@ def barabasi_albert(nodes: int, links: int, *, seed: int) -> Graph:
 
 
 def _generator(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(validate.whole(at_least=0, seed=seed)))
+    return np.random.Generator(np.random.PCG64(validate.whole(at_least=0, at_most=None, seed=seed)))
 
 
 def _without_repeats(edges: Array, count: int) -> Graph:
@@ -239,3 +241,27 @@ def _meetings(
     high = np.where(inside, weight[ends[community[first] + 1]], weight[-1])
     second = np.searchsorted(weight, low + random.random(number) * (high - low), "right") - 1
     return np.column_stack([first, np.minimum(second, last)]).astype(np.int64)
+
+
+def all_graphs(nodes: int) -> Iterator[Graph]:
+    """Yield every labelled graph on ``nodes`` nodes, 2^(n(n-1)/2) of them. Holds no private data.
+
+    Raises:
+        InputError: for more than 7 nodes, where there are too many.
+
+    Example:
+        >>> sum(1 for _ in all_graphs(4))
+        64
+    """
+    count = validate.whole(at_least=0, nodes=nodes)
+    if count > 7:
+        raise InputError(f"All graphs are listed for at most 7 nodes; got nodes={nodes}.")
+    return _every_graph(count)
+
+
+def _every_graph(count: int) -> Iterator[Graph]:
+    pairs = list(combinations(range(count), 2))
+    for subset in range(2 ** len(pairs)):
+        yield Graph._from_pairs(
+            count, {pair for bit, pair in enumerate(pairs) if subset >> bit & 1}
+        )

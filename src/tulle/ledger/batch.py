@@ -10,7 +10,7 @@ from tulle.core.errors import BudgetError
 from tulle.core.events import Composed, Event, Pure, event_to_json
 from tulle.core.guarantee import Guarantee, floor_to
 from tulle.core.plan import Plan
-from tulle.core.query import Query
+from tulle.core.query import Composite, Query
 from tulle.ledger.filters import Filter
 from tulle.ledger.totals import Totals
 
@@ -101,6 +101,7 @@ def predicted_error(plan: Plan) -> float:
 
     Where only its median or mean size is known, that; infinite when nothing is.
     """
+    plan = _answered(plan)
     law = plan.predicted
     if plan.offers:
         prediction = plan.chosen.prediction
@@ -110,11 +111,20 @@ def predicted_error(plan: Plan) -> float:
     return math.inf if law is None else math.sqrt(law.variance())
 
 
+def _answered(plan: Plan) -> Plan:
+    """Return the plan of the one question whose answer is shown as it is, or the plan itself."""
+    query = plan.query
+    if len(plan.parts) == 1 and isinstance(query, Composite) and query.single() is not None:
+        return plan.parts[0]
+    return plan
+
+
 def order(plan: Plan) -> tuple[float, float]:
     """Return what plans for one question are compared by, where nothing is known of the error too.
 
     Then the noise is compared, in parts of what the data will show.
     """
+    plan = _answered(plan)
     relative = plan.chosen.prediction.relative if plan.offers else math.inf
     return predicted_error(plan), relative
 

@@ -22,7 +22,7 @@ from tulle.core.validate import rational, round_up
 if TYPE_CHECKING:
     from tulle.core.guarantee import Guarantee
     from tulle.core.release import Release
-    from tulle.ledger.ledger import Account
+    from tulle.ledger.account import Account
 
 TYPES = (
     "Summary statistics",

@@ -9,173 +9,43 @@ import html
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tulle.core import registry, validate
+from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.errors import BudgetError, InputError, LedgerError
-from tulle.core.events import Event, event_to_json
-from tulle.core.guarantee import Guarantee, display, floor_to
-from tulle.core.period import Calendar, Day, check_zone, day_in
+from tulle.core.events import Event
+from tulle.core.guarantee import Guarantee
+from tulle.core.period import Calendar, Day
 from tulle.core.plan import Plan
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.unit import Unit
-from tulle.core.validate import Number, rational, round_down, text
+from tulle.core.validate import Number
+from tulle.ledger.account import (
+    Account,
+    Budget,
+    account_for,
+    account_terms,
+    check_affordable,
+    debit_body,
+    described_version,
+    differences,
+    identity_of,
+    is_payable,
+    left_of,
+    no_account,
+    not_present,
+)
 from tulle.ledger.batch import composed
 from tulle.ledger.chain import Entry, Head, Problem, canonical
-from tulle.ledger.divergence import best_order
-from tulle.ledger.filters import Filter
 from tulle.ledger.renewal import Elapsed, Renewal
 from tulle.ledger.session import Session
 from tulle.ledger.store import Store
 from tulle.ledger.store_file import View, unreadable
 from tulle.ledger.totals import Totals, Version
-
-
-class Budget(float):
-    """What is left of an account: epsilon as a float rounded down, and the numbers exactly.
-
-    Where debits are added up tightly, ``epsilon`` is the most that one more question may cost;
-    several that cost less cost less together than their sum.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-    rho: Fraction | None
-    tight: bool
-    period: str | None
-    """Of which period it is, where the budget renews."""
-
-    def __new__(
-        cls,
-        epsilon: Fraction,
-        delta: Fraction,
-        *,
-        rho: Fraction | None = None,
-        tight: bool = False,
-        period: str | None = None,
-    ) -> Budget:
-        """Make the budget; the float is never above the exact epsilon."""
-        self = super().__new__(cls, round_down(epsilon))
-        self.epsilon, self.delta, self.rho, self.tight = epsilon, delta, rho, tight
-        self.period = period
-        return self
-
-    def __str__(self) -> str:
-        return self._words() if self.period is None else f"{self._words()} for {self.period}"
-
-    def _words(self) -> str:
-        if self.rho is not None:
-            return (
-                f"rho = {_down(self.rho)} (one more question: epsilon up to {_down(self.epsilon)})"
-            )
-        left = f"epsilon = {_down(self.epsilon)}{' for one more question' if self.tight else ''}"
-        return f"{left}, delta = {_down(self.delta)}" if self.delta else left
-
-    __repr__ = __str__
-
-
-def _down(value: Fraction) -> str:
-    exact = text(value)
-    if "/" not in exact and len(exact) <= 12:
-        return exact
-    return f"{float(floor_to(value, 6)) or round_down(value):.6g}"
-
-
-@dataclass(frozen=True)
-class Account:
-    """The terms of an account, as booked when it was opened."""
-
-    name: str
-    kind: str
-    unit: Unit
-    terms: Guarantee
-    facts: Mapping[str, Any]
-    composition_delta: Fraction = Fraction(0)
-    """Which part of delta pays for adding debits up tightly; zero where epsilons are added."""
-    order: Fraction | None = None
-    renewal: Renewal | None = None
-    """When the budget is there again; None where it is for ever."""
-    version: Version | None = None
-    """The present version of the data, if the custodian declared one."""
-
-    @property
-    def filter(self) -> Filter:
-        """What decides whether the account can pay."""
-        terms = self.terms
-        if terms.rho is not None:
-            return Filter(rho=terms.rho)
-        assert terms.epsilon is not None
-        return Filter(terms.epsilon, terms.delta, self.composition_delta, self.order)
-
-    @property
-    def empty(self) -> Totals:
-        """The totals of one budget before any debit."""
-        return Totals().after("open", self.to_json()).unspent()
-
-    def allowed(self, totals: Totals) -> tuple[Filter, Totals]:
-        """Return the filter at present, and those of the totals that it is for."""
-        return (
-            (self.filter, totals)
-            if self.renewal is None
-            else self.renewal.allowed(self.filter, totals)
-        )
-
-    def divided(self, dataset: Dataset) -> Dataset:
-        """Return the data as answers see it: as the unit says whose a record is.
-
-        Where the budget renews and the unit has a period, only the records of the present period
-        are in it, so that each unit's are paid for in the periods that it has days in
-        (:mod:`tulle.ledger.renewal`).
-        """
-        known = dataset.under(self.unit)
-        if self.renewal is None or self.unit.period is None or self.version is None:
-            return known
-        calendar = self.renewal.calendar
-        number = calendar.number(day_in(self.version.date, calendar.zone))
-        return known.of_days(calendar.first_day(number), calendar.last_day(number))
-
-    def can_pay(self, price: Guarantee, event: Event | None) -> bool:
-        """Say whether one question could be paid for if nothing else were."""
-        return self.filter.admits_debit(self.empty, debit_body("", "", price, event))
-
-    @property
-    def words(self) -> str:
-        """The terms in words; for a budget that renews, also what it adds up to."""
-        return str(self.terms) if self.renewal is None else self.renewal.words(self.terms)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON-able form."""
-        found = {"kind": self.kind, "terms": self.terms.to_json(), "facts": dict(self.facts)}
-        if self.order is not None:
-            tight = {"delta": text(self.composition_delta), "order": text(self.order)}
-            found["composition"] = tight
-        if self.renewal is not None:
-            found["renewal"] = self.renewal.to_json()
-        return found if self.version is None else found | {"version": self.version.to_json()}
-
-    @classmethod
-    def from_entry(cls, entry: Entry, declared: Entry | None = None) -> Account:
-        """Read the account from the entry that opened it and the one of its present version."""
-        body = entry.body
-        terms = Guarantee.from_json(body["terms"])
-        account = cls(entry.account, body["kind"], terms.unit, terms, body["facts"])
-        if "renewal" in body:
-            account = replace(account, renewal=Renewal.from_json(body["renewal"]))
-        if declared is not None:
-            version = Version.from_json(declared.body["version"])
-            account = replace(account, version=version, facts=declared.body["facts"])
-        if "composition" not in body:
-            return account
-        tight = body["composition"]
-        return replace(
-            account, composition_delta=rational(tight["delta"]), order=rational(tight["order"])
-        )
 
 
 @public("Plan, pay, release")
@@ -258,13 +128,13 @@ class Ledger:
                 terms = replace(opened.terms, unit=known)
                 renewal = opened.renewal if every is None else renewal
         else:
-            terms = _terms(known, epsilon, delta, rho)
-        account = _new(name, dataset, terms, composition_delta)
+            terms = account_terms(known, epsilon, delta, rho)
+        account = account_for(name, dataset, terms, composition_delta)
         account = replace(account, renewal=renewal)
 
         if entry is None:
             if version is not None:
-                account = replace(account, version=_version(version, date, renewal))
+                account = replace(account, version=described_version(version, date, renewal))
                 account.divided(dataset)
             elif renewal is not None:
                 raise InputError(
@@ -277,9 +147,9 @@ class Ledger:
             self.declare(name, version, date=date, dataset=dataset)
         booked = self._check_terms(name, account, composition_delta)
         if version is not None and (booked.version is None or booked.version.name != version):
-            raise LedgerError(_not_present(booked, version))
+            raise LedgerError(not_present(booked, version))
         if booked.facts != account.facts:
-            raise LedgerError(_differences(booked, account))
+            raise LedgerError(differences(booked, account))
         return Session(self, booked, dataset)
 
     def _check_terms(
@@ -294,7 +164,7 @@ class Ledger:
                 account, composition_delta=booked.composition_delta, order=booked.order
             )
         if booked != replace(account, facts=booked.facts):
-            raise LedgerError(_differences(booked, account))
+            raise LedgerError(differences(booked, account))
         return booked
 
     def declare(
@@ -340,7 +210,7 @@ class Ledger:
                 )
             wanted = Version.from_json(entry.body["version"])
         else:
-            wanted = _version(version, date, account.renewal)
+            wanted = described_version(version, date, account.renewal)
 
         def in_order(view: View) -> None:
             last = view.totals.version
@@ -434,7 +304,7 @@ class Ledger:
             name, lambda view: (view.first(), view.version(), also(view))
         )
         if first is None:
-            raise LedgerError(_no_account(name, self._store.accounts()))
+            raise LedgerError(no_account(name, self._store.accounts()))
         with self._reading():
             return Account.from_entry(first, declared), more
 
@@ -462,7 +332,7 @@ class Ledger:
 
     def remaining(self, name: str) -> Budget:
         """Return what is left of an account."""
-        return _left(*self._look(name, lambda view: view.totals))
+        return left_of(*self._look(name, lambda view: view.totals))
 
     def book(
         self,
@@ -488,7 +358,7 @@ class Ledger:
         """
         if price.epsilon is None:
             raise InputError("A price has an epsilon and a delta; convert rho to those first.")
-        identity = _identity(key, version)
+        identity = identity_of(key, version)
 
         def kept(view: View) -> Entry | None:
             return None if again else view.kept(identity)
@@ -498,7 +368,7 @@ class Ledger:
         body = debit_body(question, identity, price, event)
 
         def afford(view: View) -> None:
-            _afford(account, view.totals, body, version, price)
+            check_affordable(account, view.totals, body, version, price)
 
         entry = found or self._store.append("debit", name, body, guard=afford, reuse=kept)
         if entry.kind != "release":
@@ -529,7 +399,7 @@ class Ledger:
         account, entry = self._look(name, known)
 
         def afford(view: View) -> None:
-            _afford(account, view.totals, body, version, price)
+            check_affordable(account, view.totals, body, version, price)
 
         entry = entry or self._store.append("debit", name, body, guard=afford, reuse=known)
         return str(entry.digest)
@@ -560,7 +430,7 @@ class Ledger:
         def in_order(view: View) -> None:
             present = view.totals.version
             if version != (None if present is None else present.name):
-                raise LedgerError(_not_present(replace(account, version=present), version))
+                raise LedgerError(not_present(replace(account, version=present), version))
             if step and view.step(stream, step - 1) is None:
                 raise LedgerError(
                     f"Step {step + 1} cannot be released before step {step}. Nothing was released."
@@ -597,7 +467,7 @@ class Ledger:
         Raises:
             BudgetError: when the prices together exceed what is left; nothing is booked.
         """
-        identities = [_identity(key, version) for _, key, _ in asked]
+        identities = [identity_of(key, version) for _, key, _ in asked]
 
         def kept(view: View) -> list[Entry | None]:
             return [view.kept(identity) for identity in identities]
@@ -609,11 +479,11 @@ class Ledger:
             price, event = composed([plan for _, _, plan in rest])
             question = "; ".join(text for text, _, _ in rest)
             body = debit_body(
-                question, _identity({"all": [key for _, key, _ in rest]}, version), price, event
+                question, identity_of({"all": [key for _, key, _ in rest]}, version), price, event
             )
 
             def afford(view: View) -> None:
-                _afford(account, view.totals, body, version, price)
+                check_affordable(account, view.totals, body, version, price)
 
             debit = self._store.append("debit", name, body, guard=afford).digest
         with self._reading():
@@ -626,8 +496,8 @@ class Ledger:
         """Say what a plan's price means to an account."""
         account, totals = self._look(name, lambda view: view.totals)
         body = debit_body("", "", plan.guarantee, plan.event)
-        if not _payable(account, totals, body):
-            return f"The account cannot pay this: {_left(account, totals)} is left."
+        if not is_payable(account, totals, body):
+            return f"The account cannot pay this: {left_of(account, totals)} is left."
         found, spent = account.allowed(totals)
         share = found.used(spent, spent.after("debit", body))
         part = "account" if totals.period is None else f"budget of {totals.period.label}"
@@ -638,7 +508,7 @@ class Ledger:
 
         It belongs to the version of the data that the release names.
         """
-        identity = _identity(key, answer.version)
+        identity = identity_of(key, answer.version)
         body = {"debit": debit, "key": identity, "release": answer.to_json()}
         self._store.append("release", name, body)
 
@@ -732,183 +602,6 @@ class Ledger:
         return f"<table><caption>Ledger <b>{name}</b></caption><tr>{head}</tr>{rows}</table>"
 
 
-def _terms(unit: Unit, epsilon: Number | None, delta: Number, rho: Number | None) -> Guarantee:
-    if (epsilon is None) == (rho is None):
-        raise InputError("An account has a budget: give epsilon= (and delta=), or rho=.")
-    if rho is not None:
-        return Guarantee.of(unit, rho=rho, delta=delta)
-    assert epsilon is not None
-    return Guarantee(unit, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
-
-
-def new_account(
-    name: str,
-    dataset: Dataset,
-    *,
-    unit: str | Unit,
-    epsilon: Number | None = None,
-    delta: Number = 0.0,
-    rho: Number | None = None,
-    composition_delta: Number | None = None,
-) -> Account:
-    """Return the account that :meth:`Ledger.open` would open; nothing is written."""
-    terms = _terms(dataset.check_unit(unit), epsilon, delta, rho)
-    return _new(name, dataset, terms, composition_delta)
-
-
-def _new(
-    name: str, dataset: Dataset, terms: Guarantee, composition_delta: Number | None
-) -> Account:
-    facts = dict(dataset.facts(terms.unit))
-    return _composing(Account(name, dataset.kind, terms.unit, terms, facts), composition_delta)
-
-
-def _composing(account: Account, composition_delta: Number | None) -> Account:
-    """Return the account with the part of its delta that adds up debits tightly."""
-    terms = account.terms
-    if composition_delta is None:
-        part = terms.delta / 2
-    else:
-        part = validate.delta(composition_delta=composition_delta)
-    if part > terms.delta:
-        raise InputError(
-            f"composition_delta = {display(part)} is above the account's delta = "
-            f"{display(terms.delta)}: it is a part of it."
-        )
-    if not part:
-        return account
-    assert terms.epsilon is not None
-    return replace(account, composition_delta=part, order=best_order(terms.epsilon, part))
-
-
-def debit_body(
-    question: str, identity: str, price: Guarantee, event: Event | None
-) -> dict[str, Any]:
-    """Return what a debit says."""
-    body: dict[str, Any] = {"question": question, "key": identity, "guarantee": price.to_json()}
-    return body if event is None else body | {"event": event_to_json(event)}
-
-
-def _identity(key: Mapping[str, Any], version: str | None) -> str:
-    """Return what identifies a question: about a version of the data, if there are versions."""
-    return canonical(key if version is None else {**key, "version": version})
-
-
-def _version(name: str | None, day: Day | None, renewal: Renewal | None) -> Version:
-    """Return the version that a custodian describes."""
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or day is None:
-        raise InputError(
-            "A version of the data has a name and a date: give both, such as version='2026-W46', "
-            f"date='2026-11-09'; got {name!r} and {day!r}."
-        )
-    zone = "UTC" if renewal is None else renewal.calendar.zone
-    found = day_in(day, zone)
-    # The clock decides no period. But a date mistyped into a far future could never be taken back.
-    today = datetime.now(check_zone(zone)).date()
-    if found > today:
-        raise InputError(
-            f"The date {found} of version {name!r} is in the future: today is {today} in {zone}. "
-            "Dates never go backwards, so this could not be taken back. Give the day of the data."
-        )
-    return Version(name, found.isoformat())
-
-
-def _payable(account: Account, totals: Totals, body: Mapping[str, Any]) -> bool:
-    found, spent = account.allowed(totals)
-    return found.admits_debit(spent, body)
-
-
-def _afford(
-    account: Account,
-    totals: Totals,
-    body: Mapping[str, Any],
-    version: str | None,
-    price: Guarantee,
-) -> None:
-    """Refuse a debit for another version of the data than the present one, or beyond the budget."""
-    present = None if totals.version is None else totals.version.name
-    if version != present:
-        raise LedgerError(_not_present(replace(account, version=totals.version), version))
-    if not _payable(account, totals, body):
-        raise BudgetError(_overspend(str(body["question"]), account, price, totals))
-
-
-def _not_present(account: Account, asked: str | None) -> str:
-    present = "none" if account.version is None else repr(account.version.name)
-    return (
-        f"The data at hand is of version {asked!r}; the present version of account "
-        f"{account.name!r} is {present}. Only answers that were kept can be given for another "
-        "version. Open the account with the present data. Nothing was spent."
-    )
-
-
-def _left(account: Account, totals: Totals) -> Budget:
-    found, spent = account.allowed(totals)
-    delta = found.spendable_delta - spent.delta
-    rho = None if found.rho is None else found.rho - (spent.rho or 0)
-    tight = found.order is not None
-    period = None if totals.period is None else totals.period.label
-    return Budget(found.largest_pure(spent), delta, rho=rho, tight=tight, period=period)
-
-
-def _overspend(question: str, account: Account, price: Guarantee, totals: Totals) -> str:
-    left = _left(account, totals)
-    asked = f"epsilon = {display(price.epsilon)}"
-    if price.delta:
-        asked += f", delta = {display(price.delta)}"
-    fits: list[str] = []
-    if left.epsilon > 0:
-        fits.append(f"epsilon up to {_down(left.epsilon)}")
-    if price.delta and left.delta > 0:
-        fits.append(f"delta up to {_down(left.delta)}")
-    elif price.delta and left.epsilon > 0:
-        fits.append("a mechanism without delta")
-    what = f"What would fit: {' and '.join(fits)}." if fits else "The account is used up."
-    if price.delta > left.delta and account.composition_delta:
-        what += (
-            f" delta = {display(account.composition_delta)} is set aside for adding up many "
-            "answers; an account opened with composition_delta=0 has all of its delta to spend."
-        )
-    return (
-        f"Account {account.name!r} cannot pay for {question}: it asks {asked}; "
-        f"{left} is left. {what} Nothing was spent."
-    )
-
-
-def _differences(booked: Account, wanted: Account) -> str:
-    parts = []
-    if booked.kind != wanted.kind:
-        parts.append(f"it is for a {booked.kind}, not a {wanted.kind}")
-    if booked.terms != wanted.terms:
-        parts.append(f"its terms are {booked.terms}; asked for {wanted.terms}")
-    if booked.renewal != wanted.renewal:
-        parts.append(f"its budget is {_renewed(booked)}; asked for one that is {_renewed(wanted)}")
-    if booked.composition_delta != wanted.composition_delta:
-        own, other = booked.composition_delta, wanted.composition_delta
-        parts.append(f"its composition_delta is {display(own)}; asked for {display(other)}")
-    if booked.facts != wanted.facts:
-        parts.append(
-            f"its data has the public facts {dict(booked.facts)}; "
-            f"this data has {dict(wanted.facts)}; new data is declared as a new version"
-        )
-    return (
-        f"Account {booked.name!r} already exists and differs: {'; '.join(parts)}. "
-        "Open it with its own terms and data, or choose another name. Nothing was spent."
-    )
-
-
-def _renewed(account: Account) -> str:
-    if account.renewal is None:
-        return "for ever"
-    carried = "" if account.renewal.carry else "not "
-    return f"for each {account.renewal.calendar}, {carried}carried over"
-
-
 def _same(kept: Mapping[str, Any], shown: Release) -> bool:
     """Say whether a release reads as it was kept, by whichever version of tulle."""
     return canonical(Release.from_json(kept).to_json()) == canonical(shown.to_json())
-
-
-def _no_account(name: str, known: Sequence[str]) -> str:
-    listed = ", ".join(map(repr, known)) or "none"
-    return f"There is no account {name!r} in this ledger. Accounts: {listed}."

@@ -16,7 +16,7 @@ Guarantee:
 
     So a budget that renews is *more budget over time* for whoever stays in the data. Where the unit
     has a period (a person's records of one week), a session's data has the records of the present
-    period alone (:meth:`tulle.ledger.ledger.Account.divided`): the rest is left out, by the engine
+    period alone (:meth:`tulle.ledger.account.Account.divided`): the rest is left out, by the engine
     and whatever is asked. A unit's records are then in the data of those periods of the calendar
     that its own period has days in, j of them at most (:meth:`tulle.core.period.Calendar.touched`):
     one where both are alike. Other periods' answers do not see it. So without carrying over all

@@ -31,7 +31,8 @@ from tulle.ledger.answer import draw, kind_of_source, plan_for
 
 if TYPE_CHECKING:
     from tulle.core.period import Day
-    from tulle.ledger.ledger import Account, Budget, Ledger
+    from tulle.ledger.account import Account, Budget
+    from tulle.ledger.ledger import Ledger
 
 
 NOMINAL = Fraction(1, 10**6)
@@ -308,8 +309,9 @@ class Session:
 
     def _concentrated(self, query: Query) -> list[str]:
         """Return the mechanisms for a question whose noise is Gaussian."""
-        bound = query.asked_of(self._dataset.kind)
-        if isinstance(bound, Expression | Composite):
+        asked = query.asked_of(self._dataset.kind)
+        bound = asked.single() if isinstance(asked, Composite) else asked
+        if bound is None or isinstance(bound, Expression):
             return []
         known = registry.mechanisms(self._dataset.kind, bound)
         named = (name for name, item in known.items() if item.supports(bound, self.unit))
@@ -334,7 +336,7 @@ class Session:
         outside, use ``release.report()`` or ``tulle report``. With ``path`` the page is written
         there.
         """
-        from tulle.reports.report import inside_report, inside_row
+        from tulle.reports.inside import inside_report, inside_row
 
         given, rows = list(questions), []
         for release in self._ledger.releases(self.name):

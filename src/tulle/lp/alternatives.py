@@ -65,7 +65,7 @@ import numpy.typing as npt
 from tulle.core.compiled import compiled
 from tulle.core.errors import InputError, SealedError
 from tulle.lp.problem import LARGEST_TUPLE, PackingProblem, check_weights, transpose
-from tulle.lp.program import Program, Rows
+from tulle.lp.program import Program, ProgramRows
 
 Array = npt.NDArray[Any]
 
@@ -232,12 +232,12 @@ class AlternativesProblem:
         first = np.repeat(self.offsets[chosen] - np.cumsum(sizes) + sizes, sizes)
         return rows, self.members[np.arange(len(rows)) + first]
 
-    def _deficit_rows(self, first: int, scale: Array) -> Rows:
+    def _deficit_rows(self, first: int, scale: Array) -> ProgramRows:
         """Return the rows (sum of members) - e_o >= 0 of all alternatives of groups."""
         chosen = np.arange(self.starts[self.tuples], len(self.owner))
         rows, members = self._entries(chosen)
         weights = scale[self.root[chosen]]
-        return Rows(
+        return ProgramRows(
             first,
             np.concatenate([rows, np.arange(len(chosen))]),
             np.concatenate([members, self.count + self.owner[chosen] - self.tuples]),
@@ -261,7 +261,7 @@ class AlternativesProblem:
         chosen = np.arange(self.starts[self.tuples])
         rows, members = self._entries(chosen)
         weights = scale[self.root[chosen]]
-        whole = Rows(
+        whole = ProgramRows(
             0,
             np.concatenate([rows, chosen]),
             np.concatenate([members, free + self.root[chosen]]),
@@ -302,7 +302,7 @@ class AlternativesProblem:
         others = members != count + rows
         up = np.flatnonzero(self.owner[self.parent] >= self.tuples)
         blocks.append(
-            Rows(
+            ProgramRows(
                 first,
                 np.concatenate([rows[others], up, inner]),
                 np.concatenate(
@@ -331,7 +331,7 @@ class AlternativesProblem:
         every = np.arange(len(covers))
         entries = np.concatenate([rows, below, far, every])
         blocks.append(
-            Rows(
+            ProgramRows(
                 first,
                 entries,
                 np.concatenate(
@@ -349,7 +349,7 @@ class AlternativesProblem:
         cover_rows = first
         first += len(covers)
         blocks.append(
-            Rows(
+            ProgramRows(
                 first,
                 np.searchsorted(chosen, owners[kept]),
                 remainders + np.arange(len(kept)),
@@ -367,12 +367,14 @@ class AlternativesProblem:
     def _size(self) -> Array:
         return np.diff(self.offsets)
 
-    def _sum_rows(self, first: int, long: Array, scale: Array, contexts: int, sums: int) -> Rows:
+    def _sum_rows(
+        self, first: int, long: Array, scale: Array, contexts: int, sums: int
+    ) -> ProgramRows:
         """Return the rows (context) + (sum of members) - T >= 0 of long alternatives."""
         rows, members = self._entries(long)
         weights = scale[self.root[long]]
         below = np.flatnonzero(self.owner[long] >= self.tuples)
-        return Rows(
+        return ProgramRows(
             first,
             np.concatenate([rows, below, np.arange(len(long))]),
             np.concatenate(

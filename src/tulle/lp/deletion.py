@@ -188,7 +188,7 @@ class DeletionOracle:
         None too when the reduced problem claims a decision that the problem itself keeps refusing:
         so it would be if colours had collided.
         """
-        run = FirstOrder(reduce_deletion(self._problem, tau, symmetry=symmetry), tau)
+        run = FirstOrderDeletion(reduce_deletion(self._problem, tau, symmetry=symmetry), tau)
         # From a threshold close by it is a head start, from afar a burden.
         if self._state is not None and 0.5 <= self._state[0] / max(tau, 1e-300) <= 2.0:
             run.resume(self._state[1])
@@ -254,14 +254,18 @@ class DeletionRecord:
 
         Loads are convex in the deletions, so a mixture is feasible at the mixed threshold.
         """
-        below = [(reached, total) for reached, total in self.totals if reached <= tau]
-        best = min((total for _, total in below), default=Fraction(self.count))
-        above = [(reached, total) for reached, total in self.totals if reached > tau]
-        below.append((0.0, Fraction(self.count)))
-        for low, more in below:
-            for high, less in above:
-                part = (Fraction(high) - Fraction(tau)) / (Fraction(high) - Fraction(low))
-                best = min(best, part * more + (1 - part) * less)
+        known = [(0.0, Fraction(self.count)), *self.totals]
+        reached, totals = np.array(known, dtype=np.float64).T
+        below, above = np.flatnonzero(reached <= tau), np.flatnonzero(reached > tau)
+        # Floats choose a deletion, or two; whatever they choose holds, and is summed exactly.
+        best: Fraction = known[below[totals[below].argmin()]][1]
+        if len(above):
+            parts = (reached[above] - tau) / (reached[above] - reached[below, None])
+            mixed = parts * totals[below, None] + (1 - parts) * totals[above]
+            one, other = np.unravel_index(mixed.argmin(), mixed.shape)
+            (low, more), (high, less) = known[below[one]], known[above[other]]
+            part = (Fraction(high) - Fraction(tau)) / (Fraction(high) - Fraction(low))
+            best = min(best, part * more + (1 - part) * less)
         return best
 
     def decide(self, tau: float, target: Fraction) -> bool | None:
@@ -351,7 +355,7 @@ class Run(ABC):
             self.lower, self.best_pressures, self.best_covers = lower, pressures.copy(), repaired
 
 
-class FirstOrder(Run):
+class FirstOrderDeletion(Run):
     """The first-order iteration; HiGHS is asked where it takes long and the problem is small."""
 
     def __init__(self, reduced: ReducedDeletion, tau: float) -> None:

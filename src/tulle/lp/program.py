@@ -47,7 +47,7 @@ class Program:
     right: Array
 
     @classmethod
-    def of(cls, cost: Array, upper: Array, blocks: list[Rows]) -> Program:
+    def of(cls, cost: Array, upper: Array, blocks: list[ProgramRows]) -> Program:
         """Put the program together from blocks of rows."""
         rows = np.concatenate([np.zeros(0, np.int64), *(b.rows + b.first for b in blocks)])
         columns = np.concatenate([np.zeros(0, np.int64), *(block.columns for block in blocks)])
@@ -104,7 +104,7 @@ class Program:
         large, from HiGHS in between. Where both are of no avail and the program is small, it ends
         unless it is to be ``endless``: then it is for exact arithmetic.
         """
-        run = FirstOrder(self, balance=balance)
+        run = FirstOrderProgram(self, balance=balance)
         asked = 0
         while True:
             yield run.advance(_CHECK)
@@ -116,7 +116,7 @@ class Program:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ProgramRows:
     """A block of rows: entries by (row within the block, column, value), and right-hand sides."""
 
     first: int
@@ -126,7 +126,7 @@ class Rows:
     right: Array
 
 
-class FirstOrder:
+class FirstOrderProgram:
     """One run of the first-order method: slow, and sure to arrive.
 
     How rows and columns are scaled makes no difference to where it leads, but to how soon.

@@ -23,7 +23,7 @@ from tulle.metrics.scores import divergence, relative_error, top_error
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One question: both answers where they are single numbers, and how far apart they are."""
 
     question: str
@@ -51,7 +51,7 @@ class Row:
 class Comparison:
     """A table of questions. It is computed from the true graph: custodian side, not private."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     truth: Portrait
     synthetic: Portrait
 
@@ -170,7 +170,7 @@ def compare(
     if communities is not None:
         found = [average_f1(communities, cover_of(p.communities)) for p in (true, made)]
         error = relative_error(*found)
-        rows.append(Row("communities' F1", "relative error", found[0], found[1], error))
+        rows.append(ComparisonRow("communities' F1", "relative error", found[0], found[1], error))
     return Comparison(tuple(rows), true, made)
 
 
@@ -223,17 +223,19 @@ def _relative(
     true: Portrait,
     made: Portrait,
     note: str = "",
-) -> Row:
+) -> ComparisonRow:
     one, other = read(true), read(made)
-    return Row(name, "relative error", one, other, relative_error(one, other), note=note)
+    return ComparisonRow(name, "relative error", one, other, relative_error(one, other), note=note)
 
 
-def _divergence(name: str, true: Any, made: Any, note: str = "") -> Row:
-    return Row(name, "KL divergence", None, None, divergence(true, made), note=note)
+def _divergence(name: str, true: Any, made: Any, note: str = "") -> ComparisonRow:
+    return ComparisonRow(name, "KL divergence", None, None, divergence(true, made), note=note)
 
 
-def _top(name: str, true: Any, made: Any) -> Row:
-    return Row(name, "mean absolute error of the top 1 %", None, None, top_error(true, made))
+def _top(name: str, true: Any, made: Any) -> ComparisonRow:
+    return ComparisonRow(
+        name, "mean absolute error of the top 1 %", None, None, top_error(true, made)
+    )
 
 
 def _matched(
@@ -242,12 +244,12 @@ def _matched(
     agreement: Callable[[Wholes, Wholes], float],
     true: Portrait,
     made: Portrait,
-) -> Row:
+) -> ComparisonRow:
     found = [float(p.communities.max(initial=-1) + 1) for p in (true, made)]
     score, note = math.nan, "no: the graphs have different nodes"
     if true.nodes == made.nodes:
         score, note = agreement(true.communities, made.communities), ""
-    return Row(name, measure, found[0], found[1], score, True, note)
+    return ComparisonRow(name, measure, found[0], found[1], score, True, note)
 
 
 def _histogram(portrait: Portrait) -> Any:

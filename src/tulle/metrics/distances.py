@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tulle.core import validate
 from tulle.core.arrays import Wholes
 from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
@@ -125,6 +126,7 @@ def pick_sources(graph: Graph, wanted: int | None, most_work: int, seed: int) ->
     if wanted is None:
         fits = nodes * max(len(graph.csr()[1]), 1) <= most_work
         wanted = nodes if fits else SAMPLED_SOURCES
+    wanted = validate.whole(sources=wanted, at_least=1 if nodes else 0)
     if wanted >= nodes:
         return np.arange(nodes, dtype=np.int64)
     random = post_processing(SeededSource(seed))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tulle.core import validate
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.public import public
@@ -48,8 +49,9 @@ def error_curve(
         >>> curve.to_dict()["mechanism"]
         ['laplace', 'laplace']
     """
-    if not len(epsilons) or runs < 1:
-        raise InputError("Give at least one epsilon and one run.")
+    if not len(epsilons):
+        raise InputError("Give at least one epsilon.")
+    runs = validate.whole(runs=runs, at_least=1, at_most=10**6)
     truth = np.asarray(query.truth(dataset), dtype=np.float64)
     rows: list[tuple[str, float, float, float, float | None]] = []
     for epsilon in epsilons:

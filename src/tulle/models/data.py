@@ -166,7 +166,7 @@ class Table(Dataset):
 def _read_bounds(name: str, pair: Any) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in pair)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(InputError(f"The bounds of {name!r} must be two numbers: (low, high)."))
     if not (np.isfinite(low) and np.isfinite(high) and low < high and np.isfinite(high - low)):
         raise InputError(f"The bounds of {name!r} must be finite and low below high.")

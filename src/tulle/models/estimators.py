@@ -355,7 +355,7 @@ def _read_bounds(bounds: Any, count: int) -> tuple[list[float], list[float]]:
             np.broadcast_to(np.asarray(low, dtype=np.float64), count).tolist(),
             np.broadcast_to(np.asarray(high, dtype=np.float64), count).tolist(),
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(
             InputError(
                 "bounds must be (low, high): two numbers, or two lists of "

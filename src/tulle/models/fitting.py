@@ -118,12 +118,12 @@ def fit_scaled_logistic(frame: Frame, table: Table) -> tuple[Floats, Floats]:
     features, target = whole_rows(frame, table, MOST_BITS)
     features /= float(1 << MOST_BITS)
     found = minimise_logistic(features, target > 0, np.zeros(frame.size), 1e-6, 1e-9)
-    return found, logistic_curvature(features, _chances(features @ found))
+    return found, logistic_curvature(features, chances(features @ found))
 
 
-def logistic_curvature(features: Floats, chances: Floats) -> Floats:
+def logistic_curvature(features: Floats, predicted: Floats) -> Floats:
     """Return the second derivatives of the logistic loss where these are the predictions."""
-    weights = chances * (1 - chances)
+    weights = predicted * (1 - predicted)
     return np.asarray((features * weights[:, None]).T @ features)
 
 
@@ -144,11 +144,11 @@ def minimise_logistic(
     labels = positive.astype(np.float64)
     value = _objective(features, labels, tilt, penalty, found)
     for _ in range(most):
-        chances = _chances(features @ found)
-        gradient = features.T @ (chances - labels) + penalty * found + tilt
+        guessed = chances(features @ found)
+        gradient = features.T @ (guessed - labels) + penalty * found + tilt
         if float(np.linalg.norm(gradient)) <= tolerance:
             break
-        curvature = logistic_curvature(features, chances)
+        curvature = logistic_curvature(features, guessed)
         curvature[np.diag_indices(len(found))] += penalty
         step = np.linalg.solve(curvature, gradient)
         size, slope = 1.0, float(gradient @ step)
@@ -168,7 +168,8 @@ def _objective(features: Floats, labels: Floats, tilt: Floats, penalty: float, a
     return loss + penalty / 2 * float(at @ at) + float(tilt @ at)
 
 
-def _chances(odds: Floats) -> Floats:
+def chances(odds: Floats) -> Floats:
+    """Return the probabilities that go with these log-odds."""
     from scipy.special import expit
 
     return np.asarray(expit(odds))

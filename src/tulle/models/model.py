@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,30 @@ def describe(frame: Frame, facts: Facts) -> dict[str, Any]:
         "highs": list(frame.highs),
         "classes": facts["classes"].get(frame.target),
         "feature_classes": {n: c for n, c in facts["classes"].items() if n != frame.target},
+        "intercept": frame.intercept,
+        "norm": frame.norm,
+        "rows": frame.rows,
     }
+
+
+def frame_again(known: Mapping[str, Any]) -> Frame:
+    """Return the public shape that :func:`describe` told of."""
+    count = len(known["features"])
+    return Frame(
+        tuple(known["features"]),
+        tuple(known["lows"]),
+        tuple(known["highs"]),
+        known["target"],
+        0.0,
+        1.0,
+        (False,) * count,
+        Fraction(1),
+        known.get("intercept", True),
+        known.get("norm"),
+        known["kind"] == "logistic",
+        "row",
+        known.get("rows"),
+    )
 
 
 @public()

@@ -26,12 +26,18 @@ from tulle.core.validate import counted, round_up, short_up
 from tulle.models.data import Table
 from tulle.models.design import MOST_BITS, Frame, whole_rows
 from tulle.models.fitting import fit_scaled_logistic, in_own_units, minimise_logistic
-from tulle.models.interval import MinimumLaw, least_curvature
+from tulle.models.interval import (
+    MinimumLaw,
+    least_curvature,
+    output_deviation,
+    tilt_deviation,
+)
 from tulle.models.model import describe
 from tulle.models.moments import frame_for, predicted, typical_moments
 from tulle.models.queries import Logistic, Regression
 from tulle.noise import discrete_laplace
-from tulle.noise.charge import Charge, LaplaceCharge, charge, spend
+from tulle.noise.charge import Charge, LaplaceCharge, charge
+from tulle.noise.watch import spend
 
 OUTPUT = Fraction(1, 32)
 """The share of epsilon (and delta) for the gap between the minimum and what was found."""
@@ -116,14 +122,6 @@ class Objective(Mechanism):
     @abstractmethod
     def charge_output(self, terms: Terms, frame: Frame, apart: Fraction) -> Charge:
         """Return what noise on minimisers that are so many steps apart is charged for."""
-
-    @abstractmethod
-    def deviation(self, spread: float) -> float:
-        """Return the standard deviation of noise of this spread."""
-
-    def tilt_deviation(self, spread: float, count: int) -> float:
-        """Return the same for one of the numbers in b."""
-        return self.deviation(spread)
 
     def reach(self, count: int) -> int:
         """Return how many times its spread a number in b is at most, but once in 2^90."""
@@ -287,8 +285,8 @@ class Objective(Mechanism):
             at, curvature = 2 * found[1], found[0] / 4
         chosen = ObjectiveSettings.read(settings)
         penalty = float(chosen.penalty)
-        variance = self.tilt_deviation(float(chosen.spread), frame.size) ** 2
-        output = self.deviation(float(chosen.output_spread)) ** 2
+        variance = tilt_deviation(self.noise, float(chosen.spread), frame.size) ** 2
+        output = output_deviation(self.noise, float(chosen.output_spread)) ** 2
         curvature = curvature + penalty * np.eye(frame.size)
         # Noise on the minimiser is as noise on the slope, seen through the curvature.
         covariance = variance * np.eye(frame.size) + output * curvature @ curvature

@@ -118,6 +118,3 @@ class ObjectiveGaussian(Objective):
         """Return what drawing whole steps in place of continuous noise adds to delta."""
         variation = frame.size * (18 * 4.0 ** -(STEPS - 1) + 4 * math.exp(-72))
         return (1 + math.exp(min(float(terms.epsilon), 700.0))) * variation
-
-    def deviation(self, spread: float) -> float:
-        return spread

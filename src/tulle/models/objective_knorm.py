@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import ClassVar
 
@@ -53,7 +52,8 @@ class ObjectiveKNorm(ObjectiveLaplace):
         public stand-in predicts both parts. The interval is about the minimum of the same loss and
         penalty without noise (:mod:`tulle.models.interval`). As it is, it holds for every
         curvature of the loss and is wide, whatever the number of people; with ``curvature=`` a
-        share of epsilon buys a lower bound on the curvature, and it narrows as people come in.
+        share of epsilon buys a lower bound on the curvature, and it narrows as people come in. A
+        public stand-in narrows it to what noise does: :func:`tulle.models.noise_interval`.
 
     Reference:
         Hardt & Talwar, On the geometry of differential privacy, STOC 2010; in objective
@@ -97,9 +97,6 @@ class ObjectiveKNorm(ObjectiveLaplace):
 
     def charge_tilt(self, terms: Terms, frame: Frame, step: Fraction) -> Charge:
         return KNormCharge(persons(frame) * row_entry(frame) / step + 1)
-
-    def tilt_deviation(self, spread: float, count: int) -> float:
-        return spread * math.sqrt((count + 1) * (count + 2) / 3)
 
     def reach(self, count: int) -> int:
         return 2 * count + 130

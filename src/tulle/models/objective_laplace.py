@@ -78,6 +78,3 @@ class ObjectiveLaplace(Objective):
     def charge_output(self, terms: Terms, frame: Frame, apart: Fraction) -> Charge:
         root = Fraction(math.sqrt(frame.size)) * (1 + Fraction(1, 2**40))
         return LaplaceCharge(root * apart)
-
-    def deviation(self, spread: float) -> float:
-        return math.sqrt(2) * spread

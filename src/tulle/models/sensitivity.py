@@ -39,7 +39,7 @@ _UP = 1 + Fraction(1, 2**30)
 
 
 @dataclass(frozen=True)
-class Weights:
+class RowWeights:
     """The weights of the monomials: of squares, and of products with the target."""
 
     square: Fraction
@@ -47,7 +47,7 @@ class Weights:
     target: Fraction
 
     @classmethod
-    def of(cls, frame: Frame) -> Weights:
+    def of(cls, frame: Frame) -> RowWeights:
         """Return the weights of (y - z·w)², or of the logistic loss to second order at 0."""
         if frame.logistic:
             return cls(Fraction(1, 8), Fraction(1, 2))
@@ -56,7 +56,7 @@ class Weights:
 
 def kind_weights(frame: Frame) -> tuple[Fraction, ...]:
     """Return the weight of each kind of monomial: see :func:`pair_kinds` and `target_kinds`."""
-    weights = Weights.of(frame)
+    weights = RowWeights.of(frame)
     open_kinds = (weights.square, 2 * weights.square, weights.target)
     return (*open_kinds, *(weight * frame.gamma for weight in open_kinds))
 
@@ -106,7 +106,7 @@ def attribute_sensitivity(frame: Frame) -> Fraction:
     hidden = sum(frame.sensitive)
     if not hidden:
         return Fraction(0)
-    weights = Weights.of(frame)
+    weights = RowWeights.of(frame)
     square, target = weights.square * frame.gamma, weights.target * frame.gamma
     others = frame.count - hidden + frame.intercept
     # 4q·(h·U - U²) among the sensitive, 4q·(h - U) with each other feature, 2l·(h - U).
@@ -131,7 +131,7 @@ def _constants(frame: Frame) -> Fraction:
     """Return the weight of the count of rows and of the sum of targets, where there is one."""
     if not frame.intercept:
         return Fraction(0)
-    return Weights.of(frame).square + Weights.of(frame).target
+    return RowWeights.of(frame).square + RowWeights.of(frame).target
 
 
 def _box_coming(frame: Frame) -> Fraction:
@@ -159,7 +159,7 @@ def _ball_changing(frame: Frame) -> Fraction:
         # |z - z'| <= 2r in the intercept's products, and the sum of targets moves by 2.
         firsts = weights[pair_kinds(frame)[0, 1:]]
         bound += float(np.linalg.norm(firsts)) * 2 * math.sqrt(squared)
-        bound += 2 * float(Weights.of(frame).target)
+        bound += 2 * float(RowWeights.of(frame).target)
     bound += float(np.linalg.norm(targets)) * 2 * math.sqrt(squared)
     return Fraction(bound) * _UP
 
@@ -178,7 +178,7 @@ def _matrices(frame: Frame) -> tuple[Floats, Floats]:
 
 
 def _box_changing(frame: Frame) -> Fraction:
-    weights = Weights.of(frame)
+    weights = RowWeights.of(frame)
     counts = (frame.count - sum(frame.sensitive), sum(frame.sensitive))
     square = (weights.square, weights.square * frame.gamma)
     target = (weights.target, weights.target * frame.gamma)

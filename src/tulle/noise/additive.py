@@ -22,7 +22,7 @@ from tulle.noise.source import Bits, Size, drawn_elsewhere, is_array, report, re
 from tulle.noise.tables import (
     LARGEST_SCALE,
     FoldedGaussian,
-    Table,
+    SamplingTable,
     by_value,
     check_scale,
     fill,
@@ -50,7 +50,7 @@ def geometric(
         >>> geometric(scale=0.001)
         0
     """
-    exact = validate.positive(scale=scale)
+    exact = validate.positive(at_most=None, scale=scale)
     report("geometric", scale=exact)
     source = resolve(source)
 
@@ -103,7 +103,7 @@ def discrete_laplace(
         return by_value(
             scale, "scale", size, lambda s, n: discrete_laplace(scale=s, size=n, source=source)
         )
-    exact = validate.positive(scale=scale)
+    exact = validate.positive(at_most=None, scale=scale)
     report("laplace", scale=exact)
     if drawn_elsewhere():
         from tulle.noise import opendp_backend
@@ -158,7 +158,7 @@ def rounded_laplace(
         >>> rounded_laplace(scale=0.001)
         0
     """
-    double = 2 * validate.positive(scale=scale)
+    double = 2 * validate.positive(at_most=None, scale=scale)
     report("rounded laplace", scale=double / 2)
     source = resolve(source)
 
@@ -230,9 +230,9 @@ def discrete_gaussian(
     if (sigma is None) == (variance is None):
         raise InputError("Give either sigma or variance, and not both.")
     if sigma is not None:
-        exact = validate.positive(sigma=sigma) ** 2
+        exact = validate.positive(at_most=None, sigma=sigma) ** 2
     else:
-        exact = validate.positive(variance=variance)
+        exact = validate.positive(at_most=None, variance=variance)
     report("gaussian", variance=exact)
     if drawn_elsewhere():
         from tulle.noise import opendp_backend
@@ -273,9 +273,9 @@ def _exponent(candidate: int, scale: int, variance: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=16)
-def gaussian_table(variance: Fraction) -> Table:
+def gaussian_table(variance: Fraction) -> SamplingTable:
     """Return the table of the magnitude of a discrete Gaussian."""
-    return Table.of((FoldedGaussian(variance),), (0,))
+    return SamplingTable.of((FoldedGaussian(variance),), (0,))
 
 
 def _reject(variance: Fraction, count: int, source: Source) -> Array:
@@ -343,7 +343,7 @@ def heavy_tailed(
     analysis*, STOC 2007; Kinderman, Monahan, *Computer generation of random variables using the
     ratio of uniform deviates*, 1977.
     """
-    exact = validate.positive(scale=scale)
+    exact = validate.positive(at_most=None, scale=scale)
     _check_power(power)
     report("heavy", scale=exact, power=power)
     bits = Bits(resolve(source))

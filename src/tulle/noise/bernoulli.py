@@ -49,7 +49,7 @@ def bernoulli(
     if is_array(p):
         drawn = by_value(p, "p", size, lambda each, n: bernoulli(each, n, source))
         return drawn.astype(np.bool_)
-    exact = validate.non_negative(p=p)
+    exact = validate.non_negative(at_most=None, p=p)
     if exact > 1:
         raise InputError(f"p must be at most 1; got {p!r}.")
     report("coin", p=exact)
@@ -150,7 +150,7 @@ def bernoulli_exp(
         >>> bernoulli_exp(0), bernoulli_exp(10**9)
         (True, False)
     """
-    denominator = validate.whole(denominator=denominator, at_least=1)
+    denominator = validate.whole(denominator=denominator, at_least=1, at_most=None)
     if denominator > 2**63:
         raise InputError("denominator must be at most 2**63.")
     report("exponential coin", x=x, denominator=denominator)
@@ -168,7 +168,7 @@ def bernoulli_exp(
 
         approximate = flat.astype(np.float64) / denominator
         return exponential_coins(approximate, fraction_at, source).reshape(entries.shape)
-    fraction = validate.non_negative(x=x) / denominator
+    fraction = validate.non_negative(at_most=None, x=x) / denominator
     if size is None:
         return Bits(source).exponential(fraction.numerator, fraction.denominator)
     shape = shape_of(size)

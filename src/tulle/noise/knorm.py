@@ -48,7 +48,7 @@ def discrete_knorm(*, scale: Number, count: int, source: Source | None = None) -
 
     Reference: Hardt & Talwar, *On the geometry of differential privacy*, STOC 2010.
     """
-    exact = validate.positive(scale=scale)
+    exact = validate.positive(at_most=None, scale=scale)
     numbers = validate.whole(count=count, at_least=1)
     if 2 * exact < numbers:
         raise InputError(

@@ -42,7 +42,7 @@ class Lattice:
         # 2.0**-60 means the power of two, not the decimal that it prints.
         exact = Fraction(step) if isinstance(step, float) and math.isfinite(step) else None
         if exact is None:
-            exact = validate.positive(step=step)
+            exact = validate.positive(at_most=None, step=step)
         parts = (exact.numerator, exact.denominator)
         if exact <= 0 or any(part.bit_count() != 1 for part in parts) or max(parts) > 2**1000:
             raise InputError(f"step must be a power of two in [2**-1000, 2**1000]; got {step!r}.")
@@ -56,7 +56,9 @@ class Lattice:
             >>> Lattice.for_scale(3, fraction=1).step
             Fraction(2, 1)
         """
-        bound = validate.positive(scale=scale) * validate.positive(fraction=fraction)
+        bound = validate.positive(at_most=None, scale=scale) * validate.positive(
+            at_most=None, fraction=fraction
+        )
         exponent = bound.numerator.bit_length() - bound.denominator.bit_length()
         step = Fraction(2) ** exponent
         return cls(step if step <= bound else step / 2)
@@ -95,7 +97,7 @@ class Lattice:
                 raise InputError("values must be finite numbers.")
             return round(Fraction(values) / self.step)
         try:
-            return round(validate.number(values=values) / self.step)
+            return round(validate.number(at_most=None, values=values) / self.step)
         except InputError:
             raise_alone(InputError("values must be finite numbers."))
 
@@ -164,8 +166,8 @@ def laplace_on_lattice(
     Reference: Mironov, *On significance of the least significant bits for differential privacy*,
     CCS 2012, for why noise must not be added to floats.
     """
-    exact = validate.positive(sensitivity=sensitivity)
-    budget = validate.positive(epsilon=epsilon)
+    exact = validate.positive(at_most=None, sensitivity=sensitivity)
+    budget = validate.positive(at_most=None, epsilon=epsilon)
     whole = isinstance(value, np.ndarray | list)
     entries = np.asarray(value).size if whole else 1
     steps = entries if changed is None else validate.whole(changed=changed, at_least=1)

@@ -28,26 +28,23 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.core import registry, validate
+from tulle.core import validate
 from tulle.core.arrays import Array
-from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import InputError
 from tulle.core.events import Approximate, Composed, Event, Gaussian, price
 from tulle.core.gaussian import largest_rho_alone, largest_rho_where
 from tulle.core.source import Source
-from tulle.core.validate import Number, rational, text
+from tulle.core.validate import rational, text
 from tulle.noise.additive import discrete_gaussian
-from tulle.noise.charge import CostError, Draw, ExponentialCharge, PricedCharge, charge
-from tulle.noise.select import exponential
-from tulle.noise.source import drawn_elsewhere, report, resolve
-from tulle.noise.tables import LARGEST_SCALE, check_scale, laplace_table
+from tulle.noise.charge import CostError, Draw, PricedCharge, charge
+from tulle.noise.tables import LARGEST_SCALE
+from tulle.noise.truncated_laplace import chance_of_end, gaussian_tail, truncated_laplace
 
 SEEN = 0.95
 """The chance at which a plan says that a key of so many people will be seen."""
@@ -86,115 +83,6 @@ def selection_options(minimum: Any, other: Any, top: Any) -> tuple[int, str | No
     elif not isinstance(other, str) or not other:
         raise InputError("other must be True, or the text that the row of the rest is called.")
     return given, other, top
-
-
-@registry.register("law", "core", "people_found")
-@dataclass(frozen=True)
-class PeopleLaw(ErrorLaw):
-    """Noise on numbers of people that is within the threshold, for all keys at once.
-
-    Noise beyond it is what delta pays for. Keys of people who have more than they count for have
-    more people than the number says, so without ``whole`` an interval has a lower end only.
-    """
-
-    threshold: int
-    spread: float
-    """The noise's standard deviation."""
-    whole: bool
-    name: ClassVar[str] = "people_found"
-
-    @property
-    def leaves_out(self) -> str:
-        """Who is not counted."""
-        if self.whole:
-            return ""
-        return (
-            "Everyone counts for a limited number of keys, so that more people may have a key than "
-            "its number says."
-        )
-
-    def half_width(self, level: float) -> float:
-        """Return the threshold, at every level."""
-        check_level(level)
-        return float(self.threshold)
-
-    def interval(self, value: Any, level: float) -> tuple[Any, Any]:
-        """Return the number less and plus the threshold; the upper end only if all are counted."""
-        low = np.maximum(value - self.half_width(level), 1.0)
-        return low, value + self.half_width(level) if self.whole else np.inf
-
-    def variance(self) -> float:
-        """Return the noise's variance."""
-        return self.spread**2
-
-
-def truncated_laplace(
-    *, scale: Number, bound: int, size: int, source: Source | None = None
-) -> Array:
-    """Draw integers x of -bound, ..., bound with probability proportional to exp(-abs(x)/scale).
-
-    Exactly: discrete Laplace noise is drawn again as long as it is beyond the bound, which says
-    nothing about what is kept.
-
-    Raises:
-        InputError: when the scale is not a positive number, or above 2**48.
-
-    Example:
-        >>> truncated_laplace(scale=100, bound=0, size=3)
-        array([0, 0, 0])
-    """
-    exact = validate.positive(scale=scale)
-    bound = validate.whole(bound=bound, at_least=0)
-    report("truncated laplace", scale=exact, bound=bound)
-    check_scale(exact)
-    source = resolve(source)
-
-    def draw(count: int) -> Array:
-        if drawn_elsewhere():
-            from tulle.noise import opendp_backend
-
-            return np.asarray(opendp_backend.laplace(exact, count, source))
-        table, mode = laplace_table(exact)
-        return table.draw(count, mode, source)
-
-    out = draw(size) if size else np.zeros(0, dtype=np.int64)
-    again = np.flatnonzero(np.abs(out) > bound)
-    while len(again):
-        out[again] = draw(len(again))
-        again = again[np.abs(out[again]) > bound]
-    return out
-
-
-def chance_of_end(scale: Fraction, bound: int) -> Fraction:
-    """Return the probability of x = bound under :func:`truncated_laplace`, rounded up.
-
-    (1 - q) q^bound / (1 + q - 2 q^(bound + 1)) with q = exp(-1/scale).
-    """
-    if bound == 0:
-        return Fraction(1)
-    with localcontext() as context:
-        context.prec = 60
-        q = (-1 / _decimal(scale)).exp()
-        end = (-_decimal(Fraction(bound) / scale)).exp()
-        found = (1 - q) * end / (1 + q - 2 * q * end)
-        # 1 - q loses the digits that the scale has; sixty are many more than that.
-        return Fraction(found) * (1 + Fraction(1, 10**25))
-
-
-def gaussian_tail(variance: Fraction, start: int) -> Fraction:
-    """Return at least the probability that discrete Gaussian noise is ``start`` (> 0) or more.
-
-    From one integer to the next the weight falls at least by exp(-(2 start + 1)/(2 variance)), and
-    all weights add up to at least max(1, sqrt(2 pi variance)), by Poisson's formula.
-    """
-    with localcontext() as context:
-        context.prec = 60
-        spread = _decimal(2 * variance)
-        first = (-(Decimal(start) ** 2) / spread).exp()
-        falls = (-Decimal(2 * start + 1) / spread).exp()
-        whole = max(Decimal(1), (Decimal("3.14159265358979") * spread).sqrt())
-        context.rounding = ROUND_CEILING
-        return Fraction(first / (1 - falls) / whole) * (1 + Fraction(1, 10**25))
 
 
 @dataclass(frozen=True)
@@ -524,61 +412,6 @@ def best_rule(
     return min(found, key=lambda rule: rule.seen_from())
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """How the number of keys per person is chosen privately.
-
-    Chosen on check-ins and ca-AstroPh (epsilon 1), where it is within a tenth of the best fixed
-    number; there the number that most people have would find a third as many keys.
-    """
-
-    candidates: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
-    quantile: Fraction = Fraction(3, 4)
-    """Which part of all people should have all their keys counted."""
-    share: Fraction = Fraction(1, 10)
-    """Which part of epsilon pays for the choice."""
-    steepness: int = 2
-    """How much likelier a candidate is than the next larger, before any data; as exponent."""
-
-
-TUNING = Tuning()
-
-
-MOVED = max(TUNING.quantile, 1 - TUNING.quantile)
-"""How far one person moves a score, at most."""
-
-
-def key_scores(having: Mapping[int, int], epsilon: Fraction) -> list[Fraction]:
-    """Return how good each number of keys per person is: minus the distance from the quantile.
-
-    ``having`` says how many people have how many keys. With q the quantile a candidate scores
-    -|(1 - q)·within - q·above|, where so many people have at most that many keys, or more. Whoever
-    joins or leaves changes one of the two by one, hence every score by at most max(q, 1 - q). What
-    is taken off larger candidates, so that of equally good ones the smallest is likely, is the same
-    for all data.
-
-    Example:
-        >>> scores = key_scores({1: 60, 2: 20, 9: 20}, Fraction(1))
-        >>> TUNING.candidates[scores.index(max(scores))]
-        2
-    """
-    found, everyone = [], sum(having.values())
-    later = TUNING.steepness * 2 * MOVED / epsilon
-    for place, most in enumerate(TUNING.candidates):
-        within = sum(people for keys, people in having.items() if keys <= most)
-        missing = TUNING.quantile * (everyone - within)
-        found.append(-abs((1 - TUNING.quantile) * within - missing) - place * later)
-    return found
-
-
-def choose_keys(having: Mapping[int, int], epsilon: Fraction, source: Source | None) -> int:
-    """Choose for how many keys everyone counts, by the exponential mechanism: pure epsilon."""
-    scores = key_scores(having, epsilon)
-    with charge(ExponentialCharge(MOVED)):
-        place = exponential(scores, epsilon=epsilon, sensitivity=MOVED, source=source)
-    return TUNING.candidates[place]
-
-
 def rule_from_json(data: Mapping[str, Any], keys: int, minimum: int) -> Rule:
     """Read what :meth:`Rule.to_json` wrote."""
     threshold = int(data["threshold"])
@@ -607,7 +440,3 @@ def _least(fits: Callable[[int], bool], start: int = 1) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if fits(middle) else (middle, high)
     return high
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)

@@ -10,8 +10,8 @@ import numpy as np
 
 from tulle.core.public import public
 from tulle.core.source import Source
-from tulle.noise.charge import free_of_charge
 from tulle.noise.source import resolve
+from tulle.noise.watch import free_of_charge
 
 Random = np.random.Generator
 """A fast generator of ordinary random numbers. It protects nothing."""

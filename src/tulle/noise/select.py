@@ -160,7 +160,7 @@ def choose_log_weights(
         1
     """
     counts = _whole_numbers(multiplicities)
-    times = validate.positive(per=per)
+    times = validate.positive(at_most=None, per=per)
     choice = Choice(_exact_values(exponents, "exponents"), counts, times)
     report("choice", exponents=exponents, per=times, multiplicities=counts)
     return _choose(choice, size, source)
@@ -277,7 +277,9 @@ def _rank(limits: list[int], value: int) -> int:
 
 def _losses(scores: Values, epsilon: Number, sensitivity: Number) -> list[Fraction]:
     """Return epsilon (best - score) / (2 sensitivity) for each score."""
-    factor = validate.positive(epsilon=epsilon) / (2 * validate.positive(sensitivity=sensitivity))
+    factor = validate.positive(at_most=None, epsilon=epsilon) / (
+        2 * validate.positive(at_most=None, sensitivity=sensitivity)
+    )
     exact = _exact_values(scores, "scores")
     best = max(exact)
     return [(best - score) * factor for score in exact]
@@ -307,7 +309,7 @@ def _exact(value: Any) -> int | Fraction:
 def _whole_numbers(values: Iterable[int] | None) -> list[int] | None:
     if values is None:
         return None
-    return [validate.whole(multiplicities=value, at_least=0) for value in values]
+    return [validate.whole(multiplicities=value, at_least=0, at_most=None) for value in values]
 
 
 Items = TypeVar("Items", list[Any], np.ndarray[Any, Any])
@@ -332,11 +334,12 @@ def uniform_below(
         >>> uniform_below(1), 0 <= uniform_below(10**40) < 10**40
         (0, True)
     """
-    bound = validate.whole(bound=bound, at_least=1)
+    bound = validate.whole(bound=bound, at_least=1, at_most=None)
     report("uniform", bound=bound)
     source = resolve(source)
     if size is None:
-        return Bits(source).below(bound)
+        # The bound may itself have been drawn: the number of bits must not tell it.
+        return Bits(source).scaled(bound)
     if bound > 2**63:
         raise InputError("bound must be at most 2**63 for an array of draws; use size=None.")
     shape = shape_of(size)

@@ -7,6 +7,7 @@ watch what is drawn (:mod:`tulle.noise.charge`); nobody does in ordinary use.
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -24,6 +25,9 @@ from tulle.core.errors import InputError, TulleError
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.core.validate import counted
+
+MOST_DRAWS = 2**36
+"""No array of draws has more entries: it would not fit into memory."""
 
 if TYPE_CHECKING:
     from tulle.noise.charge import Charge
@@ -64,7 +68,7 @@ class SeededSource(Source):
     """
 
     def __init__(self, seed: int) -> None:
-        self._generator = np.random.PCG64(validate.whole(seed=seed, at_least=0))
+        self._generator = np.random.PCG64(validate.whole(seed=seed, at_least=0, at_most=None))
         self._left = b""
 
     def read(self, count: int) -> bytes:
@@ -202,7 +206,9 @@ def shape_of(size: Size) -> tuple[int, ...]:
         InputError: when it is not a whole number or a tuple of them.
     """
     parts = size if isinstance(size, tuple) else (size,)
-    return tuple(validate.whole(size=part, at_least=0) for part in parts)
+    shape = tuple(validate.whole(size=part, at_least=0, at_most=MOST_DRAWS) for part in parts)
+    validate.whole(size=math.prod(shape), at_least=0, at_most=MOST_DRAWS)
+    return shape
 
 
 def is_array(value: Any) -> bool:

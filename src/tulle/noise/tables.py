@@ -60,7 +60,7 @@ _MODES: dict[Mode, int] = {"magnitude": 0, "signed": 1, "folded": 2, "mirrored":
 # --- laws on 0, 1, 2, ..., by certified bounds on their cumulative probabilities -----------------
 
 
-class Law(ABC):
+class TableLaw(ABC):
     """A law on the whole numbers from 0, sampled by comparing random bits with thresholds.
 
     Subclasses are frozen and hashable: their thresholds are computed once and kept.
@@ -86,7 +86,7 @@ class Law(ABC):
 
 
 @lru_cache(maxsize=256)  # a long list of large integers each
-def _floors(law: Law, bits: int) -> list[int]:
+def _floors(law: TableLaw, bits: int) -> list[int]:
     guard = 64
     while True:
         found = _certain_floors(law, bits, guard)
@@ -95,7 +95,7 @@ def _floors(law: Law, bits: int) -> list[int]:
         guard *= 2
 
 
-def _certain_floors(law: Law, bits: int, guard: int) -> list[int] | None:
+def _certain_floors(law: TableLaw, bits: int, guard: int) -> list[int] | None:
     top = 1 << bits
     result = []
     for low, high in law.cumulative(bits + guard):
@@ -122,7 +122,7 @@ def _powers(ratio: Bounds, precision: int) -> Iterator[Bounds]:
 
 
 @dataclass(frozen=True)
-class Geometric(Law):
+class Geometric(TableLaw):
     """P(k) proportional to exp(-k / scale), for k >= 0."""
 
     scale: Fraction
@@ -135,7 +135,7 @@ class Geometric(Law):
 
 
 @dataclass(frozen=True)
-class TruncatedGeometric(Law):
+class BoundedGeometric(TableLaw):
     """P(k) proportional to exp(-k / scale), for 0 <= k < count."""
 
     finite: ClassVar[bool] = True
@@ -159,7 +159,7 @@ class TruncatedGeometric(Law):
 
 
 @dataclass(frozen=True)
-class FoldedLaplace(Law):
+class FoldedLaplace(TableLaw):
     """The magnitude of a discrete Laplace: P(k) proportional to exp(-k / scale), halved at 0."""
 
     scale: Fraction
@@ -176,7 +176,7 @@ class FoldedLaplace(Law):
 
 
 @dataclass(frozen=True)
-class FoldedGaussian(Law):
+class FoldedGaussian(TableLaw):
     """The magnitude of a discrete Gaussian: P(k) ∝ exp(-k² / (2 variance)), halved at 0."""
 
     variance: Fraction
@@ -221,21 +221,21 @@ class FoldedGaussian(Law):
 
 
 @dataclass(frozen=True)
-class Table:
+class SamplingTable:
     """How to draw from digits with the given laws, the most significant first.
 
     ``widths[i]`` is how many bits digit i has; the first has no limit. The arrays are the laws'
     31-bit thresholds, one after the other, each filled up to a power of two.
     """
 
-    laws: tuple[Law, ...]
+    laws: tuple[TableLaw, ...]
     widths: tuple[int, ...]
     floors: Array
     starts: Array
     sizes: Array
 
     @classmethod
-    def of(cls, laws: tuple[Law, ...], widths: tuple[int, ...]) -> Table:
+    def of(cls, laws: tuple[TableLaw, ...], widths: tuple[int, ...]) -> SamplingTable:
         """Compute the thresholds of these laws."""
         columns = []
         for law in laws:
@@ -316,7 +316,7 @@ class Table:
         return ~value if mode == "mirrored" else -value
 
 
-def settle(law: Law, uniform: int, known: int, bits: Bits) -> int:
+def settle(law: TableLaw, uniform: int, known: int, bits: Bits) -> int:
     """Return the value of ``law`` that a uniform real picks, given its first ``known`` bits.
 
     More bits are drawn until they differ from those of every threshold.
@@ -332,7 +332,7 @@ def settle(law: Law, uniform: int, known: int, bits: Bits) -> int:
 
 
 @lru_cache(maxsize=64)
-def geometric_table(scale: Fraction) -> Table:
+def geometric_table(scale: Fraction) -> SamplingTable:
     """Return the table of a geometric variable of that scale.
 
     Raises:
@@ -341,24 +341,24 @@ def geometric_table(scale: Fraction) -> Table:
     check_scale(scale)
     needed = _exponent(scale, 8192)
     if needed == 0:
-        return Table.of((Geometric(scale),), (0,))
+        return SamplingTable.of((Geometric(scale),), (0,))
     lower = -(-needed // 12)
     # The word for a lower digit is spent anyway: let it shrink the first table into the cache.
     exponent = min(12 * lower, _exponent(scale, 1024))
     widths = [exponent * (part + 1) // lower - exponent * part // lower for part in range(lower)]
-    laws: list[Law] = [Geometric(scale / 2**exponent)]
+    laws: list[TableLaw] = [Geometric(scale / 2**exponent)]
     place = exponent
     for width in widths:
         place -= width
-        laws.append(TruncatedGeometric(scale / 2**place, 1 << width))
-    return Table.of(tuple(laws), (0, *widths))
+        laws.append(BoundedGeometric(scale / 2**place, 1 << width))
+    return SamplingTable.of(tuple(laws), (0, *widths))
 
 
 @lru_cache(maxsize=64)
-def laplace_table(scale: Fraction) -> tuple[Table, Mode]:
+def laplace_table(scale: Fraction) -> tuple[SamplingTable, Mode]:
     """Return the table of a discrete Laplace of that scale, and how it uses the sign."""
     if _exponent(scale, 4096) == 0:
-        return Table.of((FoldedLaplace(scale),), (0,)), "folded"
+        return SamplingTable.of((FoldedLaplace(scale),), (0,)), "folded"
     return geometric_table(scale), "signed"
 
 

@@ -324,7 +324,8 @@ def _plan_composite(
 
     leaves = query.parts()
     kind = kind_of(query)
-    values = None if like is None else {str(leaf): leaf.truth(like) for leaf in leaves}
+    known = like is not None and query.weighed
+    values = {str(leaf): leaf.truth(like) for leaf in leaves} if known else None
 
     def named(leaf: Query) -> str | None:
         """Return the mechanism that the user named, if it answers this part."""
@@ -365,8 +366,8 @@ def _plan_composite(
         concentrated = _plan_concentrated(terms, parts, shares, named_by_user, like, described)
     if concentrated is not None:
         parts, price = concentrated
-    known = {str(part.query): part.chosen.prediction for part in parts}
-    expected = {name: found.typical or found.bound for name, found in known.items()}
+    predicted = {str(part.query): part.chosen.prediction for part in parts}
+    expected = {name: found.typical or found.bound for name, found in predicted.items()}
     return Plan(
         query,
         terms.unit,

@@ -87,6 +87,8 @@ def predicted_on(plan: Plan, made: Preview) -> Plan:
     for part in parts:
         prediction = part.chosen.prediction
         laws[str(part.query)] = prediction.typical or prediction.bound
+    if isinstance(query, Composite) and not query.weighed:
+        return known
     values = {
         str(leaf): made.once(f"answer to {leaf}", partial(leaf.expected, made.dataset))
         for leaf in query.parts()

@@ -12,7 +12,7 @@ from tulle.relations.annotations import NEVER, Annotation, Participant, either, 
 Row = tuple[Any, ...]
 
 
-class Table:
+class AnnotatedTable:
     """Rows with named columns, each annotated with the participants that it needs.
 
     The operations are those of positive relational algebra; each returns a new table whose
@@ -22,7 +22,7 @@ class Table:
 
     Example:
         >>> both = Participant("ann") & Participant("bob")
-        >>> friends = Table.of(["a", "b"], {("ann", "bob"): both})
+        >>> friends = AnnotatedTable.of(["a", "b"], {("ann", "bob"): both})
         >>> met = friends.join(friends.rename({"a": "b", "b": "c"}))
         >>> len(met)
         0
@@ -39,7 +39,7 @@ class Table:
     @classmethod
     def of(
         cls, columns: Sequence[str], rows: Mapping[Row, Annotation] | Iterable[tuple[Row, Any]]
-    ) -> Table:
+    ) -> AnnotatedTable:
         """Build a table; an owner that is not an annotation counts as one participant."""
         items = rows.items() if isinstance(rows, Mapping) else rows
         notes: dict[Row, Annotation] = {}
@@ -49,31 +49,31 @@ class Table:
             notes[row] = either(notes[row], note) if row in notes else note
         return cls(columns, notes)
 
-    def union(self, other: Table) -> Table:
+    def union(self, other: AnnotatedTable) -> AnnotatedTable:
         """Return the rows of both; a row in both is there when either is."""
         if set(self.columns) != set(other.columns):
             raise InputError(
                 f"A union needs equal columns; got {self.columns} and {other.columns}."
             )
-        return Table.of(
+        return AnnotatedTable.of(
             self.columns, [*self.rows.items(), *other.project(self.columns).rows.items()]
         )
 
-    def project(self, columns: Sequence[str]) -> Table:
+    def project(self, columns: Sequence[str]) -> AnnotatedTable:
         """Return some columns; rows that fall together are there when any of them is."""
         places = [self._place(column) for column in columns]
-        return Table.of(
+        return AnnotatedTable.of(
             columns, [(tuple(row[p] for p in places), note) for row, note in self.rows.items()]
         )
 
-    def select(self, keep: Callable[[Mapping[str, Any]], bool]) -> Table:
+    def select(self, keep: Callable[[Mapping[str, Any]], bool]) -> AnnotatedTable:
         """Return the rows for which the condition is true."""
-        return Table(
+        return AnnotatedTable(
             self.columns,
             {r: n for r, n in self.rows.items() if keep(dict(zip(self.columns, r, strict=True)))},
         )
 
-    def join(self, other: Table) -> Table:
+    def join(self, other: AnnotatedTable) -> AnnotatedTable:
         """Return the natural join; a joined row needs what both its rows need."""
         shared = [column for column in self.columns if column in other.columns]
         added = [column for column in other.columns if column not in self.columns]
@@ -87,21 +87,25 @@ class Table:
         for row, note in self.rows.items():
             for match, also in groups.get(tuple(row[p] for p in mine), ()):
                 joined[row + tuple(match[p] for p in extra)] = together(note, also)
-        return Table((*self.columns, *added), joined)
+        return AnnotatedTable((*self.columns, *added), joined)
 
-    def rename(self, names: Mapping[str, str]) -> Table:
+    def rename(self, names: Mapping[str, str]) -> AnnotatedTable:
         """Return the table with columns renamed."""
         for name in names:
             self._place(name)
-        return Table([names.get(column, column) for column in self.columns], self.rows)
+        return AnnotatedTable([names.get(column, column) for column in self.columns], self.rows)
 
-    def without(self, participant: Any) -> Table:
+    def without(self, participant: Any) -> AnnotatedTable:
         """Return the table after a participant has left."""
-        return Table(self.columns, {r: n.without(participant) for r, n in self.rows.items()})
+        return AnnotatedTable(
+            self.columns, {r: n.without(participant) for r, n in self.rows.items()}
+        )
 
-    def normalise(self) -> Table:
+    def normalise(self) -> AnnotatedTable:
         """Return the table with every annotation in disjunctive normal form."""
-        return Table(self.columns, {row: note.normal_form() for row, note in self.rows.items()})
+        return AnnotatedTable(
+            self.columns, {row: note.normal_form() for row, note in self.rows.items()}
+        )
 
     def _place(self, column: str) -> int:
         if column not in self.columns:

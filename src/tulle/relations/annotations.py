@@ -77,7 +77,7 @@ class Annotation(ABC):
 
 
 @dataclass(frozen=True)
-class Constant(Annotation):
+class ConstantAnnotation(Annotation):
     """Always there, or never."""
 
     value: bool
@@ -98,8 +98,8 @@ class Constant(Annotation):
         return frozenset([frozenset()]) if self.value else frozenset()
 
 
-ALWAYS = Constant(True)
-NEVER = Constant(False)
+ALWAYS = ConstantAnnotation(True)
+NEVER = ConstantAnnotation(False)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError
 from tulle.core.unit import Unit
 from tulle.relations.alternatives import Alternatives
-from tulle.relations.annotated_table import Table
+from tulle.relations.annotated_table import AnnotatedTable
 from tulle.relations.annotations import (
     ALWAYS,
     NEVER,
@@ -103,7 +103,7 @@ class Relation(Dataset):
 
     @classmethod
     def from_table(
-        cls, table: Table, weight: Callable[[dict[str, Any]], float] | None = None
+        cls, table: AnnotatedTable, weight: Callable[[dict[str, Any]], float] | None = None
     ) -> Relation:
         """Build from an annotated table; ``weight`` gives each row's number, one when left out."""
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]

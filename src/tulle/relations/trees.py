@@ -9,7 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError
-from tulle.relations.annotations import Annotation, Constant, Either, Participant, Together
+from tulle.relations.annotations import (
+    Annotation,
+    ConstantAnnotation,
+    Either,
+    Participant,
+    Together,
+)
 
 Array = npt.NDArray[Any]
 
@@ -46,7 +52,7 @@ class Trees:
             self.lengths.append(1)
             self.members.append(note.name)  # type: ignore[arg-type]
             return
-        if isinstance(note, Constant):
+        if isinstance(note, ConstantAnnotation):
             if not note.value:
                 raise InputError(
                     "An expression has a part that never holds; build expressions with together() "

@@ -67,6 +67,7 @@ class Database(Dataset):
         tables: Mapping[str, Any] | None = None,
         types: Mapping[str, str] | None = None,
         times: Mapping[str, str] | None = None,
+        keys: Mapping[str, Any] | None = None,
         memory: str | None = None,
     ) -> Database:
         """Connect to an engine, and check the owners against its catalogue.
@@ -114,9 +115,16 @@ class Database(Dataset):
         them is. Rows whose time is NULL are one more week. Tables without a time are refused under
         such a unit, unless they are public: their rows are there in every week.
 
+        ``keys`` says by which columns a row of a table is one of a kind: ``{"person": "id"}``, or
+        ``["tenant", "user"]``, where the engine's catalogue has no primary key to say so. Where
+        nobody has more than one row, there is less noise, and intervals have two ends. Privacy does
+        not rest on it: where a key does not hold, whoever has more is cut, and intervals may be
+        wrong.
+
         ``memory``, such as ``"4GB"``, is how much an engine that is opened here may use. It is
         public. A question that needs more stops with one message, and its price stays paid. DuckDB
-        (4GB unless it is said) and PostgreSQL use up to ten times as much on disk; on PostgreSQL
+        (4GB unless it is said) and PostgreSQL use up to ten times as much on disk, or what
+        ``"4GB + 100GB"`` says after the sign; on PostgreSQL
         each of a statement's sorts and joins in memory gets a sixteenth. Spark's driver and
         executors get as much each, and nothing limits their disks. Without it a PostgreSQL server
         has its own limits, as has a connection or a session that is handed over.
@@ -147,6 +155,7 @@ class Database(Dataset):
                 keys=engine.attempt(
                     engine.keys, InputError(f"{engine.dialect} cannot list the keys of its tables.")
                 ),
+                declared_keys=keys,
                 place=engine.place,
                 definitions=definitions,
             )
@@ -167,6 +176,7 @@ class Database(Dataset):
         ranges: Mapping[str, Any] | None = None,
         types: Mapping[str, str] | None = None,
         times: Mapping[str, str] | None = None,
+        keys: Mapping[str, Any] | None = None,
         memory: str | None = None,
     ) -> Database:
         """Hold frames of pandas, polars and Arrow (and files) in a DuckDB of their own.
@@ -196,6 +206,7 @@ class Database(Dataset):
             tables=tables,
             types=types,
             times=times,
+            keys=keys,
             memory=memory,
         )
 
@@ -224,12 +235,12 @@ class Database(Dataset):
             raise_alone(InputError(f"{file} is not TOML: {error}."))
         unknown = sorted(
             set(settings)
-            - {"url", "owners", "public", "ranges", "tables", "types", "times", "memory"}
+            - {"url", "owners", "public", "ranges", "tables", "types", "times", "keys", "memory"}
         )
         if unknown or "url" not in settings or "owners" not in settings:
             raise InputError(
                 f"{file} must have url and owners, and may have public, ranges, tables, "
-                "types, times and memory; "
+                "types, times, keys and memory; "
                 f"it has {', '.join(settings) or 'nothing'}."
             )
         url, folder = settings["url"], file.parent
@@ -245,6 +256,7 @@ class Database(Dataset):
             tables=tables,
             types=settings.get("types"),
             times=settings.get("times"),
+            keys=settings.get("keys"),
             memory=settings.get("memory"),
         )
 

@@ -147,10 +147,25 @@ class Dialect(ABC):
     def listed(self, texts: str) -> str:
         """Return texts that are apart by commas as a table of text (h) and place (p), from 0."""
 
+    @abstractmethod
+    def nearest(self, value: str) -> str:
+        """Return a whole double that is nearest to a double; any of two that are as near."""
+
+    @abstractmethod
+    def whole_sum(self, value: str) -> str:
+        """Return the exact sum of whole numbers of 64 bits."""
+
+    @abstractmethod
+    def step_sum(self, value: str) -> str:
+        """Return the same as a double, rounded alike whatever the order of the rows."""
+
     @property
-    def long(self) -> str:
-        """A type for whole numbers of 64 bits whose sums are exact."""
-        return "BIGINT" if self.widens_sums else self.wide
+    @abstractmethod
+    def gathers_first(self) -> bool:
+        """Whether rows are best brought together by owner before they are added up by group.
+
+        What is added up by owner afterwards is then not moved once more.
+        """
 
     def type_name(self, name: str) -> str:
         """Return how a type is written, such as DOUBLE."""

@@ -236,8 +236,8 @@ def sql(
 ) -> SqlQuery | SqlTable | DiscoveredTable | UnrangedTable:
     """Ask for aggregates in SQL.
 
-    One COUNT or SUM is a number (with groups, a number for each). Anything else is a table, with a
-    row for each group: any number of COUNT, COUNT_IF, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP,
+    One COUNT or SUM is a number. Anything else, and whatever has GROUP BY, is a table with a row
+    for each group: any number of COUNT, COUNT_IF, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP,
     STDDEV_SAMP, and over rows of one person each MIN, MAX, MEDIAN and QUANTILE_CONT (of columns
     with declared ranges), each with FILTER (WHERE ...) if need be, and whatever is computed with
     them. What they share is paid for once. HAVING, ORDER BY and LIMIT are worked out after the
@@ -298,8 +298,6 @@ def sql(
     from sqlglot import exp
 
     from tulle.sql.keys.question import DiscoveredTable, KeyOptions
-    from tulle.sql.question.aggregate import check_aggregate, find_aggregate
-    from tulle.sql.question.check import check_statement
     from tulle.sql.tables.select_list import is_plain
 
     allowed = tuple(sorted({name.lower() for name in functions}))
@@ -324,13 +322,40 @@ def sql(
             + ("leave groups= out." if public else "the statement has no GROUP BY.")
         )
 
-    if ranges is not None or not is_plain(tree):
+    by_groups = bool(public) and isinstance(tree, exp.Select)
+    if ranges is not None or by_groups or not is_plain(tree):
         from tulle.sql.tables.question import SqlTable
 
-        table = SqlTable(text.strip().rstrip("; \n\t"), dialect, public, allowed)
+        written = text.strip().rstrip("; \n\t")
+        table = SqlTable(written, dialect, public, allowed, statement=statement)
         table.check()
         return table if ranges is None else UnrangedTable(table)
+    return one_aggregate(text, dialect=dialect, functions=allowed, statement=statement)
 
+
+@registry.register("part", "database", "aggregate")
+def one_aggregate(
+    text: str,
+    *,
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    dialect: str = DEFAULT,
+    functions: Iterable[str] = (),
+    statement: Statement | None = None,
+) -> SqlQuery:
+    """Return one COUNT or SUM as mechanisms answer it: a number, or with groups an array of them.
+
+    Tables are put together from these. ``statement`` is the text, if it was parsed already.
+
+    Raises:
+        QueryError: when the statement is anything else.
+    """
+    allowed = tuple(sorted({name.lower() for name in functions}))
+    public = _check_groups(groups)
+    statement = statement or Statement.read(text, dialect)
+    from tulle.sql.question.aggregate import check_aggregate, find_aggregate
+    from tulle.sql.question.check import check_statement
+
+    tree = statement.tree
     with not_too_deep():
         check_statement(tree, grouped=bool(public), functions=allowed)
         check_aggregate(tree, public, allowed)

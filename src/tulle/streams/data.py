@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import validate
+from tulle.core import cells, validate
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, UnitError
 from tulle.core.labels import Axis
@@ -16,7 +17,9 @@ from tulle.core.period import Calendar, Day
 from tulle.core.public import public
 from tulle.core.unit import Unit
 from tulle.streams.clipping import LARGEST_BOUND, LARGEST_SUM, clipped_totals
-from tulle.streams.declaration import Declaration
+from tulle.streams.declaration import Declaration, check_steps
+
+MOST_STEPS = 10_000
 
 
 @public("Hold data")
@@ -26,7 +29,8 @@ class Series(Dataset):
     The calendar (``every``, the ``first`` day, how many ``steps``), the ``groups`` and ``bound``,
     the most that one person adds in one step over all groups, are declared and public. A person
     with more in a step is scaled down to the bound, whoever else is there. Records of other days
-    and groups are left out.
+    and groups, without a day or without a person are left out, and a value that is no number is 0:
+    no record makes this fail. People are told apart by what they read as: 7, 7.0 and "7" are one.
 
     Example:
         >>> trips = Series(["ann", "ann", "bob"], ["2026-01-05", "2026-01-06", "2026-01-12"],
@@ -53,10 +57,8 @@ class Series(Dataset):
     ) -> None:
         self._calendar = Calendar.of(every)
         self._first = self._calendar.number(self._calendar.day(first))
-        self._steps = validate.whole(at_least=1, steps=steps)
-        self._bound = validate.whole(at_least=1, bound=bound)
-        if self._bound > LARGEST_BOUND:
-            raise InputError(f"bound must be at most {LARGEST_BOUND:,}; got {self._bound:,}.")
+        self._steps = check_steps(self._calendar, self._first, steps, MOST_STEPS)
+        self._bound = validate.whole(at_least=1, at_most=LARGEST_BOUND, bound=bound)
         self._names = tuple(str(name) for name in names)
         if (groups is None) != (not self._names) or len(set(self._names)) < len(self._names):
             raise InputError(
@@ -66,36 +68,29 @@ class Series(Dataset):
         if len(lengths) > 1:
             raise InputError("people, days, values and groups must have one entry per record.")
         self._codes, self._numbers, self._places = self._read(people, days, groups)
-        given = np.ones(len(people)) if values is None else np.asarray(values, dtype=np.float64)
+        given = np.ones(len(self._codes)) if values is None else cells.numbers(values, "values")
         whole = np.rint(np.nan_to_num(given, nan=0.0))
         self._values = np.clip(whole, -LARGEST_SUM, LARGEST_SUM).astype(np.int64)
 
     def _read(
         self, people: Sequence[Any], days: Sequence[Any], groups: Sequence[Any] | None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return people, steps and groups as numbers; a step or group that is none is -1."""
-        codes = _codes(people)
-        try:
-            dates = np.asarray(days, dtype="datetime64[D]")
-        except (ValueError, TypeError):
-            dates = None
-        if dates is None:
-            raise InputError("days must hold a date per record, such as '2026-11-09'.")
-        distinct, where = np.unique(dates, return_inverse=True)
+        """Return people, steps and groups as numbers; a step or group that is none is -1.
+
+        Each cell is read by itself, and none can make this fail.
+        """
+        codes = cells.codes(people, "people")
+        distinct, where = np.unique(cells.days(days, "days")[0], return_inverse=True)
         steps = [self._step(day) for day in distinct.tolist()]
         numbers = np.array(steps or [0], dtype=np.int64)[where if len(distinct) else slice(0, 0)]
+        # Nobody's records are no person's: they are left out, as those of no step are.
+        numbers = np.where(codes >= 0, numbers, -1)
         if groups is None:
             return codes, numbers, np.zeros(len(codes), dtype=np.int64)
-        texts, which = np.unique(np.asarray([str(g) for g in groups]), return_inverse=True)
-        known = {name: place for place, name in enumerate(self._names)}
-        places = np.array([known.get(text, -1) for text in texts.tolist()] or [0], dtype=np.int64)
-        return codes, numbers, places[which if len(texts) else slice(0, 0)]
+        return codes, numbers, cells.places(groups, self._names, "groups")
 
-    def _step(self, day: Any) -> int:
-        try:
-            step = self._calendar.number(day) - self._first
-        except (AttributeError, TypeError):  # no date, or one that Python has none for
-            return -1
+    def _step(self, day: date | None) -> int:
+        step = -1 if day is None else self._calendar.number(day) - self._first
         return step if 0 <= step < self._steps else -1
 
     @property
@@ -169,8 +164,3 @@ class Series(Dataset):
         for name in ("_codes", "_numbers", "_places", "_values"):
             made.__dict__[name] = self.__dict__[name][kept]
         return made
-
-
-def _codes(people: Sequence[Any]) -> npt.NDArray[np.int64]:
-    texts = np.asarray([str(person) for person in people])
-    return np.unique(texts, return_inverse=True)[1].astype(np.int64)

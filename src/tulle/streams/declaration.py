@@ -9,10 +9,24 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
+from tulle.core import validate
 from tulle.core.codec import decode, encode
+from tulle.core.errors import InputError
 from tulle.core.labels import Axis
 from tulle.core.period import Calendar
 from tulle.core.validate import rational, text
+
+
+def check_steps(calendar: Calendar, first: int, steps: int, most: int) -> int:
+    """Return how many steps there are, checked: neither too many nor beyond the calendar.
+
+    Raises:
+        InputError: when they are.
+    """
+    count = validate.whole(at_least=1, at_most=most, steps=steps)
+    if first + count > calendar.number(date.max):
+        raise InputError("The steps end after the year 9999; give fewer.")
+    return count
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -69,18 +70,20 @@ def squared_sensitivity(steps: int, periods: int, bound: int) -> int:
         >>> squared_sensitivity(1, 1, 3) == (3 * RESOLUTION) ** 2
         True
     """
-    factor = coefficients(steps)
-    return bound**2 * sum(_moved(factor, step, periods) ** 2 for step in range(steps))
+    return bound**2 * sum(moved**2 for moved in _moved(steps, periods))
 
 
-def _moved(factor: tuple[int, ...], step: int, periods: int) -> int:
-    """Return by how much a unit with records in the first steps moves one entry, per bound."""
-    return sum(factor[step - s] for s in range(min(periods, step + 1)))
+@lru_cache(maxsize=16)
+def _moved(steps: int, periods: int) -> tuple[int, ...]:
+    """Return by how much a unit with records in the first steps moves each entry, per bound."""
+    # The sum of f(step - s) over s < min(periods, step + 1), as a difference of running sums.
+    sums = [0, *accumulate(coefficients(steps))]
+    return tuple(sums[step + 1] - sums[max(step + 1 - periods, 0)] for step in range(steps))
 
 
 def squared_at(steps: int, periods: int, bound: int, step: int) -> int:
     """Return the part of :func:`squared_sensitivity` at one step."""
-    return (bound * _moved(coefficients(steps), step, periods)) ** 2
+    return (bound * _moved(steps, periods)[step]) ** 2
 
 
 @lru_cache(maxsize=16)

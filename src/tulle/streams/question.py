@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -30,7 +29,7 @@ from tulle.core import validate
 from tulle.core.errors import InputError, QueryError
 from tulle.core.labels import Axis
 from tulle.core.period import Calendar, Day
-from tulle.core.query import Query
+from tulle.core.query import Composite, Query
 from tulle.core.validate import Number, counted
 from tulle.sql.data import Database
 from tulle.sql.queries import (
@@ -38,12 +37,12 @@ from tulle.sql.queries import (
     GroupedSqlSum,
     SqlQuery,
     SqlSum,
+    one_aggregate,
     owned_rows_of,
-    sql,
 )
 from tulle.sql.schema.schema import HERE
 from tulle.streams.clipping import LARGEST_BOUND, LARGEST_SUM, clipped_totals
-from tulle.streams.declaration import Declaration
+from tulle.streams.declaration import Declaration, check_steps
 
 MOST_STEPS = 2048
 """Steps are listed in the statement that the engine runs."""
@@ -81,6 +80,8 @@ class Asked:
         Raises:
             QueryError: when it cannot be summed up over time; nothing depends on records.
         """
+        if isinstance(question, Composite):
+            question = question.single() or question
         if not isinstance(question, SqlQuery):
             raise QueryError(
                 "A stream sums up one COUNT or SUM, alone or for public groups: "
@@ -89,15 +90,13 @@ class Asked:
             )
         calendar = Calendar.of(every)
         start = calendar.number(calendar.day(first))
-        count = validate.whole(at_least=1, steps=steps)
+        count = check_steps(calendar, start, steps, MOST_STEPS)
         size = math.prod(len(values) for _, values in question.groups)
-        if count > MOST_STEPS or count * size > MOST_TOTALS:
+        if count * size > MOST_TOTALS:
             raise InputError(
-                f"A stream of a database has at most {MOST_STEPS:,} steps, and {MOST_TOTALS:,} "
-                f"totals in all; got {counted(count, 'step')} of {counted(size, 'group')}."
+                f"A stream of a database has at most {MOST_TOTALS:,} totals in all; got "
+                f"{counted(count, 'step')} of {counted(size, 'group')}."
             )
-        if start + count > calendar.number(date.max):
-            raise InputError("The steps end after the year 9999; give fewer.")
         lattice, most = _lattice(question, bound)
         column, asked = _check(question, database, time)
         axes = tuple(Axis(name, tuple(values)) for name, values in question.groups)
@@ -112,13 +111,12 @@ class Asked:
         asked = declared.asked
         assert asked is not None
         groups = {axis.name: list(axis.labels or ()) for axis in declared.axes}
-        question = sql(
+        question = one_aggregate(
             str(asked["text"]),
             groups=groups or None,
             dialect=str(asked["dialect"]),
             functions=[str(name) for name in asked["functions"]],
         )
-        assert isinstance(question, SqlQuery)
         column, present = _check(question, database, str(asked["time"]))
         return cls(database, question, replace(declared, asked=present), column)
 

@@ -64,7 +64,7 @@ MECHANISM = "square_root_factor"
 
 
 @dataclass(frozen=True)
-class Terms:
+class StreamTerms:
     """What a stream is opened with."""
 
     guarantee: Guarantee
@@ -84,7 +84,7 @@ class Terms:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Terms:
+    def from_json(cls, data: Mapping[str, Any]) -> StreamTerms:
         """Read back what :meth:`to_json` wrote."""
         guarantee = Guarantee.from_json(data["guarantee"])
         periods, variance = int(data["periods"]), int(data["variance"])
@@ -178,7 +178,7 @@ class Stream:
         )
         self._open(session, summed, terms)
 
-    def _open(self, session: Session, summed: Summed, terms: Terms) -> None:
+    def _open(self, session: Session, summed: Summed, terms: StreamTerms) -> None:
         renewal = session.ledger.account(session.name).renewal
         if renewal is not None and session.unit.period is not None:
             raise InputError(
@@ -214,6 +214,9 @@ class Stream:
         made = cls.__new__(cls)
         made._open(session, summed, kept.terms)
         return made
+
+    def __repr__(self) -> str:
+        return f"<Stream: {named(self._summed.declaration)}>"
 
     @property
     def debit(self) -> str:
@@ -303,14 +306,14 @@ class KeptStream:
     account: str
     debit: str
     declaration: Declaration
-    terms: Terms
+    terms: StreamTerms
 
     @classmethod
     def of(cls, account: str, entry: Entry) -> KeptStream:
         """Read the debit of a stream."""
         key = json.loads(entry.body["key"])
         declared = Declaration.from_json(key["facts"])
-        return cls(account, entry.digest, declared, Terms.from_json(key))
+        return cls(account, entry.digest, declared, StreamTerms.from_json(key))
 
     @property
     def title(self) -> str:
@@ -419,7 +422,7 @@ def plan_stream(
     delta: Number,
     periods: int | None = None,
     **over: Unpack[Over],
-) -> tuple[Summed, Terms]:
+) -> tuple[Summed, StreamTerms]:
     """Return what a stream would sum up, and its price and noise; nothing is spent.
 
     Raises:
@@ -498,7 +501,7 @@ def _periods(unit: Unit, declared: Declaration, periods: int | None) -> int:
 
 def make_terms(
     declared: Declaration, unit: str, epsilon: Number, delta: Number, periods: int
-) -> Terms:
+) -> StreamTerms:
     """Return the noise that a price buys for a stream; from public facts only."""
     wanted = validate.epsilon(epsilon=epsilon)
     allowed = validate.probability(delta=delta)
@@ -515,4 +518,4 @@ def make_terms(
         )
     price = epsilon_of_rho(rho, allowed)
     guarantee = Guarantee.of(unit, epsilon=min(price, wanted), delta=allowed)
-    return Terms(guarantee.assuming(assumptions), periods, int(variance), rho)
+    return StreamTerms(guarantee.assuming(assumptions), periods, int(variance), rho)

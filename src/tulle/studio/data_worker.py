@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tulle.core import validate
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError
 from tulle.core.progress import watching
+from tulle.core.reading import reading
 from tulle.reports.charts import coarsen
 from tulle.sql.dialect import DEFAULT
 from tulle.sql.engines.connector import connectors
@@ -292,18 +293,10 @@ def _read_graph(spec: Mapping[str, Any]) -> Dataset:
 
 
 def _read_matrix(spec: Mapping[str, Any]) -> Dataset:
-    import numpy as np
-
     from tulle.matrices.binary.data import BinaryMatrix
 
-    rows = _first_rows(spec["path"], limit=None)
     # Said by the custodian: a first row with something odd in it would pass for names.
-    if spec.get("header", True):
-        rows = rows[1:]
-    try:
-        return BinaryMatrix(np.array([[float(cell) for cell in row] for row in rows]))
-    except ValueError:
-        raise_alone(InputError("A yes/no matrix is a table of 0 and 1, all rows equally long."))
+    return BinaryMatrix.read(spec["path"], header=bool(spec.get("header", True)))
 
 
 def _read_contributions(spec: Mapping[str, Any]) -> Dataset:
@@ -329,6 +322,7 @@ def _read_database(spec: Mapping[str, Any]) -> Dataset:
         owners=spec["owners"],
         public=spec.get("public", ()),
         ranges=spec.get("ranges"),
+        keys=spec.get("keys"),
     )
 
 
@@ -354,24 +348,22 @@ def database_suffixes() -> tuple[str, ...]:
     return (*(suffix for one in connectors() for suffix in one.suffixes), ".toml")
 
 
-def _first_rows(path: str, limit: int | None = _PEEKED) -> list[list[str]]:
+def _first_rows(path: str, limit: int = _PEEKED) -> list[list[str]]:
     opened = gzip.open if path.endswith(".gz") else open
-    try:
-        with opened(path, "rt", encoding="utf-8", errors="replace", newline="") as file:
-            lines: list[str] = []
-            for line in file:
-                if line.strip() and not line.startswith(("#", "%")):
-                    lines.append(line.rstrip("\r\n"))
-                if limit is not None and len(lines) >= limit:
-                    break
-    except OSError as error:
-        raise_alone(InputError(f"{Path(path).name} cannot be read: {error.strerror}."))
-    if not lines:
-        return []
-    mark = max(",;\t ", key=lines[0].count)
-    if mark == " ":
-        return [line.split() for line in lines]
-    return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark)]
+    with (
+        reading(Path(path).name),
+        opened(path, "rt", encoding="utf-8", errors="replace", newline="") as file,
+    ):
+        lines: list[str] = []
+        for line in file:
+            if line.strip() and not line.startswith(("#", "%")):
+                lines.append(line.rstrip("\r\n"))
+            if len(lines) >= limit:
+                break
+        mark = max(",;\t ", key=lines[0].count) if lines else " "
+        if mark == " ":
+            return [line.split() for line in lines]
+        return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark)]
 
 
 def _all_numbers(row: list[str]) -> bool:

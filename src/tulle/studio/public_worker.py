@@ -110,7 +110,7 @@ class PublicWorker:
 
         from tulle.core import wording
         from tulle.core.release import Release
-        from tulle.reports.report import cited
+        from tulle.reports.page import cited
         from tulle.reports.terms import TERMS, guarantee_terms
 
         opened = Release.from_json(release)

@@ -24,6 +24,8 @@ def build(asked: Asked) -> Query:
     if asked["kind"] == "graph" and "model" in asked:
         import tulle
 
+        if asked["model"] == "per_node":
+            return tulle.synthetic_per_node(**arguments)
         return tulle.synthetic(model=asked["model"], **arguments)
     if asked["kind"] == "graph":
         return _parse(asked["text"])

@@ -158,6 +158,17 @@ def parse_groups(text: str) -> dict[str, list[Any]] | None:
     return read_groups(text, "groups as COLUMN = A, B, one column on each line")
 
 
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is, of at most 18 digits; None when it is none.
+
+    Example:
+        >>> whole_number(" 12 "), whole_number("²"), whole_number("9" * 5000)
+        (12, None, None)
+    """
+    bare = text.strip()
+    return int(bare) if bare.isascii() and bare.isdigit() and len(bare) <= 18 else None
+
+
 def parse_count(text: str, of_what: str) -> int | None:
     """Read a whole number that may be left out.
 
@@ -166,6 +177,9 @@ def parse_count(text: str, of_what: str) -> int | None:
     """
     if not text.strip():
         return None
-    if not text.strip().isdecimal() or not int(text):
-        raise InputError(f"The number of {of_what} must be a whole number from 1 on; got {text!r}.")
-    return int(text)
+    number = whole_number(text)
+    if not number:
+        raise InputError(
+            f"The number of {of_what} must be a whole number from 1 on; got {text[:40]!r}."
+        )
+    return number

@@ -112,6 +112,7 @@ MODELS = {
     "kronecker": ("Kronecker", "four numbers, any size"),
     "topm": ("Top-m filter", "keeps the most likely links of a noisy matrix"),
     "response": ("Randomized response", "flips every pair by a coin: the limit case"),
+    "per_node": ("From counts", "keeps how many links people have, links and triangles in all"),
 }
 
 

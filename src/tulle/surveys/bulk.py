@@ -19,7 +19,7 @@ from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import bernoulli, uniform_below
 from tulle.noise.source import resolve
-from tulle.noise.tables import Bounds, Law, Table
+from tulle.noise.tables import Bounds, SamplingTable, TableLaw
 from tulle.surveys.data import Attribute, Survey
 from tulle.surveys.designs import Design, DesignMatrix, RandomizedResponse
 from tulle.surveys.form import Form
@@ -195,7 +195,7 @@ def _unary(design: UnaryEncoding, codes: Array, source: Source) -> Array:
 
 
 @dataclass(frozen=True)
-class Column(Law):
+class AnswerColumn(TableLaw):
     """One column of a design matrix as a law that the tables of ``noise`` can draw from."""
 
     finite: ClassVar[bool] = True
@@ -211,8 +211,8 @@ class Column(Law):
 
 
 @lru_cache(maxsize=1024)
-def _table(probabilities: tuple[Fraction, ...]) -> Table:
-    return Table.of((Column(probabilities),), (0,))
+def _table(probabilities: tuple[Fraction, ...]) -> SamplingTable:
+    return SamplingTable.of((AnswerColumn(probabilities),), (0,))
 
 
 def _by_column(design: DesignMatrix, codes: Array, source: Source) -> Array:

@@ -11,6 +11,9 @@ from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.validate import Number, counted
 
+MOST_CATEGORIES = 2**40
+"""Of one attribute; more are not told apart by any design."""
+
 if TYPE_CHECKING:
     from tulle.surveys.designs import Design
     from tulle.surveys.form import Form
@@ -170,7 +173,8 @@ def _attribute(name: Any, categories: Any) -> Attribute:
     if not isinstance(name, str) or not name:
         raise InputError(f"An attribute's name is a text; got {name!r}.")
     if hasattr(categories, "__index__") and not isinstance(categories, bool):
-        return Attribute(name, range(validate.whole(categories=categories, at_least=2)))
+        size = validate.whole(categories=categories, at_least=2, at_most=MOST_CATEGORIES)
+        return Attribute(name, range(size))
     if isinstance(categories, str) or not isinstance(categories, Sequence):
         raise InputError(f"The categories of {name!r} are a list, or how many there are.")
     if any(isinstance(c, bool) or not isinstance(c, str | int) for c in categories):

@@ -123,7 +123,7 @@ class MatrixDesign(Design):
         return (self.categories - 1).bit_length()
 
     def check_report(self, report: Any) -> int:
-        number = validate.whole(report=report, at_least=0)
+        number = validate.whole(report=report, at_least=0, at_most=None)
         if number >= self.categories:
             raise InputError(f"report must be below {self.categories}; got {number}.")
         return number

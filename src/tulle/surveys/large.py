@@ -258,9 +258,9 @@ class LocalHashing(SupportDesign):
     def check_report(self, report: Any) -> tuple[int, int]:
         try:
             row, value = report
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise_alone(InputError("report must be a pair: hash function and bucket."))
-        row = validate.whole(row=row, at_least=0)
+        row = validate.whole(row=row, at_least=0, at_most=None)
         value = validate.whole(bucket=value, at_least=0)
         if row >= self.rows or value >= self.buckets:
             raise InputError(

@@ -29,7 +29,7 @@ _NORMAL_95 = 1.959964
 
 _CAUTION = 1.2
 """Where cells may be empty errors are skewed, and the standard error is raised by so much. It was
-chosen on the tables of ``tests/core/test_interval_coverage.py``; those with a row or column nearly
+chosen on the tables of ``tests/core/test_error_law.py``; those with a row or column nearly
 empty, on which nothing was chosen, are tested beside them."""
 
 MOST_CURVED = 400

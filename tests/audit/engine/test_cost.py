@@ -41,16 +41,8 @@ from tulle.graphs.synthesis.auto.schedule import schedule_of
 from tulle.graphs.synthesis.models.topm import Rates, TopM
 from tulle.graphs.topology.response import Response
 from tulle.noise import discrete_laplace, geometric, post_processing
-from tulle.noise.charge import (
-    CostError,
-    LaplaceCharge,
-    NoisyMaxCharge,
-    charge,
-    disjoint,
-    part,
-    spend,
-    watch,
-)
+from tulle.noise.charge import CostError, LaplaceCharge, NoisyMaxCharge, charge
+from tulle.noise.watch import disjoint, part, spend, watch
 
 MECHANISMS = list(registry.every_mechanism())
 NAMES = [f"{item.kind}-{item.name}" for item in MECHANISMS]

@@ -2,6 +2,7 @@
 
 import copy
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -77,11 +78,16 @@ def test_intervals_cover_on_a_small_network(name, query):
     assert binom.cdf(hits, runs, LEVEL) >= SIGNIFICANCE, f"{hits} of {runs}"
 
 
+LARGER = list(product(CASES, (300, 1000), ("0.2", "2")))
+PARTS = 8
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["0.2", "2"])
-@pytest.mark.parametrize("nodes", [300, 1000])
-@pytest.mark.parametrize(("name", "query"), CASES, ids=str)
-def test_intervals_cover(name, query, nodes, epsilon):
+@pytest.mark.timed(2)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_intervals_cover(part, drawn):
     runs = 400
-    hits = covered(name, query, social_network(nodes, seed=nodes), epsilon, runs)
-    assert binom.cdf(hits, runs, LEVEL) >= SIGNIFICANCE, f"{hits} of {runs}"
+    for (name, query), nodes, epsilon in drawn.shuffled(LARGER[part::PARTS]):
+        hits = covered(name, query, social_network(nodes, seed=nodes), epsilon, runs)
+        said = f"{name}, {query}, {nodes} nodes, epsilon {epsilon}: {hits} of {runs}"
+        assert binom.cdf(hits, runs, LEVEL) >= SIGNIFICANCE, said

@@ -1,7 +1,7 @@
 from tulle.audit.engine.kind import kind_of
 from tulle.audit.engine.world import World
 from tulle.audit.graphs.kind import graph_key
-from tulle.graphs.data import all_graphs
+from tulle.graphs.generators import all_graphs
 
 
 def test_thepairs_of_a_world_are_those_with_one_edge_toggled():

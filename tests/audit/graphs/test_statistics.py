@@ -28,7 +28,7 @@ def test_every_statistic_and_what_it_is_made_of_is_examined():
     known = {
         name
         for name, make in registry.find("query", "graph").items()
-        if make.__module__.rpartition(".")[2] in ("statistics", "local_counts")
+        if make.__module__.rpartition(".")[2] in ("statistics", "local_counts", "partitions")
     }
     assert known == {query.name for query in (*COUNTS, *STATISTICS)}
     for query in (*COUNTS, *STATISTICS):

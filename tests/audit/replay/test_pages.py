@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from contextlib import contextmanager
@@ -124,6 +125,15 @@ def visits(kind, unit, asked, **form):
         ("GET", f"{page}/answers/{{answer}}/figure.json", {}),
         ("GET", f"{page}/answers/{{answer}}/download/json", {}),
         ("GET", f"{page}/answers/{{answer}}/download/html", {}),
+        ("GET", f"{page}/answers/{{answer}}/download/csv", {}),
+        ("GET", f"{page}/answers/{{answer}}/download/exe", {}),
+        ("GET", f"{page}/answers/none", {}),
+        ("GET", f"{page}/synthetic", {}),
+        ("GET", f"{page}/matrix", {}),
+        ("GET", f"{page}/sql", {}),
+        ("GET", f"{page}/check.json", {"text": "SELECT 1"}),
+        ("POST", f"{page}/streams/none/step", {}),
+        ("POST", "/jobs/{job}/cancel", {}),
         ("POST", f"{page}/ask", {**terms, "epsilon": "50", "again": "true"}),
         ("GET", "/jobs/{job}.json", {}),
         ("POST", f"{page}/ask", {**terms, "asked": "nothing"}),
@@ -132,8 +142,57 @@ def visits(kind, unit, asked, **form):
         ("POST", "/ledger/verify", {}),
         ("GET", "/ledger/export", {}),
         ("GET", "/audit", {}),
+        ("POST", "/audit", {"mechanism": " "}),
         ("GET", "/no/such/page", {}),
+        ("POST", "/begin", {"place": "/etc/hostname"}),
+        ("GET", "/", {}),
+        ("POST", f"{page}/close", {}),
+        ("GET", page, {}),
     ]
+
+
+INSIDE = {
+    "/study/{identifier}/answers/{debit}/truth.json": "the truth beside an answer",
+    "/study/{identifier}/answers/{debit}/compare": "an answer measured against the data",
+    "/study/{identifier}/compared/{job}.json": "an answer measured against the data",
+    "/study/{identifier}/answers/{debit}/attack.json": "an attacker who knows all other records",
+    "/study/{identifier}/heat.json": "the true matrix",
+    "/upload": "the data itself",
+}
+"""What shows records or numbers computed from them to the custodian, who holds them."""
+
+
+def test_every_page_is_replayed_or_inside():
+    """A new page is visited by the replay, or it is said that it shows what is inside."""
+    routes = {
+        (method, route.path)
+        for room in ("answers", "ask", "audit", "home", "jobs", "ledger", "opening", "sql")
+        for route in importlib.import_module(f"tulle.studio.pages.{room}").router.routes
+        for method in route.methods
+    }
+    visited = {(method, address) for _, asked in CASES.values() for method, address, _ in asked}
+
+    def seen(method, path):
+        pattern = re.escape(path)
+        pattern = re.sub(r"\\\{\w+\\\}", "[^/]+", pattern)
+        return any(m == method and re.fullmatch(pattern, address) for m, address in visited)
+
+    left = {(method, path) for method, path in routes if not seen(method, path)}
+    assert {path for _, path in left} == set(INSIDE)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "²", "١", "-1", "1e3", "0x1", " ", "9" * 18])
+def test_odd_numbers_in_forms_are_refused_in_words(number):
+    variants, asked = CASES["graph"]
+    fields = [
+        {**asked[1][2], "nodes": number},
+        {**asked[1][2], "end_one": number, "end_other": "1"},
+        {"kind": "contributions", **asked[1][2], "rows": number},
+    ]
+    visited = [("POST", "/study/{study}/open", one) for one in fields]
+    visited.append(("GET", "/study/{study}/check.json", {"text": "SELECT 1", "top": number}))
+    seen = replay_pages(connect, variants[:1], visited)
+    assert not [one for one in seen.shown if "gives 500" in one.text]
 
 
 CASES = {

@@ -347,26 +347,92 @@ def vcf(folder, people, sites):
     return folder / "study.vcf"
 
 
+def as_a_tool_writes(folder, people, letters, ending, split):
+    """Write sites as callers do: those at which somebody varies, with the alleles that are there.
+
+    ``people`` has two alleles of each site for everybody, by number, None where not called.
+    """
+    names = [f"p{i}" for i in range(len(people))]
+    rows = []
+    for site, known in enumerate(letters):
+        pairs = [person[site] for person in people]
+        seen = sorted({a for pair in pairs if pair for a in pair if a})
+        groups = [[a] for a in seen] if split or ending == "csv" else [seen] if seen else []
+        for group in groups:
+            calls = []
+            for pair in pairs:
+                if pair is None:
+                    calls.append("" if ending == "csv" else "./.")
+                    continue
+                own = [group.index(a) + 1 if a in group else 0 for a in pair]
+                calls.append(str(sum(own)) if ending == "csv" else "/".join(map(str, own)))
+            alt = ",".join(known[a] for a in group)
+            rows.append((str(site + 5), f"rs{site}", known[0], alt, calls))
+    if ending == "csv":
+        lines = [",".join(["chrom", "pos", "id", "ref", "alt", *names])]
+        lines += [",".join(["1", *row[:4], *row[4]]) for row in rows]
+    else:
+        lines = ["\t".join(["#CHROM", "POS", "ID", "REF", "ALT", *"QFI", "FORMAT", *names])]
+        lines += ["\t".join(["1", *row[:4], *"...", "GT", *row[4]]) for row in rows]
+    path = folder / f"study.{ending}"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def misread(folder, unlisted, rounds=60):
+    """Return in how many random files somebody's declared genotypes are not what they carry."""
+    random, wrong = np.random.default_rng(3), 0
+    letters, declared = ["AGT", "CAG", "TAC"], ["G", "A", "C"]
+    for _ in range(rounds):
+        people = [
+            [None if random.random() < 0.1 else tuple((random.random(2) ** 3 * 3).astype(int))
+             for _ in letters]
+            for _ in range(random.integers(1, 4))
+        ]  # fmt: skip
+        expected = [
+            [
+                -1 if pair is None else sum(known[a] == letter for a in pair)
+                for pair, known, letter in zip(person, letters, declared, strict=True)
+            ]
+            for person in people
+        ]
+        for ending, split in (("vcf", False), ("vcf", True), ("csv", True)):
+            path = as_a_tool_writes(folder, people, letters, ending, split)
+            for names in (["rs0", "rs1", "rs2"], ["1:5:A:G", "1:6:C:A", "1:7:T:C"]):
+                table = tulle.Genotypes.read(
+                    path, snps=names, counted=declared, unlisted=unlisted
+                ).to_numpy()
+                # Where a site is not listed, who was not called there is not known either.
+                unknown = np.array(expected) < 0
+                wrong += bool((table != expected)[~unknown].any() or (table[unknown] > 0).any())
+    return wrong
+
+
 def test_declared_snps_come_out_alike_whoever_varies(tmp_path):
-    """A site that is listed because of one person: declared, it is missing where it is not."""
-    names = ["rs1", "rs2", "rs3"]
-    one = vcf(tmp_path, ["a", "b"], [("rs1", "G", ["0/1", "1/1"]), ("rs2", ".", ["0/0", "0/0"])])
-    before = tulle.Genotypes.read(one, snps=names)
-    two = vcf(
-        tmp_path,
-        ["a", "b", "c"],
-        [
-            ("rs3", "T", ["0/0", "0/0", "0/1"]),
-            ("rs2", "G", ["0/0", "0/0", "0/1"]),
-            ("rs1", "G", ["0/1", "1/1", "0/0"]),
-        ],
-    )
-    after = tulle.Genotypes.read(two, snps=names)
-    assert before.facts("participant") == after.facts("participant")
-    assert before.snps == after.snps
-    np.testing.assert_array_equal(before.to_numpy()[:, 0], after.to_numpy()[:2, 0])
-    undeclared = [tulle.Genotypes.read(path).snps for path in (two,)]
-    assert undeclared == [("rs3", "rs2", "rs1")]
+    """Everybody has the copies that they carry, whoever makes the file list a site or an allele."""
+    assert misread(tmp_path, "none") == 0
+
+
+def test_sites_that_are_missing_where_nobody_varies_would_be_caught(tmp_path):
+    assert misread(tmp_path, "missing") > 20
+
+
+def test_which_snps_are_listed_is_declared_or_assumed(tmp_path):
+    path = as_a_tool_writes(tmp_path, [[(0, 1), (0, 0)]], ["AG", "CT"], "vcf", False)
+    declared = {"snps": ["rs0", "rs1"], "counted": ["G", "T"]}
+    with pytest.raises(tulle.InputError, match="does not list every SNP"):
+        tulle.Genotypes.read(path, **declared)
+    with pytest.raises(tulle.InputError, match="must not be the reference"):
+        tulle.Genotypes.read(path, snps=["rs0"], counted=["A"], unlisted="none")
+    for unlisted in ("none", "missing"):
+        table = tulle.Genotypes.read(path, **declared, unlisted=unlisted)
+        assert len(table.assumptions("row")) == 1
+    assert tulle.Genotypes.read(path, snps=["rs0"], counted=["G"]).assumptions("row") == ()
+    text = path.read_text()
+    path.write_text(text + text.splitlines()[-1] + "\n")
+    for given in ({"counted": ["G"]}, {}):
+        with pytest.raises(tulle.InputError, match="several lines"):
+            tulle.Genotypes.read(path, snps=["rs0"], **given)
 
 
 def test_a_study_of_nobody_is_read(tmp_path):

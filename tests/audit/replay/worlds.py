@@ -12,7 +12,7 @@ import gzip
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -682,6 +682,7 @@ SETTINGS: Mapping[str, Callable[[], Iterator[Setting]]] = {
 # --- questions ----------------------------------------------------------------------------------
 
 
+@cache
 def questions() -> dict[tuple[str, str], list[Query]]:
     """Return at least one question for every name that the registry knows, by kind and name."""
     from tulle.genomes import allele_counts, chi_squares, p_values, top_snps
@@ -698,6 +699,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
         "degrees": [tulle.degrees()],
         "degree_distribution": [tulle.degree_distribution()],
         "max_degree": [tulle.max_degree()],
+        "synthetic_per_node": [tulle.synthetic_per_node()],
         "triangles_per_node": [tulle.triangles_per_node()],
         "triples_per_node": [tulle.triples_per_node()],
         "triangles_at": [tulle.triangles_at(1)],

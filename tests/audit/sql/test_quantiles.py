@@ -25,7 +25,7 @@ from tulle.sql.tables.rank_choice import (
     COARSE,
     UNIT,
     Points,
-    Rule,
+    RankRule,
     draw_places,
     options_by_group,
     options_of,
@@ -50,7 +50,7 @@ def test_twins_are_caught() -> None:
     assert check_quantiles(pairs=FEW).passed
 
 
-def brute_force(rows: list[tuple[int, int, int]], rule: Rule, group: int) -> list[float]:
+def brute_force(rows: list[tuple[int, int, int]], rule: RankRule, group: int) -> list[float]:
     """Return the probability of each point, straight from the module's text."""
     loads: dict[int, int] = {}
     for who, _, _ in rows:
@@ -84,7 +84,7 @@ def test_the_law_is_the_one_in_the_text(at: str) -> None:
             for size in random.integers(1, 5, 3)
         )
         tau, epsilon = random.choice([0.5, 1.0, 1.75, 4.0]), random.choice([1, 2, 30])
-        rule = Rule(Fraction(at), int(UNIT * tau), Fraction(int(epsilon)), POINTS)
+        rule = RankRule(Fraction(at), int(UNIT * tau), Fraction(int(epsilon)), POINTS)
         law = law_of(table(people), rule)
         rows = [(who, *row) for who, person in enumerate(people) for row in person]
         for group in range(GROUPS):
@@ -92,7 +92,7 @@ def test_the_law_is_the_one_in_the_text(at: str) -> None:
             assert np.exp(law[group]) == pytest.approx(expected, abs=1e-12)
 
 
-def drawn_shares(rule: Rule, people: object, count: int) -> list[list[float]]:
+def drawn_shares(rule: RankRule, people: object, count: int) -> list[list[float]]:
     values = table(people)  # type: ignore[arg-type]
     weights = weights_of(values, rule.most) * values.copies
     places = POINTS.places(values.values)
@@ -109,7 +109,7 @@ PEOPLE = (((0, 0), (0, 2), (1, 3)), ((0, 2),), ((1, 1), (0, 3)))
 
 
 def test_what_is_drawn_follows_the_law() -> None:
-    rule = Rule(Fraction(1, 4), UNIT * 2, Fraction(6), POINTS)
+    rule = RankRule(Fraction(1, 4), UNIT * 2, Fraction(6), POINTS)
     law = law_of(table(PEOPLE), rule)
     shares = drawn_shares(rule, PEOPLE, 6000)
     for group in range(GROUPS):
@@ -129,7 +129,7 @@ def test_a_sampler_that_is_off_by_one_is_caught(monkeypatch: pytest.MonkeyPatch)
 def test_targets_rise_with_weight_and_by_no_more_than_it() -> None:
     for at in (Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10), Fraction(1)):
         for most, epsilon in ((UNIT, Fraction(1)), (3 * UNIT, Fraction(50)), (7, Fraction(1, 9))):
-            rule = Rule(at, most, epsilon, POINTS)
+            rule = RankRule(at, most, epsilon, POINTS)
             weights = [*range(4000), *range(4000, 2_000_000, 7919)]
             targets = [rule.target(weight) for weight in weights]
             for (w, r), (x, q) in pairwise(zip(weights, targets, strict=True)):
@@ -141,7 +141,7 @@ def test_groups_at_once_are_groups_one_by_one() -> None:
     """The arrays of all groups hold what a plain loop over points finds in each."""
     random = np.random.default_rng(8)
     for at, size, rows in ((Fraction(1, 4), 4, 40), (Fraction(1), 3, 5), (Fraction(1, 2), 2, 0)):
-        rule = Rule(at, UNIT * 2, Fraction(3), Points(0.0, 1.0, 9))
+        rule = RankRule(at, UNIT * 2, Fraction(3), Points(0.0, 1.0, 9))
         groups, places = random.integers(0, size, rows), random.integers(0, 9, rows)
         weights = random.integers(1, UNIT, rows)
         # One group has nothing.

@@ -183,7 +183,7 @@ def test_two_real_processes_share_a_ledger(friends: Path, tmp_path: Path) -> Non
 def test_the_header_is_asked_for_where_ids_are_names(run: Run, tmp_path: Path) -> None:
     asked = ("ask", "net.csv", "edges", "--unit", "edge", "--epsilon", "1", "--no-ledger")
     refusals = set()
-    for rows in ("a,b\nb,c\n", "ego,alter\na,b\n", "x,y\n" * 3, "1,2\na,b\n"):
+    for rows in ("a,b\nb,c\n", "node1,node2\na,b\n", "x,y\n" * 3, "1,2\na,b\n"):
         (tmp_path / "net.csv").write_text(rows)
         ran = run(*asked)
         assert ran.code == 2
@@ -192,6 +192,8 @@ def test_the_header_is_asked_for_where_ids_are_names(run: Run, tmp_path: Path) -
         assert run(*asked, "--no-header").code == 0
     assert len(refusals) == 1
     assert "--header or --no-header" in refusals.pop()
+    (tmp_path / "net.csv").write_text("ego,alter\na,b\n")
+    assert run(*asked).code == 0
     (tmp_path / "net.csv").write_text("a|b\nb|c\n")
     assert run(*asked, "--no-header", "--delimiter", "|").code == 0
     assert run(*asked, "--no-header", "--delimiter", "tab").code == 2

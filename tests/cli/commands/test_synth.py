@@ -209,3 +209,16 @@ def test_compare_copes_with_other_names(run: Run, friends: Path, other: str) -> 
     Path("other.csv").write_text(other)
     rows = run("compare", friends, "other.csv", "--no-made-header", "--json").json()["rows"]
     assert next(r for r in rows if r["question"] == "nodes")["made"] == 3
+
+
+def test_per_node_a_graph_is_made_of_counts(run: Run, friends: Path, tmp_path: Path) -> None:
+    asked = ("synth", friends, "--unit", "node", "--epsilon", "8", "--out", "made.csv")
+    ran = run(*asked, "--ledger", "s.ledger", "--budget", "8")
+    assert ran.code == 0, ran.err
+    release = Release.load(tmp_path / "made.csv.release.json")
+    assert release.query == "synthetic_per_node()"
+    assert len(release.parts) == 4
+    assert SECRET not in (tmp_path / "made.csv").read_text()
+    refused = run(*asked, "--no-ledger", "--names")
+    assert refused.code == 2
+    assert "no models and no names" in refused.err

@@ -9,8 +9,8 @@ import tulle.core.compiled as compiled_module
 import tulle.graphs.kernels.cliques as cliques_module
 import tulle.graphs.kernels.local_counts as bounds_module
 from tulle.core.errors import InputError
-from tulle.graphs.data import Graph, all_graphs
-from tulle.graphs.generators import erdos_renyi, social_network
+from tulle.graphs.data import Graph
+from tulle.graphs.generators import all_graphs, erdos_renyi, social_network
 from tulle.graphs.kernels.cliques import clique_local_sensitivity
 from tulle.graphs.kernels.counts import choose_sum, degrees, pair_front, star_front
 from tulle.graphs.kernels.local_counts import k_triangle_local_sensitivity

@@ -22,7 +22,7 @@ from tulle.graphs.mechanisms.statistic_ladder import (
     measure_widths,
     raise_widths,
 )
-from tulle.graphs.sensitivity.counts import SpreadBudget
+from tulle.graphs.sensitivity.counts import SpreadSettings
 from tulle.ledger.answer import plan_for
 
 QUERY = tulle.transitivity()
@@ -66,7 +66,7 @@ def ladder_of(widths, found, query=QUERY):
 def chance_missed(row, found, units, level):
     """Return the exact probability that the interval misses, over both draws."""
     widths, true_level = raise_widths(QUERY, row, found)
-    scale = 1 / SpreadBudget.from_settings(found).spread
+    scale = 1 / SpreadSettings.read(found).epsilon_spread
     q = math.exp(-1 / float(scale))
     missed = 0.0
     farthest = math.ceil(15 * float(scale))
@@ -122,7 +122,7 @@ def test_the_check_would_notice_an_interval_that_is_a_third_too_narrow():
     row = padded([40], found)
     assert chance_missed(row, found, units, level) <= 1 - level
     widths, exact = raise_widths(QUERY, row, found)
-    scale = 1 / SpreadBudget.from_settings(found).spread
+    scale = 1 / SpreadSettings.read(found).epsilon_spread
     narrow = law_for(exact, scale, found, units).half_width(level) * units * 2 / 3
     assert chance_beyond(*ladder_of(widths, found), math.floor(narrow)) > 1 - level
 
@@ -146,7 +146,7 @@ def test_an_interval_is_at_most_three_times_that_of_known_widths(query):
         tuple(widths[: found["length"]]),
         middle_of(found),
     )
-    scale = 1 / SpreadBudget.from_settings(found).spread
+    scale = 1 / SpreadSettings.read(found).epsilon_spread
     law = StatisticLadderLaw(*rates(found), found["units"], largest, level, scale, middle_of(found))
     for confidence in (0.5, 0.9, 0.95):
         assert law.half_width(confidence) <= 3 * known.half_width(confidence)

@@ -10,10 +10,10 @@ from tests.graphs.subgraph_reference import layings
 
 import tulle
 from tulle.core.errors import InputError, QueryError
-from tulle.graphs.data import Graph, all_graphs
-from tulle.graphs.generators import erdos_renyi
+from tulle.graphs.data import Graph
+from tulle.graphs.generators import all_graphs, erdos_renyi
 from tulle.graphs.patterns.attributes import AttributedGraph
-from tulle.graphs.patterns.conditions import Attribute
+from tulle.graphs.patterns.conditions import AttributeTerm
 from tulle.graphs.patterns.enumeration import list_copies
 from tulle.graphs.patterns.pattern import Pattern
 from tulle.graphs.truncation.relation import relation_of
@@ -56,7 +56,7 @@ def slow_copies(graph: AttributedGraph, pattern: Pattern) -> set[frozenset[tuple
     edge_of = {tuple(map(int, pair)): number for number, pair in enumerate(graph.edges())}
 
     def value(side: object, laid: dict[int, int]) -> object:
-        if not isinstance(side, Attribute):
+        if not isinstance(side, AttributeTerm):
             return side.value
         place = sorted(laid[node] for node in side.place)
         if len(place) == 1:

@@ -14,11 +14,11 @@ from tulle.graphs.generators import barabasi_albert, erdos_renyi, social_network
 from tulle.graphs.kernels.local_counts import FINE, closing_weight
 from tulle.graphs.queries.local_counts import (
     chains,
-    degree_squares,
     triangles_at,
     triangles_per_node,
     triples_per_node,
 )
+from tulle.graphs.queries.partitions import degree_squares
 from tulle.graphs.queries.statistics import (
     Modularity,
     assortativity,

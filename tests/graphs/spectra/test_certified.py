@@ -22,7 +22,7 @@ from tulle.graphs.spectra.certified import (
     proved_values,
 )
 from tulle.graphs.spectra.eigenvalues_laplace import PROOF
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 
 TOLERANCE = 1 / 64
 
@@ -199,9 +199,12 @@ def test_no_proof_where_a_value_was_missed(name, matrix):
 
 
 def test_a_search_without_proof_would_miss():
-    """Broken version: iteration from a public start does not see what is orthogonal to it."""
+    """Broken version: iteration from a public start does not see what is orthogonal to it.
+
+    Zeros stay zeros in any arithmetic; a start that is orthogonal otherwise may be rounded away.
+    """
     matrix = csr_array(np.kron(np.eye(2), clique(20)))
-    hidden = np.concatenate([np.ones(20), np.tile([1.0, -1.0], 10)])[:, None]
+    hidden = np.concatenate([np.ones(20), np.zeros(20)])[:, None]
     _, values, residual = certified._refined(matrix, hidden, 2, 1e-6, 20)
     assert residual < 1e-6
     assert values[1] < 10
@@ -217,42 +220,6 @@ def test_rounding_stays_below_the_proof():
     many = np.full(eigenvalues_laplace.MOST_PROVED, nodes / 2)
     assert _proof_is_exact(largest, many, float(PROOF))
     assert not _proof_is_exact(csr_array((10 * nodes,) * 2), np.array([10.0 * nodes]), float(PROOF))
-
-
-def test_computed_values_move_by_no_more_than_the_noise_is_for(monkeypatch):
-    """All graphs of four nodes and their neighbours, and random ones, through the search."""
-    from itertools import combinations
-
-    from tulle.core.mechanism import Terms
-    from tulle.graphs.spectra.eigenvalues_gaussian import EigenGauss
-
-    monkeypatch.setattr(eigenvalues_laplace, "LARGEST_SOLVED", 3)
-    pairs = list(combinations(range(4), 2))
-    graphs = [
-        [pair for place, pair in enumerate(pairs) if number >> place & 1] for number in range(64)
-    ]
-    cases = [(4, edges, pair) for edges in graphs for pair in pairs if pair not in edges]
-    generator = np.random.default_rng(4)
-    every = list(combinations(range(12), 2))
-    for _ in range(30):
-        drawn = [pair for pair in every if generator.random() < 0.4]
-        cases.append((12, drawn[1:], drawn[0]))
-    for mechanism, order in ((eigenvalues_laplace.EigenLaplace(), 1), (EigenGauss(), 2)):
-        farthest = 0.0
-        for nodes, edges, pair in cases:
-            one = tulle.Graph.from_edges(edges, nodes=nodes)
-            other = tulle.Graph.from_edges([*edges, pair], nodes=nodes)
-            unit = one.check_unit("edge")
-            asked = tulle.eigenvalues(3), unit, Fraction(1), Fraction(1, 100), one.facts(unit)
-            settings = mechanism.settings(Terms(*asked), {})
-            assert "missing" in settings
-            moved = np.abs(
-                eigenvalues_laplace.snapped(one, settings)
-                - eigenvalues_laplace.snapped(other, settings)
-            )
-            share = np.linalg.norm(moved, ord=order) / float(Fraction(settings["sensitivity"]))
-            farthest = max(farthest, float(share))
-        assert 0.9 < farthest <= 1
 
 
 def test_networks_of_some_thousand_nodes_are_pure_and_quick():

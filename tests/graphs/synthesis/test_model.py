@@ -1,7 +1,6 @@
 """Synthetic graphs: the question, its release, and models on all kinds of small data."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -9,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tulle
-from tulle.core import codec, registry
-from tulle.core.errors import InputError, QueryError, SealedError
+from tulle.core import registry
+from tulle.core.errors import InputError, QueryError
 from tulle.graphs.data import Graph
 from tulle.graphs.generators import barabasi_albert, social_network
 from tulle.graphs.kernels.counts import count_triangles
-from tulle.graphs.synthesis.graph import SyntheticGraph
 from tulle.graphs.synthesis.model import Model, regenerate
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.metrics import assortativity
@@ -88,23 +86,6 @@ def test_anonymous_nodes_are_numbered_at_random():
     star = Graph.from_edges([(0, v) for v in range(1, 60)], nodes=60)
     hubs = {int(np.argmax(degrees_of(released(star, "1k", 100.0).value))) for _ in range(6)}
     assert len(hubs) > 1
-
-
-def test_a_synthetic_graph_is_public_and_a_sealed_one_is_not():
-    made = SyntheticGraph.from_edges([(0, 1), (1, 2)], nodes=5)
-    assert pickle.loads(pickle.dumps(made)) == made
-    assert codec.decode(json.loads(json.dumps(codec.encode(made)))) == made
-    assert "3 nodes" not in repr(made)
-    assert "5 nodes, 2 edges" in repr(made)
-    sealed = Graph.from_edges([(0, 1)], nodes=2)
-    with pytest.raises(InputError, match="no JSON form"):
-        codec.encode(sealed)
-    with pytest.raises(SealedError):
-        pickle.dumps(sealed)
-    broken = codec.encode(made)
-    broken["value"]["edges"] = 3
-    with pytest.raises(InputError, match="edges that it counts"):
-        codec.decode(broken)
 
 
 @given(

@@ -11,8 +11,7 @@ from scipy import stats
 
 import tulle
 from tulle.core.errors import InputError, QueryError
-from tulle.graphs.data import all_graphs
-from tulle.graphs.generators import social_network
+from tulle.graphs.generators import all_graphs, social_network
 from tulle.graphs.topology.estimates import (
     estimate_degrees,
     estimate_density,

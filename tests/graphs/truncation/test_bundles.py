@@ -19,7 +19,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.generators import barabasi_albert, erdos_renyi
 from tulle.graphs.truncation import bundle_packing as subgraph_packing
 from tulle.graphs.truncation.bundle_bounds import Tables, lower_bound, upper_bound
-from tulle.graphs.truncation.bundle_interior import Interior
+from tulle.graphs.truncation.bundle_interior import BundleInterior
 from tulle.graphs.truncation.bundle_packing import (
     SPREAD,
     BundleTruncation,
@@ -182,7 +182,7 @@ def test_the_slow_method_arrives_by_itself(query: Query, monkeypatch) -> None:
 
 
 def test_nothing_that_goes_wrong_in_the_fast_methods_ends_in_an_error(monkeypatch) -> None:
-    monkeypatch.setattr(Interior, "advance", lambda self: self.x[0].fill(np.nan))
+    monkeypatch.setattr(BundleInterior, "advance", lambda self: self.x[0].fill(np.nan))
     monkeypatch.setattr("tulle.lp.program._HIGHS_ENTRIES", -1)
     bundles = bundles_of(tulle.stars(2), barabasi_albert(40, 4, seed=1), "node")
     tau = 0.2 * bundles.loads().max()

@@ -198,3 +198,29 @@ def test_the_audit_finds_nothing_but_the_broken_versions() -> None:
     found = cell_findings()
     assert [finding.query for finding in found if not finding.passed] == []
     assert len([one for one in found if one.query.startswith("broken: ")]) >= len(BROKEN) + 5
+
+
+@pytest.mark.parametrize("far", [1, 10**6, 3 * 10**9])
+def test_entries_are_of_one_person_and_cell_however_many_there_could_be(monkeypatch, far):
+    """Individuals times cells may be more than an integer holds: nobody is split or merged."""
+    random = np.random.default_rng(5)
+    made = tulle.Contributions.__new__(tulle.Contributions)
+    made._labels = (range(far), range(far))
+    individual = random.integers(0, 40, 600)
+    cell = random.integers(0, far, 600) * far + random.integers(0, far, 600)
+    # Far beyond 2**64 in all, and equal to one another there: as one number they would be merged.
+    cell[::3] = (cell[::3] - individual[::3] * far * far) % (far * far) if far < 10**9 else 7
+    weight = random.random(600)
+    made._keep(individual, cell, weight)
+    expected = {}
+    for who, where, much in zip(individual.tolist(), cell.tolist(), weight.tolist(), strict=True):
+        expected[who, where] = expected.get((who, where), 0.0) + much
+    found = [part.tolist() for part in made.entries()]
+    assert list(zip(*found[:2], strict=True)) == sorted(expected)
+    assert found[2] == pytest.approx([expected[pair] for pair in sorted(expected)])
+
+
+def test_a_grid_of_more_cells_than_are_rounded_for_is_refused():
+    for shape in ((2**13, 2**14), (10**30, 1), (2**30, 2**30)):
+        with pytest.raises(tulle.InputError, match="at most"):
+            tulle.Contributions([1], [0], [0], rows=shape[0], columns=shape[1])

@@ -11,7 +11,7 @@ import pytest
 import tulle
 from tulle.core.errors import InputError
 from tulle.matrices.contributions.private_partition import thresholds, votes
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 
 BOUNDS = [2.0**power for power in range(-20, 13)]
 

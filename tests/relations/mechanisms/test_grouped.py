@@ -16,7 +16,7 @@ from tulle.audit.sql.single_owner import contributions
 from tulle.core.events import Composed, Gaussian
 from tulle.ledger.divergence import concentration
 from tulle.noise import SeededSource
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.grouped import (
     GaussianNoise,

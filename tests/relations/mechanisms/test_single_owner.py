@@ -12,7 +12,7 @@ from scipy.stats import binom
 from tulle.audit.sql.single_owner import CHOICE, contributions
 from tulle.core.events import Composed, price
 from tulle.noise import SeededSource
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import MANY, NoiseOnGroups, Owned, release_owned

@@ -15,7 +15,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.generators import social_network
 from tulle.graphs.truncation.relation import relation_of
 from tulle.noise import SeededSource
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.sparse_vector import (
     COUNT,

@@ -27,10 +27,10 @@ from tulle.noise.partition_selection import weight_levels
 from tulle.sql.compile.gather import gather
 from tulle.sql.compile.value_rows import COPIES, GROUP, LOAD, VALUE
 from tulle.sql.data import Database
-from tulle.sql.found_keys import FoundKeys, table_of
 from tulle.sql.keys.question import COUNTED, DiscoveredTable
 from tulle.sql.keys.question import PUBLIC as OF_PUBLIC
 from tulle.sql.keys.statements import DIGEST, KEY, PEOPLE
+from tulle.sql.mechanisms.found_keys import FoundKeys, table_of
 from tulle.sql.queries import SqlQuery, gather_tuples, sql
 from tulle.sql.tables.columns import Column
 from tulle.sql.tables.quantiles import SqlQuantile
@@ -67,11 +67,11 @@ DOMAINS = re.compile(
 
 
 def unique_keys(rows: Rows) -> Rows:
-    """Return the rows with one order of each number, so that a line has one order at most."""
+    """Return the rows with one order of each number, so that a line has one, and one of a city."""
     seen: dict[Any, Any] = {}
     for row in rows["orders"]:
         seen.setdefault(row[0], row)
-    return rows | {"orders": list(seen.values())}
+    return rows | {"orders": list(seen.values()), "city": list(dict.fromkeys(rows["city"]))}
 
 
 def busy_world(seed: int) -> Rows:
@@ -214,7 +214,10 @@ class World:
         # Where nothing is declared, sums have two signs; quantiles need ranges.
         ranges = RANGES if seed % 2 == 0 else None
         owners = OWNERS | {"reading": "person: who"}
-        database = Database.connect(connection, owners=owners, public=PUBLIC, ranges=ranges)
+        keys = {"person": "id", "city": "name"} if unique else None
+        database = Database.connect(
+            connection, owners=owners, public=PUBLIC, ranges=ranges, keys=keys
+        )
         found = sql_worlds.everyone(rows) | {("person", who) for who, *_ in rows["reading"] if who}
         # The catalogue is read anew for every question; here nobody changes it.
         engine: Any = database._engine
@@ -362,6 +365,10 @@ def judged(
             yield f"{found} instead of {expected}"
         if theirs is not None:
             yield from _engine_says(fresh.relations[0].total, theirs)
+        pairs = zip(gathered.relations, fresh.relations, strict=True)
+        moved = sum(abs(before.total - after.total) for before, after in pairs)
+        if rewritten.once and moved > rewritten.term * (1 + 1e-9):
+            yield f"takes {moved} away, and one row is {rewritten.term} at most"
 
     yield Watched(rewritten.text, judge, own)
 

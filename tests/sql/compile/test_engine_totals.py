@@ -182,7 +182,11 @@ def test_rows_outside_the_grid_are_dropped_and_never_counted_aloud() -> None:
         ("SELECT origin, goal FROM trip LIMIT 3", "LIMIT"),
         ("SELECT a.origin, b.goal FROM trip a, trip b", "2 participants"),
         ("SELECT name, 1 FROM place", "no participant"),
-        ("SELECT origin, goal FROM trip WHERE EXISTS (SELECT 1 FROM place)", "one owner"),
+        (
+            "SELECT a.origin, a.goal FROM trip a WHERE EXISTS (SELECT 1 FROM trip b"
+            " WHERE a.goal = b.goal)",
+            "one owner",
+        ),
         ("SELECT origin, nope FROM trip", "could not be resolved"),
         ("SELECT origin, goal, origin FROM trip", "not known to be a number"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 import tulle
 from tulle.sql.compile.gather import gather
-from tulle.sql.queries import sql
+from tulle.sql.queries import one_aggregate as sql
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 

@@ -18,7 +18,7 @@ import tulle.sql.compile.inside
 import tulle.sql.compile.select_rewriter
 from tulle.core.errors import QueryError
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.queries import sql
+from tulle.sql.queries import one_aggregate, sql
 
 SEEDS = (1, 2, 3, 4)
 
@@ -86,8 +86,8 @@ def test_a_distribution_by_public_groups() -> None:
     database, plain = here.database, here.part.connection
     text = """SELECT n, COUNT(*) AS people FROM (SELECT id, COUNT(okey) AS n FROM person
         LEFT JOIN orders ON id = cust GROUP BY id) AS t GROUP BY n"""
-    question = sql(text, groups={"n": [0, 1, 2, 3, 4]}).bind(database)
-    assert question.alone  # type: ignore[union-attr]
+    question = one_aggregate(text, groups={"n": [0, 1, 2, 3, 4]}).bind(database)
+    assert question.alone
     expected = dict(plain.execute(text).fetchall())
     found = question.truth(database)
     assert list(found) == [expected.get(n, 0) for n in range(5)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tulle.sql.queries import sql
+from tulle.sql.queries import one_aggregate as sql
 from tulle.sql.schema.schema import Schema
 
 FOLDER = Path(__file__).parent / "snapshots"

@@ -252,29 +252,3 @@ def test_whatever_a_driver_raises_is_replaced(
         tulle.release(database, tulle.sql("SELECT COUNT(*) FROM t"), unit="participant", epsilon=1)
     assert type(caught.value).__name__ == "EngineError"
     assert SECRET not in traces(caught.value)
-
-
-def test_the_parser_makes_no_remarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has to say about a statement is a refusal of ours, or nothing."""
-    from tulle.sql.question import parse
-
-    heard: list[str] = []
-
-    class Ear(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            heard.append(record.getMessage())
-
-    def remark() -> None:
-        with parse.not_too_deep():
-            logging.getLogger("sqlglot").warning("a remark")
-
-    ear = Ear()
-    logging.getLogger("sqlglot").addHandler(ear)
-    try:
-        remark()
-        assert heard == []
-        monkeypatch.setattr(parse, "quiet", lambda families: nullcontext())
-        remark()
-        assert heard == ["a remark"]
-    finally:
-        logging.getLogger("sqlglot").removeHandler(ear)

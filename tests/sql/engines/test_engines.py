@@ -11,7 +11,7 @@ from tests.sql.sql_worlds import COLUMNS, OWNERS, PUBLIC, Rows, connect, random_
 
 from tulle.core.errors import InputError, QueryError
 from tulle.sql.data import Database
-from tulle.sql.queries import gather_tuples, relation_of, sql
+from tulle.sql.queries import gather_tuples, one_aggregate, relation_of, sql
 
 EVERY: list[tuple[str, Any]] = [*((text, None) for text in QUESTIONS), *GROUPED]
 DIALECTS = [
@@ -42,7 +42,7 @@ def same(
     dialect: str = "duckdb",
 ) -> None:
     """Check that two engines give equal arrays: same order, same numbers, same participants."""
-    question = sql(text, groups=groups, dialect=dialect)
+    question = one_aggregate(text, groups=groups, dialect=dialect)
     first, second = gather_tuples(one, question), gather_tuples(other, question)
     assert first.names == second.names, text
     for mine, theirs in zip(first.relations, second.relations, strict=True):

@@ -29,9 +29,20 @@ def shows(database: Database, folder: Path, text: str = PAIRS) -> tuple[str, str
 
 
 def test_sizes_are_read() -> None:
-    assert Size.read("4GB") == Size(4 * 1024**2)
+    assert Size.read("4GB") == Size(4 * 1024**2, 40 * 1024**2)
     assert Size.read(" 12 MB ").on_disk == 10 * 12 * 1024
-    for text in ("lots", "4", "0GB", "-1GB", "4 gigabytes", "1e3GB"):
+    assert Size.read("12MB + 1GB") == Size(12 * 1024, 1024**2)
+    for text in (
+        "lots",
+        "4",
+        "0GB",
+        "1GB + 0GB",
+        "1GB +",
+        "1GB + 2GB + 3GB",
+        "-1GB",
+        "4 gigabytes",
+        "1e3GB",
+    ):
         with pytest.raises(InputError, match="memory must be a size"):
             Size.read(text)
     with pytest.raises(InputError, match="What is handed over keeps its own limits"):

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 import tulle.sql.question.aggregate
 from tulle.core.errors import QueryError
-from tulle.sql.queries import sql
+from tulle.sql.queries import one_aggregate as sql
 from tulle.sql.schema.schema import Schema
 
 SCHEMA = Schema.build(

@@ -10,7 +10,7 @@ from tests.sql.sql_worlds import connect, random_world, take_away
 from tulle.core.errors import InputError, QueryError
 from tulle.sql.data import Database
 from tulle.sql.engines.base import EngineError
-from tulle.sql.queries import relation_of, sql
+from tulle.sql.queries import one_aggregate, relation_of, sql
 
 REFUSED = [
     ("SELECT COUNT(*) FROM edge, city RIGHT JOIN person ON a = id", "RIGHT JOIN"),
@@ -177,7 +177,7 @@ def test_groups_must_fit_group_by() -> None:
     for bad in ({"a": [1, 1.0]}, {"a": []}, {"a": 3}, {"a": "1, 1"}, {}):
         with pytest.raises(InputError, match="groups"):
             sql("SELECT a, COUNT(*) FROM edge GROUP BY a", groups=bad)
-    grouped = sql("SELECT a, COUNT(*) FROM edge GROUP BY a", groups={"a": [1]})
+    grouped = one_aggregate("SELECT a, COUNT(*) FROM edge GROUP BY a", groups={"a": [1]})
     assert grouped.shape == "vector"
     with pytest.raises(QueryError, match="groups"):
         relation_of(connect(random_world(1)), grouped)

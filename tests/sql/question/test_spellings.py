@@ -10,7 +10,7 @@ from tests.sql.sql_extremes import schema as extreme_schema
 
 from tulle.core.errors import InputError, QueryError
 from tulle.sql.data import Database
-from tulle.sql.queries import relations_of, sql
+from tulle.sql.queries import one_aggregate, relations_of, sql
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 
@@ -191,7 +191,7 @@ def test_groups_of_values_that_are_no_numbers() -> None:
     )
     database = Database.connect(connection, owners={"t": "who"})
     values = [float("nan"), float("inf"), float("-inf"), 2.5, None]
-    question = sql("SELECT x, COUNT(*) FROM t GROUP BY x", groups={"x": values})
+    question = one_aggregate("SELECT x, COUNT(*) FROM t GROUP BY x", groups={"x": values})
     assert [one.total for one in relations_of(database, question)] == [2, 1, 1, 2, 1]
     with pytest.raises(InputError, match="distinct"):
         sql("SELECT x, COUNT(*) FROM t GROUP BY x", groups={"x": [float("nan"), float("nan")]})

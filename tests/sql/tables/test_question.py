@@ -16,7 +16,7 @@ import tulle
 from tulle.core.events import Composed, price
 from tulle.ledger.answer import draw, plan_for
 from tulle.noise import SeededSource
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 from tulle.sql.tables.question import SqlTable, _shown
 
 EVERYTHING = (
@@ -279,12 +279,12 @@ def few() -> Any:
 def test_ends_of_every_column_hold(
     few: Any, epsilon: float, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tulle.sql import mechanisms
+    from tulle.sql.mechanisms import truncation
     from tulle.sql.tables.quantiles import SqlQuantile
 
     # The rows are the same in all runs: the engine is asked for them once.
-    relations, values = mechanisms.relations_of, SqlQuantile.values
-    monkeypatch.setattr(mechanisms, "relations_of", cache(relations))
+    relations, values = truncation.relations_of, SqlQuantile.values
+    monkeypatch.setattr(truncation, "relations_of", cache(relations))
     monkeypatch.setattr(SqlQuantile, "values", cache(values))
     text = (
         "SELECT dept, COUNT(*) AS n, SUM(pay) AS total, AVG(pay) AS mean, VAR_POP(pay) AS var, "

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from tests.drawn import Drawn
 from tests.sql.sql_worlds import COLUMNS, OWNERS, PUBLIC, Rows, load, random_world, taking_part
 
 import tulle
@@ -194,14 +195,13 @@ def test_generated_combinations(case: Any, worlds: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
-def test_many_generated_combinations(seed: int) -> None:
-    draw = random.Random(1000 + seed)
-    rows = random_world(100 + seed)
-    database = connect(rows)
-    for case in CASES:
-        for _ in range(4):
-            check_generated(rows, database, case, draw)
+@pytest.mark.timed(3)
+def test_many_generated_combinations(drawn: Drawn) -> None:
+    for seed in drawn.seeds():
+        rows = random_world(seed)
+        database = connect(rows)
+        for case in CASES:
+            check_generated(rows, database, case, random.Random(f"{seed} {case}"))
 
 
 def test_order_and_limit_choose_the_engine_s_rows(worlds: Any) -> None:

@@ -21,8 +21,8 @@ from tulle.sql.tables.value_cells import (
     HIGHEST,
     LOWEST,
     WHOLE_CELLS,
-    Cells,
     Missing,
+    ValueCells,
     beyond_at_most,
     cut_to,
     draw_range,
@@ -32,8 +32,8 @@ ODD = [0.0, -0.0, 5e-324, 2.0**-30, 2.0**-31, 1.0, 1.5, 2.0, math.nextafter(2, 3
 ODD += [1e18, 2.0**59, 2.0**60, 2.0**100, 1e300, math.inf]
 
 
-@pytest.mark.parametrize("cells", [CELLS, WHOLE_CELLS, Cells(0, 1)])
-def test_a_value_is_in_the_one_cell_that_holds_it(cells: Cells) -> None:
+@pytest.mark.parametrize("cells", [CELLS, WHOLE_CELLS, ValueCells(0, 1)])
+def test_a_value_is_in_the_one_cell_that_holds_it(cells: ValueCells) -> None:
     values = np.array([sign * value for value in ODD for sign in (1, -1)])
     top = cells.widest.high
     for value, cell in zip(values.tolist(), cells.places(values).tolist(), strict=True):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.audit.contributions.found_cells import cell_findings
-from tulle.audit.contributions.laws import BlockVector, Choice
+from tulle.audit.contributions.laws import BlockVector, ChoiceLaw
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
@@ -124,7 +124,7 @@ def describe_choice(terms: Terms, settings: Parameters, dataset: Any) -> Descrip
     steepness = terms.query.steepness()
     return Description(
         tuple(
-            (f"block {place}", Choice(tuple(map(Fraction, row)), scale, moved, steepness))
+            (f"block {place}", ChoiceLaw(tuple(map(Fraction, row)), scale, moved, steepness))
             for place, row in enumerate(terms.query.scores(dataset, found.slack))
         )
     )

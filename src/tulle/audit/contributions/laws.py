@@ -136,7 +136,7 @@ class OneDraw(BlockVector):
 
 
 @dataclass(frozen=True)
-class Choice(Law):
+class ChoiceLaw(Law):
     """A candidate, chosen with weight exp(score / scale - steepness·place)."""
 
     scores: tuple[Fraction, ...]
@@ -144,7 +144,7 @@ class Choice(Law):
     sensitivity: Fraction
     steepness: int
 
-    def claims(self, other: Choice) -> Iterator[Claim]:
+    def claims(self, other: ChoiceLaw) -> Iterator[Claim]:
         moved = max(abs(a - b) for a, b in zip(self.scores, other.scores, strict=True))
         yield Claim("score", ratio(float(moved), float(self.sensitivity)), f"moves {moved}")
 
@@ -153,10 +153,10 @@ class Choice(Law):
         logs = np.array([float(e - max(exact)) for e in exact])
         return np.asarray(logs - math.log(math.fsum(np.exp(logs).tolist())))
 
-    def loss(self, other: Choice) -> float:
+    def loss(self, other: ChoiceLaw) -> float:
         return float(np.max(self._logs() - other._logs()))
 
-    def losses(self, other: Choice) -> tuple[Floats, Floats]:
+    def losses(self, other: ChoiceLaw) -> tuple[Floats, Floats]:
         logs = self._logs()
         return np.exp(logs), logs - other._logs()
 

@@ -30,23 +30,23 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Pattern(Law):
+class BitPattern(Law):
     """A pattern of noise XORed onto the true bits."""
 
     truth: int
     noise: Noise
 
-    def claims(self, other: Pattern) -> Iterator[Claim]:
+    def claims(self, other: BitPattern) -> Iterator[Claim]:
         """Yield that the noise does not look at the data: neighbours have the same law."""
         same = np.array_equal(self.noise.logs, other.noise.logs)
         figure = "one law" if same else "neighbours have different laws of noise"
         yield Claim("noise ignores data", 0.0 if same else math.inf, figure)
 
-    def loss(self, other: Pattern) -> float:
+    def loss(self, other: BitPattern) -> float:
         """Return the largest log-ratio; it depends only on where the true bits differ."""
         return _loss(self.noise, other.noise, self.truth ^ other.truth)
 
-    def losses(self, other: Pattern) -> tuple[Floats, Floats]:
+    def losses(self, other: BitPattern) -> tuple[Floats, Floats]:
         places = np.arange(len(self.noise.logs))
         logs = self.noise.logs[places ^ self.truth]
         return np.exp(logs), logs - other.noise.logs[places ^ other.truth]

@@ -37,6 +37,7 @@ THRESHOLDS = 64
 
 
 LEAST_SAMPLES = 200
+MOST_SAMPLES = 10**8
 
 _SIMPLE = (int, bool, str, np.int64)
 """Types of answers that are equal only if they look the same, and often come again."""
@@ -78,7 +79,8 @@ def one_by_one(answer: Callable[[Any], Any]) -> Draw:
 def find_pairs(dataset: Dataset, unit: str | Unit, most: int = 8) -> list[tuple[Dataset, Dataset]]:
     """Return up to so many neighbouring pairs that contain a small dataset."""
     known = dataset.check_unit(unit)
-    return [(dataset, other) for other in islice(known.neighbours(dataset), most)]
+    wanted = validate.whole(most=most, at_least=1)
+    return [(dataset, other) for other in islice(known.neighbours(dataset), wanted)]
 
 
 def lower_bound(
@@ -112,7 +114,7 @@ def lower_bound(
     """
     take = _in_bulk(draw)
     listed = _listed(pairs)
-    half = validate.whole(samples=samples, at_least=LEAST_SAMPLES) // 2
+    half = validate.whole(samples=samples, at_least=LEAST_SAMPLES, at_most=MOST_SAMPLES) // 2
     # Rounded so that a bound is never higher for it.
     spared = round_up(validate.delta(delta=delta))
     sure = round_down(1 - validate.probability(confidence=confidence))
@@ -376,8 +378,8 @@ def power(
         >>> 1.0 < power(epsilon=1.0, samples=100_000) < 1.1
         True
     """
-    half = validate.whole(samples=samples, at_least=LEAST_SAMPLES) // 2
-    claimed = float(validate.non_negative(epsilon=epsilon))
+    half = validate.whole(samples=samples, at_least=LEAST_SAMPLES, at_most=MOST_SAMPLES) // 2
+    claimed = float(validate.epsilon(epsilon=epsilon)) if epsilon else 0.0
     delta = round_up(validate.delta(delta=delta))
     chance = float(validate.probability(chance=chance))
     sure = round_down(1 - validate.probability(confidence=confidence))

@@ -22,7 +22,8 @@ from tulle.core.events import Composed, Event, noise_of, price
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.ledger.divergence import concentration
-from tulle.noise.charge import CostError, watch
+from tulle.noise.charge import CostError
+from tulle.noise.watch import watch
 
 BUDGETS = (
     (Fraction(1, 100), Fraction(1, 10**6)),

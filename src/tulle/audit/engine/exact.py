@@ -32,6 +32,15 @@ SIGNIFICANCE = 1e-6
 FIRST_LOOK = 10
 """The first look is at one run in so many."""
 
+UNLISTED = 0.5
+"""How many of all runs may be expected, together, at outcomes that are not listed: too few to
+move the comparison, whose cells hold eight or more."""
+
+FEW, TOO_MANY = 8, 40
+"""Outcomes expected less often than the first are rare; one of them, or all that are not listed,
+seen so much more often than expected has no chance: a Poisson count of mean 8 is above 48 once in
+10^19."""
+
 EXACT, SAMPLER = "exact", "sampler"
 
 
@@ -142,7 +151,13 @@ def output_law(
 
 
 def check_sampler(
-    kind: Kind, mechanism: Mechanism, query: Query, *, epsilon: Fraction, delta: Fraction, runs: int
+    kind: Kind,
+    mechanism: Mechanism,
+    query: Query,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    runs: int,
 ) -> Finding:
     """Compare real runs, from the system's source, with the closed form (chi-square).
 
@@ -156,7 +171,13 @@ def check_sampler(
 
 
 def sampler_looks(
-    kind: Kind, mechanism: Mechanism, query: Query, *, epsilon: Fraction, delta: Fraction, runs: int
+    kind: Kind,
+    mechanism: Mechanism,
+    query: Query,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    runs: int,
 ) -> Iterator[Finding]:
     """Yield the comparison after a tenth of the runs, where a gross fault is seen, and after all.
 
@@ -167,7 +188,7 @@ def sampler_looks(
     terms = kind.terms(query, dataset, unit, epsilon, delta)
     settings = mechanism.settings(terms, kind.options(mechanism)[0])
     description = kind.describe(mechanism, terms, settings, dataset)
-    law = output_law(kind, mechanism, terms, settings, description)
+    law = output_law(kind, mechanism, terms, settings, description, UNLISTED / runs)
     draw = kind.draw(mechanism, terms, settings, dataset)
     seen: Counter[Hashable] = Counter()
     for total in (runs // FIRST_LOOK, runs):
@@ -197,18 +218,21 @@ def chi_square(seen: Counter[Hashable], law: dict[Hashable, float], runs: int) -
     expected, observed = [], []
     rare_expected, rare_observed = 0.0, runs
     for outcome, probability in law.items():
-        if probability * runs >= 8:
+        if probability * runs >= FEW:
             expected.append(probability * runs)
             observed.append(seen[outcome])
             rare_observed -= seen[outcome]
+    # A source with a seed gives one outcome again and again, however rare it should be.
+    if any(law.get(one, 0.0) * runs < FEW and n > FEW + TOO_MANY for one, n in seen.items()):
+        return 0.0
     rare_expected = max(runs - math.fsum(expected), 0.0)
-    if rare_expected >= 8:
+    if rare_expected >= FEW:
         expected.append(rare_expected)
         observed.append(rare_observed)
-    elif rare_observed > rare_expected + 40:
-        # Outcomes that should hardly occur: a Poisson count this high has no chance.
+    elif rare_observed > rare_expected + TOO_MANY:
+        # Outcomes that should hardly occur.
         return 0.0
     if len(expected) < 2:
-        return 1.0 if rare_observed <= rare_expected + 40 else 0.0
+        return 1.0 if rare_observed <= rare_expected + TOO_MANY else 0.0
     e, o = np.array(expected), np.array(observed, dtype=np.float64)
     return float(chi2.sf(float(np.sum((o - e) ** 2 / e)), len(e) - 1))

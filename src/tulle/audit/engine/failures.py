@@ -98,7 +98,10 @@ def check_alike(
 
 
 def _all_words(
-    kind: Kind, dataset: Dataset, unit: str, asked: Sequence[tuple[Query, Any, Any, str | None]]
+    kind: Kind,
+    dataset: Dataset,
+    unit: str,
+    asked: Sequence[tuple[Query, Any, Any, str | None]],
 ) -> list[str]:
     words = public_words(dataset, unit)
     known = registry.mechanisms(kind.name)

@@ -34,11 +34,11 @@ from tulle.genomes.queries import (
     p_values,
     top_snps,
 )
-from tulle.genomes.top import TopSettings, whole_scores
+from tulle.genomes.top import TopScoresSettings, whole_scores
 
 
 @dataclass(frozen=True)
-class Asked(Query):
+class AskedGenotypes(Query):
     """A question of the audit: the question proper, per whom, on how many SNPs."""
 
     query: Query
@@ -57,22 +57,22 @@ class Asked(Query):
 
 
 _COUNTS = tuple(
-    Asked(allele_counts(), unit, snps, complete)
+    AskedGenotypes(allele_counts(), unit, snps, complete)
     for complete in (False, True)
     for unit in ("row", "participant")
     for snps in (1, 2)
 )
 _TOP = (
-    Asked(top_snps(1), "row", 2),
-    Asked(top_snps(2), "row", 3),
-    Asked(top_snps(1, by="chi_square"), "row", 2),
-    Asked(top_snps(1, ratio="1/2"), "participant", 2),
+    AskedGenotypes(top_snps(1), "row", 2),
+    AskedGenotypes(top_snps(2), "row", 3),
+    AskedGenotypes(top_snps(1, by="chi_square"), "row", 2),
+    AskedGenotypes(top_snps(1, ratio="1/2"), "participant", 2),
 )
-_SCORED = (Asked(top_snps(1, scores=True), "row", 2),)
+_SCORED = (AskedGenotypes(top_snps(1, scores=True), "row", 2),)
 
-_TESTS = (Asked(chi_squares(), "row"), Asked(p_values(), "row"))
+_TESTS = (AskedGenotypes(chi_squares(), "row"), AskedGenotypes(p_values(), "row"))
 
-QUESTIONS: dict[str, tuple[Asked, ...]] = {
+QUESTIONS: dict[str, tuple[AskedGenotypes, ...]] = {
     "laplace": (*_COUNTS, *_TESTS),
     "knorm": (*_COUNTS, *_TESTS),
     # Joint laws of Gaussian noise are summed over few numbers only.
@@ -140,7 +140,7 @@ def describe_choice(
 ) -> Description:
     """Return the choice and, where they are released, the noise on the chosen scores."""
     assert isinstance(terms.query, TopSnps)
-    chosen = TopSettings.read(settings)
+    chosen = TopScoresSettings.read(settings)
     scores = tuple(whole_scores(terms.query, chosen, dataset).tolist())
     count, moved = chosen.count, chosen.sensitivity
     law = Selection(way, scores, count, chosen.selection_scale, moved)
@@ -173,7 +173,7 @@ class AuditedGenotypes(Kind):
         return _world(max(2, min(size - 1, 3)), 1, "row")
 
     def world_for(self, size: int, query: Query) -> World:
-        assert isinstance(query, Asked)
+        assert isinstance(query, AskedGenotypes)
         people = 2 if query.snps > 1 else max(2, min(size, 4))
         return _world(people, query.snps, query.unit, query.complete)
 
@@ -185,7 +185,7 @@ class AuditedGenotypes(Kind):
         return [
             query
             for query in asked
-            if isinstance(query, Asked) and query not in _SCORED and _is_countable(query)
+            if isinstance(query, AskedGenotypes) and query not in _SCORED and _is_countable(query)
         ]
 
     def terms(
@@ -196,7 +196,7 @@ class AuditedGenotypes(Kind):
         epsilon: Fraction,
         delta: Fraction = Fraction(0),
     ) -> Terms:
-        assert isinstance(query, Asked)
+        assert isinstance(query, AskedGenotypes)
         known = Unit.of(query.unit)
         return Terms(query.query, known, epsilon, delta, dataset.facts(known))
 
@@ -226,7 +226,7 @@ class AuditedGenotypes(Kind):
         return tuple(np.asarray(outcome.value).reshape(-1).tolist())
 
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
-        assert isinstance(query, Asked)
+        assert isinstance(query, AskedGenotypes)
         people = [(1, *(2,) * query.snps), (0, *(0, 1, 2)[: query.snps])]
         changed = [(1, *(0, 2, 0)[: query.snps]), people[1]]
         if query.unit == "participant":
@@ -256,7 +256,7 @@ class AuditedGenotypes(Kind):
         ]
 
 
-def _is_countable(asked: Asked) -> bool:
+def _is_countable(asked: AskedGenotypes) -> bool:
     return isinstance(asked.query, TopSnps) or (
         isinstance(asked.query, AlleleCounts) and asked.snps == 1
     )

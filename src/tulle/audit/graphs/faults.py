@@ -45,11 +45,8 @@ from tulle.graphs.queries.counts import (
     triangles,
 )
 from tulle.graphs.queries.degrees import degree_distribution, degrees
-from tulle.graphs.queries.local_counts import (
-    chains,
-    degree_squares,
-    triangles_at,
-)
+from tulle.graphs.queries.local_counts import chains, triangles_at
+from tulle.graphs.queries.partitions import degree_squares
 from tulle.graphs.sensitivity.counts import LocalSensitivity
 from tulle.graphs.topology.response import topology
 

@@ -73,7 +73,8 @@ from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
-from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.data import Graph
+from tulle.graphs.generators import all_graphs
 from tulle.graphs.mechanisms.gaussian import GaussianSettings
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
 from tulle.graphs.mechanisms.ladder import LadderSettings
@@ -97,9 +98,10 @@ from tulle.graphs.queries.degrees import (
     degrees,
     max_degree,
 )
-from tulle.graphs.queries.local_counts import chains, degree_squares
+from tulle.graphs.queries.local_counts import chains
+from tulle.graphs.queries.partitions import degree_squares
 from tulle.graphs.queries.statistics import assortativity, average_clustering, transitivity
-from tulle.graphs.sensitivity.counts import SpreadBudget, SpreadLaw
+from tulle.graphs.sensitivity.counts import SpreadLaw, SpreadSettings
 from tulle.graphs.spectra.queries import Spectrum
 from tulle.graphs.synthesis.model import Model
 from tulle.graphs.synthesis.query import synthetic
@@ -212,7 +214,7 @@ def with_spread(
     answer: Law, spread: int, settings: Parameters, *, open: bool = False
 ) -> Description:
     """Add the private spread to an answer; ``open`` describes a spread without noise."""
-    budget = SpreadBudget.from_settings(settings)
+    budget = SpreadSettings.read(settings).budget
     if budget.spread == 0:
         return Description((("answer", answer),))
     scale = Fraction(0) if open else 1 / budget.spread

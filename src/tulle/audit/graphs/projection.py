@@ -16,7 +16,8 @@ from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
 from tulle.audit.engine.world import World
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Outcome, Parameters, Terms
-from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.data import Graph
+from tulle.graphs.generators import all_graphs
 from tulle.graphs.mechanisms.projection import (
     ProjectionSettings,
     at_most,

@@ -43,6 +43,11 @@ from tulle.graphs.spectra.queries import (
     public_signs,
     spectrum,
 )
+from tulle.graphs.spectra.quotients import (
+    exact_quotients,
+    quotient_sensitivity,
+    whole_columns,
+)
 from tulle.graphs.spectra.response import SpectralResponse, SpectralResponseSettings, mean_of
 from tulle.graphs.topology.response import Topology, topology
 from tulle.noise.xor.patterns import flip_probability
@@ -64,7 +69,7 @@ OPTIONS: dict[str, tuple[Parameters, ...]] = {
         {"iterations": 2, "levels": 3, "reach": 1},
         {},
     ),
-    "spectral_response": ({"degree_share": "4/5"}, {}),
+    "spectral_response": ({"degree_share": "4/5", "quotient_share": 0}, {}),
 }
 """Coarse lattices and few rounds for the draws, so that every outcome can be listed."""
 
@@ -222,8 +227,24 @@ def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph)
     scales = (chosen.degree_scale,) * len(degrees)
     law = LaplaceVector(tuple(int(degree) for degree in degrees), scales, Fraction(2))
     coins = response_coins(bits, {**settings, "epsilon": text(chosen.epsilon_pairs)})
+    parts: list[tuple[str, Law]] = [("answer", coins), ("degrees", law)]
+    if epsilon := chosen.epsilon_quotients:
+        columns = whole_columns(worst_columns(chosen.nodes, chosen.k), epsilon)
+        moved = quotient_sensitivity(columns)
+        centre = exact_quotients(graph, columns)
+        parts.append(("quotients", laplace_vector(centre, moved / epsilon, moved)))
     # Which vector is the first is decided by coins and degrees together.
-    return Description((("answer", coins), ("degrees", law)), joint=True)
+    return Description(tuple(parts), joint=True)
+
+
+def worst_columns(nodes: int, k: int) -> Floats:
+    """Return columns of which some edge moves the quotients as much as any can.
+
+    Which vectors are measured depends on coins and degrees; the proof is about any that are public.
+    """
+    columns = np.full((nodes, k), 1 / 8)
+    columns[:2] = 1 / math.sqrt(2 * k)
+    return columns
 
 
 Describer = Callable[[Terms, Parameters, Graph], Description]
@@ -268,7 +289,7 @@ def finish(
         drawn = Topology(nodes, np.packbits(np.array(listed, dtype=np.uint8)))
         real = SpectralResponse()
         ranks = np.array(degrees, dtype=np.int64)
-        return see(real.conclude(terms, drawn, ranks, mean, settings))
+        return see(real.search(terms, drawn, ranks, mean, settings).spectrum())
 
     def finish_one(parts: tuple[Any, ...]) -> Hashable:
         answer = parts[0]
@@ -344,6 +365,19 @@ def twice_the_epsilon(honest: Parameters, terms: Terms) -> Parameters:
     return {"flip": flip, "keep": 1 - flip, "invent": flip}
 
 
+def typical_entries(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Return noise on quotients for an edge between two nodes of a typical row, not the longest."""
+    chosen = SpectralResponseSettings.read(settings)
+    if "quotients" not in laws:
+        return {}
+    rows = whole_columns(worst_columns(chosen.nodes, chosen.k), chosen.epsilon_quotients)
+    moved = 2 * int(np.median((rows**2).sum(axis=1)))
+    law = laplace_vector(laws["quotients"].centre, moved / chosen.epsilon_quotients, moved)
+    return {"quotients": law}
+
+
 def spectra_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
     """Return all broken versions."""
     power, pure, eigen = real["power"], real["power_pure"], real["eigen_laplace"]
@@ -382,5 +416,13 @@ def spectra_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
             "a pair is flipped less often than its epsilon demands",
             _VECTOR,
             settings=twice_the_epsilon,
+        ),
+        broken(
+            response,
+            "typical entries",
+            "an edge between the two longest rows moves quotients by more than a typical one",
+            _VECTOR,
+            BOTH,
+            law=typical_entries,
         ),
     ]

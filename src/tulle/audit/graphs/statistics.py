@@ -38,13 +38,11 @@ from tulle.graphs.queries.local_counts import (
     TriplesPerNode,
     chains,
     degree_of,
-    degree_squares,
-    edges_within,
-    mixing,
     triangles_at,
     triangles_per_node,
     triples_per_node,
 )
+from tulle.graphs.queries.partitions import degree_squares, edges_within, mixing
 from tulle.graphs.queries.statistics import (
     AverageClustering,
     Clustering,
@@ -55,7 +53,7 @@ from tulle.graphs.queries.statistics import (
     modularity,
     transitivity,
 )
-from tulle.graphs.sensitivity.counts import SpreadBudget
+from tulle.graphs.sensitivity.counts import SpreadSettings
 
 COUNTS: tuple[GraphQuery, ...] = (
     chains(),
@@ -198,7 +196,7 @@ def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     """Describe a draw from the statistic's ladder, and the private level of its widths."""
     assert isinstance(terms.query, Statistic)
     ladder, level = _ladder(terms.query, settings, graph)
-    budget = SpreadBudget.from_settings(settings)
+    budget = SpreadSettings.read(settings).budget
     if budget.spread == 0:
         return Description((("answer", ladder),))
     noise = laplace_vector((level,), 1 / budget.spread, 1)

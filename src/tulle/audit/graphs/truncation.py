@@ -30,7 +30,8 @@ from tulle.audit.relations.kind import OPTIONS as TRUNCATION_OPTIONS
 from tulle.audit.relations.kind import law_of_total
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
-from tulle.graphs.data import Graph, all_graphs
+from tulle.graphs.data import Graph
+from tulle.graphs.generators import all_graphs
 from tulle.graphs.queries.counts import GraphQuery, cliques, edges, k_triangles, stars, triangles
 from tulle.graphs.truncation.relation import relation_of
 from tulle.relations.data import Relation

@@ -16,7 +16,7 @@ from tulle.audit.engine.laws import Law
 from tulle.audit.faults import BOTH, EXACT, broken
 from tulle.audit.matrices.kind import (
     QUESTIONS,
-    Asked,
+    AskedMatrix,
     column_noise,
     dense,
     flips_noise,
@@ -152,7 +152,7 @@ def matrix_faults() -> list[Broken]:
             "the printed condition",
             "theorem 1 leaves out cross terms: pairs of flips cost more",
             printed_columns,
-            (Asked("paper", "cell", "0.05"),),
+            (AskedMatrix("paper", "cell", "0.05"),),
         ),
         with_noise(
             columns,
@@ -165,13 +165,13 @@ def matrix_faults() -> list[Broken]:
             "the printed condition",
             "the norm of the eigenvalues is not the price of a cell",
             printed_couplings,
-            (Asked("general", "cell", "ones"),),
+            (AskedMatrix("general", "cell", "ones"),),
         ),
         with_noise(
             coupled,
             "a finite chain",
             "a chain that is stopped has not arrived at the law that was priced",
             finite_chain,
-            (Asked("general", "cell", "attractive"),),
+            (AskedMatrix("general", "cell", "attractive"),),
         ),
     ]

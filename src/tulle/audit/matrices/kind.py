@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.engine.bits import Noise, Pattern, number_of
+from tulle.audit.engine.bits import BitPattern, Noise, number_of
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.kind import Description, Kind
 from tulle.audit.engine.world import World
@@ -25,7 +25,7 @@ from tulle.matrices.binary.queries import Xor, xor
 
 
 @dataclass(frozen=True)
-class Asked(Query):
+class AskedMatrix(Query):
     """A question of the audit: a family, a unit, and couplings that fit any shape."""
 
     family: str
@@ -65,14 +65,16 @@ _PI: dict[str, Callable[[int], Any]] = {
     "ones": lambda size: _square(size, lambda i, j: Fraction(1)),
 }
 
-QUESTIONS: dict[str, tuple[Asked, ...]] = {
-    "cells": (Asked("optimal", "cell"),),
-    "two_level": (Asked("optimal", "row"),),
+QUESTIONS: dict[str, tuple[AskedMatrix, ...]] = {
+    "cells": (AskedMatrix("optimal", "cell"),),
+    "two_level": (AskedMatrix("optimal", "row"),),
     "columns": tuple(
-        Asked("paper", unit, alpha) for unit in ("cell", "row") for alpha in ("0.7", "0.05")
+        AskedMatrix("paper", unit, alpha) for unit in ("cell", "row") for alpha in ("0.7", "0.05")
     ),
     "coupled": tuple(
-        Asked("general", unit, name) for unit in ("cell", "row") for name in ("attractive", "mixed")
+        AskedMatrix("general", unit, name)
+        for unit in ("cell", "row")
+        for name in ("attractive", "mixed")
     ),
 }
 """The questions on which each mechanism is examined."""
@@ -145,7 +147,7 @@ def noise_of(name: str, terms: Terms, settings: Parameters) -> Noise:
 
 def describe(name: str, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Description:
     """Describe a pattern XORed onto the matrix."""
-    law = Pattern(number_of(matrix.to_numpy()), noise_of(name, terms, settings))
+    law = BitPattern(number_of(matrix.to_numpy()), noise_of(name, terms, settings))
     return Description((("answer", law),))
 
 
@@ -165,7 +167,7 @@ class AuditedMatrices(Kind):
         return _world(size, "row")
 
     def world_for(self, size: int, query: Query) -> World:
-        return _world(size, query.unit if isinstance(query, Asked) else "row")
+        return _world(size, query.unit if isinstance(query, AskedMatrix) else "row")
 
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
@@ -178,7 +180,7 @@ class AuditedMatrices(Kind):
         epsilon: Fraction,
         delta: Fraction = Fraction(0),
     ) -> Terms:
-        assert isinstance(query, Asked)
+        assert isinstance(query, AskedMatrix)
         assert isinstance(dataset, BinaryMatrix)
         known = Unit.of(query.unit)
         return Terms(query.fit(*dataset.shape), known, epsilon, delta, dataset.facts(known))
@@ -198,7 +200,9 @@ class AuditedMatrices(Kind):
         return number_of(outcome.value)
 
     def small(self, query: Query) -> tuple[Dataset, Dataset]:
-        changed = [[0, 1], [1, 1]] if isinstance(query, Asked) and query.unit == "row" else None
+        changed = (
+            [[0, 1], [1, 1]] if isinstance(query, AskedMatrix) and query.unit == "row" else None
+        )
         return BinaryMatrix([[1, 0], [1, 1]]), BinaryMatrix(changed or [[0, 0], [1, 1]])
 
     def show(self, dataset: Dataset) -> str:

@@ -18,7 +18,7 @@ from tulle.core.validate import text
 from tulle.models.data import Table
 from tulle.models.moments import MomentMechanism, MomentSettings, Places, frame_for
 from tulle.models.queries import linear
-from tulle.models.sensitivity import Weights, functional_sensitivity, monomials
+from tulle.models.sensitivity import RowWeights, functional_sensitivity, monomials
 
 _PRINTED = (
     linear("y", ["a", "b"], sensitive=["a"], gamma="0.5", intercept=False, bits=0),
@@ -32,7 +32,7 @@ def printed_count(honest: Parameters, terms: Terms) -> Parameters:
     d, k = frame.count, sum(frame.sensitive)
     every, hidden = monomials(frame)
     counted = every - hidden + frame.gamma * (2 * k + k * d)
-    printed = Weights.of(frame).square * counted
+    printed = RowWeights.of(frame).square * counted
     return {"scale": text(printed / terms.epsilon * 4 ** honest["bits"])}
 
 

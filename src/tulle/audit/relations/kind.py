@@ -24,8 +24,8 @@ from tulle.audit.relations.truncated import (
     FirstFit,
     Grid,
     Lanes,
-    Side,
     Truncated,
+    TruncatedSide,
     place,
 )
 from tulle.core import registry
@@ -116,7 +116,7 @@ def law_of_total(
     threshold; the search by sparse vector a level for each threshold until one is enough, and then
     the same; the race a value with noise at every threshold.
     """
-    sides: list[Side] = []
+    sides: list[TruncatedSide] = []
     name = name_of(mechanism)
     if name == "recursive":
         chosen = RecursiveSettings.read(settings)

@@ -57,7 +57,7 @@ Atoms = tuple[float, Floats, Floats]
 """A threshold that a release shows (zero: none), evenly spaced values, and their masses."""
 
 
-class Pure(Law):
+class PureTruncation(Law):
     """A law whose guarantee has no delta: its largest log-ratio is all that is ever asked of it."""
 
     def losses(self, other: Any) -> tuple[Floats, Floats]:
@@ -66,7 +66,7 @@ class Pure(Law):
 
 
 @dataclass(frozen=True)
-class Side(Pure):
+class TruncatedSide(PureTruncation):
     """The truncated values of one relation with weights of at least zero, and noise on them."""
 
     grid: Grid
@@ -85,12 +85,12 @@ class Side(Pure):
     def _centre_array(self) -> Wholes:
         return np.array(self.centres, dtype=np.int64).reshape(len(self.grid.taus), -1)
 
-    def _moved(self, other: Side) -> Floats:
+    def _moved(self, other: TruncatedSide) -> Floats:
         """Return by how many steps the values differ, of all groups together, at each threshold."""
         moved = np.abs(self._centre_array - other._centre_array).sum(axis=1)
         return np.asarray(moved, dtype=np.float64)
 
-    def claims(self, other: Side) -> Iterator[Claim]:
+    def claims(self, other: TruncatedSide) -> Iterator[Claim]:
         moved = self._moved(other)
         parts = moved / self.grid.allowed_array
         worst = int(np.argmax(parts))
@@ -124,7 +124,7 @@ class Side(Pure):
 
 
 @dataclass(frozen=True)
-class Truncated(Side):
+class Truncated(TruncatedSide):
     """A level with discrete Laplace noise, at least zero; at its threshold, a value with noise.
 
     The grid lists all levels up to one whose threshold is above every participant's load, and one
@@ -145,7 +145,7 @@ class Truncated(Side):
         logs[0] = -self.level * rate - math.log1p(math.exp(-rate))
         return np.asarray(logs, dtype=np.float64)
 
-    def claims(self, other: Side) -> Iterator[Claim]:
+    def claims(self, other: TruncatedSide) -> Iterator[Claim]:
         assert isinstance(other, Truncated)
         moved = abs(self.level - other.level)
         yield Claim("level moves by one", ratio(moved, 1), f"{self.level} and {other.level}")
@@ -169,7 +169,7 @@ class Truncated(Side):
 
 
 @dataclass(frozen=True)
-class FirstFit(Side):
+class FirstFit(TruncatedSide):
     """The first place whose noisy level allows for the deletion there; then a value with noise.
 
     The grid lists all places up to one whose threshold is above every participant's load, and one
@@ -189,7 +189,7 @@ class FirstFit(Side):
         """Log-probabilities of stopping at the places of the grid."""
         return _stop_logs(self.grid.levels, self.needed, self.stopping, self.limit, self.stop)
 
-    def claims(self, other: Side) -> Iterator[Claim]:
+    def claims(self, other: TruncatedSide) -> Iterator[Claim]:
         assert isinstance(other, FirstFit)
         moved = np.array([0, *self.needed]) - np.array([0, *other.needed])
         spread = int(moved.max() - moved.min())
@@ -236,7 +236,7 @@ def _stop_logs(
 
 
 @dataclass(frozen=True)
-class Lanes(Side):
+class Lanes(TruncatedSide):
     """A value with noise at every threshold; the largest, less its penalty, leaves if above zero.
 
     All of the noisy values are compared: which is the largest is post-processing.
@@ -272,11 +272,11 @@ class Lanes(Side):
 
 
 @dataclass(frozen=True)
-class Difference(Pure):
+class Difference(PureTruncation):
     """The released total of signed weights: two independent sides, one less the other."""
 
-    positive: Side
-    negative: Side
+    positive: TruncatedSide
+    negative: TruncatedSide
 
     def claims(self, other: Difference) -> Iterator[Claim]:
         # A participant may be in tuples of both signs: each side has its own budget.

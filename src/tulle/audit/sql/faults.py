@@ -28,7 +28,7 @@ from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import Owned
-from tulle.sql.mechanisms import OnDatabase
+from tulle.sql.mechanisms.truncation import OnDatabase
 from tulle.sql.queries import SqlQuery
 
 

@@ -68,7 +68,7 @@ Look = Callable[[Any], tuple[int, Sequence[Sequence[float | Fraction]]]]
 
 
 @dataclass(frozen=True)
-class Way:
+class GroupRelease:
     """A way to release groups: how data become a level and values, and the noise on them."""
 
     look: Look
@@ -170,7 +170,7 @@ def pairs_in_groups() -> Iterator[tuple[Key, Key]]:
 # --- checks -------------------------------------------------------------------------------------
 
 
-def check(way: Way, cases: Iterator[tuple[Any, Any]], what: str) -> Finding:
+def check(way: GroupRelease, cases: Iterator[tuple[Any, Any]], what: str) -> Finding:
     """Compare the loss of all neighbours with the stated rho."""
     seen: dict[Any, Seen] = {}
     known: dict[tuple[int, int, bytes], float] = {}
@@ -192,8 +192,8 @@ def check(way: Way, cases: Iterator[tuple[Any, Any]], what: str) -> Finding:
 
 CHECK = "exact, many groups"
 
-HONEST = Way(own_programs, SEVERAL)
-BALL = Way(lambda people: look_in_ball(contributions(people)), ALONE)
+HONEST = GroupRelease(own_programs, SEVERAL)
+BALL = GroupRelease(lambda people: look_in_ball(contributions(people)), ALONE)
 
 
 def look_in_ball(
@@ -264,14 +264,14 @@ def with_halves() -> Iterator[tuple[People, People]]:
         )
 
 
-def broken_ways() -> dict[str, tuple[Way, Iterator[tuple[Any, Any]]]]:
+def broken_ways() -> dict[str, tuple[GroupRelease, Iterator[tuple[Any, Any]]]]:
     """Return broken ways by name, each with data on which it must be caught."""
     one_group = replace(SEVERAL, spread=1)
     return {
         "half the noise": (replace(HONEST, variance=0.25), few_pairs()),
         "rho of one group for all": (replace(HONEST, chosen=one_group), few_pairs()),
         "the sum of all levels": (replace(HONEST, look=sum_of_levels), few_pairs()),
-        "groups read off one solution": (Way(one_solution, one_group), few_pairs()),
+        "groups read off one solution": (GroupRelease(one_solution, one_group), few_pairs()),
         "each group cut by itself": (
             replace(BALL, look=lambda people: look_in_ball(contributions(people), cut_each)),
             neighbours(),

@@ -39,8 +39,8 @@ from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import Owned
 from tulle.sql.compile.gather import gather
 from tulle.sql.data import Database
-from tulle.sql.mechanisms import DatabaseRecursive, OnDatabase
-from tulle.sql.queries import SqlQuery, sql
+from tulle.sql.mechanisms.truncation import DatabaseRecursive, OnDatabase
+from tulle.sql.queries import SqlQuery, one_aggregate, sql
 from tulle.sql.tables.quantiles import SqlQuantile
 
 Rows = tuple[tuple[int, int], ...]
@@ -51,11 +51,15 @@ _PAIRS = "visit AS a JOIN visit AS b ON a.place = b.place"
 
 VISITS = sql("SELECT COUNT(*) FROM visit")
 COSTS = sql("SELECT SUM(cost) FROM visit")
-VISITS_BY_PLACE = sql("SELECT place, COUNT(*) FROM visit GROUP BY place", groups={"place": [0, 1]})
-COSTS_BY_PLACE = sql("SELECT place, SUM(cost) FROM visit GROUP BY place", groups={"place": [0, 1]})
+VISITS_BY_PLACE = one_aggregate(
+    "SELECT place, COUNT(*) FROM visit GROUP BY place", groups={"place": [0, 1]}
+)
+COSTS_BY_PLACE = one_aggregate(
+    "SELECT place, SUM(cost) FROM visit GROUP BY place", groups={"place": [0, 1]}
+)
 MEETINGS = sql(f"SELECT COUNT(*) FROM {_PAIRS} AND a.person < b.person")
 DIFFERENCES = sql(f"SELECT SUM(a.cost - b.cost) FROM {_PAIRS}")
-MEETINGS_BY_PLACE = sql(
+MEETINGS_BY_PLACE = one_aggregate(
     f"SELECT a.place, COUNT(*) FROM {_PAIRS} GROUP BY a.place", groups={"place": [0, 1]}
 )
 PLACES = sql("SELECT COUNT(DISTINCT place) FROM visit")
@@ -135,15 +139,19 @@ def priced_questions() -> list[Query]:
         SqlQuantile(grouped, "duckdb", (("place", places),), (), Fraction(1, 2)),
         sql("SELECT COUNT(*) FROM person"),
         sql("SELECT SUM(cost) FROM person"),
-        sql("SELECT place, SUM(cost) FROM person GROUP BY place", groups={"place": places}),
+        one_aggregate(
+            "SELECT place, SUM(cost) FROM person GROUP BY place", groups={"place": places}
+        ),
         sql("SELECT place, COUNT(*) AS n, AVG(cost) AS mean FROM visit GROUP BY place"),
         sql("SELECT place, COUNT(DISTINCT id) AS n FROM person GROUP BY place", minimum=2),
         sql(
             "SELECT place, cost, SUM(cost) FROM visit GROUP BY 1, 2", keys_per_person=40, other=True
         ),
         sql("SELECT v.place, COUNT(*) FROM visit v, visit w WHERE v.cost < w.cost GROUP BY 1"),
-        sql(f"SELECT a.place, COUNT(*) FROM {_PAIRS} GROUP BY a.place", groups={"place": places}),
-        sql(
+        one_aggregate(
+            f"SELECT a.place, COUNT(*) FROM {_PAIRS} GROUP BY a.place", groups={"place": places}
+        ),
+        one_aggregate(
             f"SELECT a.place, SUM(a.cost - b.cost) FROM {_PAIRS} GROUP BY a.place",
             groups={"place": places},
         ),

@@ -20,16 +20,15 @@ from typing import Any
 import numpy as np
 
 from tulle.audit.engine.findings import Finding
+from tulle.noise.keys_per_person import MOVED, key_scores
 from tulle.noise.partition_selection import (
-    MOVED,
     Rule,
     ThresholdedGaussian,
     TruncatedGeometric,
     WeightedGaussian,
-    gaussian_tail,
-    key_scores,
     weight_levels,
 )
+from tulle.noise.truncated_laplace import gaussian_tail
 from tulle.sql.keys.question import DiscoveredTable, KeyOptions
 from tulle.sql.keys.statements import DIGEST, KEY, PEOPLE
 
@@ -91,7 +90,7 @@ def key_law(rule: Rule, people: int) -> Law:
 
 
 @dataclass(frozen=True)
-class Way:
+class KeySelection:
     """How keys are shown; broken versions change one of these."""
 
     law: KeyLaw = key_law
@@ -103,7 +102,7 @@ class Way:
     """What the order of what is shown tells."""
 
 
-HONEST = Way()
+HONEST = KeySelection()
 
 
 Budgets = tuple[tuple[Fraction, Fraction], ...]
@@ -172,7 +171,7 @@ def excess(one: Sequence[Law], other: Sequence[Law], epsilon: Fraction) -> float
     return float(np.maximum(left - np.exp(float(epsilon)) * right, 0).sum())
 
 
-def alone(way: Way) -> Iterator[tuple[float, str]]:
+def alone(way: KeySelection) -> Iterator[tuple[float, str]]:
     """Yield of delta how much goes to a table of one person with many keys, by its exact law.
 
     Without that person nothing can be shown, so the loss is the probability that anything is.
@@ -186,7 +185,7 @@ def alone(way: Way) -> Iterator[tuple[float, str]]:
                 yield (1 - hidden) / float(delta), f"one person of {n} keys, {rule.name}"
 
 
-def check_selection(way: Way = HONEST, most: Sequence[int] = (1, 2)) -> Finding:
+def check_selection(way: KeySelection = HONEST, most: Sequence[int] = (1, 2)) -> Finding:
     """Compare the exact loss with delta on all small tables."""
     cases, worst, witness = 0, 0.0, ""
     for keys in most:
@@ -310,16 +309,16 @@ def first_come(people: People) -> Any:
     return tuple(dict.fromkeys(key for kept in people for key in kept))
 
 
-TWINS: dict[str, Way] = {
-    "a threshold without delta": Way(law=without_threshold),
-    "keys read off the data": Way(law=read_off),
-    "keys in the data's order": Way(order=first_come),
-    "one key too many per person": Way(more=1),
-    "a number shown although it was below": Way(law=number_below),
-    "half the noise": Way(law=half_noise),
-    "a lower threshold for a minimum": Way(law=minimum_of_noise),
-    "weights that are not divided": Way(rule=unweighted),
-    "the threshold of one new key": Way(rule=one_try),
+TWINS: dict[str, KeySelection] = {
+    "a threshold without delta": KeySelection(law=without_threshold),
+    "keys read off the data": KeySelection(law=read_off),
+    "keys in the data's order": KeySelection(order=first_come),
+    "one key too many per person": KeySelection(more=1),
+    "a number shown although it was below": KeySelection(law=number_below),
+    "half the noise": KeySelection(law=half_noise),
+    "a lower threshold for a minimum": KeySelection(law=minimum_of_noise),
+    "weights that are not divided": KeySelection(rule=unweighted),
+    "the threshold of one new key": KeySelection(rule=one_try),
 }
 
 

@@ -23,17 +23,17 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
 from tulle.core.validate import text
-from tulle.noise.charge import watch
+from tulle.noise.watch import watch
 from tulle.sql.compile.value_rows import Values
 from tulle.sql.data import Database
-from tulle.sql.private_ranges import PrivateRanges
+from tulle.sql.mechanisms.private_ranges import PrivateRanges
 from tulle.sql.queries import sql
-from tulle.sql.tables.rank_choice import Options, Rule, options_of, weights_of
+from tulle.sql.tables.rank_choice import Options, RankRule, options_of, weights_of
 from tulle.sql.tables.value_cells import (
     HIGHEST,
     LOWEST,
     VOTE,
-    Cells,
+    ValueCells,
     end_rule,
 )
 
@@ -41,7 +41,7 @@ Person = tuple[float, ...]
 """The values of somebody's rows."""
 People = tuple[Person, ...]
 
-SMALL = Cells(0, 1)
+SMALL = ValueCells(0, 1)
 EPSILONS = (Fraction(1, 2), Fraction(8), Fraction(40))
 NUMBERS = (-np.inf, -1.0, 0.0, 1.5, 100.0)
 CHECK = "exact, bounds of values"
@@ -52,17 +52,17 @@ def _weigh(values: Values) -> Any:
 
 
 @dataclass(frozen=True)
-class Way:
+class BoundDraw:
     """How the cells of bounds are drawn; broken versions change one of these."""
 
     weigh: Callable[[Values], Any] = _weigh
-    options: Callable[[Any, Any, Rule], Options] = options_of
-    rate: Callable[[Rule], float] = lambda rule: float(rule.rate)
+    options: Callable[[Any, Any, RankRule], Options] = options_of
+    rate: Callable[[RankRule], float] = lambda rule: float(rule.rate)
     paid: int = 2
     """How many ends are paid for."""
 
 
-HONEST = Way()
+HONEST = BoundDraw()
 
 
 def table(people: People) -> Values:
@@ -73,7 +73,7 @@ def table(people: People) -> Values:
     return Values.of(np.zeros_like(loads), values, loads, np.ones_like(loads))
 
 
-def law_of(values: Values, rule: Rule, way: Way = HONEST) -> Any:
+def law_of(values: Values, rule: RankRule, way: BoundDraw = HONEST) -> Any:
     """Return the logarithm of the probability of each cell."""
     weights = way.weigh(values) * values.copies
     found = way.options(SMALL.places(values.values), weights, rule)
@@ -98,7 +98,7 @@ def neighbours(*, few: bool = False) -> Iterator[tuple[People, People]]:
                 yield people, people[:gone] + people[gone + 1 :]
 
 
-def check_bounds(way: Way = HONEST, *, few: bool = False) -> Finding:
+def check_bounds(way: BoundDraw = HONEST, *, few: bool = False) -> Finding:
     """Compare losses of both ends together with their price on all small tables."""
     known: dict[People, list[Any]] = {}
     rules = [end_rule(SMALL, at, e) for e in EPSILONS for at in (LOWEST, HIGHEST)]
@@ -134,7 +134,7 @@ def check_bounds(way: Way = HONEST, *, few: bool = False) -> Finding:
     )
 
 
-def read_off(places: Any, weights: Any, rule: Rule) -> Options:
+def read_off(places: Any, weights: Any, rule: RankRule) -> Options:
     """Take the least or the greatest cell that occurs: a broken twin."""
     if not len(places):
         return options_of(places, weights, rule)
@@ -142,19 +142,19 @@ def read_off(places: Any, weights: Any, rule: Rule) -> Options:
     return Options(np.array([cell]), np.array([1]), np.array([0]))
 
 
-def cells_that_occur(places: Any, weights: Any, rule: Rule) -> Options:
+def cells_that_occur(places: Any, weights: Any, rule: RankRule) -> Options:
     """Draw among cells that somebody is in: a broken twin, since others are then impossible."""
     found = options_of(places, weights, rule)
     kept = np.isin(found.starts, places) if len(places) else np.full(len(found.starts), True)
     return Options(found.starts[kept], found.counts[kept], found.badness[kept])
 
 
-TWINS: dict[str, Way] = {
-    "bounds read off the data": Way(options=read_off),
-    "only cells that occur": Way(options=cells_that_occur),
-    "a vote for each row": Way(weigh=lambda values: np.full(len(values.loads), VOTE)),
-    "twice the rate": Way(rate=lambda rule: 2 * float(rule.rate)),
-    "the price of one end for both": Way(paid=1),
+TWINS: dict[str, BoundDraw] = {
+    "bounds read off the data": BoundDraw(options=read_off),
+    "only cells that occur": BoundDraw(options=cells_that_occur),
+    "a vote for each row": BoundDraw(weigh=lambda values: np.full(len(values.loads), VOTE)),
+    "twice the rate": BoundDraw(rate=lambda rule: 2 * float(rule.rate)),
+    "the price of one end for both": BoundDraw(paid=1),
 }
 
 

@@ -21,13 +21,13 @@ import numpy.typing as npt
 from tulle.audit.engine.findings import Finding
 from tulle.relations.truncation.totals import Thresholds, least_level
 from tulle.sql.compile.value_rows import Values
-from tulle.sql.tables.quantile import RowCounts
+from tulle.sql.mechanisms.quantile import RowCounts
 from tulle.sql.tables.rank_choice import (
     UNIT,
     EndRule,
     Options,
     Points,
-    Rule,
+    RankRule,
     end_options,
     options_by_group,
     options_of,
@@ -52,34 +52,34 @@ CHECK = "exact, quantiles"
 
 
 @dataclass(frozen=True)
-class Way:
+class PointDraw:
     """How points are drawn; broken versions change one of these."""
 
     weigh: Callable[[Values, int], Any] = weights_of
-    options: Callable[[Any, Any, Rule], Options] = options_of
-    rate: Callable[[Rule], float] = lambda rule: float(rule.rate)
+    options: Callable[[Any, Any, RankRule], Options] = options_of
+    rate: Callable[[RankRule], float] = lambda rule: float(rule.rate)
     level: Callable[[Values], int] = lambda values: least_level(RowCounts(values), THRESHOLDS)
 
 
-HONEST = Way()
+HONEST = PointDraw()
 
 
 @dataclass(frozen=True)
-class Rows(Values):
+class OwnedValues(Values):
     """Rows of which it is known whose they are."""
 
     owners: Any = None
 
 
-def table(people: People) -> Rows:
+def table(people: People) -> OwnedValues:
     """Return the rows of made-up people as arrays."""
     rows = [(who, len(person), *row) for who, person in enumerate(people) for row in person]
     owners, loads, groups, points = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     found = Values.of(groups, points.astype(np.float64), loads, np.ones_like(loads))
-    return Rows(**vars(found), owners=owners)
+    return OwnedValues(**vars(found), owners=owners)
 
 
-def law_of(values: Values, rule: Rule, way: Way = HONEST) -> Law:
+def law_of(values: Values, rule: RankRule, way: PointDraw = HONEST) -> Law:
     """Return the probabilities of all points in all groups."""
     weights = way.weigh(values, rule.most) * values.copies
     places = POINTS.places(values.values)
@@ -119,13 +119,13 @@ def neighbours(*, few: bool = False) -> Iterator[tuple[People, People]]:
 
 
 def check_quantiles(
-    way: Way = HONEST,
+    way: PointDraw = HONEST,
     quantiles: Sequence[Fraction] = QUANTILES,
     pairs: Sequence[tuple[People, People]] | None = None,
 ) -> Finding:
     """Compare losses with what is paid on all small tables, at every threshold."""
     rules = [
-        Rule(at, int(UNIT * tau), epsilon, POINTS)
+        RankRule(at, int(UNIT * tau), epsilon, POINTS)
         for at, tau, epsilon in product(quantiles, TAUS, EPSILONS)
     ]
     known: dict[People, tuple[int, list[Law]]] = {}
@@ -165,12 +165,12 @@ def weigh_nobody(values: Values, most: int) -> Any:
 
 def weigh_each_group(values: Values, most: int) -> Any:
     """Bound what somebody weighs in each group by itself: a broken twin."""
-    assert isinstance(values, Rows)
+    assert isinstance(values, OwnedValues)
     both = values.owners * GROUPS + values.groups
     return weights_of(replace(values, loads=np.bincount(both)[both]), most)
 
 
-def values_only(places: Any, weights: Any, rule: Rule) -> Options:
+def values_only(places: Any, weights: Any, rule: RankRule) -> Options:
     """Draw among values that occur: a broken twin, since others are then impossible."""
     found = options_of(places, weights, rule)
     kept = np.isin(found.starts, places) if len(places) else np.full(len(found.starts), True)
@@ -182,15 +182,15 @@ def level_of_rows(values: Values) -> int:
     return int(values.copies.sum())
 
 
-TWINS: dict[str, Way] = {
-    "nobody's weight bounded": Way(weigh=weigh_nobody),
-    "each group bounded by itself": Way(weigh=weigh_each_group),
-    "twice the rate": Way(rate=lambda rule: 2 * float(rule.rate)),
-    "the median's rate for all": Way(
+TWINS: dict[str, PointDraw] = {
+    "nobody's weight bounded": PointDraw(weigh=weigh_nobody),
+    "each group bounded by itself": PointDraw(weigh=weigh_each_group),
+    "twice the rate": PointDraw(rate=lambda rule: 2 * float(rule.rate)),
+    "the median's rate for all": PointDraw(
         rate=lambda rule: float(rule.epsilon) / (rule.scale * rule.most)
     ),
-    "only values that occur": Way(options=values_only),
-    "a level of all rows": Way(level=level_of_rows),
+    "only values that occur": PointDraw(options=values_only),
+    "a level of all rows": PointDraw(level=level_of_rows),
 }
 
 

@@ -34,7 +34,7 @@ from tulle.streams import factor
 from tulle.streams.clipping import clipped_totals
 from tulle.streams.data import Series
 from tulle.streams.declaration import Declaration
-from tulle.streams.stream import MECHANISM, Stream, Terms, make_terms
+from tulle.streams.stream import MECHANISM, Stream, StreamTerms, make_terms
 
 BUDGETS = ((Fraction(1, 2), Fraction(1, 10**6)), (Fraction(3), Fraction(1, 20)))
 BOUND = 2
@@ -50,8 +50,8 @@ TOLERANCE = 0.25
 FIRST = date(2026, 1, 5)
 
 Clip = Callable[..., npt.NDArray[np.int64]]
-Price = Callable[[Declaration, str, Fraction, Fraction, int], Terms]
-Noise = Callable[[Terms, int, int], Any]
+Price = Callable[[Declaration, str, Fraction, Fraction, int], StreamTerms]
+Noise = Callable[[StreamTerms, int, int], Any]
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def _priced(squared: Callable[[Declaration, int], int]) -> Price:
 
     def price(
         declared: Declaration, unit: str, epsilon: Fraction, delta: Fraction, periods: int
-    ) -> Terms:
+    ) -> StreamTerms:
         honest = make_terms(declared, unit, epsilon, delta, periods)
         true = factor.squared_sensitivity(declared.steps, periods, declared.bound)
         part = Fraction(squared(declared, periods), true)
@@ -246,7 +246,7 @@ def _orthogonal(declared: Declaration, periods: int) -> int:
 def _drawn(divided: int = 1, seed: bool = False, shared: bool = False) -> Noise:
     """Return noise of a fraction of the variance, from a seed at each restart, or one for all."""
 
-    def noise(terms: Terms, size: int, step: int) -> Any:
+    def noise(terms: StreamTerms, size: int, step: int) -> Any:
         from tulle.noise.additive import discrete_gaussian
 
         found = discrete_gaussian(

@@ -250,7 +250,9 @@ def inversion(
     from tulle.models import Model
 
     loaded = Release.load(release)
-    targets = adversary.Targets.read(Model.of(loaded), people, sensitive, marginal, unknown or ())
+    targets = adversary.AttackTargets.read(
+        Model.of(loaded), people, sensitive, marginal, unknown or ()
+    )
     found = feature_inference(
         loaded,
         sensitive=sensitive,

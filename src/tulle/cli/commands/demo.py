@@ -40,7 +40,7 @@ _READABLE = 96
 
 
 @dataclass(frozen=True)
-class Answer:
+class DemoAnswer:
     """A release beside the truth, which only made-up data may be shown with."""
 
     words: str
@@ -176,11 +176,11 @@ def _open_account(console: Console, path: Path, graph: Graph) -> tuple[Ledger, S
 
 def _ask(
     session: Session, graph: Graph, like: Graph, text: str, epsilon: str, words: str
-) -> Answer:
+) -> DemoAnswer:
     query = options.parse_question(text)
     plan = session.plan(query, epsilon=epsilon, like=like)
     release = session.ask(query, epsilon=epsilon, like=like)
-    return Answer(words, plan, release, query.truth(graph), _predicted(plan))
+    return DemoAnswer(words, plan, release, query.truth(graph), _predicted(plan))
 
 
 def _predicted(plan: Plan) -> float:
@@ -190,7 +190,7 @@ def _predicted(plan: Plan) -> float:
     return plan.half_width(0.95) or 0.0
 
 
-def _show_answers(console: Console, answers: list[Answer], session: Session) -> None:
+def _show_answers(console: Console, answers: list[DemoAnswer], session: Session) -> None:
     from tulle.cli.output import error_figure, figure, simple
 
     drawn = simple()
@@ -241,7 +241,7 @@ def _overspend(console: Console, session: Session, like: Graph) -> str:
     raise LedgerError("The demonstration overspent its account, which must not be possible.")
 
 
-def _verify(console: Console, ledger: Ledger, answers: list[Answer], path: Path) -> bool:
+def _verify(console: Console, ledger: Ledger, answers: list[DemoAnswer], path: Path) -> bool:
     from tulle.core.release import Release
 
     answers[1].release.save(path)
@@ -258,11 +258,11 @@ def _verify(console: Console, ledger: Ledger, answers: list[Answer], path: Path)
     return not problems
 
 
-def _draw(console: Console, answers: list[Answer], path: Path) -> bool:
+def _draw(console: Console, answers: list[DemoAnswer], path: Path) -> bool:
     from tulle.cli.figure import Bar, draw
     from tulle.cli.output import figure
 
-    def per_cent(answer: Answer, value: float) -> float:
+    def per_cent(answer: DemoAnswer, value: float) -> float:
         return 100 * (value / float(answer.truth) - 1)
 
     bars = []
@@ -322,7 +322,7 @@ def _pair(console: Console, name: str, content: str) -> None:
     console.print(drawn)
 
 
-def _to_json(answer: Answer) -> dict[str, Any]:
+def _to_json(answer: DemoAnswer) -> dict[str, Any]:
     return {
         "question": str(answer.plan.query),
         "release": answer.release.to_json(),

@@ -15,7 +15,8 @@ from tulle.core.validate import counted
 
 if TYPE_CHECKING:
     from tulle.core.release import Release
-    from tulle.ledger.ledger import Account, Ledger
+    from tulle.ledger.account import Account
+    from tulle.ledger.ledger import Ledger
 
 app = typer.Typer(
     help="Look into a ledger: what was asked, what is left, whether it is intact.",

@@ -146,7 +146,7 @@ Save = Annotated[
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnOptions:
     """Where a table says who, where and how much: its columns, or a statement."""
 
     select: Select = None
@@ -157,7 +157,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Reading:
+class GridOptions:
     """How a file is read: which grid there is at all, or when a cell says yes."""
 
     rows: Rows = None
@@ -167,7 +167,7 @@ class Reading:
     threshold: Threshold = None
     no_header: NoHeader = False
 
-    def reader(self, price: options.Price, named: Columns) -> Callable[[Path], Dataset]:
+    def reader(self, price: options.Price, named: ColumnOptions) -> Callable[[Path], Dataset]:
         """Return how files are read: the same way for the data and for public ones.
 
         Raises:
@@ -246,8 +246,8 @@ def plan_matrix(
     unit: UnitName,
     epsilon: options.Epsilon,
     answer_options: options.AnswerOptions,
-    named: Columns,
-    reading: Reading,
+    named: ColumnOptions,
+    reading: GridOptions,
     like: Like = None,
     as_json: options.Json = False,
 ) -> None:
@@ -268,8 +268,8 @@ def ask(
     epsilon: options.Epsilon,
     booking: answering.Booking,
     answer_options: options.AnswerOptions,
-    named: Columns,
-    reading: Reading,
+    named: ColumnOptions,
+    reading: GridOptions,
     finish: Finish,
     like: Like = None,
     out: answering.Out = None,
@@ -295,7 +295,7 @@ def ask(
     )
 
 
-def _read_table(path: Path, *, named: Columns, grid: dict[str, Any]) -> Dataset:
+def _read_table(path: Path, *, named: ColumnOptions, grid: dict[str, Any]) -> Dataset:
     from tulle.matrices.contributions.data import Contributions
 
     given = asdict(named)

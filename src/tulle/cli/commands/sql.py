@@ -133,7 +133,7 @@ def _one_or_many(given: list[str] | None, form: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Reading:
+class QuestionOptions:
     """How the text of a question is to be understood."""
 
     groups: Groups = None
@@ -265,6 +265,16 @@ class Connection:
             rich_help_panel=_CONNECTING,
         ),
     ] = None
+    keys: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keys",
+            metavar="TABLE=COLUMN",
+            help="By which column, or columns with commas, a row is one of a kind, where the "
+            "database does not say: less noise where nobody has two rows; repeatable.",
+            rich_help_panel=_CONNECTING,
+        ),
+    ] = None
 
     @property
     def private(self) -> str | None:
@@ -283,10 +293,10 @@ class Connection:
         declared = [one for one in self.ranges or [] if one != PRIVATE]
         if self.database.endswith(".toml"):
             said = (self.owners, self.public, declared, self.tables, self.types, self.times)
-            if any(said):
+            if any((*said, self.keys)):
                 raise InputError(
-                    "--owners, --public, --ranges, --tables, --types and --times go with a URL; a "
-                    "TOML file says them itself."
+                    "--owners, --public, --ranges, --tables, --types, --times and --keys go with a "
+                    "URL; a TOML file says them itself."
                 )
             return Database.from_toml(self.database)
         if not self.owners:
@@ -302,6 +312,7 @@ class Connection:
             tables=dict(read_pairs(self.tables or [], "--tables NAME=FILE")),
             types=dict(read_pairs(self.types or [], "--types TABLE.COLUMN=TYPE")),
             times=dict(read_pairs(self.times or [], "--times TABLE=COLUMN")),
+            keys=dict(read_pairs(self.keys or [], "--keys TABLE=COLUMN")),
         )
 
     def name(self) -> str:
@@ -315,7 +326,7 @@ class Connection:
 @command
 def show(
     connection: Connection,
-    reading: Reading,
+    reading: QuestionOptions,
     question: Annotated[
         str | None,
         typer.Argument(
@@ -346,7 +357,7 @@ def plan_question(
     unit: UnitName,
     epsilon: options.Epsilon,
     answer_options: options.AnswerOptions,
-    reading: Reading,
+    reading: QuestionOptions,
     assumed: Assumed,
     like: Like = None,
     as_json: options.Json = False,
@@ -372,7 +383,7 @@ def ask(
     epsilon: options.Epsilon,
     booking: answering.Booking,
     answer_options: options.AnswerOptions,
-    reading: Reading,
+    reading: QuestionOptions,
     like: Like = None,
     out: answering.Out = None,
     as_json: options.Json = False,

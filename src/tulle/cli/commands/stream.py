@@ -152,7 +152,7 @@ def open_stream(
 
     validate.probability(delta=delta)
     price = options.Price.of(unit, epsilon, delta, sql.UNITS)
-    asked: Any = sql.Reading(groups, dialect).parse(question, as_json)
+    asked: Any = sql.QuestionOptions(groups, dialect).parse(question, as_json)
     place = opening.account_of(connection.name())
     declaring = _Declaring(asked, price, None, None, steps.terms())
     with showing_progress("opening"):

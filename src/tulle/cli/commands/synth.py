@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from tulle.cli.common import command, printer
 from tulle.core.errors import InputError
 
 if TYPE_CHECKING:
+    from tulle.core.query import Query
     from tulle.core.release import Release
 
 ModelName = Annotated[
@@ -66,12 +67,17 @@ def synth(
     partition: Partition = None,
     as_json: options.Json = False,
 ) -> None:
-    """Make a synthetic graph and record its price. Nodes have numbers, unless --names is given."""
+    """Make a synthetic graph and record its price. Nodes have numbers, unless --names is given.
+
+    Per node it is made of the degree distribution and a few counts: synthetic_per_node().
+    """
     from tulle.graphs.synthesis.query import synthetic
 
     price = options.Price.of(unit, epsilon, delta, options.GRAPH_UNITS)
     asked = options.parse_options(option) | ({"names": True} if names else {})
-    query = synthetic(model, **asked)
+    query: Query = synthetic(model, **asked)
+    if price.unit.base == "node":
+        query = _per_node(model, asked, partition)
     ledger_account = booking.ledger_account(network.name)
     _check_ending(out)
     beside = out.with_name(out.name + ".release.json")
@@ -102,6 +108,19 @@ def synth(
     )
     if not as_json:
         printer().print(f"The network itself is in {out}.", style="green")
+
+
+def _per_node(model: str, asked: dict[str, Any], partition: str | None) -> Query:
+    """Return the question for a graph per node, which no model answers."""
+    from tulle.graphs.synthesis.auto.per_node import synthetic_per_node
+
+    if model != "auto" or asked.keys() - {"group", "groups"} or partition is not None:
+        raise InputError(
+            "Per node there are no models and no names: leave out --model, --names and "
+            "--partition. --option group=COLUMN --option groups=NUMBER keeps how many edges are "
+            "inside groups."
+        )
+    return synthetic_per_node(**asked)
 
 
 def _check_ending(out: Path) -> None:

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core import cells
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.reading import FormatError, reading
 from tulle.graphs.io.labels import from_text
 
 _WRITTEN = "Days are written 2026-11-09, moments 2026-11-09T08:00:00; missing ones are empty."
-
-
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?$"
-_FIRST, _LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 
 
 def read_days(times: Any) -> npt.NDArray[np.datetime64]:
@@ -26,33 +24,9 @@ def read_days(times: Any) -> npt.NDArray[np.datetime64]:
     Raises:
         InputError: when something is neither a day nor missing. It names no value.
     """
-    try:
-        if isinstance(times, np.ndarray) and times.dtype.kind == "M":
-            days = times.astype("datetime64[D]")
-        else:
-            days = _days_of(times)
-        if bool(((days < _FIRST) | (days > _LAST)).any()):
-            raise ValueError
-    except (ValueError, TypeError):
-        raise_alone(InputError(f"The times of edges must be days, or moments. {_WRITTEN}"))
-    return days
-
-
-def _days_of(times: Any) -> npt.NDArray[np.datetime64]:
-    """Return the days of texts (an Arrow column), or of dates, moments and texts in a list."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    texts = times
-    if not isinstance(times, pa.ChunkedArray):
-        # What is not equal to itself is missing: NaN, and the NaT of numpy and pandas.
-        written = [None if one is None or one != one else str(one) for one in times]
-        texts = pa.chunked_array([pa.array(written, pa.string())])
-    texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    if pc.any(pc.invert(pc.match_substring_regex(texts, _DAY))).as_py():
-        raise ValueError
-    found = pc.fill_null(pc.utf8_slice_codeunits(texts, 0, 10), "NaT")
-    days: npt.NDArray[np.datetime64] = found.to_numpy().astype("U10").astype("datetime64[D]")
+    days, missing = cells.days(times, "of times")
+    if bool((np.isnat(days) & ~missing).any()):
+        raise InputError(f"The times of edges must be days, or moments. {_WRITTEN}")
     return days
 
 
@@ -70,8 +44,6 @@ def read_dated(
     Digits without superfluous zeros are numbers, anything else is text, cell by cell, as for every
     edge list.
     """
-    import pyarrow as pa
-
     file = Path(path)
     named = [] if columns is None or isinstance(columns, str) else list(columns)
     if len(named) != 2 or not all(isinstance(name, str) for name in [*named, time]):
@@ -86,8 +58,10 @@ def read_dated(
     wanted = [*named, time]
     parquet = format == "parquet" or (format is None and file.suffix in (".parquet", ".pq"))
     try:
-        table = _parquet(file, wanted) if parquet else _text(file, wanted, delimiter)
-    except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError):
+        with reading(str(file)):
+            table = _parquet(file, wanted) if parquet else _text(file, wanted, delimiter)
+            table.validate(full=True)  # a text may not be UTF-8
+    except FormatError:
         listed = ", ".join(map(str, wanted))
         raise_alone(
             InputError(
@@ -95,8 +69,6 @@ def read_dated(
                 "list is a .csv or .tsv file with a header, or Parquet."
             )
         )
-    except OSError as error:
-        raise_alone(InputError(f"{file} cannot be read: {error.strerror or 'input error'}."))
     ends = [_ids(table.column(name)) for name in named]
     if all(end.dtype.kind == "i" for end in ends):
         pairs = np.column_stack(ends)

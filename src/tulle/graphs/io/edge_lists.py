@@ -26,6 +26,10 @@ _QUOTED = re.compile(r'"[^"]*"')
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,999}")
 _DIGITS = re.compile(r"[0-9]+")
 _NOT_WHOLE = re.compile(r"-[0-9]+|[+-]?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?")
+_UNDECODED = "surrogateescape"
+_UNDECODABLE = re.compile("[\\x00\\ud800-\\udfff]")
+"""How bytes that are no text are decoded, and by what they are found."""
+
 _NUMERIC = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
 
@@ -42,8 +46,10 @@ class EdgeList:
         header: bool | None,
         delimiter: str | None,
         ignore: frozenset[str],
+        drop: bool,
         report: Progress,
     ) -> None:
+        self.drop, self.bad = drop, 0
         self.file, self.data, self.nodes, self.report = file, data, nodes, report
         self.columns, self.stated, self.delimiter = columns, header, delimiter
         if columns is not None and isinstance(columns[0], str):
@@ -58,33 +64,39 @@ class EdgeList:
 
     def pairs(self) -> FactorisedPairs:
         """Return the node numbers of all pairs, with labels if the ids are not 0 to n - 1."""
+        # Of all lines alike: comments are not parsed, and numbers are parsed without decoding.
+        if not self.drop:
+            self._check_text()
         begin, skipped, places = self.header()
         found = self._parse_numbers(begin) if places in ((0, 1), (1, 0)) else None
         if found is None:
             found = self._parse_labels(begin, skipped, places)
         names = self.names or []
         if len(names) > max(places):
-            return replace(found, header=tuple(names[place] for place in places))
-        return found
+            found = replace(found, header=tuple(names[place] for place in places))
+        return replace(found, bad=self.bad)
 
     def header(self) -> tuple[int, int, tuple[int, int]]:
         """Return where the data begins, how many lines are before it, and the two columns.
 
-        Whether the first line with data is a header is said by ``header``. Where it is not said,
-        all ids must be digits, and a first line of two usual names of columns, from a fixed list
-        (:func:`~tulle.graphs.io.labels.names_a_column`), is a header. A file with other ids is
-        refused in the same words whatever it holds (:meth:`_ask_for_header`), and so is a
-        declared set of nodes that has other names: a guess would hang on single edges.
+        Whether the first line with data is a header is said by ``header``. Where it is not said, a
+        first line of two usual names of columns, from a fixed list
+        (:func:`~tulle.graphs.io.labels.names_a_column`), is a header: it is no edge, whatever
+        follows. Without one all ids must be digits. A file with other ids is refused in the same
+        words whatever it holds (:meth:`_ask_for_header`), and so is a declared set of nodes that
+        has other names: a guess would hang on single edges.
         """
-        if self.stated is None and _has_words(self.nodes):
-            raise self._ask_for_header()
         line = self._first_line()
-        if line is None:
+        if self.stated is None and _has_words(self.nodes) and not self._begins_with_names(line):
+            raise self._ask_for_header()
+        if line is None or self.stated is False:
             return 0, 0, self._places([])
         number, end, text = line
+        if self.stated is None and self.drop:
+            return self._usual_header(number, end, text)
         fields = self._fields(text, number)
         places = self._places(fields if self.stated else [])
-        headed = self.stated
+        headed: bool | None = self.stated
         if headed is None:
             if len(fields) <= max(places):
                 raise self._too_few(number, len(fields), max(places))
@@ -96,6 +108,25 @@ class EdgeList:
         self.names = fields
         return end, number, places
 
+    def _begins_with_names(self, line: tuple[int, int, str] | None) -> bool:
+        """Say whether the first line with data is one of two usual names of columns."""
+        return line is not None and self._usual_header(*line)[0] > 0
+
+    def _usual_header(self, number: int, end: int, text: str) -> tuple[int, int, tuple[int, int]]:
+        """Return where the data begins when lines of other words are left out.
+
+        A line of two usual names is a header, or it is left out: it is no edge either way.
+        """
+        places = self._places([])
+        try:
+            fields = self._fields(text, number)
+        except InputError:
+            return 0, 0, places
+        if len(fields) <= max(places) or not all(names_a_column(fields[p]) for p in places):
+            return 0, 0, places
+        self.names = fields
+        return end, number, places
+
     def _first_line(self) -> tuple[int, int, str] | None:
         """Return the first line with data as (line number, where it ends, text)."""
         place, number = 0, 0
@@ -103,16 +134,17 @@ class EdgeList:
             end = self.data.find(b"\n", place)
             end = len(self.data) if end < 0 else end + 1
             number += 1
-            text = self._decode(self.data[place:end], number).strip()
+            text = self.data[place:end].decode("utf-8", _UNDECODED).strip()
             if text and not text.startswith(_COMMENTS):
                 return number, end, text
             place = end
         return None
 
-    def _decode(self, line: bytes, number: int) -> str:
+    def _check_text(self) -> None:
         try:
-            return line.decode("utf-8")
-        except UnicodeDecodeError:
+            self.data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            number = self.data.count(b"\n", 0, error.start) + 1
             raise_alone(self._error(number, "not UTF-8; save the file as UTF-8"))
 
     def _places(self, names: list[str]) -> tuple[int, int]:
@@ -142,7 +174,7 @@ class EdgeList:
             stop = self.data.find(b"\n", min(place + _PIECE, len(text)))
             stop = len(text) if stop < 0 else stop + 1
             filled, verdict, where = parse_pairs(text, place, stop, code, self.more, pairs, filled)
-            if verdict == NOT_WHOLE:
+            if verdict == NOT_WHOLE or (self.drop and verdict != DONE):
                 return None
             if verdict != DONE:
                 line = self.data.count(b"\n", 0, where) + 1
@@ -151,38 +183,22 @@ class EdgeList:
             self.report(0.4 + 0.4 * place / len(text), "parsing")
         pairs = pairs[:filled]
         if isinstance(self.nodes, int) and filled and int(pairs.max()) >= self.nodes:
+            if self.drop:
+                return None
             raise self._outside(int(np.argmax((pairs >= self.nodes).any(axis=1))), begin)
         return number_ids(pairs, self.nodes)
 
     def _parse_labels(self, begin: int, skipped: int, places: tuple[int, int]) -> FactorisedPairs:
-        first, second = places
-        least = max(places) + 1
         one: list[str] = []
         two: list[str] = []
-        for number, fields in self._records(begin, skipped):
-            if len(fields) < least:
-                raise self._too_few(number, len(fields), least - 1)
-            if len(fields) > 2 and not self.more:
-                raise self._too_many(number)
-            u, v = fields[first], fields[second]
-            if not u or not v:
-                raise self._error(number, "a node is missing (empty field)")
-            if not (_WHOLE.fullmatch(u) and _WHOLE.fullmatch(v)):
-                if _NOT_WHOLE.fullmatch(u) or _NOT_WHOLE.fullmatch(v):
-                    raise self._error(
-                        number,
-                        "a number that is negative or has a fraction; nodes are whole numbers "
-                        "from 0, or names",
-                    )
-                if isinstance(self.nodes, int):
-                    raise InputError(
-                        f"{self.file}, line {number}: with nodes={self.nodes} every id must be a "
-                        "whole number from 0 to nodes - 1. Leave nodes= out to read labels."
-                    )
-                if self.stated is None and not (_DIGITS.fullmatch(u) and _DIGITS.fullmatch(v)):
-                    raise self._ask_for_header()
-            elif isinstance(self.nodes, int) and max(int(u), int(v)) >= self.nodes:
-                raise self._outside_line(number)
+        for number, line in self._records(begin, skipped):
+            try:
+                u, v = self._pair(number, line, places)
+            except InputError:
+                if not self.drop:
+                    raise
+                self.bad += 1
+                continue
             one.append(u)
             two.append(v)
         if isinstance(self.nodes, int):
@@ -193,21 +209,49 @@ class EdgeList:
             [labels[token] for token in one], [labels[token] for token in two], self.nodes
         )
 
-    def _records(self, begin: int, skipped: int) -> Iterator[tuple[int, list[str]]]:
-        """Yield (line number, fields) of each line with data."""
-        try:
-            text = self.data[begin:].decode("utf-8")
-        except UnicodeDecodeError as error:
-            number = skipped + self.data.count(b"\n", begin, begin + error.start) + 1
-            raise_alone(self._error(number, "not UTF-8; save the file as UTF-8"))
-        lines = text.split("\n")
+    def _pair(self, number: int, line: str, places: tuple[int, int]) -> tuple[str, str]:
+        """Return the two ends that a line names, by that line alone.
+
+        Raises:
+            InputError: when it does not.
+        """
+        if not line.isprintable() and _UNDECODABLE.search(line):
+            raise self._error(number, "it is not text in UTF-8")
+        fields, least = self._fields(line, number), max(places) + 1
+        if len(fields) < least:
+            raise self._too_few(number, len(fields), least - 1)
+        if len(fields) > 2 and not self.more:
+            raise self._too_many(number)
+        u, v = fields[places[0]], fields[places[1]]
+        if not u or not v:
+            raise self._error(number, "a node is missing (empty field)")
+        if not (_WHOLE.fullmatch(u) and _WHOLE.fullmatch(v)):
+            if _NOT_WHOLE.fullmatch(u) or _NOT_WHOLE.fullmatch(v):
+                raise self._error(
+                    number,
+                    "a number that is negative or has a fraction; nodes are whole numbers from 0, "
+                    "or names",
+                )
+            if isinstance(self.nodes, int):
+                raise InputError(
+                    f"{self.file}, line {number}: with nodes={self.nodes} every id must be a "
+                    "whole number from 0 to nodes - 1. Leave nodes= out to read labels."
+                )
+            if self.stated is None and self.names is None and not _are_digits(u, v):
+                raise self._ask_for_header()
+        elif isinstance(self.nodes, int) and max(int(u), int(v)) >= self.nodes:
+            raise self._outside_line(number)
+        return u, v
+
+    def _records(self, begin: int, skipped: int) -> Iterator[tuple[int, str]]:
+        """Yield (line number, text) of each line with data."""
+        lines = self.data[begin:].decode("utf-8", _UNDECODED).split("\n")
         for index, line in enumerate(lines):
             stripped = line.strip()
             if index % 200_000 == 0:
                 self.report(0.4 + 0.4 * index / len(lines), "parsing")
             if stripped and not stripped.startswith(_COMMENTS):
-                number = skipped + index + 1
-                yield number, self._fields(stripped, number)
+                yield skipped + index + 1, stripped
 
     def _fields(self, line: str, number: int) -> list[str]:
         if line.count('"') % 2:
@@ -254,6 +298,10 @@ class EdgeList:
             f"{self.file}, line {line}: an id outside 0 to nodes - 1 (nodes={self.nodes}). Leave "
             "nodes= out to take the ids as they occur."
         )
+
+
+def _are_digits(first: str, second: str) -> bool:
+    return bool(_DIGITS.fullmatch(first) and _DIGITS.fullmatch(second))
 
 
 def _has_words(nodes: Declared) -> bool:

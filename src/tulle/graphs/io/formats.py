@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -11,6 +9,7 @@ from xml.parsers import expat
 import numpy as np
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.matrix_market import read_matrix_market as parse_matrix_market
 from tulle.core.validate import counted
 from tulle.graphs.io.conversion import from_scipy, refuse_direction, refuse_weights
 from tulle.graphs.io.labels import from_text
@@ -33,7 +32,8 @@ def read_parquet(
             names = source.schema_arrow.names
             picked = _pick_columns(file, names, columns, ignore)
             table = source.read(columns=[names[place] for place in picked])
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, OSError):
+            table.validate(full=True)  # a text may not be UTF-8
+    except (pyarrow.ArrowException, OSError):
         raise_alone(InputError(f"{file} cannot be read as Parquet."))
     ends = [table.column(names[place]) for place in picked]
     for place, end in zip(picked, ends, strict=True):
@@ -106,22 +106,7 @@ def read_matrix_market(
     file: Path, data: bytes, nodes: Declared, ignore: frozenset[str]
 ) -> FactorisedPairs:
     """Read a MatrixMarket file as an adjacency matrix."""
-    import scipy.io
-
-    header = data[: data.find(b"\n")].decode("ascii", "replace").lower().split()
-    if len(header) != 5 or header[:2] != ["%%matrixmarket", "matrix"]:
-        raise InputError(
-            f"{file}, line 1: not a MatrixMarket header; it must read like "
-            "'%%MatrixMarket matrix coordinate pattern symmetric'."
-        )
-    if header[3] == "complex" or header[4] == "hermitian":
-        raise InputError(f"{file}, line 1: complex values are no adjacency matrix.")
-    try:
-        matrix = scipy.io.mmread(BytesIO(data))
-    except (ValueError, OverflowError, TypeError) as error:
-        where = re.search(r"[Ll]ine (\d+)", str(error))
-        place = f", line {where.group(1)}" if where else ""
-        raise_alone(InputError(f"{file}{place}: not valid MatrixMarket."))
+    matrix = parse_matrix_market(data, str(file))
     pairs = from_scipy(matrix, ignore, str(file))
     _check_declared(file, pairs, nodes)
     return pairs

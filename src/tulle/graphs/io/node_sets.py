@@ -10,6 +10,7 @@ from typing import Any
 
 from tulle.core import validate
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.reading import reading
 from tulle.graphs.io.labels import from_text, names_a_column, ordered
 
 LARGEST_NODE_COUNT = 2**31 - 1
@@ -46,10 +47,7 @@ def declared_nodes(nodes: Any, *, from_file: bool = False) -> Declared:
 
 def check_count(nodes: Any) -> int:
     """Return a number of nodes, checked."""
-    count = validate.whole(at_least=0, nodes=nodes)
-    if count > LARGEST_NODE_COUNT:
-        raise InputError(f"nodes must be at most {LARGEST_NODE_COUNT}; got {nodes!r}.")
-    return count
+    return validate.whole(at_least=0, at_most=LARGEST_NODE_COUNT, nodes=nodes)
 
 
 def first_column(table: Any) -> list[Any]:
@@ -92,18 +90,16 @@ def read_table(file: Path) -> dict[str, list[Any]]:
     """
     kind = file.suffix.lower().lstrip(".")
     if kind == "parquet":
-        import pyarrow
         from pyarrow import parquet
 
-        try:
+        with reading(str(file)):
             table = parquet.read_table(file)
-        except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, OSError):
-            raise_alone(InputError(f"{file} cannot be read as Parquet."))
-        columns = {name: table.column(name).to_pylist() for name in table.column_names}
+            columns = {name: table.column(name).to_pylist() for name in table.column_names}
     elif kind in ("csv", "tsv"):
         lines = [line for line in _text(file).split("\n") if line.strip()]
         delimiter = "\t" if kind == "tsv" else ","
-        rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+        with reading(str(file)):
+            rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
         header = [name.strip() for name in rows[0]] if rows else []
         if len(set(header)) != len(header):
             raise InputError(f"{file}: two columns of the header have the same name.")

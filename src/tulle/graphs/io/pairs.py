@@ -38,6 +38,8 @@ class FactorisedPairs:
     declared: bool = False
     mirrored: bool = False
     """Whether a pair and its reverse are meant as one edge, and no repeat of it."""
+    bad: int = 0
+    """How many lines were left out because they name no pair."""
     header: tuple[str, ...] = ()
     """The names of the two columns, where a header has them."""
 
@@ -64,8 +66,8 @@ def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
         table = np.empty((0, 2), dtype=np.int64)
     if table.ndim != 2 or table.shape[1] != 2:
         raise InputError(_shape_advice(table.shape))
-    if table.dtype.kind in "bfu" and isinstance(edges, list) and not isinstance(nodes, int):
-        # numpy looked at all labels at once: each is judged by itself.
+    if table.dtype.kind != "i" and isinstance(edges, list) and not isinstance(nodes, int):
+        # numpy looked at all labels at once, and would even merge 1 and "1": each by itself.
         table = _object_table(edges)
     if table.dtype.kind in "iuf":
         return number_ids(_whole_numbers(table), nodes)
@@ -76,9 +78,6 @@ def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
         )
     if table.dtype.kind not in "OUST":
         raise InputError(f"Pairs of type {table.dtype} are not nodes; use integers or strings.")
-    if table.dtype.kind in "US" and isinstance(edges, list):
-        # numpy turned everything into strings, which would merge 1 and "1".
-        table = _object_table(edges)
     if isinstance(nodes, int):
         raise InputError(
             f"With nodes={nodes} the pairs must hold whole numbers from 0 to nodes - 1; got other "

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.reading import reading
 from tulle.graphs.io.conversion import check_ignore
 from tulle.graphs.io.edge_lists import EdgeList
 from tulle.graphs.io.node_sets import declared_nodes
@@ -39,6 +40,7 @@ def read(
     header: bool | None = None,
     delimiter: str | None = None,
     ignore: Iterable[str] = (),
+    bad_records: str = "refuse",
     progress: Progress | None = None,
 ) -> FactorisedPairs:
     """Read the pairs of a graph from a file; :meth:`tulle.Graph.read` describes how."""
@@ -48,6 +50,8 @@ def read(
     known = declared_nodes(nodes, from_file=True)
     chosen = _check_columns(columns)
     _check_format_options(kind, header, delimiter)
+    check_bad_records(bad_records, kind)
+    drop = bad_records == "drop"
     report: Progress = progress or (lambda fraction, label: None)
     if not file.exists():
         raise InputError(f"{file} does not exist.")
@@ -56,30 +60,32 @@ def read(
     if kind in ("mtx", "graphml") and chosen is not None:
         raise InputError(f"columns is for edge lists and Parquet; a {kind} file has none.")
     report(0.0, "reading")
-    if kind == "parquet":
-        from tulle.graphs.io.formats import read_parquet
+    with reading(str(file)):
+        if kind == "parquet":
+            from tulle.graphs.io.formats import read_parquet
 
-        pairs = read_parquet(file, known, chosen, words)
-    else:
-        data = _load(file, report)
-        if kind == "edges":
-            listed = EdgeList(
-                file,
-                data,
-                nodes=known,
-                columns=chosen,
-                header=header,
-                delimiter=delimiter,
-                ignore=words,
-                report=report,
-            )
-            pairs = listed.pairs()
-            report(0.8, "building")
+            pairs = read_parquet(file, known, chosen, words)
         else:
-            from tulle.graphs.io.formats import read_graphml, read_matrix_market
+            data = _load(file, report, drop)
+            if kind == "edges":
+                listed = EdgeList(
+                    file,
+                    data,
+                    nodes=known,
+                    columns=chosen,
+                    header=header,
+                    delimiter=delimiter,
+                    ignore=words,
+                    drop=drop,
+                    report=report,
+                )
+                pairs = listed.pairs()
+                report(0.8, "building")
+            else:
+                from tulle.graphs.io.formats import read_graphml, read_matrix_market
 
-            reader = read_matrix_market if kind == "mtx" else read_graphml
-            pairs = reader(file, data, known, words)
+                reader = read_matrix_market if kind == "mtx" else read_graphml
+                pairs = reader(file, data, known, words)
     report(1.0, "done")
     return pairs
 
@@ -139,7 +145,19 @@ def _check_format_options(kind: str, header: bool | None, delimiter: str | None)
         )
 
 
-def _load(file: Path, report: Progress) -> bytes:
+def check_bad_records(bad_records: str, kind: str) -> None:
+    """Check what is to happen with records that are not what they must be.
+
+    Raises:
+        InputError: when it is unknown, or there are no such records in this kind of file.
+    """
+    if bad_records not in ("refuse", "drop"):
+        raise InputError(f"bad_records must be 'refuse' or 'drop'; got {bad_records!r}.")
+    if bad_records == "drop" and kind != "edges":
+        raise InputError("bad_records='drop' is for edge lists in text, without time=.")
+
+
+def _load(file: Path, report: Progress, drop: bool) -> bytes:
     """Return the file's bytes, uncompressed, without a byte order mark."""
     pieces = []
     try:
@@ -158,7 +176,7 @@ def _load(file: Path, report: Progress) -> bytes:
     data = b"".join(pieces)
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{file} is in UTF-16; save it as UTF-8.")
-    if b"\x00" in data:
+    if b"\x00" in data and not drop:
         raise InputError(
             f"{file} is a binary file, not text. Name it .parquet if it is Parquet, or pass format."
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -313,21 +313,20 @@ def draw_ladder(
     start = places[choose_log_weights(exponents, multiplicities=growth, source=source)]
     rung = start + geometric(scale=1 / decay, source=source)
     size = counts[min(rung, len(counts) - 1)]
-    if rung == 0 and not middle:
-        return 0
-    # Rung t >= 1 lies beyond the widths of the rungs before it and its share of the next.
+    # Rung t >= 1 lies beyond the widths of the rungs before it and its share of the next. Every
+    # rung takes the same steps and bits, so that the work of a draw does not tell it.
     before = max(rung - 1, 0)
     width = profile[before] if before < len(profile) else most
     reach, whole = middle_reach(width, middle)
-    inner = whole * (sum(profile[:before]) + most * max(before - len(profile), 0)) + reach
+    widths = [0, *accumulate(profile)][min(before, len(profile))]
+    inner = whole * (widths + most * max(before - len(profile), 0)) + reach
     place = uniform_below(size, source=source)
-    if rung == 0:
-        # The truth itself, or further on in the middle.
-        inner, place = 0, place - whole
-        if place < 0:
-            return 0
-    distance = (inner + place // 2) // whole + 1
-    return distance if place % 2 else -distance
+    # The lowest is the truth itself, or further on in the middle.
+    lowest = rung == 0
+    place -= whole * lowest
+    distance = (inner * (not lowest) + place // 2) // whole + 1
+    signed = distance if place % 2 else -distance
+    return signed * (not lowest or place >= 0)
 
 
 def _law(

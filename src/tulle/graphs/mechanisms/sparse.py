@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ Chosen among 1 to 4 on vectors of zeros and on polbooks; one more costs networks
 a quarter, one less makes zeros worse."""
 
 
+@lru_cache(maxsize=64)
 def highest_threshold(count: int) -> float:
     """Return above which size noise of scale one would be a hundredth in so many entries together.
 

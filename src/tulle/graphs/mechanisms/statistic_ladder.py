@@ -18,7 +18,7 @@ from tulle.core.error_law import ErrorLaw, check_level
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text, widen_up
+from tulle.core.validate import widen_up
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.ladder import (
     best_middle,
@@ -28,7 +28,7 @@ from tulle.graphs.mechanisms.ladder import (
 )
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.queries.statistics import Statistic
-from tulle.graphs.sensitivity.counts import Profile, SpreadBudget, printed_note
+from tulle.graphs.sensitivity.counts import Profile, SpreadBudget, SpreadSettings, printed_note
 from tulle.noise.charge import LadderCharge, charge
 
 THOUSANDTH = 7
@@ -244,6 +244,20 @@ _MARGIN = Fraction(1, 10**12)
 """Part of the smoothing that pays for computing a logarithm; see :func:`width_level`."""
 
 
+@dataclass(frozen=True, eq=False)
+class StatisticLadderSettings(SpreadSettings):
+    """The public settings of one run: how epsilon is divided, and how far profiles are followed."""
+
+    decay: Fraction
+    smoothing: Fraction
+    slope: Fraction
+    middle: Fraction
+    units: int
+    length: int
+    level_length: int
+    """How far the widths are followed that the interval is computed from; 0 without one."""
+
+
 @registry.mechanism("graph", "statistic_ladder", answers=(Statistic,), units=("edge",))
 class StatisticLadder(Mechanism):
     """Release a statistic from a ladder whose widths follow the graph at hand.
@@ -297,17 +311,19 @@ class StatisticLadder(Mechanism):
             raise InputError(f"units must be at most 2^60; got {units!r}.")
         level = validate.probability(level_share=options.get("level_share", _TUNING.level_share))
         smoothing, slope = budget.answer * smooth, budget.answer * min(smooth, level)
-        return {
-            "nodes": nodes,
-            **budget.to_settings(),
-            "decay": text(budget.answer - smoothing),
-            "smoothing": text(smoothing),
-            "slope": text(slope),
-            "middle": text(best_middle(budget.answer - smoothing)),
-            "units": units,
-            "length": _length(units, nodes, smoothing),
-            "level_length": _length(units, nodes, slope) if budget.spread else 0,
-        }
+        decay = budget.answer - smoothing
+        return StatisticLadderSettings(
+            nodes,
+            budget.answer,
+            budget.spread,
+            decay,
+            smoothing,
+            slope,
+            best_middle(decay),
+            units,
+            _length(units, nodes, smoothing),
+            _length(units, nodes, slope) if budget.spread else 0,
+        )
 
     def usual(self, terms: Terms, options: Parameters) -> Parameters:
         """Take the usual share for the widths: what is best for a stand-in may be bad elsewhere."""
@@ -321,15 +337,15 @@ class StatisticLadder(Mechanism):
         query = statistic(terms)
         row = _profile_of(query, like)
 
-        def error(settings: Parameters) -> float:
-            return _known_law(query, row(settings, "length"), settings).half_width(0.5)
+        def error(chosen: StatisticLadderSettings) -> float:
+            return _known_law(query, row(chosen.units, chosen.length), chosen).half_width(0.5)
 
-        def interval(settings: Parameters) -> float:
-            budget = SpreadBudget.from_settings(settings)
-            if not budget.spread:
+        def interval(chosen: StatisticLadderSettings) -> float:
+            if not chosen.epsilon_spread:
                 return 0.0
-            _, level = raise_widths(query, row(settings, "length", "level_length"), settings)
-            return _law(query, settings, level, 1 / budget.spread).half_width(0.95)
+            longer = max(chosen.length, chosen.level_length)
+            _, level = raise_widths(query, row(chosen.units, longer), chosen)
+            return _law(query, chosen, level, 1 / chosen.epsilon_spread).half_width(0.95)
 
         options = self._best(terms, options, "smoothing_share", _TUNING.smoothing_shares, error)
         return self._best(terms, options, "level_share", _TUNING.level_shares, interval)
@@ -340,29 +356,27 @@ class StatisticLadder(Mechanism):
         options: Parameters,
         name: str,
         shares: tuple[Fraction, ...],
-        badness: Callable[[Parameters], float],
+        badness: Callable[[StatisticLadderSettings], float],
     ) -> Parameters:
         """Return the options with the best share under this name, unless it was named."""
         if name in options:
             return options
         tried = [{**options, name: share} for share in shares]
-        return min(tried, key=lambda choice: badness(self.settings(terms, choice)))
+        read = StatisticLadderSettings.read
+        return min(tried, key=lambda choice: badness(read(self.settings(terms, choice))))
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query = statistic(terms)
-        units = int(settings["units"])
-        worst = _known_law(query, [query.cap(units)], settings)
+        chosen = StatisticLadderSettings.read(settings)
+        worst = _known_law(query, [query.cap(chosen.units)], chosen)
         if not isinstance(like, Graph) or like.node_count < 2:
             return Prediction(worst, None)
-        row = query.profile(
-            like, units, max(int(settings[name]) for name in ("length", "level_length"))
-        )
-        known = _known_law(query, row[: int(settings["length"])], settings)
-        budget = SpreadBudget.from_settings(settings)
-        if not budget.spread:
+        row = query.profile(like, chosen.units, max(chosen.length, chosen.level_length))
+        known = _known_law(query, row[: chosen.length], chosen)
+        if not chosen.epsilon_spread:
             return Prediction(worst, known)
-        _, level = raise_widths(query, row, settings)
-        printed = _law(query, settings, level, 1 / budget.spread)
+        _, level = raise_widths(query, row, chosen)
+        printed = _law(query, chosen, level, 1 / chosen.epsilon_spread)
         return Prediction(worst, known, notes=printed_note(printed, known))
 
     def run(
@@ -370,16 +384,15 @@ class StatisticLadder(Mechanism):
     ) -> Outcome:
         assert isinstance(dataset, Graph)
         query = statistic(terms)
-        units = int(settings["units"])
-        found, level = measure_widths(query, dataset, settings)
-        middle = rational(settings["middle"])
-        ladder = found, query.cap(units), rational(settings["decay"])
-        with charge(LadderCharge(rational(settings["smoothing"]), middle)):
-            noise = draw_ladder(*ladder, source, middle)
+        chosen = StatisticLadderSettings.read(settings)
+        units = chosen.units
+        found, level = measure_widths(query, dataset, chosen)
+        with charge(LadderCharge(chosen.smoothing, chosen.middle)):
+            noise = draw_ladder(found, query.cap(units), chosen.decay, source, chosen.middle)
         low, high = query.limits()
         value = min(max((query.position(dataset, units) + noise) / units, low), high)
-        private = SpreadBudget.from_settings(settings).draw(level, source)
-        law = None if private is None else _law(query, settings, *private)
+        private = chosen.budget.draw(level, source)
+        law = None if private is None else _law(query, chosen, *private)
         return Outcome(value, law, {"range": [low, high]})
 
 
@@ -391,21 +404,21 @@ def statistic(terms: Terms) -> Statistic:
 
 def measure_widths(query: Statistic, graph: Graph, settings: Parameters) -> tuple[Profile, int]:
     """Return the widths of a graph's rungs, and the level for the interval. Custodian side."""
-    length = max(int(settings["length"]), int(settings["level_length"]))
-    return raise_widths(query, query.profile(graph, int(settings["units"]), length), settings)
+    chosen = StatisticLadderSettings.read(settings)
+    length = max(chosen.length, chosen.level_length)
+    return raise_widths(query, query.profile(graph, chosen.units, length), chosen)
 
 
 def raise_widths(query: Statistic, row: Profile, settings: Parameters) -> tuple[Profile, int]:
     """Return the widths of rungs that a profile leads to, and the level."""
-    largest = query.cap(int(settings["units"]))
-    length, further = int(settings["length"]), int(settings["level_length"])
-    steep = smooth_widths(row[:length], largest, rational(settings["smoothing"]))
-    if not further:
+    chosen = StatisticLadderSettings.read(settings)
+    largest = query.cap(chosen.units)
+    steep = smooth_widths(row[: chosen.length], largest, chosen.smoothing)
+    if not chosen.level_length:
         return steep, 0
-    slope = rational(settings["slope"])
     # Slightly slower growth than is paid for, so that the level is exact.
-    slow = smooth_widths(row[:further], largest, slope * (1 - _MARGIN))
-    return steep, width_level(slow[0], slope)
+    slow = smooth_widths(row[: chosen.level_length], largest, chosen.slope * (1 - _MARGIN))
+    return steep, width_level(slow[0], chosen.slope)
 
 
 def _length(units: int, nodes: int, smoothing: Fraction) -> int:
@@ -418,31 +431,30 @@ def _profile_of(query: Statistic, graph: Graph) -> Callable[..., Profile]:
     """Return how to get a profile as long as settings say; it is computed anew when too short."""
     known: Profile = []
 
-    def row(settings: Parameters, *lengths: str) -> Profile:
+    def row(units: int, length: int) -> Profile:
         nonlocal known
-        length = max(int(settings[name]) for name in lengths)
         if len(known) < length:
-            known = query.profile(graph, int(settings["units"]), length)
+            known = query.profile(graph, units, length)
         return known[:length]
 
     return row
 
 
-def _law(query: Statistic, settings: Parameters, level: int, scale: Fraction) -> StatisticLadderLaw:
-    decay, smoothing, slope, middle = (
-        rational(settings[name]) for name in ("decay", "smoothing", "slope", "middle")
-    )
-    units = int(settings["units"])
-    most = query.cap(units)
-    return StatisticLadderLaw(decay, smoothing, slope, units, most, level, scale, middle)
+def _law(
+    query: Statistic, chosen: StatisticLadderSettings, level: int, scale: Fraction
+) -> StatisticLadderLaw:
+    rates = chosen.decay, chosen.smoothing, chosen.slope
+    most = query.cap(chosen.units)
+    return StatisticLadderLaw(*rates, chosen.units, most, level, scale, chosen.middle)
 
 
-def _known_law(query: Statistic, row: Profile, settings: Parameters) -> KnownStatisticLadderLaw:
-    units, decay = int(settings["units"]), rational(settings["decay"])
-    known = {**settings, "level_length": 0, "length": len(row)}
+def _known_law(
+    query: Statistic, row: Profile, chosen: StatisticLadderSettings
+) -> KnownStatisticLadderLaw:
+    known = replace(chosen, level_length=0, length=len(row))
     steep, _ = raise_widths(query, row, known)
-    middle = rational(settings["middle"])
-    return KnownStatisticLadderLaw(decay, units, query.cap(units), tuple(steep), middle)
+    most = query.cap(chosen.units)
+    return KnownStatisticLadderLaw(chosen.decay, chosen.units, most, tuple(steep), chosen.middle)
 
 
 def width_level(width: int, slope: Fraction) -> int:

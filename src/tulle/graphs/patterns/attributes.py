@@ -18,7 +18,7 @@ from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.io.labels import canonical
 from tulle.graphs.io.node_sets import read_table
-from tulle.graphs.patterns.conditions import Attribute, Conditions, Constant
+from tulle.graphs.patterns.conditions import AttributeTerm, Conditions, ConstantTerm
 
 Array = npt.NDArray[Any]
 
@@ -261,7 +261,7 @@ class Coded:
     edge_rows: dict[str, int]
     node_codes: Array
     edge_codes: Array
-    constants: dict[Constant, int]
+    constants: dict[ConstantTerm, int]
 
 
 def encode(graph: Graph, conditions: Conditions) -> Coded:
@@ -274,16 +274,16 @@ def encode(graph: Graph, conditions: Conditions) -> Coded:
     if reason is not None:
         raise QueryError(reason)
     columns: dict[tuple[str, str], Array] = {}
-    constants: dict[Constant, str] = {}
+    constants: dict[ConstantTerm, str] = {}
     for part in (part for parts in conditions for part in parts):
         for side in (part.left, part.right):
-            if isinstance(side, Attribute):
+            if isinstance(side, AttributeTerm):
                 columns[_owner(side), side.name] = _attributes(graph, _owner(side))[side.name]
             else:
                 constants[side] = side.kind
     kinds = graph._kinds()
     codes: dict[tuple[str, str], Array] = {}
-    coded: dict[Constant, int] = {}
+    coded: dict[ConstantTerm, int] = {}
     for kind in ("number", "truth value", "text"):
         group = {key: column for key, column in columns.items() if kinds[key[0]][key[1]] == kind}
         fixed = [constant for constant in constants if constant.kind == kind]
@@ -315,7 +315,7 @@ def objection(kinds: Mapping[str, Mapping[str, str]], conditions: Conditions) ->
     for part in (part for parts in conditions for part in parts):
         compared = []
         for side in (part.left, part.right):
-            if not isinstance(side, Attribute):
+            if not isinstance(side, AttributeTerm):
                 compared.append(side.kind)
                 continue
             owner = _owner(side)
@@ -337,7 +337,7 @@ def objection(kinds: Mapping[str, Mapping[str, str]], conditions: Conditions) ->
     return None
 
 
-def _owner(attribute: Attribute) -> str:
+def _owner(attribute: AttributeTerm) -> str:
     return "node" if len(attribute.place) == 1 else "edge"
 
 

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantTerm:
     """A number, text or truth value, kept with its kind: 1 and true are not the same question."""
 
     kind: str
@@ -40,7 +40,7 @@ class Constant:
 
 
 @dataclass(frozen=True, order=True)
-class Attribute:
+class AttributeTerm:
     """An attribute of one node of the pattern, or of the edge between two."""
 
     place: tuple[int, ...]
@@ -49,31 +49,31 @@ class Attribute:
     def __str__(self) -> str:
         return "-".join(_NAMES[node] for node in self.place) + f".{self.name}"
 
-    def renumbered(self, image: Sequence[int]) -> Attribute:
+    def renumbered(self, image: Sequence[int]) -> AttributeTerm:
         """Return the same attribute when node v is called image[v]."""
-        return Attribute(tuple(sorted(image[node] for node in self.place)), self.name)
+        return AttributeTerm(tuple(sorted(image[node] for node in self.place)), self.name)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AttributeComparison:
     """One comparison: an attribute with another one or with a constant."""
 
-    left: Attribute
+    left: AttributeTerm
     sign: str
-    right: Attribute | Constant
+    right: AttributeTerm | ConstantTerm
 
     def __str__(self) -> str:
         return f"{self.left} {self.sign} {self.right}"
 
     def key(self) -> tuple[Any, ...]:
         """Return something to sort comparisons by."""
-        return (self.left, self.sign, isinstance(self.right, Attribute), str(self.right))
+        return (self.left, self.sign, isinstance(self.right, AttributeTerm), str(self.right))
 
-    def renumbered(self, image: Sequence[int]) -> Comparison:
+    def renumbered(self, image: Sequence[int]) -> AttributeComparison:
         """Return the same comparison when node v is called image[v]."""
         left = self.left.renumbered(image)
-        if not isinstance(self.right, Attribute):
-            return Comparison(left, self.sign, self.right)
+        if not isinstance(self.right, AttributeTerm):
+            return AttributeComparison(left, self.sign, self.right)
         return _compared(left, self.sign, self.right.renumbered(image))
 
 
@@ -84,7 +84,7 @@ class Conditions:
     No alternatives means no condition.
     """
 
-    alternatives: tuple[tuple[Comparison, ...], ...] = ()
+    alternatives: tuple[tuple[AttributeComparison, ...], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.alternatives)
@@ -92,7 +92,7 @@ class Conditions:
     def __str__(self) -> str:
         return " or ".join(" and ".join(map(str, parts)) for parts in self.alternatives)
 
-    def __iter__(self) -> Iterator[tuple[Comparison, ...]]:
+    def __iter__(self) -> Iterator[tuple[AttributeComparison, ...]]:
         return iter(self.alternatives)
 
     def key(self) -> Any:
@@ -118,7 +118,7 @@ def read_conditions(
     if not isinstance(text, str):
         raise QueryError(f"where is text such as 'a.dept = b.dept'; got {text!r}.")
     tokens = list(_tokens(text))
-    alternatives: list[list[Comparison]] = [[]]
+    alternatives: list[list[AttributeComparison]] = [[]]
     while True:
         if len(tokens) < 3:
             raise _unreadable(text, "a comparison such as a.age < 30 is missing")
@@ -150,16 +150,16 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 def _operand(
     token: tuple[str, str], text: str, names: Mapping[Any, int], edges: Sequence[tuple[int, int]]
-) -> Attribute | Constant:
+) -> AttributeTerm | ConstantTerm:
     kind, word = token
     if kind == "number":
         exact = rational(word)
         whole = exact.denominator == 1
-        return Constant(kind, int(exact) if whole else float(exact))
+        return ConstantTerm(kind, int(exact) if whole else float(exact))
     if kind == "text":
-        return Constant(kind, word[1:-1])
+        return ConstantTerm(kind, word[1:-1])
     if kind == "word" and word.lower() in ("true", "false"):
-        return Constant("truth value", word.lower() == "true")
+        return ConstantTerm("truth value", word.lower() == "true")
     if kind not in ("node", "edge"):
         raise _unreadable(text, f"{word!r} is neither an attribute (a.age) nor a constant")
     owner, name = (part.strip() for part in word.rsplit(".", 1))
@@ -171,22 +171,24 @@ def _operand(
     place = tuple(sorted(known[end] for end in ends))
     if kind == "edge" and place not in edges:
         raise _unreadable(text, f"the pattern has no edge {owner!r}")
-    return Attribute(place, name)
+    return AttributeTerm(place, name)
 
 
-def _compared(left: Attribute | Constant, sign: str, right: Attribute | Constant) -> Comparison:
+def _compared(
+    left: AttributeTerm | ConstantTerm, sign: str, right: AttributeTerm | ConstantTerm
+) -> AttributeComparison:
     """Build a comparison with its sides in a fixed order, so that equal ones are equal."""
-    if not isinstance(left, Attribute):
-        if not isinstance(right, Attribute):
+    if not isinstance(left, AttributeTerm):
+        if not isinstance(right, AttributeTerm):
             raise QueryError(f"{left} {sign} {right} compares two constants.")
         left, sign, right = right, _MIRRORED[sign], left
-    elif isinstance(right, Attribute) and right < left:
+    elif isinstance(right, AttributeTerm) and right < left:
         left, sign, right = right, _MIRRORED[sign], left
-    return Comparison(left, sign, right)
+    return AttributeComparison(left, sign, right)
 
 
-def _ordered(alternatives: Sequence[Sequence[Comparison]]) -> Conditions:
-    parts = [tuple(sorted(set(each), key=Comparison.key)) for each in alternatives]
+def _ordered(alternatives: Sequence[Sequence[AttributeComparison]]) -> Conditions:
+    parts = [tuple(sorted(set(each), key=AttributeComparison.key)) for each in alternatives]
     return Conditions(tuple(sorted(set(parts), key=lambda each: [part.key() for part in each])))
 
 

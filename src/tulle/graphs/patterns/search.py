@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tulle.core.compiled import compiled
 from tulle.graphs.data import Graph
-from tulle.graphs.patterns.conditions import Attribute
+from tulle.graphs.patterns.conditions import AttributeTerm
 from tulle.graphs.patterns.pattern import Edge, Pattern
 
 Array = npt.NDArray[Any]
@@ -161,7 +161,7 @@ def prepare_checks(pattern: Pattern, search: Search, graph: Graph) -> Checks:
         for part in parts:
             ready, sides = 0, []
             for side in (part.left, part.right):
-                if not isinstance(side, Attribute):
+                if not isinstance(side, AttributeTerm):
                     sides += [coded.constants[side], -1]
                     continue
                 ready = max(ready, *(step_of[node] for node in side.place))

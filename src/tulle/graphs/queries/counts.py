@@ -28,6 +28,9 @@ from tulle.graphs.sensitivity.counts import LocalSensitivity, Profile
 if TYPE_CHECKING:
     from tulle.graphs.patterns.enumeration import Copies
 
+LARGEST_K = 100
+"""Stars, cliques and sets of triangles that are larger are not counted."""
+
 
 @dataclass(frozen=True)
 class GraphQuery(Query):
@@ -221,7 +224,7 @@ class Stars(ProfiledCount, SubgraphCount):
     quantity: ClassVar[str] = "stars"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2))
+        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2, at_most=LARGEST_K))
 
     def truth(self, dataset: Graph) -> int:
         from tulle.graphs.kernels.counts import count_stars
@@ -269,7 +272,7 @@ class KTriangles(ProfiledCount, SubgraphCount):
     quantity: ClassVar[str] = "sets of triangles"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2))
+        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2, at_most=LARGEST_K))
 
     def truth(self, dataset: Graph) -> int:
         from tulle.graphs.kernels.counts import count_k_triangles
@@ -320,7 +323,7 @@ class Cliques(ProfiledCount, SubgraphCount):
     quantity: ClassVar[str] = "groups"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=3))
+        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=3, at_most=LARGEST_K))
 
     def truth(self, dataset: Graph) -> int:
         from tulle.graphs.kernels.cliques import count_cliques
@@ -391,7 +394,7 @@ def triangles() -> Triangles:
 @public("Count in a graph")
 @registry.register("query", "graph", "stars")
 def stars(k: int) -> Stars:
-    """Ask how many stars with ``k`` leaves there are, k at least 2.
+    """Ask how many stars with ``k`` leaves there are, k from 2 to 100.
 
     Example:
         >>> stars(2).truth(Graph.from_edges([(0, 1), (1, 2)], nodes=3))
@@ -403,7 +406,7 @@ def stars(k: int) -> Stars:
 @public("Count in a graph")
 @registry.register("query", "graph", "k_triangles")
 def k_triangles(k: int) -> KTriangles:
-    """Ask how many sets of ``k`` triangles share an edge, k at least 2.
+    """Ask how many sets of ``k`` triangles share an edge, k from 2 to 100.
 
     Example:
         >>> square = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], nodes=4)
@@ -416,7 +419,7 @@ def k_triangles(k: int) -> KTriangles:
 @public("Count in a graph")
 @registry.register("query", "graph", "cliques")
 def cliques(k: int) -> Cliques:
-    """Ask how many cliques of ``k`` nodes there are, k at least 3.
+    """Ask how many cliques of ``k`` nodes there are, k from 3 to 100.
 
     Example:
         >>> cliques(3).truth(Graph.from_edges([(0, 1), (1, 2), (2, 0)], nodes=3))

@@ -28,16 +28,18 @@ from tulle.graphs.queries.local_counts import (
     BoundedVector,
     Chains,
     DegreeOf,
-    DegreeSquares,
-    EdgesWithin,
     TrianglesAt,
     TrianglesPerNode,
     TriplesPerNode,
     checked_node,
-    checked_partition,
-    listed,
     no_such_node,
     place_of,
+)
+from tulle.graphs.queries.partitions import (
+    DegreeSquares,
+    EdgesWithin,
+    checked_partition,
+    listed,
     shown,
     wrong_length,
 )

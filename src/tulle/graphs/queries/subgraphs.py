@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tulle.core import registry, validate
-from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import GraphFacts
@@ -77,7 +76,7 @@ class Paths(PatternQuery):
     quantity: ClassVar[str] = "paths"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", _whole_between(3, 4, k=self.k))
+        object.__setattr__(self, "k", validate.whole(at_least=3, at_most=4, k=self.k))
 
     def shape_of(self) -> Pattern:
         from tulle.graphs.patterns.pattern import path
@@ -105,7 +104,7 @@ class Cycles(PatternQuery):
     quantity: ClassVar[str] = "cycles"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", _whole_between(4, 5, k=self.k))
+        object.__setattr__(self, "k", validate.whole(at_least=4, at_most=5, k=self.k))
 
     def shape_of(self) -> Pattern:
         from tulle.graphs.patterns.pattern import cycle
@@ -169,7 +168,7 @@ def paths(k: int) -> GraphQuery:
         >>> paths(3).truth(Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4))
         4
     """
-    k = _whole_between(1, 4, k=k)
+    k = validate.whole(at_least=1, at_most=4, k=k)
     return Edges() if k == 1 else Stars(2) if k == 2 else Paths(k)
 
 
@@ -184,7 +183,7 @@ def cycles(k: int) -> GraphQuery:
         >>> cycles(4).truth(Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], nodes=4))
         1
     """
-    k = _whole_between(3, 5, k=k)
+    k = validate.whole(at_least=3, at_most=5, k=k)
     return Triangles() if k == 3 else Cycles(k)
 
 
@@ -235,11 +234,3 @@ def _named(shape: Pattern) -> GraphQuery | None:
             patterns.triangles_on_an_edge(size - 2): KTriangles(size - 2),
         }
     return known.get(shape)
-
-
-def _whole_between(low: int, high: int, **named: Any) -> int:
-    ((name, value),) = named.items()
-    checked = validate.whole(at_least=low, **named)
-    if checked > high:
-        raise InputError(f"{name} must be at most {high}; got {value!r}.")
-    return checked

@@ -39,7 +39,7 @@ from tulle.core.error_law import ErrorLaw, check_level, secret_size
 from tulle.core.errors import InputError
 from tulle.core.mechanism import Parameters, Settings
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -275,15 +275,6 @@ class SpreadBudget:
         if share > Fraction(9, 10):
             raise InputError(f"spread_share must be at most 0.9; got {text(share)}.")
         return cls(epsilon * (1 - share), epsilon * share)
-
-    @classmethod
-    def from_settings(cls, settings: Parameters) -> SpreadBudget:
-        """Read the division back from a mechanism's settings."""
-        return cls(rational(settings["epsilon_answer"]), rational(settings["epsilon_spread"]))
-
-    def to_settings(self) -> dict[str, Any]:
-        """Return the division as public settings."""
-        return {"epsilon_answer": text(self.answer), "epsilon_spread": text(self.spread)}
 
     def draw(self, spread: int, source: Source | None) -> tuple[int, Fraction] | None:
         """Return a private spread and its noise scale, or None when no interval was bought."""

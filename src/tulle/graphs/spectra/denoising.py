@@ -8,13 +8,16 @@ Where the first vector is spread over all nodes, or drowns, the degrees alone ar
 all-ones vector of a graph without hubs, say, which no noise touches. Such *candidates* are made
 without a look at the matrix, so its quotient x'Mx is an unbiased estimate of the true x'Ax, off by
 sqrt(2)·s at most in its deviation; the best of them and of what was found is taken.
+
+How much of the true matrix a vector found in the noisy one has is modelled; where its quotient
+x'Ax was measured (:mod:`tulle.graphs.spectra.quotients`), that is taken in place of the model.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +61,8 @@ class Tuning:
     Not chosen on any data: few deviations, and about the largest noise of a thousand nodes."""
     shown: float = 4.0
     """By how many deviations a candidate's quotient must exceed zero to count as a value."""
+    measured: float = 3.0
+    """And one that was measured. Not chosen on any data: noise alone exceeds it once in 70."""
 
 
 _TUNING = Tuning()
@@ -94,7 +99,125 @@ class HeldMatrix(NoisyMatrix):
         return HeldMatrix(self.entries[np.ix_(places, places)], self.noise)
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Vectors that a noisy matrix shows, and what is known of how true they are. Public."""
+
+    shown: Floats
+    """The quotients x'Mx of the noisy matrix, the leading first."""
+    vectors: Floats
+    modelled: Floats
+    """The sizes of x'Ax that a model expects: zero where a vector drowns."""
+    certain: npt.NDArray[np.bool_]
+    level: float
+    """From where on an eigenvalue shows in its vector."""
+    noise: float
+    """The standard deviation of the noise on an entry."""
+    nodes: int
+    """Of the noisy matrix; vectors may have more rows, of nodes outside of it."""
+    by_size: bool
+    mean_degree: float
+    candidate: Floats | None = None
+    reached: float = 0.0
+    """A vector made without the matrix that is nearer than the first, and its quotient x'Mx."""
+
+    @property
+    def columns(self) -> Floats:
+        """The vectors of length one whose quotients tell the values: few, if most drown."""
+        kept = self.vectors[:, self._measured]
+        if self.candidate is None:
+            return kept
+        return np.column_stack([self.candidate, kept])
+
+    @property
+    def _measured(self) -> npt.NDArray[np.int64]:
+        first = 1 if self.candidate is None else 0
+        return np.flatnonzero(self.certain | (np.arange(len(self.shown)) < first))
+
+    def spectrum(self, measured: Floats | None = None, deviations: Any = 0.0) -> Spectrum:
+        """Return values and vectors, by the model, or by measured quotients of the columns."""
+        sizes, certain = np.abs(self.shown), self.certain
+        quotients = np.sign(self.shown) * self.modelled
+        reached, deviation = self.reached, math.sqrt(2) * self.noise
+        needed = _TUNING.shown * deviation
+        if measured is not None:
+            if self.candidate is not None:
+                # Coins had no part in the candidate: both estimates are unbiased.
+                own = float(deviations[0])
+                reached = _weighed(reached, deviation, float(measured[0]), own)
+                needed = _TUNING.measured * float(_weighed_deviation(deviation, own))
+                measured, deviations = measured[1:], deviations[1:]
+            quotients, certain, places = quotients.copy(), certain.copy(), self._measured
+            signs = np.sign(self.shown[places])
+            # The model may be off by as much as it expects the vector to fit the noise by, half of
+            # that usually; of what drowns it knows nothing.
+            model = (sizes - self.modelled)[places] * np.where(certain[places], 0.5, 1e9) + 1e-9
+            both = _weighed(quotients[places], model, measured, deviations)
+            quotients[places] = signs * np.clip(signs * both, 0.0, sizes[places])
+            # A matrix of noise is further away than zeros; for a value noise does little harm.
+            least = np.where(certain[places], 1.0, _TUNING.measured)
+            holds = signs * both > least * _weighed_deviation(model, deviations)
+            certain[places] = holds if self.by_size else holds | certain[places]
+        values = _estimated(self.shown, quotients, certain, self.level, self.by_size)
+        if not self.by_size and self.mean_degree > 0:
+            values = _guessed(values, certain, self.level, self.mean_degree, self.nodes)
+        vectors = self.vectors
+        if self.candidate is not None:
+            values, vectors = self._with_candidate(values, certain, reached, needed)
+        order = leading(values, self.by_size)
+        most = float(self.nodes) - 1 if self.candidate is None else float(len(vectors)) - 1
+        return Spectrum(
+            np.clip(values[order], -most, most), oriented(vectors[:, order]), self.level
+        )
+
+    def _with_candidate(
+        self, values: Floats, certain: npt.NDArray[np.bool_], reached: float, needed: float
+    ) -> tuple[Floats, Floats]:
+        """Return values and vectors with the candidate in place of what is most like it."""
+        column, k = self.candidate, len(values)
+        assert column is not None
+        drowns = not self.modelled[0] > 0
+        # What drowned is like nothing.
+        alike = 0 if drowns else int(np.argmax(np.abs(column @ self.vectors)))
+        others = np.delete(np.arange(k), alike)
+        turned = np.linalg.qr(np.column_stack([column, self.vectors[:, others]]))[0]
+        turned[:, 0] = column
+        made = values[[0, *others]].copy()
+        if self.by_size:
+            made[0] = reached if reached > needed else 0.0
+        elif reached > needed:
+            # No quotient exceeds the largest eigenvalue; what shows or is guessed may be nearer.
+            known = bool(certain[alike]) or drowns
+            made[0] = max(reached, float(values[alike])) if known else reached
+            if drowns:
+                # Squares add up: the i-th is at most the root of an i-th of all.
+                made = np.minimum(made, made[0] / np.sqrt(np.arange(1, k + 1)))
+        return made, turned
+
+
+def _weighed(one: Any, deviation: Any, other: Any, its_deviation: Any) -> Any:
+    """Return the mean of two estimates, weighed by the inverse squares of their deviations."""
+    share = deviation**2 / (deviation**2 + its_deviation**2)
+    return one + share * (other - one)
+
+
+def _weighed_deviation(one: Any, other: Any) -> Any:
+    """Return the deviation of such a mean."""
+    return one * other / np.sqrt(one**2 + other**2)
+
+
 def decompose_noisy(
+    matrix: NoisyMatrix,
+    k: int,
+    degrees: npt.NDArray[Any] | None,
+    *,
+    by_size: bool,
+) -> Spectrum:
+    """Return the k leading values and vectors that a noisy matrix shows, by the model alone."""
+    return search_noisy(matrix, k, degrees, by_size=by_size).spectrum()
+
+
+def search_noisy(
     matrix: NoisyMatrix,
     k: int,
     degrees: npt.NDArray[Any] | None,
@@ -102,8 +225,8 @@ def decompose_noisy(
     by_size: bool,
     mean_degree: float = 0.0,
     candidates: Floats | None = None,
-) -> Spectrum:
-    """Return the k leading values and vectors that a noisy matrix shows.
+) -> Found:
+    """Return the k leading vectors that a noisy matrix shows.
 
     ``degrees`` rank the nodes; they too are public. The search takes cores of growing size, those
     of largest degree, and begins with the one where most is left of the eigenvalues after the
@@ -144,23 +267,18 @@ def decompose_noisy(
         # nodes chosen beforehand would, and less than the core.
         size = math.isqrt(size * len(core))
     certain = _outside(plain, matrix.noise, len(core), by_size) > _TUNING.margin
-    most = float(nodes) - 1
-    level = matrix.noise * math.sqrt(len(core))
-    estimated = _estimated(values, matrix.noise, size, certain, level, by_size)
-    if not by_size and mean_degree > 0:
-        estimated = _guessed(estimated, certain, level, mean_degree, nodes)
-    if candidates is not None:
-        best_left = _quotients(values, matrix.noise, size, certain)[0]
-        estimated, vectors = _first(
-            matrix,
-            candidates,
-            estimated,
-            vectors,
-            best_left,
-            by_size=by_size,
-            mean_degree=mean_degree,
-        )
-    return Spectrum(np.clip(estimated, -most, most), oriented(vectors), level)
+    found = Found(
+        shown=values,
+        vectors=vectors,
+        modelled=_modelled(values, matrix.noise, size, certain),
+        certain=certain,
+        level=matrix.noise * math.sqrt(len(core)),
+        noise=matrix.noise,
+        nodes=nodes,
+        by_size=by_size,
+        mean_degree=mean_degree,
+    )
+    return found if candidates is None else _first(matrix, candidates, found)
 
 
 def candidates_of(degrees: npt.NDArray[Any], mean: float, scale: float) -> Floats:
@@ -187,52 +305,28 @@ def candidates_of(degrees: npt.NDArray[Any], mean: float, scale: float) -> Float
     return usable
 
 
-def _first(
-    matrix: NoisyMatrix,
-    candidates: Floats,
-    values: Floats,
-    vectors: Floats,
-    quotient: float,
-    *,
-    by_size: bool,
-    mean_degree: float,
-) -> tuple[Floats, Floats]:
-    """Return values and vectors with the best candidate in place of the first, if it is better.
+def _first(matrix: NoisyMatrix, candidates: Floats, found: Found) -> Found:
+    """Return what was found with the best candidate for the first vector, if it is better.
 
-    ``quotient`` is what the first vector found has of the true matrix: zero, if it drowns. Rows of
-    candidates beyond the matrix's are of nodes outside of it; quotients are then too low.
+    Rows of candidates beyond the matrix's are of nodes outside of it; quotients are then too low.
     """
-    nodes, k = vectors.shape
+    nodes, k = found.vectors.shape
     inside = candidates[:nodes]
     quotients = np.einsum("ij,ij->j", inside, matrix @ inside)
     if len(candidates) > nodes:
         # All ones have the mean degree, which is known for all nodes.
-        quotients[0] = max(float(quotients[0]), mean_degree)
+        quotients[0] = max(float(quotients[0]), found.mean_degree)
     best = int(np.argmax(quotients))
-    reached, deviation = float(quotients[best]), math.sqrt(2) * matrix.noise
+    reached = float(quotients[best])
     padded = np.zeros((len(candidates), k))
-    padded[:nodes] = vectors
-    if quotient > 0 and reached < quotient + deviation:
-        return values, padded
-    column = candidates[:, best]
-    # What is most like the candidate makes room for it; what drowned is like nothing.
-    alike = int(np.argmax(np.abs(column @ padded))) if quotient > 0 else 0
-    others = np.delete(np.arange(k), alike)
-    turned = np.linalg.qr(np.column_stack([column, padded[:, others]]))[0]
-    turned[:, 0] = column
-    made = values[[0, *others]].copy()
-    if reached > _TUNING.shown * deviation:
-        made[0] = reached
-        if not by_size and quotient <= 0:
-            # Squares add up: the i-th is at most the root of an i-th of all, as where one guesses.
-            made = np.minimum(made, reached / np.sqrt(np.arange(1, k + 1)))
-    elif by_size:
-        made[0] = 0.0
-    order = leading(made, by_size)
-    return made[order], turned[:, order]
+    padded[:nodes] = found.vectors
+    found = replace(found, vectors=padded)
+    if found.modelled[0] > 0 and reached < found.modelled[0] + math.sqrt(2) * matrix.noise:
+        return found
+    return replace(found, candidate=candidates[:, best], reached=reached)
 
 
-def _quotients(values: Floats, noise: float, size: int, certain: npt.NDArray[np.bool_]) -> Floats:
+def _modelled(values: Floats, noise: float, size: int, certain: npt.NDArray[np.bool_]) -> Floats:
     """Return what vectors found have of the true matrix: zero where they are not certain."""
     found = np.sqrt(np.maximum(values**2 - 4 * noise**2 * size, 0.0))
     return np.where(certain, found, 0.0)
@@ -298,9 +392,8 @@ def _outside(values: Floats, noise: float, size: int, by_size: bool) -> Floats:
 
 
 def _estimated(
-    values: Floats,
-    noise: float,
-    size: int,
+    shown: Floats,
+    quotients: Floats,
     certain: npt.NDArray[np.bool_],
     level: float,
     by_size: bool,
@@ -309,20 +402,22 @@ def _estimated(
 
     A true value v shows as w = v + s²n/v, since its vector was chosen to fit the noise too. Of the
     true matrix, the vector found has the quotient r = v·cosine² = v - s²n/v (Benaych-Georges &
-    Nadakuditi 2011). So r² = w² - 4s²n, and v = (w + r)/2. For eigenvalues it is v that is wanted.
-    For the nearest matrix of low rank it is r: with vectors u_i and numbers c_i the squared
-    distance from the true matrix is less than that of zeros by the sum of 2·c_i·r_i - c_i², which
-    is largest at c_i = r_i. There n is the number of nodes on which a vector is not zero. Where
-    nothing stood outside the bulk for certain before vectors were cleaned, what is left of them
-    was chosen from the noise: r is then taken for zero, and v for no more than s·sqrt(n) for the
-    core, from where on values show.
+    Nadakuditi 2011). So r² = w² - 4s²n, which is the model, and v = (w + r)/2. That v is in the
+    middle holds beyond the model: the vector found is (v - A)^-1·N·u away from the true one u, for
+    noise N, to first order, by which w is above v, and r below it, to second order alike. For
+    eigenvalues it is v that is wanted. For the nearest matrix of low rank it is r: with vectors u_i
+    and numbers c_i the squared distance from the true matrix is less than that of zeros by the sum
+    of 2·c_i·r_i - c_i², which is largest at c_i = r_i. In the model n is the number of nodes on
+    which a vector is not zero. Where nothing stood outside the bulk for certain before vectors were
+    cleaned, what is left of them was chosen from the noise: r is then taken for zero, and v for no
+    more than s·sqrt(n) for the core, from where on values show.
     """
-    seen = np.abs(values)
-    quotient = _quotients(values, noise, size, certain)
     if by_size:
-        return np.asarray(np.sign(values) * quotient, dtype=np.float64)
-    seen = np.where(certain, seen, np.minimum(seen, 2 * level))
-    return np.asarray(np.sign(values) * (seen + quotient) / 2, dtype=np.float64)
+        return np.where(certain, quotients, 0.0)
+    size = np.abs(shown)
+    size = np.where(certain, size, np.minimum(size, 2 * level))
+    middle = (size + np.where(certain, np.abs(quotients), 0.0)) / 2
+    return np.asarray(np.sign(shown) * middle, dtype=np.float64)
 
 
 def _guessed(

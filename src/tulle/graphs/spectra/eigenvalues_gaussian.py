@@ -98,7 +98,7 @@ class EigenGauss(Mechanism):
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         law = _law(settings)
-        return Prediction(law, law, float(law.sigma) * math.sqrt(2 / math.pi))
+        return Prediction(law, law, float(law.sigma * law.step) * math.sqrt(2 / math.pi))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
@@ -125,5 +125,6 @@ def root_up(number: int) -> Fraction:
 
 def _law(settings: Parameters) -> GaussianLaw:
     chosen = EigenGaussSettings.read(settings)
-    sigma = root_up(math.ceil(chosen.variance)) * chosen.step
-    return GaussianLaw(sigma, chosen.k)
+    # Half a step that the value was snapped by is within the whole step that the law adds.
+    slack = float(ROUNDING + (chosen.missing or 0))
+    return GaussianLaw(root_up(math.ceil(chosen.variance)), chosen.k, chosen.step, slack)

@@ -22,7 +22,8 @@ from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
 from tulle.graphs.spectra.queries import LARGEST_DENSE, Eigenvalues, adjacency, rank_of
 from tulle.noise import Lattice, discrete_gaussian, discrete_laplace
-from tulle.noise.charge import GaussianCharge, LaplaceCharge, charge, spend
+from tulle.noise.charge import GaussianCharge, LaplaceCharge, charge
+from tulle.noise.watch import spend
 
 ROUNDING = Fraction(1, 2**16)
 """More than the computed eigenvalues of so many nodes can be off, each.

@@ -41,6 +41,7 @@ LEVELS = 2**12
 
 _LARGE = 20_000
 _MOST_LEVELS = 2**20
+_MOST_ITERATIONS = 1000
 _LARGEST_SCALE = 2**46
 
 
@@ -126,14 +127,16 @@ class _Iteration(Mechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)
         iterations, reach, threshold = self.defaults(nodes, k, terms.epsilon)
-        iterations = validate.whole(iterations=options.get("iterations", iterations), at_least=1)
+        iterations = validate.whole(
+            iterations=options.get("iterations", iterations), at_least=1, at_most=_MOST_ITERATIONS
+        )
         share = validate.positive(reach=options.get("reach", reach))
         if share > 1:
             raise InputError(f"reach must be at most 1; got {text(share)}.")
         cut = validate.non_negative(threshold=options.get("threshold", threshold))
-        levels = validate.whole(levels=options.get("levels", LEVELS), at_least=1)
-        if levels > _MOST_LEVELS:
-            raise InputError(f"levels must be at most {_MOST_LEVELS:,}; got {levels:,}.")
+        levels = validate.whole(
+            levels=options.get("levels", LEVELS), at_least=1, at_most=_MOST_LEVELS
+        )
         name, value = self.spread(terms, iterations, levels)
         # At a tiny epsilon the noise is so large that fine rounding would only lengthen numbers.
         while levels > 1 and value > _LARGEST_SCALE**self.order:

@@ -13,7 +13,7 @@ from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.validate import text
 from tulle.graphs.data import Graph
-from tulle.graphs.queries.local_counts import checked_partition, listed, shown
+from tulle.graphs.queries.partitions import checked_partition, listed, shown
 
 _PREFIX = "synthetic_"
 

@@ -19,7 +19,7 @@ from tulle.core.compiled import compiled, population_count
 from tulle.core.errors import InputError
 from tulle.core.release import Release
 from tulle.graphs.topology.response import Topology
-from tulle.noise.xor.limits import Estimate, Limit
+from tulle.noise.xor.limits import FlipEstimate, Limit
 
 Words = npt.NDArray[np.uint64]
 
@@ -27,7 +27,7 @@ LARGEST_NODES = 20_000
 """Triangles are counted on all pairs of rows: above this it takes more than a minute."""
 
 
-def estimate_edges(release: Release) -> Estimate:
+def estimate_edges(release: Release) -> FlipEstimate:
     """Estimate the number of edges; the error is exact and does not depend on the graph.
 
     Example:
@@ -39,25 +39,25 @@ def estimate_edges(release: Release) -> Estimate:
     """
     released, flip = _topology(release)
     value = (released.edge_count - flip * released.pairs) / (1 - 2 * flip)
-    return Estimate(value, _deviation(flip) * math.sqrt(released.pairs))
+    return FlipEstimate(value, _deviation(flip) * math.sqrt(released.pairs))
 
 
-def estimate_density(release: Release) -> Estimate:
+def estimate_density(release: Release) -> FlipEstimate:
     """Estimate the share of pairs that are joined."""
     released, _ = _topology(release)
     edges = estimate_edges(release)
-    return Estimate(edges.value / released.pairs, edges.error / released.pairs)
+    return FlipEstimate(edges.value / released.pairs, edges.error / released.pairs)
 
 
-def estimate_degrees(release: Release) -> Estimate:
+def estimate_degrees(release: Release) -> FlipEstimate:
     """Estimate the degree of every node; the error is the same for each."""
     released, flip = _topology(release)
     others = released.nodes - 1
     value = (_degrees(released) - flip * others) / (1 - 2 * flip)
-    return Estimate(value, _deviation(flip) * math.sqrt(others))
+    return FlipEstimate(value, _deviation(flip) * math.sqrt(others))
 
 
-def estimate_triangles(release: Release) -> Estimate:
+def estimate_triangles(release: Release) -> FlipEstimate:
     """Estimate the number of triangles.
 
     The product over the three pairs of a triple, summed over all triples, needs only the
@@ -85,7 +85,7 @@ def estimate_triangles(release: Release) -> Estimate:
             "Ask for tulle.triangles() itself, which is far more accurate."
         )
     if nodes < 3:
-        return Estimate(0.0, 0.0)
+        return FlipEstimate(0.0, 0.0)
     degrees = _degrees(released)
     triangles, squares = _pair_moments(_rows(released), degrees, flip)
     edges, paths = released.edge_count, int((degrees * (degrees - 1) // 2).sum())
@@ -99,7 +99,7 @@ def estimate_triangles(release: Release) -> Estimate:
         variance * 2 * true_edges * (nodes - 2) + variance**2 * (nodes - 2) * released.pairs
     )
     total = variance * max(joint, 0.0) + variance**2 * (nodes - 2) * true_edges
-    return Estimate(value, math.sqrt(total + variance**3 * triples))
+    return FlipEstimate(value, math.sqrt(total + variance**3 * triples))
 
 
 def limit(release: Release) -> Limit:

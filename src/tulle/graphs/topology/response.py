@@ -26,7 +26,8 @@ from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.facts import node_axis
 from tulle.graphs.queries.counts import node_count
-from tulle.noise.charge import ResponseCharge, charge, disjoint, part
+from tulle.noise.charge import ResponseCharge, charge
+from tulle.noise.watch import disjoint, part
 from tulle.noise.xor.limits import FlipLaw
 from tulle.noise.xor.patterns import flip_probability, response_bits
 

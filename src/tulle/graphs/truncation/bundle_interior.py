@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 _FLOOR = 1e-300
 
 
-class Interior:
+class BundleInterior:
     """One run; ``advance`` makes a step, ``deletions`` and ``levels`` read off where it stands."""
 
     def __init__(self, problem: Reduced, reach: float) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tulle.core.compiled import compiled
 from tulle.graphs.truncation.bundles import Bundles, chosen
 from tulle.lp.interior import factorise, solve_factor
-from tulle.lp.program import Program, Rows
+from tulle.lp.program import Program, ProgramRows
 
 Array = npt.NDArray[Any]
 
@@ -127,13 +127,13 @@ class Reduced:
         return Program.of(cost, np.full(len(cost), np.inf), blocks)
 
 
-def _rows(first: int, right: float, count: int, *entries: tuple[Array, Array, Any]) -> Rows:
+def _rows(first: int, right: float, count: int, *entries: tuple[Array, Array, Any]) -> ProgramRows:
     """Return a block of rows from (row, column, value), where a value may be one for all."""
     row, column, value = (
         np.concatenate([np.broadcast_to(entry[part], len(entry[0])) for entry in entries])
         for part in range(3)
     )
-    return Rows(first, row, column, value.astype(np.float64), np.full(count, right))
+    return ProgramRows(first, row, column, value.astype(np.float64), np.full(count, right))
 
 
 def reduce(bundles: Bundles, tau: float, active: Array) -> Reduced:

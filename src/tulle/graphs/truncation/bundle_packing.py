@@ -15,7 +15,7 @@ from tulle.core.validate import Number
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import Edges, KTriangles, Stars, Triangles
 from tulle.graphs.truncation.bundle_bounds import Tables, lower_bound, upper_bound
-from tulle.graphs.truncation.bundle_interior import Interior
+from tulle.graphs.truncation.bundle_interior import BundleInterior
 from tulle.graphs.truncation.bundle_newton import Reduced, reduce
 from tulle.graphs.truncation.bundles import Bundles, bundles_of
 from tulle.lp import Bracket, DeletionOracle, PackingProblem
@@ -81,7 +81,7 @@ class _Run:
 
     def interior(self, gap: float, reach: float) -> None:
         problem = reduce(self.bundles, self.tau, self.active)
-        run = Interior(problem, reach)
+        run = BundleInterior(problem, reach)
         idle = 0
         for _ in range(_STEPS):
             before = self.upper - self.lower

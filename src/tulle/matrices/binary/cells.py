@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tulle.core import registry
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.matrices.binary.outcome import XorMechanism, common_settings, shape_of
+from tulle.matrices.binary.outcome import XorMechanism, XorSettings, common_settings, shape_of
 from tulle.matrices.binary.queries import Xor
 from tulle.noise.charge import ResponseCharge, charge
 from tulle.noise.xor.patterns import flip_probability, response_bits
@@ -48,7 +48,8 @@ class Cells(XorMechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         flip = flip_probability(terms.epsilon)
-        return common_settings(terms, flip) | {"covariance": 0.0, "lines": "cells"}
+        found = XorSettings(**common_settings(terms, flip))
+        return {**found, "covariance": 0.0, "lines": "cells"}
 
     def noise(
         self, terms: Terms, settings: Parameters, source: Source | None

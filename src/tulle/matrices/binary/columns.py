@@ -12,7 +12,13 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.core.validate import rational, text
 from tulle.matrices.binary.families import column_law
-from tulle.matrices.binary.outcome import XorMechanism, common_settings, shape_of, xor_query
+from tulle.matrices.binary.outcome import (
+    XorMechanism,
+    XorSettings,
+    common_settings,
+    shape_of,
+    xor_query,
+)
 from tulle.matrices.binary.queries import Xor
 from tulle.noise.charge import PatternCharge, charge
 from tulle.noise.xor.laws import Coupled
@@ -59,7 +65,8 @@ class Columns(XorMechanism):
         assert alpha is not None
         law = column_law(*shape_of(terms), rational(alpha), terms.epsilon, terms.unit.name)
         flip, covariance = law.moments()
-        return common_settings(terms, flip) | {
+        return {
+            **XorSettings(**common_settings(terms, flip)),
             "covariance": covariance,
             "lines": "columns",
             "theta": text(law.field),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
@@ -12,9 +13,14 @@ import numpy.typing as npt
 from tulle.core import registry
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
 from tulle.matrices.binary.families import couplings_for
-from tulle.matrices.binary.outcome import XorMechanism, common_settings, shape_of, xor_query
+from tulle.matrices.binary.outcome import (
+    XorMechanism,
+    XorSettings,
+    common_settings,
+    shape_of,
+    xor_query,
+)
 from tulle.matrices.binary.queries import Xor
 from tulle.noise import SeededSource
 from tulle.noise.charge import Draw, PatternCharge, charge
@@ -22,6 +28,20 @@ from tulle.noise.xor.general import Couplings
 
 _TRIAL_CELLS = 100_000
 """About so many cells are drawn from a fixed seed to predict how many flip; no data is used."""
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledSettings(XorSettings):
+    """The public settings of one run: how couplings are scaled, and how they are drawn from."""
+
+    lines: str
+    scale: Fraction
+    price: str
+    method: str
+    blocks: int
+    flips: tuple[float, ...] | None
+    """How often each place is flipped: known only when all patterns are listed; else ``flip`` is
+    measured on trial draws."""
 
 
 @registry.mechanism("matrix", "coupled", answers=(Xor,))
@@ -75,20 +95,20 @@ class CoupledNoise(XorMechanism):
         method = couplings.method(scale)
         blocks = rows if by_row else 1
         rates = _flips(couplings, scale)
-        return common_settings(terms, float(np.mean(rates))) | {
-            "lines": "rows" if by_row else "matrix",
-            "scale": text(scale),
-            "price": "exact" if exact else "safe bound",
-            "method": method,
-            "blocks": blocks,
-            # Known only when all patterns are listed; else flip is measured on trial draws.
-            "flips": rates.tolist() if method == "enumeration" else None,
-        }
+        return CoupledSettings(
+            **common_settings(terms, float(np.mean(rates))),
+            lines="rows" if by_row else "matrix",
+            scale=scale,
+            price="exact" if exact else "safe bound",
+            method=method,
+            blocks=blocks,
+            flips=tuple(rates.tolist()) if method == "enumeration" else None,
+        )
 
     def noise(
         self, terms: Terms, settings: Parameters, source: Source | None
     ) -> npt.NDArray[np.uint8]:
-        query = xor_query(terms)
+        query, chosen = xor_query(terms), CoupledSettings.read(settings)
         couplings, _ = couplings_for(terms, query.entries, query.size or 0)
 
         def price(draw: Draw) -> Fraction:
@@ -98,7 +118,7 @@ class CoupledNoise(XorMechanism):
             return drawn_from.price_of_line(shape_of(terms)[1])[0] * draw.exact("scale")
 
         with charge(PatternCharge(price)):
-            drawn = couplings.draw(rational(settings["scale"]), int(settings["blocks"]), source)
+            drawn = couplings.draw(chosen.scale, chosen.blocks, source)
         return np.ascontiguousarray(drawn.reshape(shape_of(terms)))
 
 

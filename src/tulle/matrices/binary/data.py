@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,9 @@ from tulle.core import cells, validate
 from tulle.core.arrays import Bytes
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.matrix_market import read_matrix_market
 from tulle.core.public import public
+from tulle.core.reading import reading
 from tulle.core.unit import Unit
 from tulle.core.validate import Number, counted
 
@@ -224,7 +227,7 @@ def _as_array(array: Any) -> npt.NDArray[Any]:
 def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     try:
         return values.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(
             InputError(
                 "A matrix holds numbers; at least one cell is text, missing or another thing."
@@ -249,8 +252,8 @@ def read_array(path: str | Path, header: bool) -> Any:
     Raises:
         InputError: when it holds anything else.
     """
-    name = str(path)
-    try:
+    name, file = str(path), Path(path).name
+    with reading(file):
         if name.endswith(".npy"):
             return np.load(name, allow_pickle=False)
         if name.endswith(".npz"):
@@ -258,14 +261,7 @@ def read_array(path: str | Path, header: bool) -> Any:
 
             return load_npz(name)
         if name.endswith((".mtx", ".mtx.gz")):
-            from scipy.io import mmread
-
-            return mmread(name)
-    except OSError as error:
-        reason = error.strerror or "it is not a whole file of its format"
-        raise_alone(InputError(f"{Path(path).name} cannot be read: {reason}."))
-    except (ValueError, EOFError):
-        # The reader's own words may quote a cell.
-        raise_alone(InputError(f"{Path(path).name} does not hold a matrix."))
+            data = Path(path).read_bytes()
+            return read_matrix_market(gzip.decompress(data) if name.endswith(".gz") else data, file)
     table = cells.read_table(path, header=header)
     return np.column_stack([cells.numbers(column, "of a matrix") for column in table.columns])

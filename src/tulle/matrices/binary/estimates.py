@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.core.release import Release
-from tulle.noise.xor.limits import Estimate
+from tulle.noise.xor.limits import FlipEstimate
 
 Axis = Literal["rows", "columns", "all"]
 
@@ -36,7 +36,7 @@ def debias(release: Release) -> Floats:
     return cells
 
 
-def sums(release: Release, axis: Axis = "columns") -> Estimate:
+def sums(release: Release, axis: Axis = "columns") -> FlipEstimate:
     """Estimate how many ones each column, each row or the whole matrix has.
 
     *Error.* Flips of different lines are independent. Within a line (a row, or a column for the
@@ -59,11 +59,11 @@ def sums(release: Release, axis: Axis = "columns") -> Estimate:
     cells = debias(release)
     error = _deviation(release, axis)
     if axis == "all":
-        return Estimate(float(cells.sum()), error)
-    return Estimate(cells.sum(axis=0 if axis == "columns" else 1), error)
+        return FlipEstimate(float(cells.sum()), error)
+    return FlipEstimate(cells.sum(axis=0 if axis == "columns" else 1), error)
 
 
-def means(release: Release, axis: Axis = "columns") -> Estimate:
+def means(release: Release, axis: Axis = "columns") -> FlipEstimate:
     """Estimate the share of ones in each column, each row or the whole matrix.
 
     The estimate may leave [0, 1]; cutting it there makes it closer but no longer unbiased.
@@ -71,7 +71,7 @@ def means(release: Release, axis: Axis = "columns") -> Estimate:
     found = sums(release, axis)
     rows, columns = release.parameters["rows"], release.parameters["columns"]
     size = {"columns": rows, "rows": columns, "all": rows * columns}[axis]
-    return Estimate(found.value / size, found.error / size)
+    return FlipEstimate(found.value / size, found.error / size)
 
 
 def _deviation(release: Release, axis: Axis) -> Any:

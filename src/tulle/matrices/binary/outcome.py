@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core.dataset import Dataset
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import text
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
 from tulle.noise.xor.limits import FlipLaw
+
+
+@dataclass(frozen=True, eq=False)
+class XorSettings(Settings):
+    """What the release says about its noise, whatever the family."""
+
+    rows: int
+    columns: int
+    epsilon: Fraction
+    flip: float
+    """Which share of the cells this noise flips."""
+    least_flip: float
+    """The least share that any mechanism can flip at this epsilon if one cell is all that
+    changes."""
 
 
 class XorMechanism(Mechanism):
@@ -44,8 +59,9 @@ class XorMechanism(Mechanism):
         """Draw the noise pattern, in the shape of the matrix."""
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = FlipLaw(settings["flip"], settings["rows"] * settings["columns"])
-        return Prediction(law, law, settings["flip"])
+        known = XorSettings.read(settings)
+        law = FlipLaw(known.flip, known.rows * known.columns)
+        return Prediction(law, law, known.flip)
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
@@ -62,19 +78,9 @@ def shape_of(terms: Terms) -> tuple[int, int]:
 
 
 def common_settings(terms: Terms, flip: float) -> dict[str, Any]:
-    """Return what the release says about its noise, whatever the family.
-
-    ``least_flip`` is the smallest share of wrong cells that any mechanism can have at this
-    epsilon if one cell is all that changes; ``flip`` is what this one has.
-    """
-    rows, columns = shape_of(terms)
-    return {
-        "rows": rows,
-        "columns": columns,
-        "epsilon": text(terms.epsilon),
-        "flip": flip,
-        "least_flip": 1 / (1 + math.exp(min(float(terms.epsilon), 700.0))),
-    }
+    """Return the fields of :class:`XorSettings`, for those of a family."""
+    least = 1 / (1 + math.exp(min(float(terms.epsilon), 700.0)))
+    return XorSettings(*shape_of(terms), terms.epsilon, flip, least).typed()
 
 
 def xor_query(terms: Terms) -> Xor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,11 +11,20 @@ import numpy.typing as npt
 from tulle.core import registry
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.matrices.binary.outcome import XorMechanism, common_settings, shape_of
+from tulle.matrices.binary.outcome import XorMechanism, XorSettings, common_settings, shape_of
 from tulle.matrices.binary.queries import Xor
 from tulle.noise.charge import PatternCharge, charge
 from tulle.noise.xor.laws import TwoLevel as Law
 from tulle.noise.xor.patterns import exchangeable_bits
+
+
+@dataclass(frozen=True, eq=False)
+class TwoLevelSettings(XorSettings):
+    """The public settings of one run: up to ``cut`` flips in a row are few."""
+
+    covariance: float
+    lines: str
+    cut: int
 
 
 @registry.mechanism("matrix", "two_level", answers=(Xor,))
@@ -50,14 +60,15 @@ class TwoLevel(XorMechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         law = Law.best(terms.epsilon, shape_of(terms)[1])
         flip, covariance = law.moments()
-        found = common_settings(terms, flip)
-        return found | {"covariance": covariance, "lines": "rows", "cut": law.cut}
+        return TwoLevelSettings(
+            **common_settings(terms, flip), covariance=covariance, lines="rows", cut=law.cut
+        )
 
     def noise(
         self, terms: Terms, settings: Parameters, source: Source | None
     ) -> npt.NDArray[np.uint8]:
         rows, columns = shape_of(terms)
-        law = Law(terms.epsilon, columns, int(settings["cut"]))
+        law = Law(terms.epsilon, columns, TwoLevelSettings.read(settings).cut)
         with charge(PatternCharge(lambda draw: draw.parameters["law"].epsilon)):
             drawn: npt.NDArray[np.uint8] = exchangeable_bits(law, rows, source)
         return drawn

@@ -18,8 +18,8 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.source import Source
-from tulle.core.validate import text
-from tulle.matrices.contributions.blocks import BlockLaw, Frame, cell_bounds, frame_of
+from tulle.core.validate import counted, text
+from tulle.matrices.contributions.blocks import BlockLaw, BlockLimits, cell_bounds, frame_of
 from tulle.matrices.contributions.clipping import LARGEST, Limits, clip, step_exponent
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import pack_labels, unpack_labels
@@ -144,12 +144,12 @@ class BlockMechanism(Mechanism):
             moved,
         )
 
-    def _scales(self, frame: Frame, budget: Fraction) -> Floats:
+    def _scales(self, frame: BlockLimits, budget: Fraction) -> Floats:
         caps, total = (frame.squares, frame.square) if self.squared else (frame.totals, frame.total)
         amount = math.sqrt(budget) if self.squared else float(budget)
         return scales(frame.sizes, caps, total, self.power, amount)[0]
 
-    def _exact_scales(self, frame: Frame, limits: Limits, budget: Fraction) -> list[Fraction]:
+    def _exact_scales(self, frame: BlockLimits, limits: Limits, budget: Fraction) -> list[Fraction]:
         """Return scales (or variances) in steps whose exact price is within the budget."""
         caps, total = masses(frame, limits, self.squared)
         figures = replace(
@@ -181,18 +181,21 @@ class BlockMechanism(Mechanism):
         return BlockSettings.read(settings).law(self.noise)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        law = self.law(settings)
+        law, query = self.law(settings), weights_query(terms)
+        if like is None and query.reference is not None:
+            # It is public, and of people who are to be like those of the data.
+            like = query.reference.people
         if like is None:
             return Prediction(law, law, law.mean_error())
         assert isinstance(like, Contributions)
         limits = limits_from(terms, settings)
         if like.shape != limits.labels.shape:
             raise InputError("like= must be public contributions on a grid of the same shape.")
-        lost = np.ldexp(clip(like, limits).astype(np.float64), limits.exponent) - like.totals()
-        about = weights_query(terms).about
-        if about is not None:
-            lost = lost * (about / max(like.individuals(), 1))
-        return Prediction(law, law, _mean_with(law, limits, np.abs(lost)))
+        totals, people = like.totals(), max(like.individuals(), 1)
+        lost = np.ldexp(clip(like, limits).astype(np.float64), limits.exponent) - totals
+        share = float(np.abs(lost).sum() / max(np.abs(totals).sum(), 1e-300))
+        mean = _mean_with(law, limits, np.abs(lost) * ((query.about or people) / people))
+        return Prediction(law, law, mean, () if query.about else (_of_clipping(share, people),))
 
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
@@ -239,7 +242,7 @@ def declared_lengths(query: Weights) -> bool:
     return query.length is not None or query.block_length is not None or query.reference is not None
 
 
-def limits_of(frame: Frame, exponent: int, lengths: bool) -> Limits:
+def limits_of(frame: BlockLimits, exponent: int, lengths: bool) -> Limits:
     """Return the limits in whole steps, rounded down.
 
     Raises:
@@ -290,7 +293,7 @@ def limits_from(terms: Terms, settings: Parameters) -> Limits:
     )
 
 
-def masses(frame: Frame, limits: Limits, squared: bool) -> tuple[list[int], int]:
+def masses(frame: BlockLimits, limits: Limits, squared: bool) -> tuple[list[int], int]:
     """Return the most that one individual moves each block, and all blocks together; in steps.
 
     Squares of whole numbers that add up to D and are at most b each add up to at most b·D.
@@ -311,6 +314,16 @@ def _round_up(value: float) -> Fraction:
     """Round up to thirty binary digits: short numbers, and a part in a billion more noise."""
     mantissa, exponent = math.frexp(value)
     return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)
+
+
+def _of_clipping(share: float, people: int) -> str:
+    """Say what clipping takes away, as a share: its amount grows with the number of people."""
+    crowd = counted(people, "person", "people")
+    return (
+        f"Clipping takes away {share:.0%} of what the stand-in's {crowd} contribute. "
+        "The error is predicted for as many; with ten times as many people that part "
+        "of it is ten times as large. Give about=, a public guess of their number."
+    )
 
 
 def _mean_with(law: BlockLaw, limits: Limits, lost: Floats) -> float:

@@ -22,7 +22,7 @@ from tulle.matrices.contributions.queries import Weights
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class BlockLimits:
     """Blocks of cells, and how much one individual may have in them; real numbers."""
 
     labels: Wholes
@@ -62,7 +62,7 @@ def cell_bounds(query: Weights, facts: Mapping[str, Any]) -> Floats:
     return bounded
 
 
-def frame_of(query: Weights, facts: Mapping[str, Any], power: Fraction) -> Frame:
+def frame_of(query: Weights, facts: Mapping[str, Any], power: Fraction) -> BlockLimits:
     """Return the blocks and all limits that follow from the question and public facts.
 
     Sums of squares follow from sums: in a block whose cells have at most b, the squares of
@@ -104,7 +104,7 @@ def frame_of(query: Weights, facts: Mapping[str, Any], power: Fraction) -> Frame
     square = min(square, float(squares.sum()), float(highest.max()) * total)
     if not np.isfinite(totals).all():
         raise QueryError("A block has nothing that bounds its sum: give bound= or total=.")
-    return Frame(labels, cells, sizes, totals, total, squares, square)
+    return BlockLimits(labels, cells, sizes, totals, total, squares, square)
 
 
 def _labels(query: Weights, cells: Floats, power: Fraction) -> Wholes:
@@ -182,6 +182,8 @@ class BlockLaw(ErrorLaw):
     columns: int
     slack: float = 0.0
     """What post-processing adds to the noise at most."""
+    raised: bool = False
+    """Whether negative totals were raised to zero: how far below a zero was is then not known."""
     name: ClassVar[str] = "blocks"
 
     @property
@@ -236,7 +238,10 @@ class BlockLaw(ErrorLaw):
     def interval(self, value: Any, level: float) -> tuple[Any, Any]:
         """Return the ends for each cell; all clipped totals are covered at once."""
         widths = self.cell_widths(level)
-        return value - widths, value + widths
+        low = value - widths
+        if self.raised:
+            low = np.where((np.asarray(value) <= 0) & (widths > 0), -np.inf, low)
+        return low, value + widths
 
     def cell_widths(self, level: float) -> Floats:
         """Return the width of each cell's block, 0 outside the blocks."""

@@ -21,7 +21,7 @@ from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.matrices.contributions.labels import pack_labels
 from tulle.matrices.contributions.reading import (
-    Columns,
+    LongTable,
     Names,
     encode,
     read_matrix,
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from tulle.matrices.contributions.clipping import Limits
 
 Outside = Literal["refuse", "drop"]
+
+MOST_CELLS = 2**26
+"""Of a grid. Sums over one individual's cells are rounded outwards for so many of them."""
 
 
 class KeptCells(NamedTuple):
@@ -105,7 +108,7 @@ class Contributions(Dataset):
         if not self._declare(rows, columns, support):
             # In the order of their texts, so that of two cells the order follows from them alone.
             self._labels = _distinct(row, "row"), _distinct(column, "column")
-        given = Columns(individual, row, column, weight)
+        given = LongTable(individual, row, column, weight)
         self._keep(*encode(given, *self._labels, outside == "drop"))
 
     def _declare(self, rows: Names | None, columns: Names | None, support: Any) -> bool:
@@ -125,19 +128,28 @@ class Contributions(Dataset):
             self._rows, self._columns, self._support = (), (), None
             return False
         self._rows, self._columns = read_names(rows, "rows"), read_names(columns, "columns")
+        count = len(self._rows) * len(self._columns)
+        if count > MOST_CELLS:
+            raise InputError(
+                f"A grid has at most {MOST_CELLS:,} cells; this one has {count:,}. Without rows= "
+                "and columns= cells are found with found_cells()."
+            )
         self._support = read_support(support, self.shape)
         self._labels = self._rows, self._columns
         return True
 
     def _keep(self, individual: Wholes, cell: Wholes, weight: Floats) -> None:
         """Store the records sorted by individual and cell, one for each pair of them."""
-        key = individual * (len(self._labels[0]) * len(self._labels[1])) + cell
-        if len(key) and not bool(np.all(key[1:] > key[:-1])):
+        # Not as one number: individuals times cells may be more than an integer holds.
+        rises = np.diff(individual) > 0
+        more = (np.diff(individual) == 0) & (np.diff(cell) > 0)
+        if not bool((rises | more).all()):
             # Stable, so that the rounding of a sum depends on that individual's records alone.
-            order = np.argsort(key, kind="stable")
-            key, weight = key[order], weight[order]
-            starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
-            individual, cell = individual[order][starts], cell[order][starts]
+            order = np.lexsort((cell, individual))
+            individual, cell, weight = individual[order], cell[order], weight[order]
+            fresh = (np.diff(individual) != 0) | (np.diff(cell) != 0)
+            starts = np.flatnonzero(np.concatenate(([True], fresh)))
+            individual, cell = individual[starts], cell[starts]
             with np.errstate(over="ignore", invalid="ignore"):
                 weight = np.add.reduceat(weight, starts)
         self._individual, self._cell, self._weight = individual, cell, weight
@@ -428,7 +440,7 @@ def read_support(support: Any, shape: tuple[int, int]) -> npt.NDArray[np.bool_] 
         return None
     try:
         given = np.asarray(support)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(InputError("support must be a matrix of yes and no."))
     if given.shape != shape:
         raise InputError(f"support has shape {given.shape}; the grid is {shape[0]} x {shape[1]}.")

@@ -26,13 +26,8 @@ from tulle.matrices.contributions.clipping import LARGEST, step_exponent
 from tulle.matrices.contributions.data import Contributions
 from tulle.noise import discrete_gaussian, discrete_laplace
 from tulle.noise.charge import Charge, GaussianCharge, LaplaceCharge, charge
-from tulle.noise.partition_selection import (
-    PeopleLaw,
-    Rule,
-    best_rule,
-    rule_from_json,
-    selection_options,
-)
+from tulle.noise.partition_law import PeopleLaw
+from tulle.noise.partition_selection import Rule, best_rule, rule_from_json, selection_options
 
 LEVEL = 0.95
 """At which level the intervals of a table hold, those of one column all at once."""
@@ -106,9 +101,7 @@ def found_cells(
         >>> str(found_cells(cells_per_person=2, bound=5, minimum=10))
         'found_cells(cells_per_person=2, bound=5.0, minimum=10)'
     """
-    most = validate.whole(cells_per_person=cells_per_person, at_least=1)
-    if most > MOST_CELLS:
-        raise InputError(f"cells_per_person must be at most {MOST_CELLS:,}.")
+    most = validate.whole(cells_per_person=cells_per_person, at_least=1, at_most=MOST_CELLS)
     least, rest, best = selection_options(minimum, other, top)
     held = None
     if bound is not None:

@@ -67,7 +67,7 @@ def read_labels(labels: Any) -> Wholes:
     """
     try:
         given = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(InputError("labels must be a matrix of whole numbers."))
     if given.ndim != 2 or not given.size:
         raise InputError("labels must be a matrix: one block number for each cell of the grid.")

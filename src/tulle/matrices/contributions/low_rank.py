@@ -65,8 +65,13 @@ def then_low_rank(release: Release, rank: int | Literal["auto"]) -> Release:
     return _after(told, np.where(deviations > 0, smooth, 0.0), f"low rank {kept}")
 
 
-def then_positive(release: Release) -> Release:
+def then_positive(release: Release, *, no_negative_weights: bool = False) -> Release:
     """Raise negative totals to zero. For data without negative weights this only helps.
+
+    Error:
+        A total that was raised has an upper end only: how far below zero it was is gone. Say
+        ``no_negative_weights=True`` if it is public that no weight is negative, as where every
+        record counts one: then no end is below zero.
 
     Example:
         >>> import tulle
@@ -74,11 +79,15 @@ def then_positive(release: Release) -> Release:
         >>> r = tulle.release(visits, tulle.weights(total=1), unit="participant", epsilon=1.0)
         >>> bool((then_positive(r).value >= 0).all())
         True
+        >>> float(then_positive(r, no_negative_weights=True).interval(0.95)[0].min())
+        0.0
     """
-    value, _ = _totals(release)
-    raised = _after(release, np.maximum(value, 0.0), "positive")
+    value, law = _totals(release)
+    told = release if release.error is None else replace(release, error=replace(law, raised=True))
+    raised = _after(told, np.maximum(value, 0.0), "positive")
+    if not no_negative_weights:
+        return raised
     highest = release.parameters.get("range", (None, None))[1]
-    # The truth is not negative, so neither are the ends of an interval.
     return replace(raised, parameters={**raised.parameters, "range": [0.0, highest]})
 
 
@@ -87,11 +96,11 @@ def then_sparse(release: Release) -> Release:
 
     Error:
         With n cells in all, and noise of mean size s in a block, the threshold is the one above
-        which noise would be s in n cells together, about s·ln(n) for Laplace noise. So where
-        everything is zero the result is off by the mean noise of one cell in the whole matrix, not
-        of n; and whatever the totals are, it is expected to be off by no more than that beyond
-        what all zeros would be, but for totals near half the threshold, each of which may add
-        s/sqrt(n). No result but all zeros is better than all zeros everywhere.
+        which noise would be s/32 in n cells together, about s·ln(32·n) for Laplace noise. So where
+        everything is zero the result is off by a part of the mean noise of one cell in the whole
+        matrix, not of n; and whatever the totals are, it is expected to be off by no more than
+        that beyond what all zeros would be, but for totals near half the threshold, each of which
+        may add s/sqrt(32·n). No result but all zeros is better than all zeros everywhere.
 
     Raises:
         InputError: when it is not a release of ``weights``.
@@ -109,9 +118,14 @@ def then_sparse(release: Release) -> Release:
     return _after(told, np.where(value > limits, value, 0.0), "sparse")
 
 
+PASSED = 1 / 32
+"""How much of one cell's mean noise passes the threshold in the whole matrix. At one, bicycles at
+epsilon 0.1 were 2 % worse than all zeros, and 10 of 120 rows of four matrices were worse."""
+
+
 def _thresholds(law: BlockLaw) -> list[float]:
-    """Return, for each block, above which noise in as many cells as all would be its mean size."""
-    found, count = [], sum(law.sizes)
+    """Return, for each block, above which noise in all cells is that part of its mean."""
+    found, count = [], sum(law.sizes) / PASSED
     for spread in law.spreads().tolist():
         if law.noise == "laplace":
             # n·E[x; x > t] = n·(t + s)·exp(-t/s)/2 = s: t/s = ln(n/2) + ln(1 + t/s).

@@ -197,7 +197,7 @@ def block_bounds(
     target = None if error_at is None else text(validate.positive(error_at=error_at))
     try:
         plate = Plate(candidates)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(InputError("candidates must be a list of numbers."))
     values = plate.values
     good = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())

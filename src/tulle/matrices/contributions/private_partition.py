@@ -14,13 +14,12 @@ from tulle.core import registry, validate
 from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
-from tulle.core.labels import Axis
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.public import public
-from tulle.core.query import Query, Shape
 from tulle.core.source import Source
-from tulle.matrices.contributions.data import Contributions, check_grid
+from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.labels import unpack_labels
+from tulle.matrices.contributions.queries import GridQuery
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 
@@ -35,7 +34,7 @@ _MARGIN = 1 - 2.0**-26
 
 
 @dataclass(frozen=True)
-class BlockPartition(Query):
+class BlockPartition(GridQuery):
     """For each cell the block it is in, by how many people's worth it has."""
 
     blocks: int = 2
@@ -45,25 +44,12 @@ class BlockPartition(Query):
         "Which cells hold so much of what people contribute that they stand out, and by how much?"
     )
     quantity: ClassVar[str] = "block"
-    kind: ClassVar[str] = "contributions"
-    shape: ClassVar[Shape] = "object"
     integral: ClassVar[bool] = True
 
     def truth(self, dataset: Contributions) -> Wholes:
         """Return the blocks without noise, where the first threshold is one person."""
         facts = dataset.facts("participant")
         return labelled(votes(dataset, self.pieces), facts, self, Fraction(self.pieces))
-
-    def bound_to(self, facts: Mapping[str, Any]) -> Query:
-        check_grid(facts)
-        return self
-
-    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
-        names = (public.row_names, public.column_names)
-        return tuple(
-            Axis(side, None if isinstance(known, range) else list(known))
-            for side, known in zip(("row", "column"), names, strict=True)
-        )
 
 
 @public("Publish a matrix")
@@ -84,13 +70,8 @@ def block_partition(blocks: int = 2, *, pieces: int = PIECES) -> BlockPartition:
         >>> str(block_partition(3))
         'block_partition(3, 65536)'
     """
-    count = validate.whole(blocks=blocks, at_least=2)
-    fine = validate.whole(pieces=pieces, at_least=1)
-    if count > 16:
-        raise InputError(f"blocks must be at most 16; got {count}.")
-    if fine > 2**30:
-        raise InputError(f"pieces must be at most 2**30; got {fine}.")
-    return BlockPartition(count, fine)
+    count = validate.whole(blocks=blocks, at_least=2, at_most=16)
+    return BlockPartition(count, validate.whole(pieces=pieces, at_least=1, at_most=2**30))
 
 
 def votes(dataset: Contributions, pieces: int) -> Wholes:

@@ -22,8 +22,26 @@ from tulle.matrices.contributions.reference import Reference, look_up
 from tulle.noise import Lattice
 
 
+class GridQuery(Query):
+    """A question with one answer for each cell of the public grid."""
+
+    kind: ClassVar[str] = "contributions"
+    shape: ClassVar[Shape] = "object"
+
+    def bound_to(self, facts: Mapping[str, Any]) -> Query:
+        check_grid(facts)
+        return self
+
+    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
+        names = (public.row_names, public.column_names)
+        return tuple(
+            Axis(side, None if isinstance(known, range) else list(known))
+            for side, known in zip(("row", "column"), names, strict=True)
+        )
+
+
 @dataclass(frozen=True)
-class Weights(Query):
+class Weights(GridQuery):
     """The totals of all cells, every individual cut down to public bounds."""
 
     bound: Plate | None = None
@@ -45,23 +63,10 @@ class Weights(Query):
         "How much did everybody contribute to each cell, no one more than the stated bounds?"
     )
     quantity: ClassVar[str] = "total"
-    kind: ClassVar[str] = "contributions"
-    shape: ClassVar[Shape] = "object"
     integral: ClassVar[bool] = False
 
     def truth(self, dataset: Contributions) -> npt.NDArray[np.float64]:
         return dataset.totals()
-
-    def bound_to(self, facts: Mapping[str, Any]) -> Query:
-        check_grid(facts)
-        return self
-
-    def axes(self, public: Any, parameters: Mapping[str, Any]) -> tuple[Axis, ...]:
-        names = (public.row_names, public.column_names)
-        return tuple(
-            Axis(side, None if isinstance(known, range) else list(known))
-            for side, known in zip(("row", "column"), names, strict=True)
-        )
 
     def canonical(self) -> dict[str, Any]:
         found: dict[str, Any] = {"query": self.name}
@@ -165,7 +170,7 @@ def _positive(name: str, value: Any) -> float | None:
 def _read_bound(bound: Any, labels: Any) -> Plate:
     try:
         plate = Plate(bound)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(InputError("bound must be a number, or a matrix of numbers."))
     values = plate.values
     if values.ndim not in (0, 2) or not values.size:
@@ -185,7 +190,7 @@ def _per_block(name: str, values: Any, count: int) -> Plate | None:
         return None
     try:
         plate = Plate(values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(InputError(f"{name} must be a list of numbers."))
     if plate.values.shape != (count,):
         raise InputError(

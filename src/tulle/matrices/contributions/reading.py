@@ -14,7 +14,7 @@ from tulle.core.errors import InputError, raise_alone
 Names = Sequence[Any] | int
 
 
-class Columns(NamedTuple):
+class LongTable(NamedTuple):
     """The columns of a long table, as they were given."""
 
     individual: Any
@@ -30,7 +30,7 @@ def read_names(names: Any, what: str) -> Sequence[Any]:
         InputError: when there are none or one occurs twice.
     """
     if hasattr(names, "__index__"):
-        return range(validate.whole(at_least=1, **{what: names}))
+        return range(validate.whole(at_least=1, at_most=2**31, **{what: names}))
     if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
         raise InputError(f"{what} must be a list of names, or how many there are.")
     listed = list(names.tolist() if hasattr(names, "tolist") else names)
@@ -45,7 +45,7 @@ def read_names(names: Any, what: str) -> Sequence[Any]:
 
 
 def encode(
-    given: Columns, rows: Sequence[Any], columns: Sequence[Any], drop: bool
+    given: LongTable, rows: Sequence[Any], columns: Sequence[Any], drop: bool
 ) -> tuple[Wholes, Wholes, Floats]:
     """Return individuals and cells by number, and weights.
 
@@ -119,7 +119,7 @@ def read_matrix(matrix: Any) -> tuple[Wholes, Wholes, Floats, tuple[int, int]]:
             row, column = np.nonzero(dense)
             weight, shape = dense[row, column], dense.shape
         weight = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise_alone(InputError("A matrix of numbers is needed, with at least one cell."))
     if not np.isfinite(weight).all():
         raise InputError("Every weight of the matrix must be finite.")

@@ -17,7 +17,7 @@ import numpy as np
 
 from tulle.core.arrays import Array
 from tulle.noise.source import exp_bounds
-from tulle.noise.tables import Bounds, Law
+from tulle.noise.tables import Bounds, TableLaw
 
 _LONG = 500
 """Above this length the numbers of patterns are enclosed instead of written out."""
@@ -35,7 +35,7 @@ class Moments(NamedTuple):
     """The covariance of the flips of two given bits of one line."""
 
 
-class Counts(Law):
+class Counts(TableLaw):
     """A law on 0, ..., length: the number of flipped bits in a line of so many."""
 
     finite: ClassVar[bool] = True

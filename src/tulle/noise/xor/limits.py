@@ -13,7 +13,7 @@ from tulle.core.validate import Number, widen_up
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FlipEstimate:
     """An unbiased value, or an array of them, and the standard error of each."""
 
     value: Any
@@ -23,7 +23,7 @@ class Estimate:
         """Return (low, high) by the normal approximation, for each value on its own.
 
         Example:
-            >>> low, high = Estimate(10.0, 1.0).interval(0.95)
+            >>> low, high = FlipEstimate(10.0, 1.0).interval(0.95)
             >>> round(low, 2), round(high, 2)
             (8.04, 11.96)
         """

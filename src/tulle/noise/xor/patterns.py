@@ -14,7 +14,7 @@ from tulle.core.source import Source
 from tulle.core.validate import Number
 from tulle.noise.bernoulli import fixed_coins
 from tulle.noise.source import Bits, logistic_floor, report, resolve
-from tulle.noise.tables import Law, ranks, settle
+from tulle.noise.tables import TableLaw, ranks, settle
 from tulle.noise.xor.laws import Counts
 
 _CHUNK = 1 << 20
@@ -63,7 +63,7 @@ def flip_probability(epsilon: Number) -> float:
     return logistic_floor(exact, 128) / 2.0**128
 
 
-def draw_law(law: Law, count: int, source: Source | None = None) -> Array:
+def draw_law(law: TableLaw, count: int, source: Source | None = None) -> Array:
     """Draw from a law on finitely many whole numbers, in bulk and exactly.
 
     *Method.* Sixty-two bits of a uniform real are looked up among the law's thresholds; in the

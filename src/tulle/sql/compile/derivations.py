@@ -49,6 +49,10 @@ class Form:
     """For each slot the terms over values that say who it is; empty where nothing is known."""
     alone: bool = False
     """Whether all slots are one participant, unless a key on a path is not unique."""
+    once: bool = False
+    """Whether nobody has more than one row, as far as declared keys hold."""
+    unique: tuple[str, ...] = ()
+    """Of a public table, the values that a declared key says are those of one row."""
 
     def range(self, value: str) -> Range:
         """Return the range that a value is known to lie in."""

@@ -21,7 +21,8 @@ from tulle.sql.compile.inside import is_inside
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
+from tulle.sql.compile.statements import Compiler, Scope
+from tulle.sql.compile.sums import ordered_sum
 from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions.conversions import Typed, convert, shown
 from tulle.sql.expressions.kinds import DOUBLE, NUMBERS, WHOLE, Kind

@@ -103,6 +103,7 @@ class Inside:
         self._ranges: dict[str, Range] = {}
         self._slots: list[Any] = []
         self._whose: tuple[Whose, ...] = ()
+        self._once = False
         self._query: Any = None
         self._selected = [(e.unalias(), e.alias_or_name) for e in tree.expressions]
         having, qualify = tree.args.get("having"), tree.args.get("qualify")
@@ -182,6 +183,7 @@ class Inside:
         self._whose = tuple(
             frozenset(term for term in terms if set(term[0]) <= set(groups)) for terms in form.whose
         )
+        self._once |= form.once or self._block.settles(self._group())
         by = [*(column(name, self._stage) for name in groups), *self._by_owner()]
         calls.bound_sums(form.ranges)
         found = [alias(e, name) for e, name in calls.found]
@@ -202,6 +204,7 @@ class Inside:
             self._known[found] = column(name, self._stage)
         form = self._rows(wanted)
         self._query, self._whose = form.query, form.whose
+        self._once |= form.once
         self._ranges |= form.ranges
         self._columns = [name for _, name in wanted]
 
@@ -308,6 +311,7 @@ class Inside:
             over="OVER",
         )
         self._qualify = exp.EQ(this=window, expression=exp.Literal.number(1))
+        self._once = self._block.settles(map(meant, listed))
 
     def _finish(self) -> Form:
         wanted = [(self._replaced(e), name) for e, name in self._selected]
@@ -329,7 +333,15 @@ class Inside:
         ranges = {name: self._range(as_written(e)) for e, name in wanted}
         values = tuple(name for _, name in wanted)
         slots = tuple(self._slots)
-        return Form(query, values, slots, ranges=ranges, whose=known, alone=bool(slots))
+        return Form(
+            query,
+            values,
+            slots,
+            ranges=ranges,
+            whose=known,
+            alone=bool(slots),
+            once=self._once and bool(slots),
+        )
 
     # Expressions
 

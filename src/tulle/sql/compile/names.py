@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from sqlglot import exp
@@ -32,7 +33,7 @@ class Named:
         self.schema = schema
         tree = expand(tree, schema)
         self._tables = {self.normal(table): table for table in schema.tables}
-        if RESERVED in tree.sql().lower():
+        if any(RESERVED in word.lower() for node in tree.walk() for word in _words(node)):
             raise QueryError(f"Names that start with {RESERVED} are reserved.")
         for given in tree.find_all(exp.TableAlias):
             if _NUMBERED.fullmatch(given.name):
@@ -149,6 +150,11 @@ class Named:
                         f"LATERAL is not supported: the sub-select uses {found.name} of a source "
                         "beside it. Join it with ON or WHERE, or use EXISTS."
                     )
+
+
+def _words(node: Any) -> Iterator[str]:
+    """Yield the names and texts that are written at a node itself."""
+    yield from (value for value in node.args.values() if isinstance(value, str))
 
 
 def resolve(tree: exp.Expression, schema: Schema) -> Any:

@@ -61,7 +61,7 @@ def _spelled(whole: Any, dialect: str) -> str:
         if str(join.args.get("kind") or "").upper() in {"INNER", "CROSS"}:
             join.set("kind", None)
     _bracket(whole)
-    return str(whole.sql(dialect=dialect, comments=False))
+    return str(whole.sql(dialect=dialect, comments=False, copy=False))
 
 
 def _name_by_place(tree: Any) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class OutlineSource:
     """A table that a question reads, and whose its rows are."""
 
     name: str
@@ -38,7 +38,7 @@ class Outline:
         up to 3 participants
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[OutlineSource, ...]
     joins: tuple[str, ...]
     """Conditions between several tables, as they are compared."""
     participants: tuple[tuple[str, int], ...]
@@ -86,7 +86,7 @@ def outline_of(query: SqlQuery, schema: Schema) -> Outline:
     found = [table for table in tree.find_all(exp.Table) if table.name not in views]
     labels = _labels(found)
     sources = tuple(
-        Source(
+        OutlineSource(
             labels[table.alias_or_name],
             real := named.table(table),
             tuple(str(owner) for owner in schema.owners.get(real, ())),

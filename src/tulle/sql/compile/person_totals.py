@@ -2,15 +2,16 @@
 
 Where each row is about one participant, a question's statement gives one amount for each person and
 group. The engine keeps these, and two statements read them. The first gives the largest *loads*: of
-one person, the sum of absolute amounts over all groups, or their L2 norm. The second cuts everyone
-whose load is above a threshold down to it and adds up by group. No row for each person leaves the
-engine.
+one person, the sum of absolute amounts over all groups, or their L2 norm. They are kept as well,
+with whose they are. The second cuts everyone whose load is above a threshold down to it and adds up
+by group. No row for each person leaves the engine.
 
-*Exact, in any order.* A load is rounded up, as a sum of whole steps of a public size (or in the
-order of the values, where no public bound says what size suits). What remains of an amount is
-rounded towards zero to whole multiples of a unit, two to the minus fiftieth of the threshold, and
-whole numbers are added as decimals. So neither the order of rows nor other people's rows show in
-any digit, and one person's rounded vector has at most the norm that the threshold says.
+*Exact, in any order.* A load is rounded up, as a sum of whole steps of a public size, in parts of a
+few bits whose sums doubles hold exactly (or it is added in the order of the values, where no public
+bound says what size suits). What remains of an amount is rounded towards zero to whole multiples of
+a unit, two to the minus fiftieth of the threshold, and whole numbers are added exactly. So neither
+the order of rows nor other people's rows show in any digit, and one person's rounded vector has at
+most the norm that the threshold says.
 
 *No failure.* Amounts are cut to public ends, within which every product and quotient here is an
 ordinary double: no row makes an engine overflow or underflow.
@@ -29,7 +30,7 @@ from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, Rewritten
 from tulle.sql.dialect import dialect_of
 
 if TYPE_CHECKING:
-    from tulle.sql.engines.base import Engine, KeptRows
+    from tulle.sql.engines.base import Engine, Workspace
 
 Numbers = npt.NDArray[np.float64]
 
@@ -40,15 +41,17 @@ _SMALLEST, _LARGEST = 2.0**-250, 2.0**400
 """Amounts below count as nothing, those above as this: public ends."""
 _NOTHING = 2.0**-240
 """With a threshold below this nothing is left to add."""
-_TIMES = 2**24
-"""Nobody's amount in one group is above this many of the largest rows."""
-_MOST_ROWS = 2.0**31
-"""Nor above this many rows, where rows are counted."""
+_TIMES = 24
+"""Nobody's amount in one group is above two to this power of the largest rows."""
+_MOST_ROWS = 31
+"""Nor above two to this power of rows, where rows are counted."""
 _GROUPS = 2**22
 _EXPONENT = 240
 """With more groups, or larger powers of two in a row, loads are added in the order of values."""
 _STEPS, _SQUARED_STEPS = 60, 56
 """A load is whole steps of the largest row over two to this power; of its square, for squares."""
+_PART = 31
+"""Bits of a part: so many times the most groups are below 2**53, up to which doubles are exact."""
 _UNIT = 50
 _UP = 1.0 + 2.0**-30
 """Covers the rounding of a load."""
@@ -69,6 +72,7 @@ class PersonTotals:
         self._rewritten, self._signed, self._power = rewritten, signed, power
         self.groups = rewritten.groups
         self._all = False
+        self._largest = ""
         self._fixed: Numbers | None = None
         self._sums: tuple[float, Numbers] | None = None
 
@@ -111,8 +115,12 @@ class PersonTotals:
         )
 
     @cached_property
-    def _kept(self) -> KeptRows:
-        return self._engine.keep(self.entries)
+    def _space(self) -> Workspace:
+        return self._engine.workspace()
+
+    @cached_property
+    def _kept(self) -> str:
+        return self._space.keep(self.entries)
 
     def _people(self, entries: str) -> str:
         """Return the statement of owner (i) and load (l); ``entries`` gives the amounts."""
@@ -124,8 +132,8 @@ class PersonTotals:
     def _most(self) -> float:
         """The most that anybody's amount in a group counts for."""
         if self._counts:
-            return _MOST_ROWS
-        return min(_TIMES * self._rewritten.term, _LARGEST)
+            return 2.0**_MOST_ROWS
+        return min(2.0**_TIMES * self._rewritten.term, _LARGEST)
 
     def _load(self, of: str) -> str:
         """Return the load of one person, rounded up, from the amounts of all groups."""
@@ -135,39 +143,53 @@ class PersonTotals:
         raised = size if self._power == 1 else f"{size} * {size}"
         exponent = math.frexp(self._rewritten.term)[1]
         known = math.isfinite(self._rewritten.term) and abs(exponent) <= _EXPONENT
-        wide = self._dialect.wide
-        if self.groups > _GROUPS:
+        if self.groups > _GROUPS or not (known or self._counts):
             summed = self._dialect.ordered_sum(raised)
-        elif self._counts and self._power == 1:
-            # Whole numbers, whose sum is below 2**53.
-            summed = f"SUM({size})"
         elif self._counts:
-            whole = f"CAST({size} AS BIGINT)"
-            squares = f"SUM(CAST({whole} * {whole} AS {self._dialect.long}))"
-            summed = f"CAST({squares} AS {self._double})"
-        elif known and not self._dialect.exact:
-            fine = self._power * exponent - (_STEPS if self._power == 1 else _SQUARED_STEPS)
-            # Rounded up: what is rounded to the nearest whole number is half a step higher.
-            steps = f"ROUND({raised} * {self._number(2.0**-fine)} + {self._number(0.5)})"
-            steps = f"SUM(CAST({steps} AS {wide}))"
-            summed = f"CAST({steps} AS {self._double}) * {self._number(2.0**fine)}"
+            summed = self._sum_in_parts(raised, self._power * _MOST_ROWS, 0, up=0.0)
         else:
-            summed = self._dialect.ordered_sum(raised)
+            steps = _STEPS if self._power == 1 else _SQUARED_STEPS
+            top, low = self._power * (exponent + _TIMES), self._power * exponent - steps
+            # Rounded up: what is rounded to the nearest whole number is half a step higher.
+            summed = self._sum_in_parts(raised, top, low, up=0.5)
         root = summed if self._power == 1 else f"SQRT({summed})"
         return f"{root} * {self._number(_UP)}"
 
+    def _sum_in_parts(self, value: str, top: int, low: int, up: float) -> str:
+        """Return the sum of numbers of at most two to the power ``top``, whatever their order.
+
+        Each is rounded to a multiple of two to the power ``low``, after so many of it are added.
+        """
+        ends = [*range(top - _PART, low, -_PART), low]
+        sums, above = [], ""
+        for place, end in enumerate(ends):
+            scaled = f"{value} * {self._number(math.ldexp(1.0, -end))}"
+            if end == low and up:
+                scaled += f" + {self._number(up)}"
+            whole = self._dialect.nearest(scaled)
+            # All of these are whole doubles: what the parts above hold is taken off exactly.
+            part = whole
+            if above:
+                part += f" - {above} * {self._number(math.ldexp(1.0, ends[place - 1] - end))}"
+            sums.append(f"SUM({part}) * {self._number(math.ldexp(1.0, end))}")
+            above = whole
+        return f"({' + '.join(sums)})"
+
     def largest(self, count: int) -> str:
-        """Return the statement that gives the largest loads."""
-        people = self._people(self._kept.source)
-        return f"SELECT o.l AS l FROM ({people}) o ORDER BY o.l DESC LIMIT {count}"
+        """Return the statement that gives the largest loads, and whose they are."""
+        people = self._people(self._kept)
+        return f"SELECT o.i AS i, o.l AS l FROM ({people}) o ORDER BY o.l DESC LIMIT {count}"
 
     @cached_property
     def _loads(self) -> Numbers:
         return self._fetch_loads(FETCHED)
 
     def _fetch_loads(self, count: int) -> Numbers:
-        """Return the largest loads, the least first."""
-        found = self._kept.fetch(self.largest(count)).column("l").to_numpy()
+        """Return the largest loads, the least first; where there are groups, they are kept."""
+        self._largest = f"({self.largest(count)})"
+        if self.groups > 1:
+            self._largest = self._space.keep(self.largest(count))
+        found = self._space.fetch(f"SELECT o.l AS l FROM {self._largest} o").column("l").to_numpy()
         self._all = len(found) < count
         return np.sort(np.asarray(found, dtype=np.float64))
 
@@ -191,26 +213,27 @@ class PersonTotals:
     def statement(self, tau: float) -> str:
         """Return the statement that cuts everyone to tau and adds up, in units, by group."""
         limit, up = self._number(tau), self._number(_UP)
-        per = self._number(1.0 / unit_of(tau))
-        if self.groups == 1:
-            source = f"{self._kept.source} e"
-            load, above = f"(ABS(e.w) * {up})", f"ABS(e.w) * {up} > {limit}"
-            with_clause = ""
-        else:
-            cut = f"SELECT o.i AS i, o.l AS l FROM ({self._people('e')}) o WHERE o.l > {limit}"
-            # Where the engine keeps nothing, the rows are still read once.
-            with_clause = f"WITH e AS (SELECT * FROM {self._kept.source} k), c AS ({cut}) "
-            source = "e LEFT JOIN c ON c.i = e.i"
-            load, above = "c.l", "c.l IS NOT NULL"
-        size = f"CASE WHEN {above} THEN ABS(e.w) * ({limit} / {load}) ELSE ABS(e.w) END"
-        steps = f"CAST(FLOOR(LEAST({size}, {limit}) * {per}) AS BIGINT)"
-        steps = f"CASE WHEN e.i IS NULL THEN 0 WHEN e.w < 0 THEN -{steps} ELSE {steps} END"
-        public = "MAX(CASE WHEN e.i IS NULL THEN e.w END)"
-        total = f"SUM(CAST({steps} AS {self._dialect.long}))"
-        text = self._dialect.type_name("TEXT")
+        source, load = f"{self._kept} e", f"(ABS(e.w) * {up})"
+        part = f"CASE WHEN {load} > {limit} THEN {limit} / {load} ELSE {self._number(1.0)} END"
+        if self.groups > 1:
+            known = self._all or self._above(tau) < len(self._loads)
+            people = self._largest if known else f"({self._people(self._kept)})"
+            cut = f"(SELECT o.i AS i, o.l AS l FROM {people} o WHERE o.l > {limit})"
+            source += f" LEFT JOIN {cut} c ON c.i = e.i"
+            part = f"COALESCE({limit} / c.l, {self._number(1.0)})"
+        size = f"LEAST(ABS(e.w) * {part}, {limit})"
+        steps = f"CAST(FLOOR({size} * {self._number(1.0 / unit_of(tau))}) AS BIGINT)"
+        if self._signed:
+            steps = f"CASE WHEN e.w < 0 THEN -1 ELSE 1 END * {steps}"
+        # Worked out once, below: where an engine compiles statements, long expressions are slow.
+        entries = (
+            f"SELECT e.g AS g, CASE WHEN e.i IS NULL THEN 0 ELSE {steps} END AS s, "
+            f"CASE WHEN e.i IS NULL THEN e.w END AS f FROM {source}"
+        )
+        total, text = self._dialect.whole_sum("t.s"), self._dialect.type_name("TEXT")
         return (
-            f"{with_clause}SELECT e.g AS g, CAST({total} AS {text}) AS s, "
-            f"{public} AS f FROM {source} GROUP BY e.g"
+            f"SELECT t.g AS g, CAST({total} AS {text}) AS s, MAX(t.f) AS f "
+            f"FROM ({entries}) t GROUP BY t.g"
         )
 
     def clipped(self, tau: float) -> Numbers:
@@ -219,7 +242,7 @@ class PersonTotals:
             return self._sums[1]
         asked, nothing = tau, tau < _NOTHING
         tau = min(max(tau, _NOTHING), _LARGEST * _GROUPS)
-        found = self._kept.fetch(self.statement(tau))
+        found = self._space.fetch(self.statement(tau))
         places = found.column("g").to_numpy().astype(np.int64)
         sums, fixed = np.zeros(self.groups), np.zeros(self.groups)
         # A whole number is rounded to a double once, and units are powers of two.
@@ -233,7 +256,7 @@ class PersonTotals:
     def fixed(self) -> Numbers:
         """What needs nobody, for each group: public."""
         if self._fixed is None:
-            self.clipped(1.0)
+            self.clipped(_LARGEST * _GROUPS)  # which cuts nobody
         assert self._fixed is not None
         return self._fixed
 

@@ -22,8 +22,10 @@ from tulle.sql.compile.derivations import (
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.compile.single_owner import has_one_row, needs_one
-from tulle.sql.compile.statements import BOUND, total_statement
+from tulle.sql.compile.single_owner import needs_one
+from tulle.sql.compile.statements import total_statement
+from tulle.sql.compile.sums import BOUND
+from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.aggregate import (
     Aggregate,
@@ -81,7 +83,7 @@ class Rewritten:
     alone: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
     once: bool
-    """Whether a primary key says that nobody has more than one row."""
+    """Whether nobody has more than one row, as far as declared keys hold."""
     per_person: bool
     """Whether some part was kept to the rows of one person (:mod:`tulle.sql.compile.inside`)."""
     schema: Schema = field(compare=False, repr=False)
@@ -143,6 +145,8 @@ def rewrite(
     if listed:
         wanted[:1] = [(key, f"{GROUP}_{place}") for place, key in enumerate(keys)]
     form = rewriter.project(block, wanted, distinct=aggregate.distinct, conditions=conditions)
+    if aggregate.distinct and aggregate.kind == "count":
+        form = rewriter.exactly_whose(form, block, wanted)
     weights = form.range(WEIGHT) if aggregate.kind == "sum" else Range(0.0, 1.0)
     if form.keys is not None:
         query, slots = _merge_ways(form, aggregate, bool(groups), rewriter.namer)
@@ -163,8 +167,10 @@ def rewrite(
         len(slots) == 1 or (bool(slots) and (form.alone or needs_one(named, schema)))
     )
     total = total_statement(query, schema, functions=functions, summed=WEIGHT)
+    if groups and slots and form.keys is None and dialect_of(schema.dialect).gathers_first:
+        _gather_first(total, slots[0])
     return Rewritten(
-        total.sql(dialect=schema.dialect, pretty=True),
+        total.sql(dialect=schema.dialect, pretty=True, copy=False),
         tuple(slots),
         bool(slots) and schema.entity_class(slots[0].entity) == TEXT,
         form.keys is not None,
@@ -175,7 +181,7 @@ def rewrite(
         max(abs(weights.low), abs(weights.high)),
         _links(named, schema),
         alone,
-        alone and has_one_row(named, schema),
+        alone and form.once,
         rewriter.per_person,
         schema,
         named,
@@ -242,6 +248,15 @@ def _merge_tuples(
             sums.append(alias(_double(_sum_where(below, weight, bound)), BELOW))
     chosen = [*number, *_numbered(slots, name), *sums]
     return select(chosen, sources, conditions, group=by), _final_slots(slots)
+
+
+def _gather_first(total: Any, slot: Slot) -> None:
+    """Bring the rows of a compiled statement together by their first owner."""
+    owner = next(one.this for one in total.expressions if one.alias == slot.name)
+    rows = total.args["from_"].this
+    if isinstance(owner, exp.Column) and isinstance(rows, exp.Subquery):
+        by = exp.column(exp.to_identifier(owner.name, quoted=True))
+        rows.this.set("distribute", exp.Distribute(expressions=[by]))
 
 
 def _list(values: Sequence[Any], name: str) -> Any:

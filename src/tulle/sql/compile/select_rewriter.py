@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from tulle.sql.compile.derivations import (
 from tulle.sql.compile.inside import Inside, SameValue, as_written, is_inside, short
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
-from tulle.sql.compile.whose import Equal, merged, renamed, says_whose, whose
+from tulle.sql.compile.whose import Equal, Whose, merged, renamed, says_whose, whose
 from tulle.sql.expressions.conversions import WRITTEN, Written
 from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.check import conjuncts, is_semi_join, refuse
@@ -68,6 +68,52 @@ class Block:
     def sources(self) -> list[tuple[str, Form]]:
         """What every row, and every way to get it, needs."""
         return [*self.items, *self.witnesses]
+
+    def settled(self) -> set[str]:
+        """Return the sources of which nobody has more than one row.
+
+        A public table is one of them where conditions compare its key with what the others say.
+        """
+        found = {name for name, form in self.items if form.once}
+        compared = [c for c in self.conditions if isinstance(c, exp.EQ)]
+        while True:
+            told = {place for condition in compared for place in _told(condition, found)}
+            new = {
+                name
+                for name, form in self.items
+                if form.unique and {(name, value) for value in form.unique} <= told
+            }
+            if new <= found:
+                return found
+            found |= new
+
+    def settles(self, expressions: Iterable[Any]) -> bool:
+        """Say whether expressions have one value each for all rows of a person.
+
+        They are made of what says whose a row is, and of rows of which a person has one.
+        """
+        settled = self.settled()
+        own = {
+            (name, value)
+            for name, form in self.items
+            for terms in form.whose
+            for values, way in terms
+            if not way
+            for value in values
+        }
+        return all(
+            found.table in settled or (found.table, found.name) in own
+            for expression in expressions
+            for found in expression.find_all(exp.Column)
+        )
+
+    def has_one_row_each(self) -> bool:
+        """Say whether nobody has more than one row, where all that has owners is about one person.
+
+        Whoever has at most one row of each source has at most one combination of them.
+        """
+        optional = all(form.once for _, form, _ in self.optional)
+        return optional and self.settled() == {name for name, _ in self.sources}
 
     def around(self) -> Iterator[Block]:
         """Yield the SELECTs that this one is inside of."""
@@ -171,23 +217,34 @@ class Rewriter:
         if one and form.alone and len(form.slots) > 1:
             self._keep_to_person()
             return self.project(block, wanted, distinct=False, alone=True)
-        return self._exactly_whose(form, block, wanted) if distinct else form
+        return self.exactly_whose(form, block, wanted) if distinct else form
 
-    def _exactly_whose(self, form: Form, block: Block, wanted: Sequence[tuple[Any, str]]) -> Form:
+    def exactly_whose(self, form: Form, block: Block, wanted: Sequence[tuple[Any, str]]) -> Form:
         """Return distinct rows as tuples of their own where one of their columns is the owner."""
         if block.keyed or len(form.slots) != 1:
             return form
-        (slot,), (terms,) = form.slots, self.project(block, wanted, distinct=False).whose
-        exact = self.schema.entity_class(slot.entity) == INTEGER and any(not w for _, w in terms)
-        return replace(form, keys=None, whose=(terms,), alone=True) if exact else form
+        terms = self.project(block, wanted, distinct=False).whose
+        if not self._tells_owner(terms):
+            return form
+        once = block.settles(expression for expression, _ in wanted)
+        return replace(form, keys=None, whose=terms, alone=True, once=once)
 
     def _owned_union(self, made: Form, sides: Sequence[Form]) -> Form:
         """Return a UNION as rows of their own where one column is the owner on both sides."""
         if len(made.slots) != 1 or any(s.keys is not None or len(s.slots) != 1 for s in sides):
             return made
-        exact = [terms for terms in common_terms(sides) if any(not way for _, way in terms)]
-        whole = self.schema.entity_class(made.slots[0].entity) == INTEGER
-        return replace(made, keys=None, whose=tuple(exact), alone=True) if exact and whole else made
+        terms = common_terms(sides)
+        return (
+            replace(made, keys=None, whose=terms, alone=True) if self._tells_owner(terms) else made
+        )
+
+    def _tells_owner(self, terms: tuple[Whose, ...]) -> bool:
+        """Say whether rows that are equal have one owner: some of their columns are the owner.
+
+        Under a period they may be of several of one person's periods.
+        """
+        (found,) = terms
+        return self.schema.period is None and any(not way for _, way in found)
 
     def views(self, tree: Any, views: Views) -> Views:
         """Return the views with those that this tree's WITH adds."""
@@ -249,17 +306,19 @@ class Rewriter:
         return self.table(source)
 
     def _semi_join(self, condition: Any, views: Views, block: Block) -> None:
-        """Add EXISTS (...) or ... IN (...) that has to hold."""
-        inner = _body(condition)
-        if isinstance(inner, exp.Select) and (is_inside(inner) or _has_left_join(inner)):
-            # Most are about the same person as the row: then they need nobody else.
-            try:
-                block.conditions.append(self.looked_up(condition, views, block))
-            except QueryError:
-                if _looks_outside(inner):
-                    raise
-                self._witness(condition, inner, views, block)
-        else:
+        """Add EXISTS (...) or ... IN (...) that has to hold.
+
+        Most are about the same person as the row, and then they need nobody else. Others are
+        witnesses: further people, whom the row needs.
+        """
+        inner, per_person = _body(condition), self.per_person
+        try:
+            block.conditions.append(self.looked_up(condition, views, block))
+        except QueryError:
+            inside = isinstance(inner, exp.Select) and (is_inside(inner) or _has_left_join(inner))
+            if inside and _looks_outside(inner):
+                raise
+            self.per_person = per_person
             self._witness(condition, inner, views, block)
 
     def _witness(self, condition: Any, inner: Any, views: Views, block: Block) -> None:
@@ -432,7 +491,7 @@ class Rewriter:
         made = type(tree)(
             this=both.query.this, expression=both.query.expression, distinct=tree.args["distinct"]
         )
-        return replace(both, query=made, alone=True, ranges=left.ranges)
+        return replace(both, query=made, alone=True, once=left.once, ranges=left.ranges)
 
     def _identified(self, name: str, form: Form) -> Form:
         """Return the rows of a source with a key, so that equal ones are one tuple, counted."""
@@ -469,8 +528,17 @@ class Rewriter:
         ranges = self.named.ranges(table)
         query = select([*values_of(values, ranges), *owners], sources, conditions)
         known = tuple(whose(self.schema, table, tie, self.named.normal) for tie in ties)
+        key = self.schema.keys.get(table, ())
+        alone = len(ties) == 1 and ties[0].place == HERE
         return Form(
-            query, tuple(values), tuple(slots), origins=tuple(origins), ranges=ranges, whose=known
+            query,
+            tuple(values),
+            tuple(slots),
+            origins=tuple(origins),
+            ranges=ranges,
+            whose=known,
+            once=alone and bool(key) and set(key) <= set(ties[0].columns),
+            unique=() if ties or set(key) & set(ranges) else tuple(map(self.named.normal, key)),
         )
 
     def selected(
@@ -594,12 +662,22 @@ class Rewriter:
             ranges=ranges,
             whose=tuple(told),
             alone=one and bool(slots),
+            once=one and bool(slots) and block.has_one_row_each(),
         )
 
     def _check_widths(self, sides: Sequence[Form]) -> None:
         if len({len(side.values) for side in sides}) != 1:
             widths = " and ".join(str(len(side.values)) for side in sides)
             raise QueryError(f"The sides of a UNION or INTERSECT have {widths} columns.")
+
+
+def _told(equality: Any, known: Set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the columns that an equality says, from what is known of some sources."""
+    sides = [equality.this.unnest(), equality.expression.unnest()]
+    for mine, other in (sides, sides[::-1]):
+        sources = {found.table for found in other.find_all(exp.Column)}
+        if isinstance(mine, exp.Column) and sources <= known and not other.find(exp.Query):
+            yield mine.table, mine.name
 
 
 def _body(condition: Any) -> Any:

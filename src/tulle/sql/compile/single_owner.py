@@ -37,25 +37,6 @@ def needs_one(named: Named, schema: Schema) -> bool:
     return len(found) == 1
 
 
-def has_one_row(named: Named, schema: Schema) -> bool:
-    """Say whether nobody has more than one row: one table, whose primary key says whose a row is.
-
-    A primary key is the engine's own promise. Whoever relies on it must be private where it does
-    not hold (some engines only write it down): then what is known about the error fails, no more.
-    """
-    tree = named.resolved
-    if tree.find(exp.Subquery, exp.CTE, exp.SetOperation, exp.Exists) or _asks_within(tree):
-        return False
-    tables = list(tree.find_all(exp.Table))
-    if len(tables) != 1:
-        return False
-    table = named.table(tables[0])
-    ties = schema.ownership(table).ties
-    key = schema.keys.get(table, ())
-    whose = [set(tie.columns) for tie in ties if tie.place == HERE]
-    return bool(key) and len(ties) == 1 and whose != [] and set(key) <= whose[0]
-
-
 def _asks_within(tree: Any) -> bool:
     return any(found.args.get("query") is not None for found in tree.find_all(exp.In))
 

@@ -13,19 +13,26 @@ what they are.
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from sqlglot import exp
 
 from tulle.core.errors import QueryError, raise_alone
 from tulle.core.validate import counted
+from tulle.sql.compile.common_kinds import (
+    alike,
+    converted,
+    is_alike,
+    is_text_constant,
+    literal,
+    moment,
+)
 from tulle.sql.compile.derivations import alias, column, select, source_of
 from tulle.sql.compile.inside import EXACTLY, SameValue
+from tulle.sql.compile.size import check_size
+from tulle.sql.compile.sums import BOUND, addable, exact_terms, sum_of_doubles, summable, whole_sum
 from tulle.sql.dialect import dialect_of, guarding
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.conversions import (
@@ -37,7 +44,6 @@ from tulle.sql.expressions.conversions import (
     number,
     refused,
     shown,
-    text,
 )
 from tulle.sql.expressions.dates import check_interval
 from tulle.sql.expressions.entry import Entry
@@ -65,27 +71,10 @@ from tulle.sql.schema.schema import Schema
 
 Columns = dict[str, Kind]
 
-EXACT = 20
-"""Numbers of at most so many digits are added exactly: 10**18 of them fit in 38 digits."""
 
 LONGEST_TEXT = 65536
 """Texts that were put together are cut to this before they are put together again."""
 
-BOUND = "bound"
-"""Under this, what the library knows about a sum: its terms are numbers, none beyond it."""
-
-_STEPS = 60
-"""A number up to a public bound is a multiple of the bound over two to this power. No number of
-rows has so many steps that their count does not fit in 38 digits."""
-
-_SPARE = 12
-"""So many times a decimal's last place is halved before its double is rounded to a step."""
-
-_LARGEST_EXPONENT = 500
-"""Bounds from two to minus this power up to two to it can be divided so."""
-
-_LEAST_MOST, _LARGEST_MOST = 1e-2, 1e17
-"""Doubles up to a bound between these are added as decimals of ``EXACT`` digits."""
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 
@@ -116,53 +105,6 @@ def total_statement(
     return made
 
 
-def ordered_sum(value: str, dialect: str) -> str:
-    """Return a sum of doubles in which the least is added first, whatever the order of the rows."""
-    return dialect_of(dialect).ordered_sum(value)
-
-
-MOST_PARTS = 400_000
-"""A statement may have so many parts as an engine plans it; with millions that takes minutes."""
-
-MOST_TIMES = 8
-"""Long lists have more parts, and are no trouble: nothing in them is planned as often as this."""
-
-
-def size_as_planned(tree: Any) -> int:
-    """Return how many parts a statement has once an engine has written it out.
-
-    NULLIF(x, y) is planned as CASE WHEN x = y THEN NULL ELSE x END, and CASE x WHEN ... compares x
-    again for each branch: what they hold counts as often as it is then there.
-    """
-    sizes: dict[int, int] = {}
-    for node in reversed(list(tree.walk(bfs=True))):
-        size = 1 + sum(sizes[id(child)] for child in node.iter_expressions())
-        if isinstance(node, exp.Nullif):
-            size += sizes[id(node.this)]
-        elif isinstance(node, exp.Anonymous) and node.name.upper() == "NULLIF":
-            size += sizes[id(node.expressions[0])]
-        elif isinstance(node, exp.Case) and node.this is not None:
-            size += sizes[id(node.this)] * (len(node.args["ifs"]) - 1)
-        sizes[id(node)] = size
-    return sizes[id(tree)]
-
-
-def check_size(tree: Any) -> None:
-    """Refuse a statement that takes an engine long to plan; that follows from the text alone.
-
-    Raises:
-        QueryError: saying how large it is and may be.
-    """
-    size = size_as_planned(tree)
-    if size > MOST_PARTS and size > MOST_TIMES * sum(1 for _ in tree.walk()):
-        raise QueryError(
-            "The statement is too large: as the engine plans it, it has about "
-            f"{counted(size, 'part')}, and {MOST_PARTS:,} are allowed. What is nested counts many "
-            "times over: nest fewer functions and divisions, compute a part of it in a "
-            "sub-select, or store it in a table."
-        )
-
-
 class Compiler:
     """Goes through one statement; see the module's text."""
 
@@ -178,7 +120,7 @@ class Compiler:
         self._depth = 0
         self._rules: dict[type[Any], Callable[[Any, Scope], Typed]] = {
             exp.Column: self._column,
-            exp.Literal: self._literal,
+            exp.Literal: lambda node, scope: literal(self.dialect, node),
             exp.Null: lambda node, scope: Typed(node.copy(), Kind(NULL)),
             exp.Boolean: lambda node, scope: Typed(node.copy(), Kind(BOOLEAN)),
             exp.Paren: self._paren,
@@ -275,10 +217,10 @@ class Compiler:
         for place, projection in enumerate(tree.expressions):
             made = self.value(projection.unalias(), scope)
             if _is_exact_sum(projection.unalias()):
-                made = replace(made, node=self._whole_sum(made.node, made.kind))
+                made = replace(made, node=whole_sum(self.dialect, made.node, made.kind))
             name = projection.alias_or_name or f"column_{place}"
             if self.summed and name == self.summed:
-                made = self._summable(made, projection.unalias())
+                made = summable(self.dialect, made, projection.unalias())
             columns[name] = made.kind
             named = isinstance(projection, exp.Alias) or (
                 isinstance(projection, exp.Column) and not isinstance(made.node, exp.Column)
@@ -286,17 +228,6 @@ class Compiler:
             chosen.append(alias(made.node, name) if named else made.node)
         tree.set("expressions", chosen)
         return columns
-
-    def _summable(self, given: Typed, node: Any) -> Typed:
-        """Return an expression as a number to add: a condition that holds counts 1."""
-        if given.kind.name == BOOLEAN:
-            return self._converted(given, Kind(WHOLE, 10), node)
-        if given.kind.name not in {*NUMBERS, NULL, ANY}:
-            raise QueryError(
-                f"SUM({shown(node)}) is not supported: it is a {given.kind.name}, and numbers are "
-                "added. Write SUM(CAST(... AS DOUBLE)), or SUM(CASE WHEN ... THEN 1 ELSE 0 END)."
-            )
-        return given
 
     def _source(self, source: Any, scope: Scope) -> Columns:
         if isinstance(source, exp.Values):
@@ -319,7 +250,7 @@ class Compiler:
         columns = {}
         for place, name in enumerate(names):
             given = [self.value(row.expressions[place], scope) for row in source.expressions]
-            made, columns[name] = self._alike(given, source)
+            made, columns[name] = alike(self.dialect, given, source)
             for row, one in zip(source.expressions, made, strict=True):
                 row.expressions[place].replace(one.node)
         return columns
@@ -338,7 +269,7 @@ class Compiler:
         shared = []
         for name, one, other in zip(sides[0], left, right, strict=True):
             pair = [Typed(column(name), one), Typed(column(name), other)]
-            shared.append(self._alike(pair, column(name))[1])
+            shared.append(alike(self.dialect, pair, column(name))[1])
         for key, listed, names in (("this", left, sides[0]), ("expression", right, sides[1])):
             self._convert_columns(tree, key, [*names], listed, shared)
         return dict(zip(sides[0], shared, strict=True))
@@ -347,26 +278,19 @@ class Compiler:
         self, tree: Any, key: str, names: list[str], given: list[Kind], wanted: list[Kind]
     ) -> None:
         """Put a SELECT that converts around rows whose columns are of other kinds than wanted."""
-        if all(self._is_alike(one, other) for one, other in zip(given, wanted, strict=True)):
+        if all(is_alike(one, other) for one, other in zip(given, wanted, strict=True)):
             return
         self._last += 1
         source = f"__tulle_side_{self._last}"
         chosen = []
         for name, one, other in zip(names, given, wanted, strict=True):
             value = Typed(exp.null() if one.name == NULL else column(name, source), one)
-            if not self._is_alike(one, other):
-                value = self._converted(value, other, column(name))
+            if not is_alike(one, other):
+                value = converted(self.dialect, value, other, column(name))
             chosen.append(alias(value.node, name))
         inner = tree.args[key]
         rows = inner if not isinstance(inner, exp.Subquery) else inner.this
         tree.set(key, select(chosen, [source_of(rows, source)]))
-
-    @staticmethod
-    def _is_alike(one: Kind, other: Kind) -> bool:
-        same_name = one.name == other.name
-        return same_name and (
-            one.name != DECIMAL or (one.digits, one.scale) == (other.digits, other.scale)
-        )
 
     # Conditions
 
@@ -390,7 +314,7 @@ class Compiler:
         if len(found) != 1:
             raise QueryError("IN (SELECT ...) must select one column.")
         ((name, kind),) = found.items()
-        sides, shared = self._alike([this, Typed(column(name), kind)], condition)
+        sides, shared = alike(self.dialect, [this, Typed(column(name), kind)], condition)
         made.set("this", sides[0].node)
         self._convert_columns(made.args["query"], "this", [name], [kind], [shared])
         return made
@@ -401,11 +325,10 @@ class Compiler:
         if name in {BOOLEAN, NULL}:
             return given
         if name in NUMBERS:
-            inner = given
-            different = exp.NEQ(this=inner.node, expression=number(0))
+            different = exp.NEQ(this=given.node, expression=number(0))
             return Typed(exp.Paren(this=different), Kind(BOOLEAN))
         if name in {TEXT, ANY}:
-            return self._converted(given, Kind(BOOLEAN), node)
+            return converted(self.dialect, given, Kind(BOOLEAN), node)
         raise refused(node, f"a condition must be a boolean, and this is a {name}; compare it")
 
     # Expressions
@@ -453,119 +376,6 @@ class Compiler:
                 return convert(given, Kind(name, 19 if name == WHOLE else None), self.dialect)
         return given
 
-    def _converted(self, given: Typed, kind: Kind, node: Any, to: Any = None) -> Typed:
-        if given.kind.name in {OPAQUE, kinds.BYTES} and kind.name != TEXT:
-            raise refused(node, f"a {given.kind.name} ({given.kind.stored}) converts to text only")
-        try:
-            return convert(given, kind, self.dialect, to)
-        except Impossible as error:
-            raise_alone(refused(node, str(error)))
-
-    def _alike(self, given: Sequence[Typed], node: Any) -> tuple[list[Typed], Kind]:
-        """Return expressions as values of one kind, which engines compare without converting."""
-        made = list(given)
-        known = [one for one in made if one.kind.name != NULL]
-        names = {one.kind.name for one in known}
-        if ANY in names and len(names) > 1:
-            names.discard(ANY)
-        constants = [one for one in known if _is_text_constant(one.node)]
-        if (
-            TEXT in names
-            and len(names) > 1
-            and all(_is_text_constant(one.node) for one in known if one.kind.name == TEXT)
-        ):
-            return self._alike(
-                [self._read(one, names, node) if one in constants else one for one in made], node
-            )
-        kind = self._shared(known, names, node)
-        return [self._brought(one, kind, node) for one in made], kind
-
-    def _brought(self, given: Typed, kind: Kind, node: Any) -> Typed:
-        if given.kind.name == NULL:
-            return given
-        if given.kind.name == kind.name or (given.kind.name, kind.name) == (WHOLE, DECIMAL):
-            return given
-        return self._converted(given, kind, node)
-
-    def _shared(self, known: list[Typed], names: set[str], node: Any) -> Kind:
-        shapes = [one.kind for one in known if one.kind.name in names]
-        if not shapes:
-            return Kind(NULL)
-        if kinds.INTERVAL in names or (names == {OPAQUE} and len(known) > 1):
-            raise refused(node, "values of these types are not compared; CAST them AS TEXT")
-        if names == {ANY}:
-            return Kind(TEXT) if len(known) > 1 else shapes[0]
-        if OPAQUE in names and len(names) > 1:
-            names = {TEXT if name == OPAQUE else name for name in names}
-        if UUID in names and TEXT in names:
-            names.discard(UUID)
-        if len(names) == 1:
-            (name,) = names
-            return (
-                _widest(shapes, self.dialect.exact)
-                if name in NUMBERS
-                else Kind(name, joined=any(one.joined for one in shapes))
-            )
-        if BOOLEAN in names and names <= {BOOLEAN, *NUMBERS}:
-            shapes = [Kind(WHOLE, 10) if one.name == BOOLEAN else one for one in shapes]
-            names = {one.name for one in shapes}
-            return _widest(shapes, self.dialect.exact)
-        if names <= NUMBERS:
-            return _widest(shapes, self.dialect.exact)
-        if names <= {TEXT, *NUMBERS}:
-            return Kind(DOUBLE)
-        for target in (kinds.ZONED, kinds.TIMESTAMP, DATE):
-            if target in names and names <= {TEXT, *DAYS}:
-                return Kind(target)
-        if TEXT in names and len(names) == 2:
-            (other,) = names - {TEXT}
-            return Kind(other)
-        listed = " and ".join(sorted(names))
-        raise refused(node, f"it puts {listed} side by side; CAST one of them")
-
-    def _read(self, given: Typed, names: set[str], node: Any) -> Typed:
-        """Return a text constant as the constant of the kind that it stands next to."""
-        written = given.node.name.strip()
-        others = names - {TEXT}
-        try:
-            if others <= NUMBERS:
-                Decimal(written)
-                value = Decimal(written)
-                if not value.is_finite() or len(value.as_tuple().digits) > 38:
-                    raise ValueError
-                return self._literal(
-                    number(format(value, "f")) if abs(value.adjusted()) < 38 else number(written),
-                    Scope({}),
-                )
-            if others == {BOOLEAN} and written.lower() in {"true", "false"}:
-                return Typed(exp.Boolean(this=written.lower() == "true"), Kind(BOOLEAN))
-            if others == {UUID}:
-                return self._converted(
-                    Typed(text(str(uuid.UUID(written))), Kind(TEXT)), Kind(UUID), node
-                )
-            if others <= DAYS:
-                return self._moment(written, others)
-        except (ValueError, InvalidOperation):
-            pass
-        if others <= {OPAQUE, kinds.BYTES, kinds.TIME}:
-            return (
-                given
-                if OPAQUE in others
-                else self._converted(given, Kind(next(iter(others))), node)
-            )
-        listed = " or ".join(sorted(others))
-        raise refused(node, f"'{written}' is compared with a {listed} and cannot be read as one")
-
-    def _moment(self, written: str, others: Collection[str]) -> Typed:
-        if others == {DATE} and len(written) == 10:
-            day = date.fromisoformat(written)
-            return Typed(as_type(text(day.isoformat()), "DATE"), Kind(DATE))
-        found = datetime.fromisoformat(written)
-        zoned = found.tzinfo is not None or kinds.ZONED in others
-        kind = "TIMESTAMPTZ" if zoned else "TIMESTAMPNTZ"
-        constant = as_type(text(found.isoformat(sep=" ")), kind)
-        return Typed(constant, Kind(kinds.ZONED if zoned else kinds.TIMESTAMP))
-
     # One rule for each kind of expression
 
     def _column(self, node: Any, scope: Scope) -> Typed:
@@ -578,28 +388,6 @@ class Compiler:
                     return _plain_column(node, kind)
             place = place.outer
         raise QueryError(f"The query does not fit the schema: there is no column {node.name}.")
-
-    def _literal(self, node: Any, scope: Scope) -> Typed:
-        if isinstance(node, exp.Paren | exp.Neg):
-            inner = self._literal(node.this, scope)
-            return replace(inner, node=type(node)(this=inner.node))
-        if node.is_string:
-            return Typed(node.copy(), Kind(TEXT))
-        written = node.name
-        if "e" in written.lower():
-            value = float(written)
-            if value in (float("inf"), 0.0) and any(
-                c in "123456789" for c in written.lower().split("e")[0]
-            ):
-                raise refused(node, "it is beyond the range of doubles")
-            return Typed(as_type(node.copy(), "DOUBLE"), Kind(DOUBLE))
-        before, _, after = written.partition(".")
-        before = before.lstrip("0")
-        if len(before) + len(after) > 38:
-            raise refused(node, "numbers have at most 38 digits; write 1e40 for a double")
-        if "." not in written:
-            return Typed(node.copy(), self.dialect.whole_constant(len(before)))
-        return Typed(node.copy(), Kind(DECIMAL, len(before), len(after)))
 
     def _paren(self, node: Any, scope: Scope) -> Typed:
         inner = self.value(node.this, scope)
@@ -639,7 +427,7 @@ class Compiler:
         sides = [self.value(side, scope) for side in (node.this, node.expression)]
         if node.meta.get("groups"):
             self._check_group(node, *sides)
-        (left, right), _ = self._alike(sides, node)
+        (left, right), _ = alike(self.dialect, sides, node)
         made = type(node)(this=left.node, expression=right.node)
         return Typed(made, Kind(BOOLEAN))
 
@@ -673,7 +461,7 @@ class Compiler:
         names = ("this", "low", "high")
         given = [self.value(node.args[name], scope) for name in names]
         made = node.copy()
-        for name, one in zip(names, self._alike(given, node)[0], strict=True):
+        for name, one in zip(names, alike(self.dialect, given, node)[0], strict=True):
             made.set(name, one.node)
         return Typed(made, Kind(BOOLEAN))
 
@@ -699,7 +487,7 @@ class Compiler:
         if node.meta.get("groups"):
             for constant in given[1:]:
                 self._check_group(node, given[0], constant)
-        first, *rest = (one.node for one in self._alike(given, node)[0])
+        first, *rest = (one.node for one in alike(self.dialect, given, node)[0])
         made = node.copy()
         made.set("this", first)
         made.set("expressions", rest)
@@ -710,13 +498,13 @@ class Compiler:
         made = exp.Case()
         if node.this is not None:
             given = [self.value(p, scope) for p in (node.this, *(b.this for b in branches))]
-            first, *conditions = (one.node for one in self._alike(given, node)[0])
+            first, *conditions = (one.node for one in alike(self.dialect, given, node)[0])
             made.set("this", first)
         else:
             conditions = [self._boolean(self.value(b.this, scope), b.this).node for b in branches]
         default = node.args.get("default")
         results = [b.args["true"] for b in branches] + ([default] if default is not None else [])
-        values, kind = self._alike([self.value(r, scope) for r in results], node)
+        values, kind = alike(self.dialect, [self.value(r, scope) for r in results], node)
         chosen = [one.node for one in values]
         made.set("ifs", [exp.If(this=c, true=v) for c, v in zip(conditions, chosen, strict=False)])
         if default is not None:
@@ -730,7 +518,7 @@ class Compiler:
 
     def _alike_arguments(self, node: Any, scope: Scope) -> Typed:
         given = [self.value(part, scope) for part in (node.this, *node.expressions)]
-        values, kind = self._alike(given, node)
+        values, kind = alike(self.dialect, given, node)
         made = node.copy()
         first, *rest = (one.node for one in values)
         made.set("this", first)
@@ -739,7 +527,7 @@ class Compiler:
 
     def _nullif(self, node: Any, scope: Scope) -> Typed:
         given = [self.value(part, scope) for part in (node.this, node.expression)]
-        (one, other), kind = self._alike(given, node)
+        (one, other), kind = alike(self.dialect, given, node)
         return Typed(call("NULLIF", one.node, other.node), kind)
 
     def _concat(self, node: Any, scope: Scope) -> Typed:
@@ -754,8 +542,7 @@ class Compiler:
     def _piece(self, node: Any, scope: Scope) -> Any:
         given = self.value(node, scope)
         if given.kind.name != TEXT:
-            given = self._converted(given, Kind(TEXT), node)
-        given = given
+            given = converted(self.dialect, given, Kind(TEXT), node)
         if given.kind.joined and node.find(exp.Column) and not node.find(exp.DPipe, exp.Concat):
             # Sub-selects could double it again and again, until memory ends for some rows only.
             return call("SUBSTRING", given.node, number(1), number(LONGEST_TEXT))
@@ -769,16 +556,16 @@ class Compiler:
         if given.aggregate:
             return Typed(exp.Cast(this=given.node, to=to.copy()), kind_of_type(to), aggregate=True)
         kind = kind_of_type(to)
-        if _is_text_constant(given.node) and kind.name in DAYS:
+        if is_text_constant(given.node) and kind.name in DAYS:
             try:
-                return self._moment(given.node.name.strip(), {kind.name})
+                return moment(given.node.name.strip(), {kind.name})
             except ValueError:
                 pass
         if kind.digits is not None and kind.width > 39:
             raise refused(node, "decimals have at most 38 digits")
         if kind.name == OPAQUE or (kind.name == TEXT and to.this == exp.DataType.Type.ENUM):
             raise refused(node, "name a type of numbers, texts, booleans, dates or times")
-        return self._converted(given, kind, node, to)
+        return converted(self.dialect, given, kind, node, to)
 
     def _interval(self, node: Any, scope: Scope) -> Typed:
         try:
@@ -819,12 +606,16 @@ class Compiler:
     def _sum(self, node: Any, scope: Scope) -> Typed:
         distinct = isinstance(node.this, exp.Distinct)
         inner = node.this.expressions[0] if distinct else node.this
-        given = self._summable(self.value(inner, scope), inner)
+        given = summable(self.dialect, self.value(inner, scope), inner)
         exactly = EXACTLY in node.meta
         most = node.meta.get(EXACTLY, math.inf)
-        added = self._exactly(given, inner, most) if exactly else self._addable(given, inner)
+        added = (
+            exact_terms(self.dialect, given, inner, most)
+            if exactly
+            else addable(self.dialect, given, inner)
+        )
         if not exactly and BOUND in node.meta and added.kind.name == DOUBLE:
-            ordered = self._sum_of_doubles(added.node, node.meta[BOUND], given.kind)
+            ordered = sum_of_doubles(self.dialect, added.node, node.meta[BOUND], given.kind)
             return Typed(ordered, Kind(DECIMAL), aggregate=True)
         made = exp.Distinct(expressions=[added.node]) if distinct else added.node
         total = exp.Sum(this=made)
@@ -833,44 +624,6 @@ class Compiler:
         if given.kind.name == DOUBLE:
             return Typed(total, Kind(DOUBLE), aggregate=True)
         return Typed(total, Kind(DECIMAL, 38 - added.kind.scale, added.kind.scale), aggregate=True)
-
-    def _exactly(self, given: Typed, node: Any, most: float) -> Typed:
-        """Return numbers whose sum is the same in whatever order they are added.
-
-        Doubles have one where a declared range says how large they are: as decimals that are finer
-        than doubles of that size. What is infinite or not a number is NULL, and left out.
-        """
-        kind = given.kind
-        if kind.name == DOUBLE and _LEAST_MOST <= most <= _LARGEST_MOST:
-            scale = EXACT - len(str(math.ceil(most))) - 1
-            to = exp.DataType.build(f"DECIMAL({EXACT}, {scale})")
-            fixed = self._converted(given, Kind(DECIMAL, EXACT - scale, scale), node, to)
-            return self._addable(fixed, node)
-        if kind.name == NULL:
-            given = Typed(as_type(exp.null(), "INT"), Kind(WHOLE, 10))
-            kind = given.kind
-        if kind.name not in {WHOLE, DECIMAL}:
-            raise QueryError(
-                f"SUM and AVG of {shown(node)} inside a sub-select are not supported: it is a "
-                f"{kind.name}, and such sums depend on the order in which rows are found, which "
-                "other people's rows can change. Declare between which numbers its columns lie, "
-                "with ranges=, or write SUM(CAST(... AS DECIMAL(18, 4)))."
-            )
-        if not self.dialect.exact and kind.width > EXACT:
-            # What does not fit is NULL, and left out.
-            scale = min(kind.scale, EXACT // 2)
-            to = exp.DataType.build(f"DECIMAL({EXACT}, {scale})")
-            given = self._converted(given, Kind(DECIMAL, EXACT - scale, scale), node, to)
-        return self._addable(given, node)
-
-    def _whole_sum(self, total: Any, kind: Kind) -> Any:
-        """Return an exact sum in the type that its kind says."""
-        if kind.name == DOUBLE:
-            return as_type(total, "DOUBLE")
-        if self.dialect.exact:
-            return as_type(total, "DECIMAL")
-        to = exp.DataType.build(f"DECIMAL(38, {kind.scale})")
-        return exp.TryCast(this=total, to=to, safe=True)
 
     def _extreme(self, node: Any, scope: Scope) -> Typed:
         given = self.value(node.this, scope)
@@ -887,65 +640,6 @@ class Compiler:
                 "a group depends on other people's rows; CAST it AS TEXT, a number or a date",
             )
         return self.dialect.same_value(given)
-
-    def _sum_of_doubles(self, value: Any, bound: float, kind: Kind) -> Any:
-        """Return a sum that does not depend on the order of the rows, to the last digit.
-
-        Engines add doubles in an order that follows from how all rows lie, so other people's rows
-        would show in the last digits of a sum. Where the numbers have a public bound, or come
-        from decimals, they are whole multiples of public steps, whose sums are exact. Otherwise
-        they are added in order. No value is beyond the bound, nor NaN.
-        """
-        if self.dialect.exact:
-            exact = call("ROUND", exp.cast(value, named_type("DECIMAL")), number(300))
-            return exp.Sum(this=exact)
-        exponent = math.frexp(bound)[1]
-        fine = exponent - _STEPS
-        if kind.name in {WHOLE, DECIMAL} and kind.digits is not None:
-            exponent = min(exponent, (10**kind.digits).bit_length())
-            fine = -(10**kind.scale).bit_length() - _SPARE
-        if abs(exponent) > _LARGEST_EXPONENT:
-            import sqlglot
-
-            name = self.dialect.name
-            listed = self.dialect.ordered_sum(value.sql(dialect=name))
-            return sqlglot.parse_one(listed, dialect=name)
-        if exponent - fine <= _STEPS:
-            return self._in_steps(value, fine, self.dialect.long)
-        # Decimals of many digits: multiples of a coarse step, and of a fine one what is left. Both
-        # are exact: they share out the bits of one double.
-        coarse = exponent - _STEPS
-        many = call("ROUND", exp.Mul(this=exp.paren(value.copy()), expression=_power(-coarse)))
-        left = exp.Sub(
-            this=exp.paren(value), expression=exp.Mul(this=many, expression=_power(coarse))
-        )
-        parts = self._in_steps(value.copy(), coarse), self._in_steps(left, fine)
-        return exp.paren(exp.Add(this=parts[0], expression=parts[1]))
-
-    def _in_steps(self, value: Any, fine: int, kind: str = "") -> Any:
-        """Return the sum of numbers that are rounded to multiples of two to this power.
-
-        Whole numbers of 64 bits may be added faster than wider ones.
-        """
-        whole = call("ROUND", exp.Mul(this=exp.paren(value), expression=_power(-fine)))
-        to = exp.DataType.build(kind or self.dialect.wide, dialect=self.dialect.name)
-        added = exp.Sum(this=exp.TryCast(this=whole, to=to, safe=True))
-        return exp.Mul(this=exp.cast(added, named_type("DOUBLE")), expression=_power(fine))
-
-    def _addable(self, given: Typed, node: Any) -> Typed:
-        """Return numbers of which no number of rows has a sum that does not fit."""
-        kind = given.kind
-        if self.dialect.exact and kind.name in {WHOLE, DECIMAL}:
-            if kind.digits is None or kind.scale > 300:
-                # A sum that is not zero must not be zero as a double: that is an error.
-                return replace(given, node=call("ROUND", given.node, number(300)))
-            return given
-        if kind.name not in {WHOLE, DECIMAL} or kind.width > EXACT:
-            return self._converted(given, Kind(DOUBLE), node)
-        if not self.dialect.widens_sums:
-            wide = exp.DataType.build(f"DECIMAL(38, {kind.scale})")
-            return self._converted(given, Kind(DECIMAL, 38 - kind.scale, kind.scale), node, wide)
-        return given
 
     def _window(self, node: Any, scope: Scope) -> Typed:
         made = node.copy()
@@ -973,20 +667,10 @@ def _is_exact_sum(node: Any) -> bool:
     return isinstance(inner, exp.Sum) and EXACTLY in inner.meta
 
 
-def _power(exponent: int) -> Any:
-    """Return two to a power as a double."""
-    return exp.cast(exp.Literal.number(repr(2.0**exponent)), named_type("DOUBLE"))
-
-
 def _takes(allowed: Collection[str], kind: Kind) -> bool:
     if kind.name in {NULL, ANY}:
         return kinds.INTERVAL not in allowed
     return kind.name in allowed
-
-
-def _is_text_constant(node: Any) -> bool:
-    inner = node.unnest()
-    return isinstance(inner, exp.Literal) and bool(inner.is_string)
 
 
 def _named(columns: Mapping[str, Kind], name: str) -> Kind | None:
@@ -1011,21 +695,3 @@ def _plain_column(node: Any, kind: Kind) -> Typed:
         to = named_type("TIMESTAMPNTZ")
         return Typed(exp.TryCast(this=node.copy(), to=to, safe=True), Kind(kinds.TIMESTAMP))
     return Typed(node.copy(), kind)
-
-
-def _widest(shapes: Sequence[Kind], exact: bool) -> Kind:
-    """Return a kind that holds numbers of all of these; doubles, where decimals would not fit."""
-    if any(one.name == DOUBLE for one in shapes):
-        return Kind(DOUBLE)
-    name = DECIMAL if any(one.name == DECIMAL for one in shapes) else WHOLE
-    if any(one.digits is None for one in shapes):
-        return Kind(name) if exact else Kind(DOUBLE)
-    digits = max(one.digits or 0 for one in shapes)
-    scale = max(one.scale for one in shapes)
-    stored = shapes[0].stored if len({one.stored for one in shapes}) == 1 else ""
-    if exact:
-        return Kind(name, digits, scale, stored)
-    if name == WHOLE:
-        mixed = digits > 19 and len({one.stored for one in shapes}) > 1
-        return Kind(DOUBLE) if mixed else Kind(WHOLE, digits, 0, stored)
-    return Kind(DOUBLE) if digits + scale > 38 else Kind(DECIMAL, digits, scale)

@@ -15,7 +15,7 @@ from tulle.sql.compile.derivations import Slot, alias, column, select, source_of
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.compile.single_owner import has_one_row, needs_one
+from tulle.sql.compile.single_owner import needs_one
 from tulle.sql.compile.statements import Compiler, Scope
 from tulle.sql.expressions.kinds import WHOLE, named_type
 from tulle.sql.question.aggregate import (
@@ -138,13 +138,13 @@ def value_rows(
     kind = compiler.query(inner, Scope({}))[VALUE]
     Compiler(schema, functions, VALUE).query(query, Scope({}))
     return ValueRows(
-        str(query.sql(dialect=schema.dialect, pretty=True)),
+        str(query.sql(dialect=schema.dialect, pretty=True, copy=False)),
         form.slots,
         prod(len(values) for _, values in groups),
         form.range(VALUE),
         kind.name == WHOLE,
         alone,
-        has_one_row(named, schema),
+        form.once,
         tuple(_undeclared(argument, named)),
         schema,
     )

@@ -21,28 +21,35 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+_SIZE = r"\s*([0-9]{1,9})\s*([KMGT]B)\s*"
+
+
 @dataclass(frozen=True)
 class Size:
-    """A public limit of memory; what needs more uses the disk, up to ten times as much."""
+    """A public limit of memory, and of the disk that what needs more may use."""
 
     kilobytes: int
+    on_disk: int
+    """How many kilobytes may lie on disk meanwhile: ten times as many, unless it is said."""
 
     @classmethod
     def read(cls, text: str) -> Size:
-        """Read a size such as 4GB.
+        """Read a size such as 4GB, or 4GB + 100GB where that much of the disk may be used.
 
         Raises:
             InputError: for anything else.
         """
-        found = re.fullmatch(r"\s*([0-9]{1,9})\s*([KMGT]B)\s*", str(text))
-        if found is None or int(found[1]) == 0:
-            raise InputError(f"memory must be a size such as '4GB'; got {text!r}.")
-        return cls(int(found[1]) * 1024 ** "KMGT".index(found[2][0]))
-
-    @property
-    def on_disk(self) -> int:
-        """How many kilobytes may lie on disk meanwhile."""
-        return 10 * self.kilobytes
+        found = re.fullmatch(rf"{_SIZE}(?:\+{_SIZE})?", str(text))
+        if found is not None:
+            memory = int(found[1]) * 1024 ** "KMGT".index(found[2][0])
+            disk = 10 * memory
+            if found[3] is not None:
+                disk = int(found[3]) * 1024 ** "KMGT".index(found[4][0])
+            if memory and disk:
+                return cls(memory, disk)
+        raise InputError(
+            f"memory must be a size such as '4GB', or '4GB + 100GB' with the disk; got {text!r}."
+        )
 
 
 class EngineError(TulleError):
@@ -57,14 +64,26 @@ class EngineError(TulleError):
         )
 
 
-@dataclass(frozen=True)
-class KeptRows:
-    """Rows of a statement that several statements are to read. They go when this goes."""
+class Workspace:
+    """Where an engine keeps rows that several statements of one question read.
 
-    source: str
-    """What stands for them in FROM."""
-    fetch: Callable[[str], pyarrow.Table]
-    """Return the rows of a statement over them, as :meth:`Engine.fetch` does."""
+    What is kept goes when this goes. An engine that keeps nothing computes it again each time.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def keep(self, statement: str) -> str:
+        """Return what stands in FROM for the rows of a checked statement.
+
+        Raises:
+            EngineError: when the engine fails on the way, without its message.
+        """
+        return f"({statement})"
+
+    def fetch(self, statement: str) -> pyarrow.Table:
+        """Return the rows of a statement over what is kept, as :meth:`Engine.fetch` does."""
+        return self._engine.fetch(statement)
 
 
 class Engine(ABC):
@@ -164,13 +183,13 @@ class Engine(ABC):
         """
         return self.attempt(partial(self.read, statement), EngineError())
 
-    def keep(self, statement: str) -> KeptRows:
-        """Return the rows of a checked statement for others to read, computed once if possible.
+    def workspace(self) -> Workspace:
+        """Return a place for what one question computes once.
 
         Raises:
             EngineError: when the engine fails on the way, without its message.
         """
-        return KeptRows(f"({statement})", self.fetch)
+        return Workspace(self)
 
     def tables(self, only: Collection[str] | None = None) -> Catalogue:
         """Return the catalogue.

@@ -13,7 +13,8 @@ from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
 from tulle.core.query import Query
 from tulle.core.table import Table
-from tulle.noise.partition_selection import TUNING, selection_options
+from tulle.noise.keys_per_person import TUNING
+from tulle.noise.partition_selection import selection_options
 from tulle.sql.keys.statements import (
     KeyRows,
     blank_groups,
@@ -22,7 +23,7 @@ from tulle.sql.keys.statements import (
 )
 from tulle.sql.question.aggregate import find_aggregate
 from tulle.sql.question.check import check_group, refuse
-from tulle.sql.question.parse import not_too_deep
+from tulle.sql.question.parse import Statement, not_too_deep
 from tulle.sql.schema.schema import HERE, Schema
 from tulle.sql.tables.purchases import Cuts
 from tulle.sql.tables.question import SqlTable
@@ -134,11 +135,16 @@ class DiscoveredTable(TableQuestion):
         """Names of the columns of GROUP BY."""
         return key_names(self.tree)
 
-    @property
+    @cached_property
     def blank(self) -> SqlTable:
         """The question as if its keys were known."""
         return SqlTable(
-            self.text, self.dialect, blank_groups(self.names), self.functions, cuts=self.cuts
+            self.text,
+            self.dialect,
+            blank_groups(self.names),
+            self.functions,
+            cuts=self.cuts,
+            statement=Statement(self.tree, self.line),
         )
 
     @property

@@ -25,8 +25,9 @@ from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP
 from tulle.sql.compile.select_rewriter import Rewriter
-from tulle.sql.compile.single_owner import has_one_row, needs_one
-from tulle.sql.compile.statements import Compiler, Scope, ordered_sum
+from tulle.sql.compile.single_owner import needs_one
+from tulle.sql.compile.statements import Compiler, Scope
+from tulle.sql.compile.sums import ordered_sum
 from tulle.sql.compile.value_rows import COPIES
 from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions import kinds
@@ -188,7 +189,7 @@ def key_rows(
         known,
         slots,
         alone,
-        alone and has_one_row(named, schema),
+        alone and form.once,
         named,
         dialect=schema.dialect,
     )

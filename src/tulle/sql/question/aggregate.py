@@ -13,7 +13,7 @@ from sqlglot import exp
 from tulle.core.errors import QueryError
 from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.check import refuse
-from tulle.sql.question.scalars import check_scalar
+from tulle.sql.question.scalars import as_written, check_scalar
 
 Groups = tuple[tuple[str, tuple[Any, ...]], ...]
 """For each column of GROUP BY the values that everyone may know, in order."""
@@ -267,5 +267,5 @@ def literal(value: Any) -> Any:
 
 
 def _short(node: Any) -> str:
-    text = str(node.sql())
+    text = as_written(node)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -66,8 +67,32 @@ def _odd(node: Any) -> bool:
     return False
 
 
+_USUAL_WORDS = {
+    "LOGICAL_OR": "BOOL_OR",
+    "LOGICAL_AND": "BOOL_AND",
+    "GROUP_CONCAT": "STRING_AGG",
+    "VARIANCE": "VAR_SAMP",
+    "TIME_TO_UNIX": "EPOCH",
+}
+"""Where the parser's word for a function is not the one that people write."""
+
+_PARSER_WORDS = re.compile(rf"\b({'|'.join(_USUAL_WORDS)})\(")
+
+
+def as_written(node: Any, dialect: str | None = None) -> str:
+    """Return an expression as people write it, for reading.
+
+    Example:
+        >>> import sqlglot
+        >>> as_written(sqlglot.parse_one("VAR_SAMP(x)"))
+        'VAR_SAMP(x)'
+    """
+    text = str(node.sql(dialect=dialect))
+    return _PARSER_WORDS.sub(lambda found: f"{_USUAL_WORDS[found[1]]}(", text)
+
+
 def _shown(node: Any) -> str:
-    text = str(node.sql())
+    text = as_written(node)
     if isinstance(node, exp.Exists | exp.In) and node.find_ancestor(exp.Not):
         text = (
             f"NOT {text}" if isinstance(node, exp.Exists) else text.replace(" IN ", " NOT IN ", 1)

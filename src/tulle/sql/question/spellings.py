@@ -74,6 +74,20 @@ def _field(unit: Any, value: Any) -> Any:
     return exp.Extract(this=exp.Var(this=unit.name.upper()), expression=value)
 
 
+def _moved_date(node: Any, dialect: str) -> Any:
+    """DATE_ADD(d, INTERVAL 1 MONTH) is d + INTERVAL 1 MONTH."""
+    if not isinstance(node.expression, exp.Interval):
+        return None
+    moved = exp.Add if isinstance(node, exp.DateAdd) else exp.Sub
+    return exp.Paren(this=moved(this=node.this, expression=node.expression))
+
+
+def _safe_divide(node: Any, dialect: str) -> Any:
+    """SAFE_DIVIDE(a, b) is a / NULLIF(b, 0)."""
+    nonzero = exp.Nullif(this=node.expression, expression=exp.Literal.number(0))
+    return exp.Paren(this=exp.Div(this=exp.Paren(this=node.this), expression=nonzero))
+
+
 def _day_of_week(node: Any, dialect: str) -> Any:
     """Here Sunday is number 0; where it is 1, so many are added."""
     first = dialect_of(dialect).sunday
@@ -221,6 +235,9 @@ _RULES: dict[type[Any], Any] = {
     exp.In: _pairs_in,
     exp.EQ: _any_of,
     exp.ApproxDistinct: _distinct,
+    exp.DateAdd: _moved_date,
+    exp.DateSub: _moved_date,
+    exp.SafeDivide: _safe_divide,
 }
 
 

@@ -47,6 +47,10 @@ class Keys:
     primary: Mapping[str, Columns]
     foreign: Mapping[tuple[str, Columns], tuple[str, Columns]]
 
+    def with_primary(self, declared: Mapping[str, Columns]) -> Keys:
+        """Return the keys with these primary ones, where the catalogue has others or none."""
+        return replace(self, primary={**self.primary, **declared})
+
 
 class Names:
     """Finds tables and columns as the catalogue spells them."""

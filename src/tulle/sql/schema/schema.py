@@ -106,6 +106,7 @@ class Schema:
         ranges: Mapping[str, Any] | None = None,
         times: Mapping[str, str] | None = None,
         keys: Keys | None = None,
+        declared_keys: Mapping[str, Any] | None = None,
         place: Callable[[str], tuple[str, ...]] = lambda table: (),
         definitions: Mapping[str, Definition] | None = None,
     ) -> Schema:
@@ -116,7 +117,8 @@ class Schema:
         """
         if isinstance(public, str):
             raise InputError(f"public must be a list of tables, such as [{public!r}].")
-        known = Names(catalogue, keys or Keys({}, {}), definitions or {})
+        keys = (keys or Keys({}, {})).with_primary(read_keys(declared_keys or {}, catalogue))
+        known = Names(catalogue, keys, definitions or {})
         real_public = tuple(known.table(name, "public") for name in public)
         by_table: dict[str, Any] = {}
         for name, given in owners.items():
@@ -146,7 +148,7 @@ class Schema:
             tuple(sorted(set(catalogue) - declared)),
             {table: place(table) for table in tables},
             read_times(times or {}, tables, real_public, dialect),
-            keys={t: c for t, c in (keys.primary if keys else {}).items() if t in tables},
+            keys={table: key for table, key in keys.primary.items() if table in tables},
         )
         for table in full:
             schema.ownership(table)
@@ -356,6 +358,36 @@ def _counter() -> Callable[[], int]:
         return state[0]
 
     return count
+
+
+def read_keys(keys: Mapping[str, Any], tables: Catalogue) -> dict[str, Columns]:
+    """Check the columns that are declared to be the key of each table.
+
+    Raises:
+        InputError: when there is no such table or column.
+
+    Example:
+        >>> read_keys({"person": "ID"}, {"person": {"id": "INTEGER"}})
+        {'person': ('id',)}
+    """
+    found: dict[str, Columns] = {}
+    for name, given in keys.items():
+        table = spelled(name, tables)
+        if table is None:
+            there = ", ".join(sorted(tables)) or "none"
+            raise InputError(f"keys: there is no table {name!r}. Tables: {there}.")
+        listed = given.split(",") if isinstance(given, str) else given
+        columns = []
+        for one in listed:
+            column = spelled(str(one).strip(), tables[table])
+            if column is None:
+                there = ", ".join(tables[table])
+                raise InputError(f"keys: table {table} has no column {one!r}. Columns: {there}.")
+            columns.append(column)
+        if not columns:
+            raise InputError(f"keys: the key of {table} has no columns.")
+        found[table] = tuple(columns)
+    return found
 
 
 def read_times(

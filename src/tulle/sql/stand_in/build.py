@@ -16,7 +16,7 @@ from tulle.sql.data import Database
 from tulle.sql.dialect import DEFAULT
 from tulle.sql.schema.schema import Schema
 from tulle.sql.stand_in.assumption import Assumption, Formula
-from tulle.sql.stand_in.generators import Rows, Type
+from tulle.sql.stand_in.generators import MadeUpRows, Type
 from tulle.sql.stand_in.mentions import Mentions
 
 KEPT = 12
@@ -76,7 +76,7 @@ def _build(query: Query, schema: Schema, assumption: Assumption, unit: Unit) -> 
             return None
         return found[0][0]
 
-    rows = Rows(schema, mentions, assumption, evaluate)
+    rows = MadeUpRows(schema, mentions, assumption, evaluate)
     for table in rows.tables:
         columns = rows.table(table)
         types = {

@@ -79,7 +79,7 @@ class Type:
         return cls("other", "VARCHAR")
 
 
-class Rows:
+class MadeUpRows:
     """Makes up the rows of some tables of a schema."""
 
     def __init__(

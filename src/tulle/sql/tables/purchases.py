@@ -24,7 +24,6 @@ from sqlglot import exp
 from tulle.core.query import Query
 from tulle.sql.compile.value_rows import ValueRows, value_rows
 from tulle.sql.question.aggregate import Groups
-from tulle.sql.question.parse import parse_statement
 from tulle.sql.schema.ranges import ANY, Range
 from tulle.sql.schema.schema import Schema
 from tulle.sql.tables.columns import Arithmetic, Column
@@ -166,9 +165,11 @@ class _Buyer:
         self._schema = schema
         self._leaves: dict[str, Leaf] = {}
         self._rows: dict[Any, ValueRows] = {}
+        self._single = False
 
     def all(self) -> Purchases:
         calls = self._chosen.calls()
+        self._single = len(calls) == 1
         summed = {
             call.arguments[0] for call in calls.values() if call.kind == "sum" and not call.distinct
         }
@@ -200,8 +201,7 @@ class _Buyer:
     def _values(self, value: Any) -> ValueRows:
         """Return the public side of an expression: its range, and whose its rows are."""
         if value not in self._rows:
-            text = self._chosen.statement(exp.Sum(this=value.copy()), self._dialect)
-            tree = parse_statement(text, self._dialect)
+            _, tree = self._chosen.parsed(exp.Sum(this=value.copy()), self._dialect)
             self._rows[value] = value_rows(
                 tree, self._groups, self._schema, functions=self._functions
             )
@@ -228,7 +228,9 @@ class _Buyer:
             inner = exp.Distinct(expressions=[inner])
         elif centre:
             inner = _around(value, centre, self._dialect)
-        terms = ANY if distinct else self._values(value).range - Range(centre, centre)
+        # What to expect of a single number divides no budget.
+        unknown = distinct or (self._single and not centre)
+        terms = ANY if unknown else self._values(value).range - Range(centre, centre)
         return self._buy(self._ask(exp.Sum(this=inner)), *_likely(terms))
 
     def _squares(self, value: Any, middle: float) -> str:

@@ -25,6 +25,7 @@ from tulle.core.expression_error import (
 from tulle.core.query import Composite, Query
 from tulle.core.table import Table
 from tulle.sql.question.aggregate import Groups
+from tulle.sql.question.parse import Statement
 from tulle.sql.stand_in.laws import StandInLaw
 from tulle.sql.tables.columns import Arithmetic, Column, PostProcessing
 from tulle.sql.tables.purchases import (
@@ -39,7 +40,9 @@ from tulle.sql.tables.purchases import (
 from tulle.sql.tables.select_list import (
     SelectList,
     TableQuestion,
+    aggregate_of,
     aggregates_in,
+    is_plain,
     read_select_list,
 )
 
@@ -76,6 +79,13 @@ class SqlTable(TableQuestion, Composite):
     """The statement with every name resolved and one spelling; empty before it is bound."""
     cuts: Cuts = field(default=(), repr=False, kw_only=True)
     """Expressions that are held within bounds that were bought, and how that is written."""
+    statement: Statement | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """The text, parsed."""
+
+    @cached_property
+    def tree(self) -> Any:
+        """The parsed statement; it is not to be changed."""
+        return super().tree if self.statement is None else self.statement.tree
 
     @cached_property
     def chosen(self) -> SelectList:
@@ -109,14 +119,27 @@ class SqlTable(TableQuestion, Composite):
 
     def ask(self, aggregate: Any) -> Query:
         """Return the question for one aggregate of the statement's rows."""
-        build = registry.find("query", "database")["sql"]
+        build = registry.find("part", "database")["aggregate"]
+        text, statement = self._written(aggregate)
         asked: Query = build(
-            self.chosen.statement(aggregate, self.dialect),
+            text,
             groups=self._lists or None,
             dialect=self.dialect,
             functions=self.functions,
+            statement=statement,
         )
         return asked
+
+    def single(self) -> Query | None:
+        """Return the one COUNT or SUM that the table shows as it is; None if it is more."""
+        return self.ask(aggregate_of(self.tree)) if is_plain(self.tree) else None
+
+    def _written(self, aggregate: Any) -> tuple[str, Statement | None]:
+        """Return the statement with one aggregate; as the user wrote it, if it has no other."""
+        if is_plain(self.tree) and aggregate_of(self.tree) == aggregate:
+            return self.text, self.statement
+        text, tree = self.chosen.parsed(aggregate, self.dialect)
+        return text, Statement(tree, str(tree.sql(dialect=self.dialect, comments=False)))
 
     @property
     def size(self) -> int:
@@ -154,7 +177,10 @@ class SqlTable(TableQuestion, Composite):
             self.functions,
             self.cuts,
         )
-        resolved = resolved_text(Named(self.tree, schema).resolved, self.dialect)
+        if is_plain(self.tree) and not self.cuts:
+            resolved = str(vars(bought.leaves[0].query)["resolved"])
+        else:
+            resolved = resolved_text(Named(self.tree, schema).resolved, self.dialect)
         return replace(self, bought=bought, resolved=resolved)
 
     def parts(self) -> tuple[Query, ...]:

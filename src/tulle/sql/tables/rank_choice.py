@@ -120,7 +120,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Rule:
+class RankRule:
     """All public numbers of one draw: which quantile, what one person weighs, what is paid."""
 
     at: Fraction
@@ -165,7 +165,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class EndRule(Rule):
+class EndRule(RankRule):
     """The same for a lower (``side`` -1) or upper (1) end of what the quantile lies between.
 
     ``points`` has the extra point in it: the first for a lower end, the last for an upper one.
@@ -240,7 +240,7 @@ class Options:
     """d, cut at the cap."""
 
 
-def options_of(places: Integers, weights: Integers, rule: Rule) -> Options:
+def options_of(places: Integers, weights: Integers, rule: RankRule) -> Options:
     """Return all points of the lattice for the rows of one group, with their d."""
     (only,) = options_by_group(np.zeros(len(places), dtype=np.int64), places, weights, 1, rule)
     return only
@@ -253,7 +253,7 @@ def in_order(groups: Any, places: Any) -> bool:
 
 
 def options_by_group(
-    groups: Integers, places: Integers, weights: Integers, size: int, rule: Rule
+    groups: Integers, places: Integers, weights: Integers, size: int, rule: RankRule
 ) -> list[Options]:
     """Return all points of the lattice for each of ``size`` groups, with their d."""
     if not in_order(groups, places):
@@ -300,7 +300,7 @@ def _levels(options: Options, cap: int) -> tuple[Integers, Integers]:
     return (np.append(listed, cap), np.append(sizes, far)) if far else (listed, sizes)
 
 
-def draw_places(options: list[Options], rule: Rule, source: Source | None) -> list[int]:
+def draw_places(options: list[Options], rule: RankRule, source: Source | None) -> list[int]:
     """Return a point for each group, drawn as the module says.
 
     Guarantee:
@@ -323,7 +323,7 @@ def draw_places(options: list[Options], rule: Rule, source: Source | None) -> li
     return drawn
 
 
-def places_at(options: Options, rule: Rule, fractions: Any) -> Any:
+def places_at(options: Options, rule: RankRule, fractions: Any) -> Any:
     """Return the places, about, that such parts of all draws of a group are below.
 
     For predictions.

@@ -19,10 +19,11 @@ from sqlglot import Dialect, exp
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.core.query import Query, Shape
+from tulle.sql.dialect import DEFAULT
 from tulle.sql.question.aggregate import Groups
 from tulle.sql.question.check import check_group, refuse
 from tulle.sql.question.parse import SqlQuestion, parse_statement
-from tulle.sql.question.scalars import check_scalar
+from tulle.sql.question.scalars import as_written, check_scalar
 
 Kind = Literal["count", "sum", "average", "variance", "quantile"]
 
@@ -115,15 +116,24 @@ class SelectList:
         Raises:
             QueryError: when the text would not say the same.
         """
+        return self.parsed(aggregate, dialect)[0]
+
+    def parsed(self, aggregate: Any, dialect: str) -> tuple[str, Any]:
+        """Return the text that asks for one aggregate of these rows, and the same parsed.
+
+        Raises:
+            QueryError: when the text would not say the same.
+        """
         tree = self.rows.copy()
         tree.append("expressions", aggregate.copy())
         text = str(_writer(dialect)(dialect=dialect).generate(tree, copy=True))
-        if parse_statement(text, dialect) != tree:
+        read = parse_statement(text, dialect)
+        if read != tree:
             raise QueryError(
                 f"{shown(aggregate)} cannot be asked together with others here: the statement "
                 "would change when it is written for one aggregate. Ask for it by itself."
             )
-        return text
+        return text, read
 
 
 class TableQuestion(SqlQuestion):
@@ -186,6 +196,11 @@ def is_plain(tree: Any) -> bool:
         return False
     found = [e.unalias() for e in tree.expressions if has_aggregate(e)]
     return len(found) == 1 and type(found[0]) in {exp.Count, exp.Sum}
+
+
+def aggregate_of(tree: exp.Select) -> Any:
+    """Return the aggregate of a plain statement."""
+    return next(e.unalias() for e in tree.expressions if has_aggregate(e))
 
 
 def has_aggregate(expression: Any) -> bool:
@@ -337,7 +352,7 @@ def read_call(node: Any) -> Call:
         return Call("variance", arguments, sample=sample, root=root)
     kinds: dict[type[Any], Kind] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "average"}
     if type(node) not in kinds:
-        refuse(shown(node), f"these aggregates are: {AGGREGATES}")
+        refuse(shown(node, DEFAULT), f"these aggregates are: {AGGREGATES}")
     return Call(kinds[type(node)], arguments, distinct)
 
 
@@ -409,5 +424,5 @@ def _whole(tree: exp.Select, clause: str) -> int | None:
 
 def shown(node: Any, dialect: str = "") -> str:
     """Return an expression as text, short."""
-    text = str(node.unalias().sql(dialect=dialect or None))
+    text = as_written(node.unalias(), dialect or None)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -48,7 +48,7 @@ from tulle.sql.tables.rank_choice import (
     Integers,
     Options,
     Points,
-    Rule,
+    RankRule,
     draw_places,
     options_of,
     places_at,
@@ -69,7 +69,7 @@ UNSURE = 0.05
 
 
 @dataclass(frozen=True)
-class Cells:
+class ValueCells:
     """The cells: powers of two from 2**least to 2**most on each side of zero. Public."""
 
     least: int
@@ -127,10 +127,10 @@ class Cells:
         return Range(float(self.edges[0]), float(self.edges[-1]))
 
 
-WHOLE_CELLS = Cells(0, 59)
+WHOLE_CELLS = ValueCells(0, 59)
 """Of whole numbers: their literals are whole on every engine."""
 
-CELLS = Cells(-30, 100)
+CELLS = ValueCells(-30, 100)
 """Of all other numbers."""
 
 
@@ -147,7 +147,7 @@ class Missing:
     """The declared range, of which at least one end is missing."""
 
     @property
-    def cells(self) -> Cells:
+    def cells(self) -> ValueCells:
         """The cells that its values are in."""
         return WHOLE_CELLS if self.whole else CELLS
 
@@ -178,7 +178,7 @@ class Missing:
         return Range(low_end if low_end < known.high else below, known.high)
 
 
-class EndRule(Rule):
+class BoundRule(RankRule):
     """The public numbers of the draw of one end."""
 
     def inside(self, weight: int) -> int:
@@ -186,12 +186,12 @@ class EndRule(Rule):
         return math.ceil(2 * (math.log(self.points.count) + FAR) * self.most / self.epsilon)
 
 
-def end_rule(cells: Cells, at: Fraction, epsilon: Fraction) -> Rule:
+def end_rule(cells: ValueCells, at: Fraction, epsilon: Fraction) -> RankRule:
     """Return the public numbers of the draw of one end."""
-    return EndRule(at, VOTE, epsilon, Points(0.0, 1.0, cells.count))
+    return BoundRule(at, VOTE, epsilon, Points(0.0, 1.0, cells.count))
 
 
-def beyond_at_most(cells: Cells, epsilon: Fraction) -> int:
+def beyond_at_most(cells: ValueCells, epsilon: Fraction) -> int:
     """Return how many people's rows lie beyond an end at most, but for ``UNSURE``."""
     rule = end_rule(cells, HIGHEST, epsilon)
     inside = rule.inside(0) / VOTE
@@ -222,7 +222,7 @@ def likely_range(missing: Missing, values: Values, epsilon: Fraction) -> Range:
 
 def _ends(
     missing: Missing, values: Values, epsilon: Fraction
-) -> Iterator[tuple[Fraction, Options, Rule]]:
+) -> Iterator[tuple[Fraction, Options, RankRule]]:
     """Yield for each end that is bought the cells to draw from, and the rule to draw by."""
     weights = weights_of(values, VOTE, unit=VOTE) * values.copies
     places = missing.cells.places(values.values)

@@ -62,11 +62,13 @@ def study(request: Request, identifier: str) -> Response:
 def synthetic(request: Request, identifier: str) -> Response:
     """Offer the models of synthetic graphs."""
     found = opened(state_of(request), identifier)
-    asked = [{"kind": "graph", "model": model} for model in words.MODELS]
+    # Per edge the models keep far more than counts do.
+    offered = {m: w for m, w in words.MODELS.items() if m != "per_node" or found.unit == "node"}
+    asked = [{"kind": "graph", "model": model} for model in offered]
     able = state_of(request).public_worker.call(
         "supported", kind="graph", unit=found.unit, questions=asked
     )
-    models = {m: w for (m, w), a in zip(words.MODELS.items(), able, strict=True) if a}
+    models = {m: w for (m, w), a in zip(offered.items(), able, strict=True) if a}
     return study_page(request, found, "synthetic.html", models=models)
 
 

@@ -15,7 +15,7 @@ from tulle.studio import words
 from tulle.studio.data_worker import database_suffixes, database_url
 from tulle.studio.responses import go, page, state_of
 from tulle.studio.state import StudioState
-from tulle.studio.study import Study, place_name
+from tulle.studio.study import Study, place_name, whole_number
 
 router = APIRouter()
 
@@ -105,17 +105,17 @@ def _spec(study: Study, form: Mapping[str, str]) -> dict[str, Any]:
     spec: dict[str, Any] = {"kind": kind, "path": study.place}
     if kind == "graph":
         listed = form.get("nodes", "").strip()
-        if listed.isascii() and listed.isdigit():
-            spec["nodes"] = int(listed)
+        if whole_number(listed) is not None:
+            spec["nodes"] = whole_number(listed)
         elif listed:
             spec["nodes"] = [name.strip() for name in listed.splitlines() if name.strip()]
         if form.get("header"):
             spec["header"] = form["header"] == "yes"
         columns = [form.get(f"end_{end}", "") for end in ("one", "other")]
         if any(columns):
-            if not all(column.isdigit() for column in columns) or columns[0] == columns[1]:
+            spec["columns"] = [whole_number(column) for column in columns]
+            if None in spec["columns"] or columns[0] == columns[1]:
                 raise InputError("Choose two different columns as the two ends of a link.")
-            spec["columns"] = [int(column) for column in columns]
         spec["ignore"] = [name for name in ("weights", "direction") if form.get(f"ignore_{name}")]
     elif kind == "contributions":
         for name in ("individual", "row", "column", "weight"):
@@ -136,8 +136,9 @@ def _places(text: str) -> list[str] | int:
             "List the places, or give their number: they are public, so they are never read off "
             "the data."
         )
+    number = whole_number(text)
     names = [name.strip() for name in re.split(r"[,\n]", text)]
-    return int(text) if text.isdigit() else [name for name in names if name]
+    return [name for name in names if name] if number is None else number
 
 
 def _owners(form: Mapping[str, str]) -> dict[str, Any]:
@@ -155,7 +156,8 @@ def _owners(form: Mapping[str, str]) -> dict[str, Any]:
                 raise InputError(f"Say whose the rows of {table} are, or leave it out.")
             owners[table] = owner
     ranges = dict(read_pairs(form.get("ranges", ""), "ranges as TABLE.COLUMN = LOW, HIGH"))
-    return {"owners": owners, "public": public, "ranges": ranges}
+    keys = dict(read_pairs(form.get("keys", ""), "keys as TABLE = COLUMN"))
+    return {"owners": owners, "public": public, "ranges": ranges, "keys": keys}
 
 
 def _stem(study: Study) -> str:

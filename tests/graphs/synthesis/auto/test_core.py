@@ -10,8 +10,7 @@ from tests.graphs.synthesis_reference import terms_for
 
 import tulle
 from tulle.core.registry import mechanisms
-from tulle.graphs.data import all_graphs
-from tulle.graphs.generators import erdos_renyi
+from tulle.graphs.generators import all_graphs, erdos_renyi
 from tulle.graphs.kernels.counts import degrees
 from tulle.graphs.synthesis.auto import core as auto_core
 from tulle.graphs.synthesis.auto.blocks import divide
@@ -33,7 +32,6 @@ from tulle.graphs.synthesis.auto.schedule import (
     spending,
 )
 from tulle.graphs.synthesis.edge_counts import large_degrees, side_counts
-from tulle.graphs.synthesis.estimates.block_mixture import Table, place_nodes
 from tulle.graphs.topology.response import Response
 from tulle.metrics.communities import mutual_information
 from tulle.noise import SeededSource, discrete_laplace
@@ -55,44 +53,6 @@ def planted(sizes, inside, across, seed):
 # Who is placed where.
 
 
-def test_nodes_find_their_block_through_the_noise():
-    random = post_processing(SeededSource(1))
-    truth = np.repeat(np.arange(3), 200)
-    degree = random.integers(10, 60, 600)
-    shares = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
-    rows = degree[:, None] * shares[truth] + random.laplace(0, 6.0, (600, 3))
-    start = np.where(random.random(600) < 0.5, truth, random.integers(0, 3, 600))
-    table = Table(rows, np.full(3, 6.0))
-    placed = place_nodes([table], start, np.zeros(600, dtype=np.int64), 3)
-    assert (placed.blocks == truth).mean() > 0.85
-    assert (placed.blocks == truth).mean() > (rows.argmax(axis=1) == truth).mean() - 0.02
-    assert np.corrcoef(placed.weights, degree)[0, 1] > 0.8
-    # What a group has in common counts: here it is known to be right nine times in ten.
-    told = np.where(random.random(600) < 0.9, truth, (truth + 1) % 3)
-    better = place_nodes([table], told, told, 3)
-    assert (better.blocks == truth).mean() > max((placed.blocks == truth).mean(), 0.93)
-
-
-def test_numbers_that_say_nothing_leave_the_start_as_it_is():
-    random = post_processing(SeededSource(2))
-    told = random.integers(0, 2, 400)
-    table = Table(random.laplace(0, 100.0, (400, 2)), np.full(2, 100.0))
-    placed = place_nodes([table], told, told, 2)
-    assert mutual_information(placed.blocks, told) > 0.9
-
-
-@pytest.mark.parametrize("scale", [0.0, 1e-200, 1e-3])
-def test_nodes_are_placed_without_any_noise(scale):
-    """A block of which nobody knows anyone, and a node that does: unlikely, not impossible."""
-    truth = np.repeat([0, 1], 20)
-    rows = np.array([[30.0, 0.0], [0.0, 20.0]])[truth]
-    rows[0, 1] = 1.0
-    table = Table(rows, np.full(2, scale))
-    placed = place_nodes([table], truth, np.zeros(40, dtype=np.int64), 2)
-    assert placed.blocks.tolist() == truth.tolist()
-    assert np.isfinite(placed.weights).all()
-
-
 @pytest.mark.parametrize("epsilon", ["300", "2000", "100000"])
 def test_a_core_of_hardly_any_noise_is_found(epsilon):
     graph, truth = planted([40, 30, 30], 0.6, 0.02, seed=6)
@@ -105,17 +65,6 @@ def test_a_core_of_hardly_any_noise_is_found(epsilon):
         together = np.zeros((int(placed.blocks.max()) + 1, 3))
         np.add.at(together, (placed.blocks, truth), 1)
         assert together.max(axis=1).sum() >= 95
-
-
-def test_many_nodes_are_placed_by_shares_fitted_to_some(monkeypatch):
-    random = post_processing(SeededSource(3))
-    truth = random.integers(0, 2, 900)
-    rows = 30.0 * (0.1 + 0.8 * np.eye(2)[truth]) + random.laplace(0, 3.0, (900, 2))
-    monkeypatch.setattr("tulle.graphs.synthesis.estimates.block_mixture._MOST_FITTED", 200)
-    placed = place_nodes(
-        [Table(rows, np.full(2, 3.0))], rows.argmax(axis=1), np.zeros(900, dtype=np.int64), 2
-    )
-    assert (placed.blocks == truth).mean() > 0.97
 
 
 # What a core costs.

@@ -9,12 +9,12 @@ from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles
 from tulle.graphs.synthesis.auto.fit import aim_of, joint_of
 from tulle.graphs.synthesis.edge_counts import closed_picks
-from tulle.graphs.synthesis.generators.affinity import Frame, balance
+from tulle.graphs.synthesis.generators.affinity import FixedParts, balance
 from tulle.graphs.synthesis.generators.joint_fit import fit_joint
 from tulle.graphs.synthesis.generators.kinds import Parts, sort_by_kind
-from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.mixing import MixingCounts
 from tulle.graphs.synthesis.generators.nested import Pull, draw_nested, fit_nested
-from tulle.graphs.synthesis.generators.tuning import Target, Targets
+from tulle.graphs.synthesis.generators.tuning import Target, TriangleTargets
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes, unpack
 from tulle.noise import SeededSource, post_processing
 
@@ -122,13 +122,13 @@ def test_the_fit_reaches_what_a_nested_graph_has() -> None:
     graph = Graph.from_edges(edges, nodes=NODES)
     grid, step = soft_classes(NODES, Fraction(4)), Fraction(1, 1024)
     table = unpack(grid.measure(graph, step) * float(step), grid.count)
-    targets = Targets(
+    targets = TriangleTargets(
         Target(float(count_triangles(graph)), 1.0),
         Target(float(closed_picks(graph, 8)), 1.0),
         8,
-        Mixing(grid, table, 1.0),
+        MixingCounts(grid, table, 1.0),
     )
-    frame = Frame(degrees, np.zeros(NODES, dtype=np.int64), np.array([[degrees.sum() / 2]]))
+    frame = FixedParts(degrees, np.zeros(NODES, dtype=np.int64), np.array([[degrees.sum() / 2]]))
     joint = joint_of(degrees, targets.mixing, post_processing(SeededSource(17)))
     fitted = fit_nested(frame, joint, targets, 0.8, post_processing(SeededSource(18)))
     assert fitted is not None
@@ -142,7 +142,7 @@ def test_the_fit_reaches_what_a_nested_graph_has() -> None:
 def test_the_fit_says_when_cliques_are_beyond_it() -> None:
     # Sixty cliques of ten: every node's clustering is one.
     degrees = np.full(NODES, 9)
-    targets = Targets(Target(60 * 120.0, 1.0), Target(600.0, 1.0), 64, None)
-    frame = Frame(degrees, np.zeros(NODES, dtype=np.int64), np.array([[2700.0]]))
+    targets = TriangleTargets(Target(60 * 120.0, 1.0), Target(600.0, 1.0), 64, None)
+    frame = FixedParts(degrees, np.zeros(NODES, dtype=np.int64), np.array([[2700.0]]))
     joint = neutral_joint(degrees, 19)
     assert fit_nested(frame, joint, targets, 0.95, post_processing(SeededSource(20))) is None

@@ -12,7 +12,7 @@ import tulle
 from tulle.graphs.generators import barabasi_albert, erdos_renyi, social_network
 from tulle.graphs.kernels.counts import count_triangles, degrees, triangles_per_node
 from tulle.graphs.synthesis.edge_counts import pair_counts
-from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.mixing import MixingCounts
 from tulle.graphs.synthesis.generators.swapping import (
     build_swap_graph,
     is_loose,
@@ -190,13 +190,13 @@ def test_mixing_is_mended_and_circles_are_spared():
     graph = tulle.Graph.from_edges(edges[edges[:, 0] != edges[:, 1]], nodes=nodes)
     degree = degrees(graph)
     classes = soft_classes(nodes, Fraction(2))
-    table = Mixing(classes, np.zeros((1, 1)), 1.0).table(graph.edges(), degree)
+    table = MixingCounts(classes, np.zeros((1, 1)), 1.0).table(graph.edges(), degree)
     # More edges between the two largest classes than there are.
     one, two = sorted(np.argsort(-table.sum(axis=1))[:2])
     wanted = table.copy()
     wanted[[one, two], [two, one]] += 60
     wanted[[one, two], [one, two]] -= 60
-    mixing = Mixing(classes, wanted, 1.0)
+    mixing = MixingCounts(classes, wanted, 1.0)
     made = tuned(graph, Aims(triangles=Aim(count_triangles(graph)), mixing=mixing))
     assert count_triangles(made) == count_triangles(graph)
     assert mixing.misfit(mixing.table(made.edges(), degree)) < 0.7 * mixing.misfit(table)
@@ -209,8 +209,8 @@ def test_mixing_stays_while_triangles_close():
     graph = social_network(400, seed=4)
     degree = degrees(graph)
     classes = soft_classes(400, Fraction(2))
-    table = Mixing(classes, np.zeros((1, 1)), 5.0).table(graph.edges(), degree)
-    mixing = Mixing(classes, table, 5.0)
+    table = MixingCounts(classes, np.zeros((1, 1)), 5.0).table(graph.edges(), degree)
+    mixing = MixingCounts(classes, table, 5.0)
     aim = Aim(round(1.1 * count_triangles(graph)))
     free, held = (tuned(graph, Aims(aim, mixing=m)) for m in (None, mixing))
     assert count_triangles(free) == count_triangles(held) == aim.value

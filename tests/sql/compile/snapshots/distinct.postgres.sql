@@ -1,6 +1,6 @@
 SELECT DISTINCT
-  DENSE_RANK() OVER (ORDER BY "__tulle_3"."__tulle_value_0") AS "__tulle_tuple",
-  "__tulle_3"."__tulle_2" AS "__tulle_owner_0"
+  DENSE_RANK() OVER (ORDER BY "__tulle_4"."__tulle_value_0") AS "__tulle_tuple",
+  "__tulle_4"."__tulle_2" AS "__tulle_owner_0"
 FROM (
   SELECT DISTINCT
     "_0"."c_name" AS "__tulle_value_0",
@@ -17,4 +17,4 @@ FROM (
     NOT (
       "_0"."c_name"
     ) IS NULL
-) AS "__tulle_3"
+) AS "__tulle_4"

@@ -24,6 +24,8 @@ FROM (
       CAST(EXTRACT(YEAR FROM `_0`.`o_date`) AS BIGINT) = 1994
       OR CAST(EXTRACT(YEAR FROM `_0`.`o_date`) AS BIGINT) = 1995
     )
+  DISTRIBUTE BY
+    `__tulle_2`
 ) AS `__tulle_4`
 GROUP BY
   `__tulle_4`.`__tulle_group`,

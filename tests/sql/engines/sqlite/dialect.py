@@ -30,6 +30,7 @@ class SQLiteDialect(Dialect):
     key_collation = "BINARY"
     pattern_end = "$"
     interval_times = 0
+    gathers_first = False
     guards_functions = False
 
     def convert(self, given: Typed, kind: Kind, target: Any) -> Typed:
@@ -53,6 +54,15 @@ class SQLiteDialect(Dialect):
 
     def ordered_sum(self, value: str) -> str:
         return f"SUM({value})"
+
+    def nearest(self, value: str) -> str:
+        return f"ROUND({value})"
+
+    def whole_sum(self, value: str) -> str:
+        return f"SUM({value})"
+
+    def step_sum(self, value: str) -> str:
+        return f"CAST(SUM({value}) AS DOUBLE)"
 
     def listed(self, texts: str) -> str:
         return (

@@ -13,8 +13,8 @@ from tulle.graphs.synthesis.auto.schedule import AutoSettings, budget, ranges_of
 from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.edge_counts import range_of
 from tulle.graphs.synthesis.estimates.block_mixture import (
+    MixtureTable,
     Placed,
-    Table,
     expected_degrees,
     place_nodes,
 )
@@ -45,7 +45,7 @@ def last_blocks(seen: Statistics, settings: Parameters) -> Placed:
     kinds = int(start.max()) + 1
     scale = float(2 / budget(settings, seen, "members"))
     members = seen["members"].reshape(len(start), kinds).astype(np.float64)
-    return place_nodes([Table(members, np.full(kinds, scale))], start, start, kinds)
+    return place_nodes([MixtureTable(members, np.full(kinds, scale))], start, start, kinds)
 
 
 def divide(seen: Statistics, settings: Parameters, edges: int) -> Division:

@@ -113,15 +113,15 @@ def gains(known: Known, rest: float, scale: float) -> dict[str, Gain]:
     )
     pairs = max(known.squares / 2 - size, 1.0)
     found = {
-        "recount": Gain(4.0, recount / max(known.triangles, 1.0), 0.0005, 0.5),
+        "recount": Gain(6.0, recount / max(known.triangles, 1.0), 0.0005, 0.5),
         # The curve of degrees has a variance too, the nearer the less noise there is.
         "stars": Gain(1.8, stars / pairs, 0.0005, 0.002 * scale**1.5),
         # The noise of a few picks, beside all that are joined.
-        "closure": Gain(1.6, 6 / max(known.clustering() * count, 1.0), 0.03, 1.0),
+        "closure": Gain(1.6, 6 / max(known.clustering() * count, 1.0), 0.03, 0.3),
         # Some dozens of edges' worth, over all classes.
-        "mixing": Gain(4.0, 60 / size, 0.002),
+        "mixing": Gain(4.0, 60 / size, 0.002, 0.3),
         # The noise of one node's neighbours in a block, beside its degree.
-        "members": Gain(1.0, 1.4 * count / size, 0.1),
+        "members": Gain(1.0, 1.4 * count / size, 0.1, 0.5),
         "pairs": Gain(0.5, 100 / size, 0.01),
     }
     return {name: gain.hope(nominal) for name, gain in found.items()}
@@ -140,7 +140,7 @@ def first_shares(nodes: int, epsilon: Fraction, parts: Iterable[str]) -> dict[st
     """
     spent = min(float(epsilon), 1e6)
     about = {
-        "edges": min(0.06 + 0.025 * spent, 0.14),
+        "edges": min(max(0.06 + 0.025 * spent, _TUNING.few / (nodes * spent)), 0.15),
         "order": 0.09 / (1 + spent / 4),
         "triangles": 0.025,
     }
@@ -151,15 +151,18 @@ def first_shares(nodes: int, epsilon: Fraction, parts: Iterable[str]) -> dict[st
     }
 
 
-def degree_budgets(names: Iterable[str], epsilon: Fraction, left: Fraction) -> dict[str, Fraction]:
+def degree_budgets(
+    names: Iterable[str], nodes: int, epsilon: Fraction, left: Fraction
+) -> dict[str, Fraction]:
     """Return the budgets of the two axes of the degree curve, of what is left of an epsilon.
 
     Two fifths of it, and up to three where there is so much that the curve is nearly exact:
     whether a degree occurs at all is worth nothing by halves. With noise of more than about one
     node, the sorted degrees tell more about the tail; with less, the counts alone show every step.
+    On few nodes the noise may be as large as any degree: the counts have it all then, too.
 
     Example:
-        >>> degree_budgets(SCHEDULES["plain"], Fraction(5), Fraction(4))
+        >>> degree_budgets(SCHEDULES["plain"], 1000, Fraction(5), Fraction(4))
         {'reached': Fraction(12, 5)}
     """
     curve = [name for name in DEGREES if name in tuple(names)]
@@ -169,7 +172,7 @@ def degree_budgets(names: Iterable[str], epsilon: Fraction, left: Fraction) -> d
         share = GRAIN
     else:
         spent = float(epsilon)
-        share = round(GRAIN * min(0.32 + 0.14 * spent, 0.6))
+        share = round(GRAIN * min(0.32 + 0.1 * spent, 0.6))
     both = left * Fraction(share, GRAIN)
     if len(curve) == 1:
         return {curve[0]: both}
@@ -177,9 +180,9 @@ def degree_budgets(names: Iterable[str], epsilon: Fraction, left: Fraction) -> d
     # The scale of the noise, if the counts had it all.
     noise = float(2 / both)
     tail = _TUNING.tail * min(max((noise - little) / (much - little), 0.0), 1.0)
-    second = (
-        both * Fraction(round(GRAIN * tail), GRAIN) if tail >= _TUNING.worth_it else Fraction(0)
-    )
+    second = both * Fraction(round(GRAIN * tail), GRAIN)
+    if tail < _TUNING.worth_it or float(2 / second) > _TUNING.drowned * nodes:
+        second = Fraction(0)
     return {name: b for name, b in zip(DEGREES, (both - second, second), strict=True) if b}
 
 
@@ -198,6 +201,9 @@ def last_budgets(
     """
     every = gains(known, max(float(left), 1e-12), scale)
     wanted = {name: every[name] for name in names if every[name].weight}
+    if "members" not in wanted:
+        # Blocks in which most nodes stand in the wrong place keep apart what belongs together.
+        wanted.pop("pairs", None)
     if not wanted:
         # There is nothing better to spend it on.
         wanted = {name: every[name]._replace(weight=1.0) for name in names}

@@ -25,14 +25,15 @@ from tulle.graphs.spectra.response import FlippedMatrix, core_of, entry_noise, i
 from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.edge_counts import side_counts
 from tulle.graphs.synthesis.estimates.block_mixture import (
+    MixtureTable,
     Placed,
-    Table,
     expected_degrees,
     place_nodes,
 )
 from tulle.graphs.topology.response import Response
 from tulle.noise import discrete_laplace
-from tulle.noise.charge import LaplaceCharge, charge, disjoint, part
+from tulle.noise.charge import LaplaceCharge, charge
+from tulle.noise.watch import disjoint, part
 from tulle.noise.xor.patterns import flip_probability
 
 _TUNING = TUNING.core
@@ -47,9 +48,9 @@ class Ranks(NamedTuple):
     degrees: Wholes
     scale: float
 
-    def table(self, chosen: Truths) -> Table:
+    def table(self, chosen: Truths) -> MixtureTable:
         """Return the degrees of some nodes as a table of one column."""
-        return Table(self.degrees[chosen, None].astype(np.float64), np.array([self.scale]))
+        return MixtureTable(self.degrees[chosen, None].astype(np.float64), np.array([self.scale]))
 
 
 def smallest_core(nodes: int) -> int:
@@ -135,13 +136,15 @@ def _measure_parts(
     inside[core] = True
     outside = ~inside
 
-    def noisy(rows: Truths, columns: Truths, labels: Wholes, kinds: int, scale: Fraction) -> Table:
+    def noisy(
+        rows: Truths, columns: Truths, labels: Wholes, kinds: int, scale: Fraction
+    ) -> MixtureTable:
         counts = side_counts(graph, labels, kinds, rows, columns)
         # An edge between two nodes of one side is counted from both of its ends.
         both = rows is columns
         with part("outside" if both else "across"), charge(LaplaceCharge(2 if both else 1)):
             noise = discrete_laplace(scale=scale, size=counts.shape, source=source)
-        return Table((counts + noise).astype(np.float64), np.full(kinds, float(scale)))
+        return MixtureTable((counts + noise).astype(np.float64), np.full(kinds, float(scale)))
 
     flipped = replace(terms, epsilon=epsilon)
     with part("within"):
@@ -155,7 +158,7 @@ def _measure_parts(
         return Placed(home, weights)
     home[core] = np.where(known < 0, kinds - 1, known)
 
-    def settle(side: Truths, tables: list[Table]) -> None:
+    def settle(side: Truths, tables: list[MixtureTable]) -> None:
         alike = np.zeros(int(side.sum()), dtype=np.int64)
         placed = place_nodes(tables, home[side], alike, kinds, ranks.table(side))
         home[side], weights[side] = placed
@@ -183,15 +186,15 @@ def core_communities(matrix: FlippedMatrix, degrees: Wholes) -> Wholes:
     return find_communities(decompose_noisy(matrix, count, ranks, by_size=False))
 
 
-def seen_within(matrix: FlippedMatrix, labels: Wholes, kinds: int) -> Table:
+def seen_within(matrix: FlippedMatrix, labels: Wholes, kinds: int) -> MixtureTable:
     """Return how many neighbours in each block the flipped pairs of a core show."""
     chosen = np.eye(kinds)[labels]
     sizes = np.maximum(chosen.sum(axis=0), 1.0)
     # As wide as Laplace noise of this scale.
-    return Table(matrix @ chosen, matrix.noise * np.sqrt(sizes / 2))
+    return MixtureTable(matrix @ chosen, matrix.noise * np.sqrt(sizes / 2))
 
 
-def first_guess(table: Table) -> Wholes:
+def first_guess(table: MixtureTable) -> Wholes:
     """Return the block with most neighbours, or the last one where noise may explain them."""
     best: Wholes = np.argmax(table.counts, axis=1).astype(np.int64)
     sure = table.counts.max(axis=1) > _TUNING.sure * table.scales[0]

@@ -13,12 +13,12 @@ from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles, triangles_per_node
 from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.edge_counts import closed_picks
-from tulle.graphs.synthesis.generators.affinity import Frame, Knobs, draw_affinity, draw_parts
+from tulle.graphs.synthesis.generators.affinity import FixedParts, Knobs, draw_affinity, draw_parts
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
-from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.mixing import MixingCounts
 from tulle.graphs.synthesis.generators.nested import fit_nested
 from tulle.graphs.synthesis.generators.swapping import steer
-from tulle.graphs.synthesis.generators.tuning import Aim, Aims, Target, Targets, tune
+from tulle.graphs.synthesis.generators.tuning import Aim, Aims, Target, TriangleTargets, tune
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
 from tulle.noise.post_processing import Random
 
@@ -37,19 +37,19 @@ class Tried(NamedTuple):
     knobs: Knobs
 
 
-def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
+def fit_graph(frame: FixedParts, targets: TriangleTargets, random: Random) -> Wholes:
     """Return the edges of a graph with this frame that shows the targets as nearly as found.
 
     Circles within circles, where they reach the triangles and the clustering; dense groups where
     they do not. At last, swaps bring all targets about together.
     """
     joint = joint_of(frame.degrees, targets.mixing, random)
-    products = None if targets.mixing is None else aim_of(joint)
+    products = aim_of(joint)
     nested = fit_nested(frame, joint, targets, _TUNING.reached, random)
     if nested is not None:
         return finish(nested.edges, frame, targets._replace(mixing=None), products, random)
     if (mixing := targets.mixing) is not None:
-        one = Frame(frame.degrees, np.zeros_like(frame.blocks), frame.counts[:1, :1] * 0)
+        one = FixedParts(frame.degrees, np.zeros_like(frame.blocks), frame.counts[:1, :1] * 0)
         chance = mixing.table(draw_affinity(one, Knobs(closing=0.0), random), frame.degrees)
         targets = targets._replace(mixing=mixing.shrunk(chance))
     best = _Search(frame, targets, random).run()
@@ -60,7 +60,7 @@ def fit_graph(frame: Frame, targets: Targets, random: Random) -> Wholes:
     return finish(edges, frame, targets, products, random)
 
 
-def joint_of(degrees: Wholes, mixing: Mixing | None, random: Random) -> JointDegrees:
+def joint_of(degrees: Wholes, mixing: MixingCounts | None, random: Random) -> JointDegrees:
     """Return the joint degrees that the mixing says; those of chance where it says nothing."""
     classes = (
         soft_classes(max(len(degrees), 2), _TUNING.coarse) if mixing is None else mixing.classes
@@ -81,7 +81,7 @@ def aim_of(joint: JointDegrees) -> Aim:
 
 
 def finish(
-    edges: Wholes, frame: Frame, targets: Targets, products: Aim | None, random: Random
+    edges: Wholes, frame: FixedParts, targets: TriangleTargets, products: Aim | None, random: Random
 ) -> Wholes:
     """Return the edges after swaps that bring all targets about, as nearly as can be."""
     triangles = clustering = None
@@ -122,7 +122,7 @@ def _clustering(
 class _Search:
     """Each knob moves one count most: they are searched in turn, and the best graph is kept."""
 
-    def __init__(self, frame: Frame, targets: Targets, random: Random) -> None:
+    def __init__(self, frame: FixedParts, targets: TriangleTargets, random: Random) -> None:
         self.frame, self.targets, self.random = frame, targets, random
         self.best: Tried | None = None
         self.few = int(frame.degrees.sum()) > 2 * _TUNING.large

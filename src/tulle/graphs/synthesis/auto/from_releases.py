@@ -17,13 +17,15 @@ from tulle.core.source import Source
 from tulle.core.validate import whole
 from tulle.graphs.mechanisms.isotonic import graphical
 from tulle.graphs.synthesis.auto.fit import fit_graph
-from tulle.graphs.synthesis.generators.affinity import Frame
-from tulle.graphs.synthesis.generators.tuning import Target, Targets
+from tulle.graphs.synthesis.generators.affinity import FixedParts
+from tulle.graphs.synthesis.generators.tuning import Target, TriangleTargets
 from tulle.graphs.synthesis.graph import SyntheticGraph
 from tulle.noise.post_processing import Random, post_processing
 
 MOST = 5_000_000
 """How many edges a made-up graph may have."""
+
+MOST_NODES = 50_000_000
 
 
 @public("Publish a graph")
@@ -66,9 +68,11 @@ def graph_from_releases(
     ):
         if release is not None:
             _check(name, release, question)
-    groups = whole(groups=groups, at_least=1)
+    groups = whole(groups=groups, at_least=1, at_most=1000)
     random = post_processing(source)
     counts = np.maximum(np.asarray(degrees.value, dtype=np.int64), 0)
+    if int(counts.sum(dtype=np.float64)) > MOST_NODES:
+        raise InputError(f"These releases ask for more than {MOST_NODES:,} nodes.")
     row = np.repeat(np.arange(len(counts)), counts)[::-1]
     top = None if largest is None else int(largest.value)
     wanted = None if edges is None else max(round(float(edges.value)), 0)
@@ -85,8 +89,8 @@ def graph_from_releases(
         between[:] = (number - inside) / (groups * (groups - 1) / 2)
     np.fill_diagonal(between, inside / groups)
     target = None if triangles is None else Target(max(float(triangles.value), 0.0), 1.0)
-    frame = Frame(row, blocks, between)
-    return _made(fit_graph(frame, Targets(target, None, 1, None), random), len(row))
+    frame = FixedParts(row, blocks, between)
+    return _made(fit_graph(frame, TriangleTargets(target, None, 1, None), random), len(row))
 
 
 def with_edges(row: Wholes, edges: int | None, top: int | None, random: Random) -> Wholes:

@@ -25,6 +25,7 @@ from tulle.graphs.synthesis.auto.budget import LEAST, first_shares, rungs_of
 from tulle.graphs.synthesis.auto.core import Ranks, measure_core
 from tulle.graphs.synthesis.auto.degrees import Climbed, Noisy, estimate_degrees
 from tulle.graphs.synthesis.auto.fit import fit_graph
+from tulle.graphs.synthesis.auto.likely import with_likely
 from tulle.graphs.synthesis.auto.schedule import (
     CORE_SEARCH,
     PARTS,
@@ -49,9 +50,9 @@ from tulle.graphs.synthesis.edge_counts import (
     pair_counts,
 )
 from tulle.graphs.synthesis.estimates.block_mixture import Placed
-from tulle.graphs.synthesis.generators.affinity import Frame
-from tulle.graphs.synthesis.generators.mixing import Mixing
-from tulle.graphs.synthesis.generators.tuning import Target, Targets
+from tulle.graphs.synthesis.generators.affinity import FixedParts
+from tulle.graphs.synthesis.generators.mixing import MixingCounts
+from tulle.graphs.synthesis.generators.tuning import Target, TriangleTargets
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
 from tulle.graphs.synthesis.ladder_counts import draw_count
 from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
@@ -210,7 +211,7 @@ class Auto(Model):
         if "mixing" in parts:
             classes = mixing_classes(graph.node_count)
             noisy("mixing", *self.count_mixing(graph, classes))
-        if schedule_of(seen, settings) == "blocks":
+        if "members" in parts:
             start = first_blocks(seen, settings)
             kinds = int(start.max()) + 1
             noisy("members", member_counts(graph, start, kinds), self.member_moves)
@@ -242,8 +243,9 @@ class Auto(Model):
         division = divide(statistics, settings, edges)
         of_node = np.empty(nodes, dtype=np.int64)
         of_node[np.lexsort((random.random(nodes), -division.weights))] = degrees
-        frame = Frame(of_node, division.blocks, division.counts)
-        return fit_graph(frame, targets_of(statistics, settings), random)
+        frame = FixedParts(of_node, division.blocks, division.counts)
+        targets = with_likely(targets_of(statistics, settings), degrees, random)
+        return fit_graph(frame, targets, random)
 
 
 def _parts(asked: Any) -> list[str]:
@@ -294,7 +296,7 @@ def degrees_of(seen: Statistics, settings: Parameters) -> Wholes:
     return even + (np.arange(nodes) < more).astype(np.int64)
 
 
-def targets_of(seen: Statistics, settings: Parameters) -> Targets:
+def targets_of(seen: Statistics, settings: Parameters) -> TriangleTargets:
     """Return what the generated graph should show, with the noise in it."""
     tried = closed = mixing = None
     limit = 1
@@ -303,13 +305,13 @@ def targets_of(seen: Statistics, settings: Parameters) -> Targets:
     if "closure" in seen:
         limit = closure_limit(seen, settings)
         noise = math.sqrt(2) * (limit + 2) / float(budget(settings, seen, "closure"))
-        closed = Target(max(float(seen["closure"]), 0.0), noise)
+        closed = Target(float(seen["closure"]), noise)
     if "mixing" in seen:
         classes = mixing_classes(AutoSettings.read(settings).nodes)
         scale = float(mixing_moves(classes) * STEP / budget(settings, seen, "mixing"))
         wanted = unpack(seen["mixing"] * float(STEP), classes.count)
-        mixing = Mixing(classes, wanted, math.sqrt(2) * scale)
-    return Targets(tried, closed, limit, mixing)
+        mixing = MixingCounts(classes, wanted, math.sqrt(2) * scale)
+    return TriangleTargets(tried, closed, limit, mixing)
 
 
 def triangles_of(seen: Statistics, settings: Parameters) -> Target:
@@ -321,4 +323,4 @@ def triangles_of(seen: Statistics, settings: Parameters) -> Target:
             spent, smoothing = (of(settings, seen, name) for of in (budget, smoothing_of))
             weight = 1 / rungs_of(known, name).scale(float(spent), float(smoothing)) ** 2
             total, weights = total + weight * float(seen[name]), weights + weight
-    return Target(max(total / weights, 0.0), math.sqrt(2 / weights))
+    return Target(total / weights, math.sqrt(2 / weights))

@@ -129,7 +129,7 @@ def spending(settings: Parameters, schedule: str, known: Known) -> dict[str, Fra
     left = epsilon - sum(fixed.values(), Fraction(0))
     if not names or not left:
         return fixed
-    curve = degree_budgets(names, epsilon, left)
+    curve = degree_budgets(names, AutoSettings.read(settings).nodes, epsilon, left)
     left -= sum(curve.values(), Fraction(0))
     others = tuple(name for name in names if name not in DEGREES)
     if not left:
@@ -199,7 +199,9 @@ def _order_tells(seen: Statistics, settings: Parameters) -> bool:
     if AutoSettings.read(settings).blocks == "yes":
         return True
     scale = float(1 / budget(settings, seen, "order"))
-    return modularity - chance_modularity(counts, scale) >= _TUNING.telling
+    chance = chance_modularity(counts, scale)
+    least = max(_TUNING.telling, _TUNING.deviations * chance.deviation)
+    return modularity - chance.mean >= least
 
 
 def _core_search(seen: Statistics, settings: Parameters) -> str:
@@ -218,10 +220,11 @@ def _core_search(seen: Statistics, settings: Parameters) -> str:
 
 def _most_in_core(seen: Statistics, settings: Parameters) -> int:
     """Return how large a core may be, for something to show in it."""
-    nodes = AutoSettings.read(settings).nodes
-    if AutoSettings.read(settings).blocks == "core":
+    settled = AutoSettings.read(settings)
+    nodes = settled.nodes
+    if settled.blocks == "core":
         return nodes
-    if "triangles" not in seen:
+    if "triangles" not in seen or seen["edges"] * settled.epsilon < _TUNING.rich:
         return 0
     noise = pair_noise(_search_budget(settings, "core"))
     return largest_core(nodes, int(seen["triangles"]), noise)

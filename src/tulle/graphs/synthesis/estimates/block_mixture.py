@@ -46,7 +46,7 @@ _AT_ONCE = 512
 """So many nodes are weighed at once: few enough for the numbers about them to stay in a cache."""
 
 
-class Table(NamedTuple):
+class MixtureTable(NamedTuple):
     """Noisy numbers about each node, a row for each."""
 
     counts: Floats
@@ -63,11 +63,11 @@ class Placed(NamedTuple):
 
 
 def place_nodes(
-    tables: Sequence[Table],
+    tables: Sequence[MixtureTable],
     start: Wholes,
     groups: Wholes,
     kinds: int,
-    degrees: Table | None = None,
+    degrees: MixtureTable | None = None,
 ) -> Placed:
     """Return the most likely block and degree of each node.
 
@@ -81,14 +81,14 @@ def place_nodes(
         >>> rows = np.array([[30.0, 1.0], [2.0, 25.0], [1.0, 40.0], [28.0, 2.0]])
         >>> alike = np.zeros(4, dtype=np.int64)
         >>> guess = np.array([0, 1, 1, 1])
-        >>> place_nodes([Table(rows, np.ones(2))], guess, alike, 2).blocks.tolist()
+        >>> place_nodes([MixtureTable(rows, np.ones(2))], guess, alike, 2).blocks.tolist()
         [0, 1, 1, 0]
     """
     if degrees is None:
         whole = tables[0]
         # Noise adds up over the columns.
         scale = np.sqrt((whole.scales**2).sum(keepdims=True))
-        first = expected_degrees(Table(whole.counts.sum(axis=1, keepdims=True), scale))
+        first = expected_degrees(MixtureTable(whole.counts.sum(axis=1, keepdims=True), scale))
     else:
         tables, first = [degrees, *tables], expected_degrees(degrees)
     # The columns that show, together, all of a node's degree.
@@ -107,7 +107,7 @@ def place_nodes(
     return Placed(np.argmax(belongs, axis=1).astype(np.int64), weighed.sum(axis=1))
 
 
-def expected_degrees(degrees: Table) -> Floats:
+def expected_degrees(degrees: MixtureTable) -> Floats:
     """Return the noisy degrees drawn to their mean, as far as noise explains how they differ."""
     noisy = degrees.counts[:, 0]
     mean = float(noisy.mean()) if len(noisy) else 0.0

@@ -5,7 +5,8 @@ Everything here reads released numbers only.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,14 @@ from tulle.noise import SeededSource
 from tulle.noise.post_processing import post_processing
 
 _SWEEPS = 50
-_CHANCES = 3
+_CHANCES = 8
+
+
+class Chance(NamedTuple):
+    """What tables without any structure show: mean and standard deviation."""
+
+    mean: float
+    deviation: float
 
 
 def square_of(upper: npt.NDArray[Any], kinds: int) -> Floats:
@@ -102,12 +110,18 @@ def _move_rows(gain: Any, blocks: Any, sweeps: Any, sums: Any) -> None:
             break
 
 
-def chance_modularity(counts: Floats, scale: float) -> float:
+def chance_modularity(counts: Floats, scale: float) -> Chance:
     """Return the modularity that noise alone would show in a table with the same row sums.
 
     Tables without any structure are drawn, with Poisson counts and noise of this scale, and
     searched as the real one was. The draws are fixed: the same table gives the same answer.
     """
+    return _chance(counts.tobytes(), len(counts), scale)
+
+
+@lru_cache(maxsize=16)
+def _chance(table: bytes, kinds: int, scale: float) -> Chance:
+    counts = np.frombuffer(table).reshape(kinds, kinds)
     random = post_processing(SeededSource(1))
     weights = counts + np.diag(np.diag(counts))
     strength = np.maximum(weights.sum(axis=1), 0.0)
@@ -118,4 +132,4 @@ def chance_modularity(counts: Floats, scale: float) -> float:
     for _ in range(_CHANCES):
         drawn = random.poisson(mean) + np.triu(random.laplace(0.0, scale, mean.shape))
         found.append(find_blocks(drawn + np.triu(drawn, 1).T)[1])
-    return float(np.mean(found))
+    return Chance(float(np.mean(found)), float(np.std(found, ddof=1)))

@@ -21,7 +21,7 @@ from tulle.graphs.synthesis.generators.edge_set import (
     remove,
     stays_simple,
 )
-from tulle.graphs.synthesis.generators.mixing import Mixing
+from tulle.graphs.synthesis.generators.mixing import MixingCounts
 from tulle.graphs.synthesis.generators.swapping import steer
 from tulle.noise.post_processing import Random
 
@@ -32,7 +32,7 @@ _NEAR_REACH = 3.0
 """Over how many neighbouring groups an end that stays near may reach."""
 
 
-class Frame(NamedTuple):
+class FixedParts(NamedTuple):
     """What stays the same while the knobs are turned."""
 
     degrees: Wholes
@@ -57,7 +57,11 @@ class Knobs(NamedTuple):
 
 
 def draw_affinity(
-    frame: Frame, knobs: Knobs, random: Random, mixing: Mixing | None = None, attempts: int = 20
+    frame: FixedParts,
+    knobs: Knobs,
+    random: Random,
+    mixing: MixingCounts | None = None,
+    attempts: int = 20,
 ) -> Wholes:
     """Return the edges of a simple graph with these degrees, as nearly as can be.
 
@@ -67,7 +71,7 @@ def draw_affinity(
     Example:
         >>> from tulle.noise import SeededSource
         >>> from tulle.noise.post_processing import post_processing
-        >>> frame = Frame(np.full(6, 2), np.zeros(6, dtype=np.int64), np.array([[6.0]]))
+        >>> frame = FixedParts(np.full(6, 2), np.zeros(6, dtype=np.int64), np.array([[6.0]]))
         >>> edges = draw_affinity(frame, Knobs(closing=1.0), post_processing(SeededSource(1)))
         >>> np.bincount(edges.ravel()).tolist()
         [2, 2, 2, 2, 2, 2]
@@ -76,7 +80,7 @@ def draw_affinity(
 
 
 def draw_parts(
-    frame: Frame, knobs: Knobs, random: Random, mixing: Mixing | None, attempts: int
+    frame: FixedParts, knobs: Knobs, random: Random, mixing: MixingCounts | None, attempts: int
 ) -> tuple[Wholes, int]:
     """Return the edges, first those in groups or near, and how many these are."""
     degrees, blocks, counts = frame
@@ -169,7 +173,7 @@ def _join_groups(
 
 
 def _near_by(
-    left: Wholes, frame: Frame, inside: Floats, group: Wholes, near: float, random: Random
+    left: Wholes, frame: FixedParts, inside: Floats, group: Wholes, near: float, random: Random
 ) -> Wholes:
     """Return edges between ends of groups that lie next to each other, in a random order.
 
@@ -209,7 +213,7 @@ def balance(counts: Floats, ends: Floats) -> Floats:
     return np.asarray(table)
 
 
-def _matched(left: Wholes, frame: Frame, wanted: Floats, random: Random) -> Wholes:
+def _matched(left: Wholes, frame: FixedParts, wanted: Floats, random: Random) -> Wholes:
     """Return edges that use up the ends that are left, about as many between blocks as wanted."""
     kinds = len(wanted)
     ends = np.repeat(np.arange(len(left)), left)

@@ -19,7 +19,7 @@ _MODEL = 0.02
 """No cell is asked to be nearer than this share of itself: the rest of the graph is rougher."""
 
 
-class Mixing(NamedTuple):
+class MixingCounts(NamedTuple):
     """How many edge ends of each soft class of degrees should lead to each other one."""
 
     classes: SoftClasses
@@ -30,7 +30,7 @@ class Mixing(NamedTuple):
     kept: Floats | float = 1.0
     """The share of that noise which is left in each entry."""
 
-    def shrunk(self, chance: Floats) -> Mixing:
+    def shrunk(self, chance: Floats) -> MixingCounts:
         """Return what these noisy counts say about a graph, beside what chance would give.
 
         ``chance`` is the table of a random graph with the same degrees. A cell that is hardly
@@ -134,7 +134,7 @@ class State(NamedTuple):
     shifts: Floats
 
     @classmethod
-    def of(cls, mixing: Mixing, edges: Wholes, degrees: Wholes) -> State:
+    def of(cls, mixing: MixingCounts, edges: Wholes, degrees: Wholes) -> State:
         """Return the state of a graph."""
         lower, share = places_of(mixing.classes, degrees)
         apart = mixing.table(edges, degrees) - mixing.wanted

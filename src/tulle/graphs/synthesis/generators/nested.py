@@ -18,12 +18,12 @@ from tulle.core.compiled import compiled, inner
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import count_triangles
 from tulle.graphs.synthesis.edge_counts import closed_picks
-from tulle.graphs.synthesis.generators.affinity import Frame
+from tulle.graphs.synthesis.generators.affinity import FixedParts
 from tulle.graphs.synthesis.generators.edge_set import draw_below, empty_set, holds, key_of
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees
 from tulle.graphs.synthesis.generators.kinds import Kinds, Parts, sort_by_kind
 from tulle.graphs.synthesis.generators.realise_joint import join, lay_out, place_rest
-from tulle.graphs.synthesis.generators.tuning import Target, Targets
+from tulle.graphs.synthesis.generators.tuning import Target, TriangleTargets
 from tulle.noise.post_processing import Random
 
 
@@ -177,7 +177,7 @@ class Nested(NamedTuple):
 
 
 def fit_nested(
-    frame: Frame, joint: JointDegrees, targets: Targets, part: float, random: Random
+    frame: FixedParts, joint: JointDegrees, targets: TriangleTargets, part: float, random: Random
 ) -> Nested | None:
     """Return a graph of circles within circles with this frame and these joint degrees.
 
@@ -212,7 +212,7 @@ def fit_nested(
     return best if best is not None and best.reaches(part) else None
 
 
-def _shows(graph: Graph, targets: Targets) -> tuple[float, float]:
+def _shows(graph: Graph, targets: TriangleTargets) -> tuple[float, float]:
     """Return how far triangles and clustering are above what is wanted, as logarithms."""
     closed = _log_apart(targets.triangles, count_triangles(graph))
     closing = _log_apart(targets.closure, closed_picks(graph, targets.closure_limit))

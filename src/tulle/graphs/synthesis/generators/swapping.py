@@ -20,7 +20,7 @@ from tulle.graphs.synthesis.generators.edge_set import (
     stays_simple,
     swap_keys,
 )
-from tulle.graphs.synthesis.generators.mixing import Mixing, State, keep_swap, weigh_swap
+from tulle.graphs.synthesis.generators.mixing import MixingCounts, State, keep_swap, weigh_swap
 from tulle.noise.post_processing import Random
 
 _FEW = 3
@@ -48,7 +48,7 @@ def steer(
     free: int,
     degrees: Wholes,
     blocks: Wholes,
-    mixing: Mixing,
+    mixing: MixingCounts,
     attempts: int,
     random: Random,
 ) -> Wholes:
@@ -65,7 +65,7 @@ def steer(
         >>> hubs = np.array([(0, 1), (2, 3), (0, 4), (0, 5), (1, 6), (1, 7)])
         >>> degrees = np.bincount(hubs.ravel())
         >>> grid = soft_classes(8, Fraction(3))
-        >>> apart = Mixing(grid, np.array([[0.0, 6.0], [6.0, 0.0]]), 0.1)
+        >>> apart = MixingCounts(grid, np.array([[0.0, 6.0], [6.0, 0.0]]), 0.1)
         >>> blocks = np.zeros(8, dtype=np.int64)
         >>> made = steer(hubs, 0, degrees, blocks, apart, 10_000, post_processing(SeededSource(1)))
         >>> sorted(map(tuple, np.sort(degrees[made], axis=1).tolist()))

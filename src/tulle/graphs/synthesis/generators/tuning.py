@@ -12,7 +12,7 @@ import numpy as np
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.compiled import compiled, inner
 from tulle.graphs.synthesis.generators.edge_set import draw_below
-from tulle.graphs.synthesis.generators.mixing import Mixing, State, keep_swap, weigh_swap
+from tulle.graphs.synthesis.generators.mixing import MixingCounts, State, keep_swap, weigh_swap
 from tulle.graphs.synthesis.generators.swapping import (
     ENOUGH,
     SwapGraph,
@@ -32,13 +32,13 @@ class Target(NamedTuple):
     noise: float
 
 
-class Targets(NamedTuple):
+class TriangleTargets(NamedTuple):
     """What the graph should show."""
 
     triangles: Target | None
     closure: Target | None
     closure_limit: int
-    mixing: Mixing | None
+    mixing: MixingCounts | None
     """The sum, over edges, of the product of the degrees of both ends."""
 
 
@@ -128,7 +128,7 @@ class Aims(NamedTuple):
     """The sum of all nodes' clustering coefficients."""
     products: Aim | None = None
     """The sum, over edges, of the product of the degrees of both ends."""
-    mixing: Mixing | None = None
+    mixing: MixingCounts | None = None
 
 
 class _Score(NamedTuple):

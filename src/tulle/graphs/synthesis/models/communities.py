@@ -22,8 +22,9 @@ from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
 from tulle.graphs.synthesis.models.one_k import check_noise
 from tulle.graphs.synthesis.query import Synthetic, parts_of
 from tulle.noise import SeededSource, discrete_laplace
-from tulle.noise.charge import LaplaceCharge, charge, disjoint, part
+from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random, post_processing
+from tulle.noise.watch import disjoint, part
 
 GROUP_SIZE = 20
 """How many nodes are thrown together before communities are looked for."""

@@ -38,6 +38,7 @@ class DuckDBDialect(Dialect):
     key_collation = '"C"'
     pattern_end = "$"
     interval_times = 1000
+    gathers_first = False
     guards_functions = True
 
     def convert(self, given: Typed, kind: Kind, target: Any) -> Typed:
@@ -69,6 +70,15 @@ class DuckDBDialect(Dialect):
 
     def ordered_sum(self, value: str) -> str:
         return f"LIST_SUM(LIST_SORT(LIST({value})))"
+
+    def nearest(self, value: str) -> str:
+        return f"ROUND({value})"
+
+    def whole_sum(self, value: str) -> str:
+        return f"SUM({value})"
+
+    def step_sum(self, value: str) -> str:
+        return f"CAST(SUM({value}) AS DOUBLE)"
 
     def listed(self, texts: str) -> str:
         return (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.sql.engines.base import Engine, EngineError, KeptRows, Result, Size
+from tulle.sql.engines.base import Engine, EngineError, Result, Size, Workspace
 from tulle.sql.engines.files import csv_file, declared_types, is_parquet
 from tulle.sql.engines.frames import arrow_table, is_path
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
@@ -305,17 +305,8 @@ class DuckDB(Engine):
         with self._cursor() as cursor:
             cursor.execute(f"DESCRIBE {statement}")
 
-    def keep(self, statement: str) -> KeptRows:
-        cursor = self.attempt(self._new_cursor, EngineError())
-        name = f"temp.main.{RESERVED}_kept"
-        create = partial(cursor.execute, f"CREATE TEMP TABLE {RESERVED}_kept AS {statement}")
-        self.attempt(partial(whatever_the_plan, cursor, create), EngineError())
-
-        def fetch(reading: str) -> pyarrow.Table:
-            read = partial(_rows_of, cursor, reading)
-            return self.attempt(partial(whatever_the_plan, cursor, read), EngineError())
-
-        return KeptRows(name, fetch)
+    def workspace(self) -> Workspace:
+        return TemporaryTables(self)
 
     def _new_cursor(self) -> Any:
         """Return a cursor of its own, which keeps concurrent questions apart.
@@ -341,6 +332,27 @@ class DuckDB(Engine):
             detach = partial(self._connection.execute, f"DETACH {self._beside}")
             self._beside, self._adopted = "", {}
             self.attempt(detach, InputError("DuckDB does not let go of the copies it made."))
+
+
+class TemporaryTables(Workspace):
+    """Temporary tables of a cursor of its own, with which they go."""
+
+    def __init__(self, engine: DuckDB) -> None:
+        super().__init__(engine)
+        self._cursor = engine.attempt(engine._new_cursor, EngineError())
+        self._count = 0
+
+    def keep(self, statement: str) -> str:
+        self._count += 1
+        name = f"{RESERVED}_kept_{self._count}"
+        self._run(partial(self._cursor.execute, f"CREATE TEMP TABLE {name} AS {statement}"))
+        return f"temp.main.{name}"
+
+    def fetch(self, statement: str) -> pyarrow.Table:
+        return self._run(partial(_rows_of, self._cursor, statement))
+
+    def _run(self, act: Callable[[], Result]) -> Result:
+        return self._engine.attempt(partial(whatever_the_plan, self._cursor, act), EngineError())
 
 
 @lru_cache(maxsize=4096)

@@ -29,6 +29,7 @@ class PostgreSQLDialect(Dialect):
     key_collation = '"C"'
     pattern_end = "$"
     interval_times = 1
+    gathers_first = False
     guards_functions = False
 
     def convert(self, given: Typed, kind: Kind, target: Any) -> Typed:
@@ -53,6 +54,15 @@ class PostgreSQLDialect(Dialect):
 
     def ordered_sum(self, value: str) -> str:
         return f"SUM({value} ORDER BY {value})"
+
+    def nearest(self, value: str) -> str:
+        return f"ROUND({value})"
+
+    def whole_sum(self, value: str) -> str:
+        return f"SUM({value})"
+
+    def step_sum(self, value: str) -> str:
+        return f"CAST(SUM({value}) AS DOUBLE PRECISION)"
 
     def listed(self, texts: str) -> str:
         return (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
+import weakref
 from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.sql.engines.base import Engine, Size
-from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
+from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
+from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 from tulle.sql.schema.computed import with_computed
 
 if TYPE_CHECKING:
@@ -121,6 +123,13 @@ ORDER BY k.oid, n.place
 """
 
 
+_MAY_KEEP = """
+SELECT NOT pg_is_in_recovery() AND has_database_privilege(current_database(), 'TEMPORARY')
+  AND current_setting('temp_file_limit') = '-1' AS yes
+"""
+"""Temporary tables need a server that is no copy of another, and the right to make them. They do
+not count for a limit of temporary files, so where there is one nothing is kept."""
+
 _PARTS = 16
 """So many sorts and hash tables of a statement may be in memory at once."""
 
@@ -137,6 +146,7 @@ class PostgreSQL(Engine):
         if found is None:
             raise InputError("PostgreSQL: the connection has no current schema; set search_path.")
         self._schema: str = found
+        self._finished: list[str] = []
         self._listed = _SCHEMA.format(name=found.replace("'", "''"))
 
     @classmethod
@@ -251,6 +261,20 @@ class PostgreSQL(Engine):
             cursor.execute(statement)
             return cursor.fetch_arrow_table()
 
+    def workspace(self) -> Workspace:
+        may = self.attempt(partial(self.read, _MAY_KEEP), EngineError()).to_pylist()[0]["yes"]
+        return TemporaryTables(self) if may else super().workspace()
+
+    def _write(self, *statements: str) -> None:
+        """Run statements about temporary tables; other tables stay as they are."""
+        with self._connection.cursor() as cursor:
+            cursor.execute("SET default_transaction_read_only = off")
+            try:
+                for statement in statements:
+                    cursor.execute(statement)
+            finally:
+                cursor.execute("SET default_transaction_read_only = on")
+
     def explain(self, statement: str) -> None:
         # PREPARE resolves names and types, and looks at no row and no statistics.
         with self._connection.cursor() as cursor:
@@ -259,6 +283,26 @@ class PostgreSQL(Engine):
 
     def close(self) -> None:
         self._connection.close()
+
+
+class TemporaryTables(Workspace):
+    """Temporary tables of the connection; those that nobody reads any more go before the next."""
+
+    def __init__(self, engine: PostgreSQL) -> None:
+        super().__init__(engine)
+        self._write, self._finished = engine._write, engine._finished
+        self._names: list[str] = []
+        # Not dropped at once: the connection may be reading something else just then.
+        weakref.finalize(self, self._finished.extend, self._names)
+
+    def keep(self, statement: str) -> str:
+        name = f"{RESERVED}_kept_{uuid.uuid4().hex}"
+        self._names.append(name)
+        finished = [self._finished.pop() for _ in range(len(self._finished))]
+        drop = [f"DROP TABLE IF EXISTS pg_temp.{one}" for one in finished]
+        create = f"CREATE TEMPORARY TABLE {name} AS {statement}"
+        self._engine.attempt(partial(self._write, *drop, create), EngineError())
+        return f"pg_temp.{name}"
 
 
 def _import() -> Any:

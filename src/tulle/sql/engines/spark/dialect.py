@@ -33,6 +33,7 @@ class SparkDialect(Dialect):
     # Java's $ also stands before a line feed at the end: nothing may follow, instead.
     pattern_end = "(?![^a]|a)"
     interval_times = 1000
+    gathers_first = True
     guards_functions = False
 
     def convert(self, given: Typed, kind: Kind, target: Any) -> Typed:
@@ -62,5 +63,29 @@ class SparkDialect(Dialect):
         listed = f"ARRAY_SORT(COLLECT_LIST({value}))"
         return f"AGGREGATE({listed}, CAST(0 AS DOUBLE), (one, other) -> one + other)"
 
+    def nearest(self, value: str) -> str:
+        return f"RINT({value})"
+
+    def whole_sum(self, value: str) -> str:
+        high, low = _halves(value)
+        return f"(CAST({high} AS DECIMAL(38, 0)) * {_HALF} + {low})"
+
+    def step_sum(self, value: str) -> str:
+        high, low = _halves(value)
+        return f"(CAST({high} AS DOUBLE) * CAST({_HALF} AS DOUBLE) + CAST({low} AS DOUBLE))"
+
     def listed(self, texts: str) -> str:
         return f"(SELECT posexplode(split('{texts}', ',')) AS (p, h))"
+
+
+_BITS = 30
+_HALF = 2**_BITS
+
+
+def _halves(value: str) -> tuple[str, str]:
+    """Return the sums of the upper and of the lower bits of whole numbers.
+
+    Numbers of 64 bits are added many times faster than wider ones, and these sums fit for less than
+    2**29 rows of any numbers; beyond that TRY_SUM is NULL, where SUM would stop.
+    """
+    return f"TRY_SUM(SHIFTRIGHT({value}, {_BITS}))", f"TRY_SUM({value} & {_HALF - 1})"

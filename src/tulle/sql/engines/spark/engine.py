@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
+import weakref
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.sql.engines.base import Engine, Size
+from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
 from tulle.sql.engines.files import CsvFile, csv_file, is_parquet
 from tulle.sql.engines.spark.plans import NOT_STORED, read_plan
-from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
+from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 
 if TYPE_CHECKING:
     import pyarrow
@@ -129,6 +131,7 @@ class Spark(Engine):
     ) -> tuple[dict[str, dict[str, str]], dict[str, Definition]]:
         """Return the columns of what is stored, and the rest of what there is."""
         listed = self._session.sql(f"SHOW TABLES IN {_quote(*self._place)}").collect()
+        listed = [row for row in listed if not row["tableName"].startswith(RESERVED)]
         # Where a temporary view hides a table, its name means the view.
         self._temporary = {row["tableName"] for row in listed if row["isTemporary"]}
         tables: dict[str, dict[str, str]] = {}
@@ -172,6 +175,9 @@ class Spark(Engine):
 
     def read(self, statement: str) -> pyarrow.Table:
         return self._session.sql(statement).toArrow()
+
+    def workspace(self) -> Workspace:
+        return CachedFrames(self)
 
     def explain(self, statement: str) -> None:
         # A Spark frame is lazy: making it resolves names and types and reads nothing.
@@ -219,6 +225,44 @@ class Spark(Engine):
             for name, level in self._levels.items():
                 loggers[name].setLevel(level)
             logging[0].updateLoggers()
+
+
+_ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+"""Lets Spark choose how many parts a kept frame has: of few rows 200 parts take seconds."""
+
+
+class CachedFrames(Workspace):
+    """Frames that Spark keeps in memory and on disk, as temporary views of names of their own."""
+
+    def __init__(self, engine: Spark) -> None:
+        super().__init__(engine)
+        self._session = engine._session
+        self._frames: dict[str, Any] = {}
+        weakref.finalize(self, _drop, self._session, self._frames)
+
+    def keep(self, statement: str) -> str:
+        name = f"{RESERVED}_kept_{uuid.uuid4().hex}"
+        # It is computed by the first statement that reads it.
+        self._engine.attempt(partial(self._cache, name, statement), EngineError())
+        return _quote(name)
+
+    def _cache(self, name: str, statement: str) -> None:
+        conf = self._session.conf
+        before = conf.get(_ADAPTIVE, None)
+        conf.set(_ADAPTIVE, "true")
+        try:
+            self._frames[name] = self._session.sql(statement).persist()
+        finally:
+            conf.unset(_ADAPTIVE) if before is None else conf.set(_ADAPTIVE, before)
+        self._frames[name].createTempView(_quote(name))
+
+
+def _drop(session: Any, frames: dict[str, Any]) -> None:
+    # Where memory has ended, the Java machine may be gone with the connection to it.
+    with suppress(Exception):
+        for name, frame in frames.items():
+            session.catalog.dropTempView(name)
+            frame.unpersist()
 
 
 def _is_kept(frame: Any) -> bool:

@@ -1,0 +1,45 @@
+"""The boundary around whatever reads a file: one error for all that goes wrong, and no warnings.
+
+Other libraries raise what they like when a file is not as they expect, quote what they found, and
+warn about single records. A reader works inside :func:`reading`, so that nothing of this is seen.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tulle.core.errors import InputError, TulleError, raise_alone
+
+
+class FormatError(InputError):
+    """A file is not of the format that it should have."""
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Keep back what another library says while a file is read; its errors become one.
+
+    Raises:
+        InputError: in place of any other error; a FormatError but for those of the file system.
+
+    Example:
+        >>> try:
+        ...     with reading("people.csv"):
+        ...         int("a record")
+        ... except InputError as error:
+        ...     print(error)
+        people.csv cannot be read: it is not a whole file of its format.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except TulleError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote a record
+        reason = error.strerror if isinstance(error, OSError) else None
+        if reason:
+            raise_alone(InputError(f"{name} cannot be read: {reason}."))
+        raise_alone(FormatError(f"{name} cannot be read: it is not a whole file of its format."))

@@ -1,0 +1,1 @@
+"""Mechanisms that answer questions in SQL, one file each."""

@@ -1,0 +1,443 @@
+"""Partition selection: tables by keys that nobody listed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tulle.core import registry
+from tulle.core.dataset import Dataset
+from tulle.core.error_law import ErrorLaw, GaussianLaw, LaplaceLaw
+from tulle.core.errors import QueryError
+from tulle.core.events import Pure
+from tulle.core.guarantee import Guarantee
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
+from tulle.core.plan import Plan
+from tulle.core.query import Query
+from tulle.core.release import Release
+from tulle.core.source import Source
+from tulle.core.table import Table
+from tulle.core.validate import rational, text
+from tulle.noise import uniform_below
+from tulle.noise.charge import PricedCharge, charge
+from tulle.noise.keys_per_person import TUNING, choose_keys, key_scores
+from tulle.noise.partition_law import PeopleLaw
+from tulle.noise.partition_selection import Rule, best_rule, rule_from_json
+from tulle.planning.planner import make_plan
+from tulle.planning.preview import Preview, predicted_on
+from tulle.sql.data import Database
+from tulle.sql.keys.question import OF_TABLE, PRIVATE, PUBLIC, DiscoveredTable, Discovery
+from tulle.sql.keys.statements import DIGEST, KEY, LONGEST, PEOPLE, PLACE
+from tulle.sql.mechanisms.found_keys import FoundKeys, FoundTable, table_of
+from tulle.sql.schema.schema import Schema
+from tulle.sql.tables.question import LEVEL
+
+SHARE = Fraction(1, 2)
+"""Which part of epsilon and of delta finds the keys; the rest is for their answers."""
+
+
+@registry.mechanism(
+    "database", "partition_selection", answers=(DiscoveredTable,), units=("participant",)
+)
+class PartitionSelection(Mechanism):
+    """Keys are found by how many people have them; then their answers are bought.
+
+    Everyone is bounded to ``keys_per_person`` keys, chosen evenly by a salted digest of their own
+    keys. A key is shown when its number of people, with noise, is above a threshold; the rule is
+    the truncated geometric one or Gaussian noise, whichever shows keys of fewer people. Where no
+    number of people is asked for, Gaussian noise is added to sums of weights: a person of n keys
+    counts for 1/sqrt(n) in each of them, so that whoever has few counts for more. With
+    ``keys_per_person="private"`` that number is chosen by the exponential mechanism. For the
+    keys that are shown the statement's aggregates are bought as if the list were public. A COUNT
+    (DISTINCT ...) of the owners is the noisy number itself and is not bought again.
+
+    Guarantee:
+        (epsilon, delta) per participant: finding keys is (epsilon_keys, delta_keys)-private, as
+        :mod:`tulle.noise.partition_selection` argues for any choice of at most ``keys_per_person``
+        keys that depends on one person's rows and on the salt alone; choosing their number is
+        pure epsilon_choice before (:func:`tulle.noise.keys_per_person.key_scores`), and the
+        rules for all numbers cost the same; given the keys, their answers
+        cost (epsilon_answers, delta_answers) by mechanisms of their own; the two compose. Where
+        rows need several people, keys are found in one table whose rows have one owner each, which
+        is a question of its own about the same participants; keys of a public table are public.
+
+    Error:
+        Which keys are missing is said by the plan: from how many people on a key is seen. Numbers
+        of keys that are shown have the errors of the mechanisms that answer them.
+
+    Reference:
+        Desfontaines, Voss, Gipson & Mandayam, Differentially private partition selection, PETS
+        2022.
+
+    Example:
+        >>> import duckdb, tulle
+        >>> connection = duckdb.connect()
+        >>> _ = connection.execute("CREATE TABLE visit AS SELECT range AS person, CASE WHEN range "
+        ...     "< 300 THEN 'Oslo' WHEN range < 500 THEN 'Bergen' ELSE 'Å' END AS town "
+        ...     "FROM range(501)")
+        >>> clinic = tulle.Database.connect(connection, owners={"visit": "person"})
+        >>> towns = tulle.sql("SELECT town, COUNT(*) AS n FROM visit GROUP BY town",
+        ...     keys_per_person=1)
+        >>> r = tulle.release(clinic, towns, unit="participant", epsilon=2.0, delta=1e-6)
+        >>> r.value["town"]
+        ('Bergen', 'Oslo')
+    """
+
+    title: ClassVar[str] = "partition selection"
+    reference: ClassVar[str] = "Desfontaines et al., PETS 2022"
+
+    def settings(self, terms: Terms, options: Parameters) -> Parameters:
+        query, found = _bound(terms)
+        given = query.options
+        about: dict[str, Any] = {
+            "keys_in": found.table or "rows",
+            "longest_key": LONGEST,
+            "top": given.top,
+            "other": given.other,
+        }
+        if found.where == PUBLIC:
+            about |= {
+                "epsilon_keys": "0",
+                "delta_keys": "0",
+                "epsilon_answers": text(terms.epsilon),
+                "delta_answers": text(terms.delta),
+                "rule": "public",
+            }
+            self._check_answers(found, terms, about)
+            return about
+        if not terms.delta:
+            first = query.names[0]
+            raise QueryError(
+                f"GROUP BY {', '.join(query.names)} without a list of keys needs a delta above "
+                "zero: with none, a key that one person has could not be kept back. Give delta= "
+                "(--delta), such as 1e-6, well below one over the number of people; or list the "
+                f"keys that everyone may know with groups={{'{first}': [...]}} "
+                f"(--groups {first}=A,B)"
+            )
+        whole = not _bought(found)
+        choice = terms.epsilon * TUNING.share if found.chosen else Fraction(0)
+        epsilon = (terms.epsilon - choice) * (1 if whole else SHARE)
+        delta = terms.delta if whole else terms.delta * SHARE
+        made = {
+            **about,
+            "epsilon_keys": text(epsilon),
+            "delta_keys": text(delta),
+            "epsilon_answers": text(terms.epsilon - choice - epsilon),
+            "delta_answers": text(terms.delta - delta),
+            "minimum": given.minimum,
+        }
+        rules = {
+            keys: best_rule(epsilon, delta, keys, given.minimum, numbers=found.numbers)
+            for keys in (TUNING.candidates if found.chosen else (found.keys_per_person,))
+        }
+        if found.chosen:
+            made |= {
+                "keys_per_person": PRIVATE,
+                "epsilon_choice": text(choice),
+                "rules": [[keys, rule.to_json()] for keys, rule in rules.items()],
+                "seen_from": [rule.seen_from() for rule in rules.values()],
+            }
+        else:
+            ((keys, rule),) = rules.items()
+            made |= {"keys_per_person": keys, **rule.to_json(), "seen_from": rule.seen_from()}
+        if not whole:
+            self._check_answers(found, terms, made)
+        return made
+
+    def _check_answers(self, found: Discovery, terms: Terms, settings: Parameters) -> None:
+        """Refuse before anything is paid what would be refused once the keys are known."""
+        plan_answers(found.blank, OnSchema(found.schema), terms, settings)
+
+    def guarantee(self, terms: Terms, settings: Parameters) -> Guarantee:
+        """Return all of epsilon and delta: answers may use what finding the keys leaves."""
+        return Guarantee(terms.unit, terms.epsilon, terms.delta)
+
+    def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
+        query, found = _bound(terms)
+        if found.where == PUBLIC:
+            keys = ", ".join(query.names)
+            return Prediction(
+                None,
+                None,
+                notes=(f"The keys of {keys} are all those of the public {found.table}.",),
+            )
+        rules, delta = _rules(settings), float(settings["delta_keys"])
+        if found.chosen:
+            least, most = rules[TUNING.candidates[0]], rules[TUNING.candidates[-1]]
+            notes = [
+                "For how many keys one person counts is chosen privately, so that three quarters "
+                f"of the people have all theirs counted, with epsilon {settings['epsilon_choice']} "
+                f"of the price. With {least.keys}: {least.in_words('key', delta)} With "
+                f"{most.keys}: {most.in_words('key', delta)}"
+            ]
+        else:
+            notes = [rule.in_words("key", delta) for rule in rules.values()]
+        if found.where == OF_TABLE:
+            notes.append(
+                f"The rows need several people, so keys are found in {found.table} first, whose "
+                "rows belong to one person each, and used as the list."
+            )
+        return Prediction(None, None, notes=tuple(notes))
+
+    def predict_columns(
+        self, terms: Terms, settings: Parameters, like: Dataset
+    ) -> tuple[tuple[str, ErrorLaw | None], ...]:
+        """Return the error to expect in each column, for the keys that are seen on a stand-in."""
+        query, found = _bound(terms)
+        assert isinstance(like, Database)
+        rule = self.rule_for(query, found, settings, like, "0" * 32, None, expected=True)
+        keys, people, _ = self.select(query, found, rule, like, "0" * 32, None, expected=True)
+        if not keys.size:
+            return tuple((name, None) for name, _ in query.chosen.columns)
+        table = table_of(query, found, keys)
+        made = Preview(like, "")
+        laws: dict[str, ErrorLaw | None] = {}
+        values = {}
+        if table.parts():
+            plan = predicted_on(plan_answers(table, OnSchema(found.schema), terms, settings), made)
+            for part in plan.parts:
+                known = part.chosen.prediction
+                laws[str(part.query)] = known.typical or known.bound
+                values[str(part.query)] = part.query.expected(like)
+        if found.shared:
+            assert rule is not None
+            laws |= dict.fromkeys(found.shared, _people_law(rule))
+            values |= dict.fromkeys(found.shared, people)
+        return table.predict(values, laws)
+
+    def run(
+        self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
+    ) -> Outcome:
+        query, found = _bound(terms)
+        assert isinstance(dataset, Database)
+        with charge(PricedCharge(lambda draws: Pure(Fraction(0)), ("uniform",))):
+            salt = f"{uniform_below(2**128, source=source):032x}"
+        rule = self.rule_for(query, found, settings, dataset, salt, source)
+        keys, people, law = self.select(query, found, rule, dataset, salt, source)
+        table = table_of(query, found, keys)
+        details = {"level": LEVEL, "after_noise": list(query.chosen.after(query.dialect))}
+        if found.chosen and rule is not None:
+            details["keys_counted"] = rule.keys
+        if not keys.size:
+            return Outcome(table.empty(), None, details)
+        parts = self._answers(table, terms, settings, dataset, source)
+        for name in found.shared:
+            parts[name] = _part(name, people, law, terms)
+        return Outcome(table.assemble(parts)[0], None, details)
+
+    def rule_for(
+        self,
+        query: DiscoveredTable,
+        found: Discovery,
+        settings: Parameters,
+        dataset: Database,
+        salt: str,
+        source: Source | None,
+        *,
+        expected: bool = False,
+    ) -> Rule | None:
+        """Return by which rule keys are shown, for a number of keys per person that is chosen."""
+        if found.where == PUBLIC:
+            return None
+        rules = _rules(settings)
+        if not found.chosen:
+            return rules[found.keys_per_person]
+        rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
+        statement = rows.having(salt, TUNING.candidates[-1] + 1)
+        dataset.check(statement)
+        fetched = dataset._engine.fetch(statement)
+        numbers, people = (fetched.column(name).to_pylist() for name in (PLACE, PEOPLE))
+        having = dict(zip(numbers, people, strict=True))
+        epsilon = rational(settings["epsilon_choice"])
+        if expected:
+            scores = key_scores(having, epsilon)
+            return rules[TUNING.candidates[scores.index(max(scores))]]
+        return rules[choose_keys(having, epsilon, source)]
+
+    def select(
+        self,
+        query: DiscoveredTable,
+        found: Discovery,
+        rule: Rule | None,
+        dataset: Database,
+        salt: str,
+        source: Source | None,
+        *,
+        expected: bool = False,
+    ) -> tuple[FoundKeys, Any, ErrorLaw | None]:
+        """Return the keys that are shown, in canonical order, and their noisy numbers.
+
+        Those that are ``expected``, on a public stand-in, have as many people as are mostly seen;
+        if none has, the one with the most.
+        """
+        rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
+        if rule is None:
+            statement = rows.listed(salt)
+        else:
+            statement = rows.counted(salt, rule.keys, rule.levels)
+        # Again: tables may have changed since the question was bound.
+        dataset.check(statement)
+        # In the order of digests: which noise a key gets has nothing to do with the order of rows.
+        fetched = dataset._engine.fetch(statement).sort_by(DIGEST)
+        law: ErrorLaw | None = None
+        if rule is None:
+            people = np.zeros(fetched.num_rows, dtype=np.int64)
+        else:
+            counted = fetched.column(PEOPLE).to_numpy()
+            if expected:
+                noisy = counted * dataset.stands_for
+                shown = noisy >= min(rule.enough(), noisy.max(initial=0))
+            else:
+                shown, noisy = rule.show(counted, source)
+            fetched, people = fetched.filter(shown), noisy[shown]
+            if found.numbers:
+                law = PeopleLaw(rule.threshold, _spread(rule), rows.once)
+        keys, order = FoundKeys.of(
+            query.names,
+            rows.kinds,
+            salt,
+            fetched.column(DIGEST).to_pylist(),
+            [fetched.column(f"{KEY}_{place}").to_pylist() for place in range(len(rows.kinds))],
+            query.options.other,
+        )
+        people = people[np.array(order, dtype=np.int64)]
+        top = query.options.top
+        if top is not None and top < len(keys.digests):
+            # The most people first; of equal numbers, the first in the order of keys.
+            kept = np.sort(np.argsort(-people, kind="stable")[:top])
+            keys = replace(
+                keys,
+                digests=tuple(keys.digests[place] for place in kept),
+                columns=tuple(tuple(column[place] for place in kept) for column in keys.columns),
+            )
+            people = people[kept]
+        return keys, people, law
+
+    def _answers(
+        self,
+        table: FoundTable,
+        terms: Terms,
+        settings: Parameters,
+        dataset: Database,
+        source: Source | None,
+    ) -> dict[str, Any]:
+        """Buy what is not known from finding the keys, as if the list were public."""
+        if not table.parts():
+            return {}
+        return buy_parts(plan_answers(table, dataset, terms, settings), terms, dataset, source)
+
+    def true_table(self, query: DiscoveredTable, dataset: Database) -> Table:
+        """Return the exact table of all keys. Custodian side."""
+        bound = query.bind(dataset)
+        found = bound.bound
+        assert found is not None
+        rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
+        salt = "0" * 32
+        fetched = dataset._engine.fetch(rows.listed(salt)).sort_by(DIGEST)
+        keys, _ = FoundKeys.of(
+            query.names,
+            rows.kinds,
+            salt,
+            fetched.column(DIGEST).to_pylist(),
+            [fetched.column(f"{KEY}_{place}").to_pylist() for place in range(len(rows.kinds))],
+            query.options.other,
+        )
+        table = table_of(bound, found, keys)
+        return table.truth(dataset) if keys.size else table.empty()
+
+
+@dataclass(frozen=True)
+class OnSchema:
+    """The public side of a database that a question is bound to already."""
+
+    schema: Schema
+    kind: ClassVar[str] = "database"
+
+    def check(self, statement: str) -> None:
+        """Accept what the schema accepts: there is no engine to ask."""
+
+
+def _bound(terms: Terms) -> tuple[DiscoveredTable, Discovery]:
+    query = terms.query
+    assert isinstance(query, DiscoveredTable)
+    bound = query if query.bound is not None else query.bound_to(terms.facts)
+    assert bound.bound is not None
+    return bound, bound.bound
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerShare(Settings):
+    """Of the settings, what is left of the price for answers."""
+
+    epsilon_answers: Fraction
+    delta_answers: Fraction
+
+
+def plan_answers(asked: Any, public: Any, terms: Terms, settings: Parameters) -> Plan:
+    """Return how answers are bought for what is left by finding what they are asked about."""
+    left = AnswerShare.read(settings)
+    return make_plan(
+        asked,
+        kind="database",
+        facts=terms.facts,
+        public=public,
+        unit=terms.unit,
+        epsilon=left.epsilon_answers,
+        delta=left.delta_answers,
+        composed=terms.composed,
+    )
+
+
+def _bought(found: Discovery) -> list[Query]:
+    assert found.blank.bought is not None
+    return [leaf.query for leaf in found.blank.bought.leaves if leaf.name not in found.shared]
+
+
+def _rules(settings: Parameters) -> dict[int, Rule]:
+    """Return the rule for each number of keys per person that there may be."""
+    minimum = int(settings["minimum"])
+    if settings["keys_per_person"] == PRIVATE:
+        made = {int(keys): data for keys, data in settings["rules"]}
+    else:
+        made = {int(settings["keys_per_person"]): settings}
+    return {keys: rule_from_json(data, keys, minimum) for keys, data in made.items()}
+
+
+def _spread(rule: Rule) -> float:
+    found: Mapping[str, Any] = rule.to_json()
+    if "variance" in found:
+        return math.sqrt(rational(found["variance"]))
+    return math.sqrt(2) * float(rational(found["scale"]))
+
+
+def buy_parts(
+    plan: Plan, terms: Terms, dataset: Database, source: Source | None
+) -> dict[str, Release]:
+    """Return the answers of a planned table's parts, by question."""
+    parts = {}
+    for part in plan.parts:
+        offer = part.chosen
+        mechanism = registry.make_mechanism("database", offer.mechanism)
+        outcome = mechanism.run(offer.terms, offer.settings, dataset, source)
+        parts[str(part.query)] = replace(
+            _part(str(part.query), outcome.value, outcome.error, terms),
+            mechanism=offer.mechanism,
+        )
+    return parts
+
+
+def _people_law(rule: Rule) -> ErrorLaw:
+    """Return the law of the noise on the number of people of one key."""
+    found: Mapping[str, Any] = rule.to_json()
+    if "variance" in found:
+        return GaussianLaw(Fraction(math.sqrt(rational(found["variance"]))))
+    return LaplaceLaw(rational(found["scale"]))
+
+
+def _part(name: str, value: Any, error: ErrorLaw | None, terms: Terms) -> Release:
+    return Release(value, name, "partition_selection", Guarantee(terms.unit, terms.epsilon), error)
