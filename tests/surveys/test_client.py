@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
@@ -160,6 +161,30 @@ def test_two_processes_never_overspend(tmp_path: Path) -> None:
     ]
     sent = sum(int(process.communicate(timeout=600)[0]) for process in started)
     assert sent == 3
+
+
+def test_threads_share_an_account_and_never_overspend() -> None:
+    shared = account(3)
+    surveys = [Survey({f"grade{number}": 5}, name="test") for number in range(8)]
+    forms = [one.form(epsilon={f"grade{number}": 1}) for number, one in enumerate(surveys)]
+
+    def answer(number: int) -> bool:
+        try:
+            respond(forms[number], {f"grade{number}": 3}, account=shared)
+        except BudgetError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(answer, range(8))) == 3
+    assert shared.remaining == 0
+
+
+def test_another_thread_may_drop_an_account() -> None:
+    """Which thread collects what nobody holds any more is chance."""
+    held = [account()]
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(held.clear).result()
 
 
 def test_units_of_accounts_are_kept_apart() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from os import PathLike
+from threading import Lock
 from typing import Any, NamedTuple
 
 from tulle.core import validate
@@ -58,9 +59,14 @@ class ClientAccount:
             raise UnitError(
                 f"A client's account protects per client or per edge, not per {self.unit.name}."
             )
+        self._lock = Lock()
         try:
             self._database = sqlite3.connect(
-                ":memory:" if path is None else path, isolation_level=None, timeout=30
+                ":memory:" if path is None else path,
+                isolation_level=None,
+                timeout=30,
+                # Whichever thread drops an account closes it; the lock keeps threads apart.
+                check_same_thread=False,
             )
             # The file is small and written rarely: let every commit reach the disk.
             self._database.execute("PRAGMA synchronous = FULL")
@@ -90,13 +96,14 @@ class ClientAccount:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         # Immediate: two processes that answer at once must not both find the budget unspent.
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
 
     @property
     def spent(self) -> Fraction:

@@ -130,7 +130,7 @@ UNLABELLED: frozenset[Query] = frozenset(
         *(transitivity(), average_clustering(), assortativity()),
         *JOINT,
         *(query for name in UNLABELLED_MODELS for query in CASES[name].questions),
-        *(synthetic("auto", blocks="no"), synthetic("auto", parts="edges")),
+        synthetic("auto", parts="edges"),
     )
 )
 """Questions of which every closed form is the same whatever numbers the nodes have.
