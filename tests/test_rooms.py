@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -190,3 +191,13 @@ def test_importing_tulle_imports_nothing_heavy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_types_of_arrays_have_one_name() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if path != SOURCE / "core" / "arrays.py":
+            text = path.read_text(encoding="utf-8")
+            found = re.findall(
+                r"^\w+ = npt\.NDArray\[(?:Any|np\.(?:float64|int64|bool_|uint8))\]$", text, re.M
+            )
+            assert not found, f"{path}: core/arrays.py has a name for it"

@@ -25,7 +25,8 @@ from baselines.bingham import (
     whole_basis,
 )
 
-from tulle.audit.engine.laws import Claim, Floats, Law, ratio
+from tulle.audit.engine.laws import Claim, Law, ratio
+from tulle.core.arrays import Floats
 from tulle.core.mechanism import Parameters
 from tulle.core.validate import rational
 from tulle.graphs.data import Graph

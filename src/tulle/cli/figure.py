@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.errors import MissingExtraError, raise_alone
-
-Counts = npt.NDArray[np.int64]
 
 # A light grey and a dark blue (Okabe and Ito's): told apart by every reader, and in print.
 _INSIDE = "#d4d4d4"
@@ -39,8 +37,8 @@ def draw(
     *,
     title: str,
     subtitle: str,
-    inside: Counts,
-    outside: Counts,
+    inside: Wholes,
+    outside: Wholes,
     bars: Sequence[Bar],
 ) -> None:
     """Write the picture: two degree distributions, and each answer beside the truth.
@@ -65,7 +63,7 @@ def draw(
     figure.savefig(path)
 
 
-def _distributions(axes: Any, inside: Counts, outside: Counts) -> None:
+def _distributions(axes: Any, inside: Wholes, outside: Wholes) -> None:
     """Draw how many people have at least so many friends: no bar is too thin to see."""
     truth, released = _at_least(inside), _at_least(outside)
     friends = np.arange(1, len(truth) + 1)
@@ -98,7 +96,7 @@ def _distributions(axes: Any, inside: Counts, outside: Counts) -> None:
     )
 
 
-def _at_least(counts: Counts) -> Counts:
+def _at_least(counts: Wholes) -> Wholes:
     """Return how many have at least 1, 2, ... up to the largest that anybody has."""
     tail = np.cumsum(counts[::-1])[::-1]
     return tail[1 : int(np.flatnonzero(counts)[-1]) + 1]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, UnitError
 from tulle.core.public import public
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tulle.graphs.patterns.attributes import AttributedGraph
 from tulle.graphs.dated import Dated
 
-Offsets = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
 
 LARGEST_NODE_NEIGHBOURHOOD = 8
@@ -87,7 +87,7 @@ class Graph(Dataset):
     kind: ClassVar[str] = "graph"
     units: ClassVar[tuple[str, ...]] = ("edge", "node")
 
-    _indptr: Offsets
+    _indptr: Wholes
     _indices: Indices
     _labels: npt.NDArray[Any] | None
     _dropped: Dropped
@@ -405,7 +405,7 @@ class Graph(Dataset):
         upper = first < self._indices
         return np.column_stack([first[upper], self._indices[upper].astype(np.int64)])
 
-    def csr(self) -> tuple[Offsets, Indices]:
+    def csr(self) -> tuple[Wholes, Indices]:
         """Return the read-only arrays (offsets, sorted neighbours) that kernels work on.
 
         The neighbours of node ``u`` are ``indices[indptr[u]:indptr[u + 1]]``. Custodian side.

@@ -62,12 +62,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.core.errors import InputError, SealedError
 from tulle.lp.problem import LARGEST_TUPLE, PackingProblem, check_weights, transpose
 from tulle.lp.program import Program, ProgramRows
-
-Array = npt.NDArray[Any]
 
 _UP = 1.0 + 2.0**-20
 _LIGHTEST, _HEAVIEST = 1e-9, 1e6

@@ -23,13 +23,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.lp.alternatives import AlternativesProblem
 from tulle.lp.certificate import GRID, ROUNDOFF, TINY, Line, exact_total, on_grid, sum_with_error
 
-Array = npt.NDArray[Any]
 _Tree = tuple[Array, Array, Array, Array, Array, int, int]
 
 

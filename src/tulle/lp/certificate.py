@@ -32,16 +32,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.lp.first_order import raise_deletions
 from tulle.lp.problem import PackingProblem
-
-Array = npt.NDArray[Any]
 
 GRID = 2.0**40
 ROUNDOFF = 2.0**-53

@@ -35,12 +35,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core import validate
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.core.progress import WATCHER, Progress
 from tulle.core.validate import Number
@@ -51,8 +51,6 @@ from tulle.lp.first_order import advance_deletion, deletion_steps, raise_deletio
 from tulle.lp.interior import Interior
 from tulle.lp.problem import PackingProblem, check_threshold, transpose
 from tulle.lp.reduce import ReducedDeletion, reduce_deletion
-
-Array = npt.NDArray[Any]
 
 _FINEST = 1e-11
 _REFUSALS = 20

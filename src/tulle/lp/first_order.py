@@ -33,11 +33,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
-
-Array = npt.NDArray[Any]
 
 SUFFICIENT = 0.2
 NECESSARY = 0.8

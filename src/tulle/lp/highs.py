@@ -10,9 +10,8 @@ from typing import Any
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from tulle.core.arrays import Array
 
 
 def minimise(

@@ -37,15 +37,11 @@ machine has something else to do (seen to take a hundred times as long).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.lp.reduce import ReducedDeletion
-
-Array = npt.NDArray[Any]
 
 
 @compiled

@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.core.errors import InputError, SealedError
-
-Array = npt.NDArray[Any]
 
 _SMALLEST, _LARGEST = 2.0**-900, 2.0**900
 LARGEST_TUPLE = 2048

@@ -13,17 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.lp import highs
 from tulle.lp.exact import Row, climb
 from tulle.lp.first_order import is_due, rebalance, reset
-
-Array = npt.NDArray[Any]
 
 _CHECK = 40
 _PATIENCE = 4_000

@@ -34,15 +34,12 @@ Again, no bound rests on these steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.lp.problem import PackingProblem, collapse, refine
-
-Array = npt.NDArray[Any]
 
 _ROUNDS = 200
 

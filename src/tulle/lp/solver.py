@@ -13,17 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.lp import certificate, first_order, highs
 from tulle.lp.problem import PackingProblem, check_threshold
 from tulle.lp.reduce import ReducedProblem, reduce
-
-Array = npt.NDArray[Any]
 
 Progress = Callable[[float, float], None]
 """Called with the lower and the upper bound so far. They are private: show, never publish."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.relations.annotations import Annotation, Either, Participant, Together
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

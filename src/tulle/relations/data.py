@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError
 from tulle.core.unit import Unit
@@ -25,8 +26,6 @@ from tulle.relations.annotations import (
     together,
 )
 from tulle.relations.trees import Trees
-
-Array = npt.NDArray[Any]
 
 
 class Relation(Dataset):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.relations.annotations import (
     Annotation,
@@ -16,8 +15,6 @@ from tulle.relations.annotations import (
     Participant,
     Together,
 )
-
-Array = npt.NDArray[Any]
 
 _GROUPS = 12
 _MEMBERS = 1_000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Places = npt.NDArray[np.float64]
+from tulle.core.arrays import Floats
 
 MOST_NODES = 400
 """Larger networks are drawn in part: every pair of nodes pushes each other."""
@@ -55,7 +55,7 @@ def _around_the_centre(nodes: int, pairs: npt.NDArray[np.int64]) -> npt.NDArray[
     return np.flatnonzero(reached)
 
 
-def lay_out(nodes: int, edges: npt.NDArray[np.int64]) -> Places:
+def lay_out(nodes: int, edges: npt.NDArray[np.int64]) -> Floats:
     """Return a place in the unit square for each node: links pull, all nodes push.
 
     Reference: Fruchterman and Reingold, Graph drawing by force-directed placement, 1991.
@@ -87,5 +87,5 @@ def lay_out(nodes: int, edges: npt.NDArray[np.int64]) -> Places:
     far = np.maximum(np.sqrt((out**2).sum(axis=1, keepdims=True)), 1e-9)
     places = out * np.minimum(far, 2.5 * np.median(far)) / far
     low, high = places.min(axis=0, initial=0.0), places.max(axis=0, initial=0.0)
-    scaled: Places = (places - low) / np.maximum((high - low).max(), 1e-9)
+    scaled: Floats = (places - low) / np.maximum((high - low).max(), 1e-9)
     return scaled

@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
+
 LARGEST_BOUND = 2**20
 LARGEST_SUM = 2**40
 """Of one unit in one step and group; what is beyond is cut to it, so that nothing overflows."""
-
-Wholes = npt.NDArray[np.int64]
 
 
 def clipped_totals(

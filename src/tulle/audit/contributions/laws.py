@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.laws import Claim, Floats, Law, ratio
+from tulle.audit.engine.laws import Claim, Law, ratio
+from tulle.core.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.laws import Claim, Floats, Law
+from tulle.audit.engine.laws import Claim, Law
+from tulle.core.arrays import Floats
 from tulle.core.validate import rational
 from tulle.noise.xor.patterns import flip_probability
 

@@ -20,6 +20,7 @@ from scipy.stats import beta, binom
 
 from tulle.audit.engine.answers import Answer, attempt, describe
 from tulle.core import validate
+from tulle.core.arrays import Floats, Truths
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError
 from tulle.core.unit import Unit
@@ -28,8 +29,6 @@ from tulle.core.validate import round_down, round_up
 Draw = Callable[[Any, int], Iterable[Any]]
 """Given an input and a number, that many independent answers."""
 
-Floats = npt.NDArray[np.float64]
-Truths = npt.NDArray[np.bool_]
 
 CONFIDENCE = 1 - 1e-4
 THRESHOLDS = 64

@@ -16,8 +16,9 @@ from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.exhaustive import parts_of
 from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import Description, Kind
-from tulle.audit.engine.laws import Floats, excess
+from tulle.audit.engine.laws import excess
 from tulle.audit.engine.world import World
+from tulle.core.arrays import Floats
 from tulle.core.guarantee import Guarantee
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query

@@ -19,12 +19,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.validate import rational
-
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 
 
 class Claim(NamedTuple):

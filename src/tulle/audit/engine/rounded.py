@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tulle.audit.engine.laws import Centred, Claim, Floats, Wholes, log_ratio, ratio
+from tulle.audit.engine.laws import Centred, Claim, log_ratio, ratio
+from tulle.core.arrays import Floats, Wholes
 
 _PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 

@@ -6,12 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.unit import Unit
-
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +22,8 @@ class World:
     name: str
     unit: Unit
     datasets: Sequence[Dataset]
-    first: Places
-    second: Places
+    first: Wholes
+    second: Wholes
     outside: int
     """How many neighbours were left out because they are not in the enumerated set."""
 
@@ -64,7 +62,7 @@ class World:
         places = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
         return cls(name, known, listed, *places, outside)
 
-    def distinct_pairs(self, values: Sequence[Hashable]) -> tuple[list[tuple[int, int]], Places]:
+    def distinct_pairs(self, values: Sequence[Hashable]) -> tuple[list[tuple[int, int]], Wholes]:
         """Return one pair of places for each pair of values among neighbours, and whose it is.
 
         ``values`` has one entry per dataset. Many datasets share a value (isomorphic graphs do),

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
+from tulle.audit.engine.laws import Claim, LaplaceVector, Law, ratio
+from tulle.core.arrays import Floats
 from tulle.genomes.knorm import whole_noise
 
 Way = Literal["one_shot", "peeling", "laplace_top", "exponential"]

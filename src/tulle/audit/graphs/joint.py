@@ -12,8 +12,9 @@ import numpy as np
 from scipy.signal import fftconvolve
 
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, Law, laplace_vector, log_ratio, ratio
+from tulle.audit.engine.laws import Claim, Law, laplace_vector, log_ratio, ratio
 from tulle.audit.engine.rounded import RoundedLaplace
+from tulle.core.arrays import Floats
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.query import Query
 from tulle.graphs.data import Graph

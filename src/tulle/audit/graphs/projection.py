@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, ratio
+from tulle.audit.engine.laws import Claim, LaplaceVector, Law, ratio
 from tulle.audit.engine.world import World
+from tulle.core.arrays import Floats
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Outcome, Parameters, Terms
 from tulle.graphs.data import Graph

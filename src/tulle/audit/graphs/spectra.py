@@ -19,8 +19,9 @@ import numpy as np
 from tulle.audit.engine.bits import response_coins
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, LaplaceVector, Law, laplace_vector, ratio
+from tulle.audit.engine.laws import Claim, LaplaceVector, Law, laplace_vector, ratio
 from tulle.audit.faults import BOTH, broken
+from tulle.core.arrays import Floats
 from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query

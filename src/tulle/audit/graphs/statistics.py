@@ -16,9 +16,10 @@ import numpy as np
 
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, Ladder, LaplaceVector, Law, laplace_vector, ratio
+from tulle.audit.engine.laws import Claim, Ladder, LaplaceVector, Law, laplace_vector, ratio
 from tulle.audit.faults import BOTH, broken, leave_open
 from tulle.audit.graphs.measured import once
+from tulle.core.arrays import Floats
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.validate import rational, text

@@ -20,11 +20,11 @@ import numpy as np
 
 from tulle.audit.engine.bits import exact_coins, kept_coins, response_coins
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, Ladder, LaplaceVector, Law, laplace_vector
+from tulle.audit.engine.laws import Claim, Ladder, LaplaceVector, Law, laplace_vector
 from tulle.audit.graphs.joint import DRAWN_JOINT, JOINT, JOINT_DESCRIBERS, finish_joint, is_joint
 from tulle.audit.graphs.measured import measured, once, steepened
 from tulle.core import codec
-from tulle.core.arrays import Truths
+from tulle.core.arrays import Floats, Truths
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.source import Source

@@ -12,9 +12,10 @@ import numpy as np
 
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Floats, Law, ratio
+from tulle.audit.engine.laws import Claim, Law, ratio
 from tulle.audit.faults import BOTH, broken
 from tulle.audit.graphs.truncation import Per
+from tulle.core.arrays import Floats
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.validate import rational
 from tulle.graphs.data import Graph

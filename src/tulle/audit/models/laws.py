@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import expit
 
 from tulle.audit.contributions.laws import BlockVector
-from tulle.audit.engine.laws import Claim, Floats, Law, ratio
+from tulle.audit.engine.laws import Claim, Law, ratio
+from tulle.core.arrays import Floats
 
 
 @dataclass(frozen=True)

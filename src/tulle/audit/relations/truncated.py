@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.engine.laws import Claim, Floats, Law, Wholes, ratio
+from tulle.audit.engine.laws import Claim, Law, ratio
+from tulle.core.arrays import Floats, Wholes
 from tulle.noise import Lattice
 
 _SELDOM = 2e-4

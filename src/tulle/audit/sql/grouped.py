@@ -18,11 +18,11 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.audit.engine.findings import Finding
 from tulle.audit.relations.tiny import conjunctive
 from tulle.audit.sql.single_owner import GROUPS, People, contributions, neighbours
+from tulle.core.arrays import Floats
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.grouped import (
     GaussianNoise,
@@ -34,7 +34,6 @@ from tulle.relations.mechanisms.grouped import (
 from tulle.relations.mechanisms.single_owner import Owned
 from tulle.relations.truncation.totals import least_level, truncate
 
-Array = npt.NDArray[np.float64]
 Key = tuple[tuple[int, ...], ...]
 """For each group, the weights of the pairs that are in it."""
 
@@ -59,7 +58,7 @@ class Seen:
     """One dataset as a run sees it: its level, and the snapped values at each level's threshold."""
 
     level: int
-    values: Array
+    values: Floats
     """A row for each level, a column for each group; in steps."""
 
 
@@ -112,7 +111,7 @@ def _noise(chosen: GroupedSettings, level: int) -> GaussianNoise:
 
 
 @cache
-def _level_logs(level: int, chosen: GroupedSettings) -> Array:
+def _level_logs(level: int, chosen: GroupedSettings) -> Floats:
     """Return log-probabilities of the levels; all noise below zero, or beyond, is at the ends."""
     reach = 200
     noise = np.arange(-reach, reach + 1)

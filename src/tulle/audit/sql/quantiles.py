@@ -16,9 +16,9 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.audit.engine.findings import Finding
+from tulle.core.arrays import Floats
 from tulle.relations.truncation.totals import Thresholds, least_level
 from tulle.sql.compile.value_rows import Values
 from tulle.sql.mechanisms.quantile import RowCounts
@@ -34,12 +34,11 @@ from tulle.sql.tables.rank_choice import (
     weights_of,
 )
 
-Array = npt.NDArray[np.float64]
 Row = tuple[int, int]
 """A group and a point."""
 Person = tuple[Row, ...]
 People = tuple[Person, ...]
-Law = list[Array]
+Law = list[Floats]
 """For each group the logarithm of the probability of each point."""
 
 GROUPS = 2

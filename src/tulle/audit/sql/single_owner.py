@@ -17,17 +17,16 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.audit.engine.findings import Finding
 from tulle.audit.relations.kind import level_grid
 from tulle.audit.relations.truncated import Grid, Truncated
+from tulle.core.arrays import Array
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned
 from tulle.relations.truncation.totals import least_level
 
-Array = npt.NDArray[Any]
 Person = tuple[float, ...]
 People = tuple[Person, ...]
 Cut = Callable[[Owned, float], Array]

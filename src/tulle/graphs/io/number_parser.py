@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
-
-Array = npt.NDArray[Any]
 
 # What the parser says about the line at which it stopped.
 DONE = 0

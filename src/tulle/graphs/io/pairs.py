@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.validate import counted
 from tulle.graphs.io.labels import as_array, canonical, ordered
 from tulle.graphs.io.node_sets import Declared
 
-Numbers = npt.NDArray[np.int64]
 Progress = Callable[[float, str], None]
 """Told how far reading is, and what is going on."""
 
@@ -31,8 +31,8 @@ class FactorisedPairs:
     """
 
     nodes: int
-    first: Numbers
-    second: Numbers
+    first: Wholes
+    second: Wholes
     labels: npt.NDArray[Any] | None = None
     outside: int = 0
     declared: bool = False
@@ -86,7 +86,7 @@ def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
     return _number_labels(table, nodes)
 
 
-def number_ids(table: Numbers, nodes: Declared) -> FactorisedPairs:
+def number_ids(table: Wholes, nodes: Declared) -> FactorisedPairs:
     """Return checked node numbers for pairs of whole-number ids."""
     if len(table) and int(table.min()) < 0:
         row = int(np.argmax((table < 0).any(axis=1)))
@@ -117,7 +117,7 @@ def number_names(first: list[Any], second: list[Any], nodes: list[Any] | None) -
     return number_places(list(codes), ends, nodes)
 
 
-def number_places(labels: list[Any], ends: Numbers, nodes: list[Any] | None) -> FactorisedPairs:
+def number_places(labels: list[Any], ends: Wholes, nodes: list[Any] | None) -> FactorisedPairs:
     """Return node numbers for pairs of places in a list of labels, in whatever order it is.
 
     The nodes are those declared, or all in the list. Labels that are the same, such as 1 and 1.0,
@@ -130,7 +130,7 @@ def number_places(labels: list[Any], ends: Numbers, nodes: list[Any] | None) -> 
     return _within(places[ends], universe, declared=nodes is not None)
 
 
-def _within(ends: Numbers, nodes: list[Any], *, declared: bool = True) -> FactorisedPairs:
+def _within(ends: Wholes, nodes: list[Any], *, declared: bool = True) -> FactorisedPairs:
     """Return the pairs whose ends are both among the nodes; -1 stands for one that is not."""
     inside = (ends >= 0).all(axis=1)
     outside = len(ends) - int(np.count_nonzero(inside))
@@ -188,7 +188,7 @@ def _shape_advice(shape: tuple[int, ...]) -> str:
     return text
 
 
-def _whole_numbers(table: npt.NDArray[Any]) -> Numbers:
+def _whole_numbers(table: npt.NDArray[Any]) -> Wholes:
     if table.dtype.kind == "f":
         if not bool(np.isfinite(table).all()):
             raise InputError("edges holds missing or infinite values (NaN); drop those rows.")
@@ -201,7 +201,7 @@ def _whole_numbers(table: npt.NDArray[Any]) -> Numbers:
     return table.astype(np.int64)
 
 
-def _number_integers(table: Numbers, nodes: int | None) -> FactorisedPairs:
+def _number_integers(table: Wholes, nodes: int | None) -> FactorisedPairs:
     if len(table) == 0:
         return FactorisedPairs(
             nodes or 0, table[:, 0], table[:, 1], declared=isinstance(nodes, int)

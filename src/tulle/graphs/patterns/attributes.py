@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tulle.core import registry
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError, QueryError
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.io.labels import canonical
 from tulle.graphs.io.node_sets import read_table
 from tulle.graphs.patterns.conditions import AttributeTerm, Conditions, ConstantTerm
-
-Array = npt.NDArray[Any]
 
 
 @registry.register("data", "graph", "attributed")

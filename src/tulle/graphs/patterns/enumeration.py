@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled, in_chunks
 from tulle.graphs.data import Graph
 from tulle.graphs.patterns import pattern as patterns
 from tulle.graphs.patterns.pattern import Pattern
 from tulle.graphs.patterns.search import Checks, Search, match, prepare_checks, search_for
 
-Array = npt.NDArray[Any]
 Kernel = Callable[[int, int, int, Array, Array], int]
 
 

@@ -11,17 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import permutations
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.graphs.data import Graph
 from tulle.graphs.patterns.conditions import AttributeTerm
 from tulle.graphs.patterns.pattern import Edge, Pattern
-
-Array = npt.NDArray[Any]
 
 _SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 

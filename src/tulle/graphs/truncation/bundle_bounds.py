@@ -9,15 +9,12 @@ sums rounded once (``math.fsum``).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.graphs.truncation.bundles import Bundles, chosen
-
-Array = npt.NDArray[Any]
 
 ROUNDOFF = 2.0**-53
 GRID = 2.0**40

@@ -18,14 +18,10 @@ Nothing is proven about them and nothing needs to be: whatever comes out is cert
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.graphs.truncation.bundle_newton import Reduced, System
-
-Array = npt.NDArray[Any]
 
 _FLOOR = 1e-300
 

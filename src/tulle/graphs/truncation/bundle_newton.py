@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.graphs.truncation.bundles import Bundles, chosen
 from tulle.lp.interior import factorise, solve_factor
 from tulle.lp.program import Program, ProgramRows
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from math import comb, factorial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.errors import InputError, QueryError
 from tulle.core.progress import report
 from tulle.core.query import Query
@@ -20,8 +20,6 @@ from tulle.graphs.truncation.bundle_newton import Reduced, reduce
 from tulle.graphs.truncation.bundles import Bundles, bundles_of
 from tulle.lp import Bracket, DeletionOracle, PackingProblem
 from tulle.relations.truncation.totals import ETA
-
-Array = npt.NDArray[Any]
 
 _STEPS = 120
 _IDLE = 12

@@ -59,11 +59,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.errors import QueryError
 from tulle.core.query import Query
 from tulle.core.unit import Unit
@@ -71,8 +70,6 @@ from tulle.graphs.data import Graph
 from tulle.graphs.patterns.enumeration import Lister, edges_of_arcs
 from tulle.graphs.queries.counts import KTriangles, Stars
 from tulle.relations.data import Relation
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

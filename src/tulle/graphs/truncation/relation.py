@@ -12,11 +12,11 @@ limited; the compact form for stars and groups of triangles is in
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.dataset import Dataset
 from tulle.core.errors import QueryError, UnitError
 from tulle.core.mechanism import Parameters, Prediction, Terms
@@ -28,8 +28,6 @@ from tulle.graphs.queries.subgraphs import PatternQuery
 from tulle.relations.data import Relation
 from tulle.relations.truncation.mechanism import TruncationMechanism
 from tulle.relations.truncation.totals import Truncation
-
-Array = npt.NDArray[Any]
 
 
 class OnCopies(TruncationMechanism):

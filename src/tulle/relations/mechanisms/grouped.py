@@ -38,11 +38,11 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import compress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.mechanism import Settings
 from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_gaussian
@@ -57,7 +57,6 @@ from tulle.relations.truncation.totals import (
     least_level,
 )
 
-Array = npt.NDArray[Any]
 _Found = TypeVar("_Found")
 
 

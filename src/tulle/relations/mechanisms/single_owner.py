@@ -25,19 +25,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.truncation.totals import Decider, least_level, within_reach
-
-Array = npt.NDArray[Any]
 
 _UP = 1.0 + 2.0**-30
 """Covers the rounding of the sum of one participant's contributions."""

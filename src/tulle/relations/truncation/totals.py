@@ -30,11 +30,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Array
 from tulle.core.progress import WATCHER, Progress
 from tulle.core.validate import Number
 from tulle.relations.data import Relation
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         PackingProblem,
     )
 
-Array = npt.NDArray[Any]
 
 GAP = 0.01
 """Truncated values are certified to this part of the threshold; fixed, never chosen by data."""

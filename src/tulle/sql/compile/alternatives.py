@@ -7,18 +7,15 @@ numbered t has the ways ``ways[starts[t]:starts[t + 1]]``, numbers of rows, in i
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Integers = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from tulle.core.arrays import Floats, Truths, Wholes
 
 NOBODY = np.iinfo(np.int64).max
 """Fills the places of a row that names fewer participants than there are columns."""
 
 
-def least_ways(starts: Integers, ways: Integers, rows: Integers, count: int) -> Flags:
+def least_ways(starts: Wholes, ways: Wholes, rows: Wholes, count: int) -> Truths:
     """Say which ways of each tuple do not need everyone whom another way of it needs.
 
     What is left is the normal form: ways of which none contains another.
@@ -37,7 +34,7 @@ def least_ways(starts: Integers, ways: Integers, rows: Integers, count: int) -> 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _strike(
-    starts: Integers, ways: Integers, rows: Integers, sizes: Integers, count: int, kept: Flags
+    starts: Wholes, ways: Wholes, rows: Wholes, sizes: Wholes, count: int, kept: Truths
 ) -> None:
     alone = np.full(count, -1, dtype=np.int64)
     for t in range(len(starts) - 1):
@@ -67,7 +64,7 @@ def _strike(
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _contains(row: Integers, part: Integers, size: int) -> bool:
+def _contains(row: Wholes, part: Wholes, size: int) -> bool:
     place = 0
     for member in row:
         if place < size and part[place] == member:
@@ -75,9 +72,7 @@ def _contains(row: Integers, part: Integers, size: int) -> bool:
     return place == size
 
 
-def merge_equal(
-    starts: Integers, ways: Integers, weights: Numbers
-) -> tuple[Integers, Integers, Numbers]:
+def merge_equal(starts: Wholes, ways: Wholes, weights: Floats) -> tuple[Wholes, Wholes, Floats]:
     """Add up tuples with the same ways and weights of the same sign.
 
     Equal tuples are found by a fingerprint and then compared way by way; two different ones with
@@ -105,7 +100,7 @@ def merge_equal(
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _fingerprints(starts: Integers, ways: Integers) -> Integers:
+def _fingerprints(starts: Wholes, ways: Wholes) -> Wholes:
     found = np.zeros(len(starts) - 1, dtype=np.int64)
     for t in range(len(starts) - 1):
         mixed = np.uint64(0)
@@ -118,8 +113,8 @@ def _fingerprints(starts: Integers, ways: Integers) -> Integers:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _first_of_its_kind(
-    starts: Integers, ways: Integers, weights: Numbers, order: Integers, prints: Integers
-) -> Flags:
+    starts: Wholes, ways: Wholes, weights: Floats, order: Wholes, prints: Wholes
+) -> Truths:
     fresh = np.ones(len(order), dtype=np.bool_)
     for place in range(1, len(order)):
         one, other = order[place - 1], order[place]

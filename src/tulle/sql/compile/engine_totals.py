@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError, QueryError
 from tulle.core.validate import counted
 from tulle.sql.compile.derivations import alias, column, select, source_of
@@ -32,8 +32,6 @@ from tulle.sql.schema.schema import Schema
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine
 
-Wholes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _LARGEST = 2.0**200
 """Single records are cut to this, so that no sum of them overflows."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats, Wholes
 from tulle.relations.alternatives import Alternatives
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.single_owner import Owned
@@ -18,9 +18,6 @@ from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT,
 
 if TYPE_CHECKING:
     import pyarrow
-
-Integers = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def gather_owned(rewritten: Rewritten, table: pyarrow.Table, *, signed: bool) ->
 
 def _number_participants(
     table: pyarrow.Table, slots: Sequence[Slot]
-) -> tuple[Integers, tuple[tuple[str, Any], ...]]:
+) -> tuple[Wholes, tuple[tuple[str, Any], ...]]:
     """Give every participant a number, in order of kind and identifier; nobody gets NOBODY."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -126,7 +123,7 @@ def _number_participants(
     return owners, tuple(found)
 
 
-def _as_sets(owners: Integers) -> Integers:
+def _as_sets(owners: Wholes) -> Wholes:
     """Sort each row and strike repetitions, so that equal sets of participants are equal rows."""
     rows = np.sort(owners, axis=1)
     if rows.shape[1] > 1:
@@ -137,15 +134,15 @@ def _as_sets(owners: Integers) -> Integers:
     return rows
 
 
-def _numbers(table: pyarrow.Table, name: str, absent: float) -> Numbers:
+def _numbers(table: pyarrow.Table, name: str, absent: float) -> Floats:
     if name not in table.column_names:
         return np.full(table.num_rows, absent)
-    numbers: Numbers = np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+    numbers: Floats = np.asarray(table.column(name).to_numpy(), dtype=np.float64)
     # NULL weighs nothing: without a column to group by, it is the sum over no rows.
     return np.where(np.isnan(numbers), 0.0, numbers)
 
 
-def _row_keys(sets: Integers, count: int) -> Integers:
+def _row_keys(sets: Wholes, count: int) -> Wholes:
     """Return a number for each row, equal for equal sets and in their order."""
     keys = np.zeros(len(sets), dtype=np.int64)
     base, largest = count + 1, 1
@@ -160,8 +157,8 @@ def _row_keys(sets: Integers, count: int) -> Integers:
 
 
 def _conjunctive(
-    sets: Integers,
-    weights: Numbers,
+    sets: Wholes,
+    weights: Floats,
     count: int,
     several: Alternatives | None = None,
 ) -> Relation:
@@ -183,7 +180,7 @@ def _conjunctive(
     return Relation(found.offsets, found.participants, found.weights, count, alternatives=several)
 
 
-def _from_ways(table: pyarrow.Table, sets: Integers, count: int) -> Relation:
+def _from_ways(table: pyarrow.Table, sets: Wholes, count: int) -> Relation:
     """Build tuples that come about in several ways; one way is a plain conjunction."""
     tuples = _numbers(table, TUPLE, 0.0).astype(np.int64)
     weights = _numbers(table, WEIGHT, 1.0) * _numbers(table, TIMES, 1.0)

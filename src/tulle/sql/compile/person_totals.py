@@ -24,15 +24,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from tulle.core.arrays import Floats
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, Rewritten
 from tulle.sql.dialect import dialect_of
 
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine, Workspace
 
-Numbers = npt.NDArray[np.float64]
 
 FETCHED = 2**16
 """So many of the largest loads are fetched at first: more than the level in nearly all cases."""
@@ -73,8 +72,8 @@ class PersonTotals:
         self.groups = rewritten.groups
         self._all = False
         self._largest = ""
-        self._fixed: Numbers | None = None
-        self._sums: tuple[float, Numbers] | None = None
+        self._fixed: Floats | None = None
+        self._sums: tuple[float, Floats] | None = None
 
     # What is known of people
 
@@ -181,10 +180,10 @@ class PersonTotals:
         return f"SELECT o.i AS i, o.l AS l FROM ({people}) o ORDER BY o.l DESC LIMIT {count}"
 
     @cached_property
-    def _loads(self) -> Numbers:
+    def _loads(self) -> Floats:
         return self._fetch_loads(FETCHED)
 
-    def _fetch_loads(self, count: int) -> Numbers:
+    def _fetch_loads(self, count: int) -> Floats:
         """Return the largest loads, the least first; where there are groups, they are kept."""
         self._largest = f"({self.largest(count)})"
         if self.groups > 1:
@@ -236,7 +235,7 @@ class PersonTotals:
             f"FROM ({entries}) t GROUP BY t.g"
         )
 
-    def clipped(self, tau: float) -> Numbers:
+    def clipped(self, tau: float) -> Floats:
         """Return the sum for each group when nobody has a load above tau."""
         if self._sums is not None and self._sums[0] == tau:
             return self._sums[1]
@@ -253,7 +252,7 @@ class PersonTotals:
         return sums
 
     @property
-    def fixed(self) -> Numbers:
+    def fixed(self) -> Floats:
         """What needs nobody, for each group: public."""
         if self._fixed is None:
             self.clipped(_LARGEST * _GROUPS)  # which cuts nobody

@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from tulle.core.arrays import Floats
 from tulle.core.errors import QueryError
 from tulle.sql.question.check import refuse
 from tulle.sql.tables.select_list import aggregates_in, shown
-
-Array = npt.NDArray[np.float64]
 
 _REASON = (
     "after the noise, numbers are computed with + - * /, ABS, ROUND, FLOOR, CEIL, SQRT, COALESCE, "
@@ -35,10 +34,10 @@ _REASON = (
 class Column:
     """Noisy numbers, one for each row; see the module's text."""
 
-    value: Array
-    low: Array
-    high: Array
-    slopes: Mapping[str, Array] = field(default_factory=dict)
+    value: Floats
+    low: Floats
+    high: Floats
+    slopes: Mapping[str, Floats] = field(default_factory=dict)
     known: bool = False
     """Whether the truth is a number in every row: a COUNT or a SUM, which is 0 without rows."""
 
@@ -132,18 +131,18 @@ class Arithmetic:
         )
 
 
-def _known(ends: Array, unknown: float) -> Array:
+def _known(ends: Floats, unknown: float) -> Floats:
     return np.where(np.isnan(ends), unknown, ends)
 
 
-def _product(one: Array, other: Array) -> Array:
+def _product(one: Floats, other: Floats) -> Floats:
     with np.errstate(invalid="ignore", over="ignore"):
         # Zero times something without end: the corner next to it says how far it goes.
-        found: Array = np.where((one == 0) | (other == 0), 0.0, one * other)
+        found: Floats = np.where((one == 0) | (other == 0), 0.0, one * other)
     return found
 
 
-def _quotient(left: Column, right: Column) -> tuple[Array, Array]:
+def _quotient(left: Column, right: Column) -> tuple[Floats, Floats]:
     low, high = np.full_like(right.low, -np.inf), np.full_like(right.high, np.inf)
     apart = (right.low > 0) | (right.high < 0)
     with np.errstate(all="ignore"):
@@ -319,7 +318,7 @@ class PostProcessing:
             places = int(inner.name) * (-1 if isinstance(written, exp.Neg) else 1)
         return self._stepwise(node, lambda ends: np.round(ends, places))
 
-    def _stepwise(self, node: Any, step: Callable[[Array], Array]) -> Column:
+    def _stepwise(self, node: Any, step: Callable[[Floats], Floats]) -> Column:
         """Return something that never falls where its argument rises."""
         inner = self.column(node.this)
         with np.errstate(invalid="ignore"):

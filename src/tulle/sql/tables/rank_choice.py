@@ -50,12 +50,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.source import Source
 from tulle.noise import choose_log_weights, uniform_below
 from tulle.noise.charge import ChoicesCharge, charge
 from tulle.sql.compile.value_rows import Values
-
-Integers = npt.NDArray[np.int64]
 
 UNIT = 1024
 """The weight of a row of somebody with few rows."""
@@ -108,10 +107,10 @@ class Points:
         step = 2.0 ** math.ceil(math.log2(high - low) - math.log2(COARSE // 2))
         return cls(low, step, int((high - low) / step) + 2)
 
-    def places(self, values: npt.NDArray[np.float64]) -> Integers:
+    def places(self, values: npt.NDArray[np.float64]) -> Wholes:
         """Return the nearest point of each value; each row is moved by itself."""
         steps = np.rint((values - self.first) / self.step)
-        places: Integers = np.clip(steps, 0, self.count - 1).astype(np.int64)
+        places: Wholes = np.clip(steps, 0, self.count - 1).astype(np.int64)
         return places
 
     def value(self, place: int) -> float:
@@ -199,7 +198,7 @@ class EndRule(RankRule):
 
 
 def end_options(
-    groups: Integers, places: Integers, weights: Integers, size: int, rule: EndRule
+    groups: Wholes, places: Wholes, weights: Wholes, size: int, rule: EndRule
 ) -> list[Options]:
     """Return the points for an end of each group, the extra point among them.
 
@@ -219,7 +218,7 @@ def end_options(
     )
 
 
-def weights_of(values: Values, most: int, unit: int = UNIT) -> Integers:
+def weights_of(values: Values, most: int, unit: int = UNIT) -> Wholes:
     """Return the weight of each row; everyone's add up to at most ``most``, public rows have 1.
 
     ``unit`` is the weight of a row of somebody with few rows, and of a public one.
@@ -234,13 +233,13 @@ def weights_of(values: Values, most: int, unit: int = UNIT) -> Integers:
 class Options:
     """Points of one group that are equally good next to each other, in order."""
 
-    starts: Integers
-    counts: Integers
-    badness: Integers
+    starts: Wholes
+    counts: Wholes
+    badness: Wholes
     """d, cut at the cap."""
 
 
-def options_of(places: Integers, weights: Integers, rule: RankRule) -> Options:
+def options_of(places: Wholes, weights: Wholes, rule: RankRule) -> Options:
     """Return all points of the lattice for the rows of one group, with their d."""
     (only,) = options_by_group(np.zeros(len(places), dtype=np.int64), places, weights, 1, rule)
     return only
@@ -253,7 +252,7 @@ def in_order(groups: Any, places: Any) -> bool:
 
 
 def options_by_group(
-    groups: Integers, places: Integers, weights: Integers, size: int, rule: RankRule
+    groups: Wholes, places: Wholes, weights: Wholes, size: int, rule: RankRule
 ) -> list[Options]:
     """Return all points of the lattice for each of ``size`` groups, with their d."""
     if not in_order(groups, places):
@@ -290,7 +289,7 @@ def options_by_group(
     return [Options(*one) for one in zip(*(np.split(p, cuts) for p in parts), strict=True)]
 
 
-def _levels(options: Options, cap: int) -> tuple[Integers, Integers]:
+def _levels(options: Options, cap: int) -> tuple[Wholes, Wholes]:
     """Return the different d of a group, and how many points have each; the cap comes last."""
     near = options.badness < cap
     listed, inverse = np.unique(options.badness[near], return_inverse=True)

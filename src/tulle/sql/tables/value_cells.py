@@ -40,12 +40,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core.arrays import Wholes
 from tulle.core.source import Source
 from tulle.sql.compile.value_rows import Values
 from tulle.sql.question.parse import parse_statement
 from tulle.sql.schema.ranges import Range, written_number
 from tulle.sql.tables.rank_choice import (
-    Integers,
     Options,
     Points,
     RankRule,
@@ -91,14 +91,14 @@ class ValueCells:
         above = np.ldexp(1.0, np.arange(self.least, self.most + 1))
         return np.concatenate([-above[::-1], [0.0], above])
 
-    def places(self, values: npt.NDArray[np.float64]) -> Integers:
+    def places(self, values: npt.NDArray[np.float64]) -> Wholes:
         """Return the cell of each value; each row is looked at by itself."""
         fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
         # The least power of two that a size is not above.
         power = exponent.astype(np.int64) - (np.abs(fraction) == 0.5)
         size = np.clip(power - self.least, 0, self.side - 1) + 1
         size = np.where(np.isinf(values), self.side, size)
-        found: Integers = (self.side + np.sign(values) * np.where(values == 0, 0, size)).astype(
+        found: Wholes = (self.side + np.sign(values) * np.where(values == 0, 0, size)).astype(
             np.int64
         )
         return found
