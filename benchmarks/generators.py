@@ -21,7 +21,7 @@ from tulle.core.errors import QueryError
 from tulle.graphs.generators import social_network
 from tulle.graphs.synthesis.generators.realise import realise_degrees
 from tulle.graphs.synthesis.generators.realise_joint import place_edges
-from tulle.graphs.synthesis.model import Model
+from tulle.graphs.synthesis.model import SynthesisModel
 from tulle.noise import SeededSource, post_processing
 
 GRAPHS = ("facebook_combined", "ego-Twitter")
@@ -59,7 +59,7 @@ def time_models(name: str, graph: tulle.Graph) -> None:
     truth = metrics.Portrait.of(graph)
     rows = []
     for mechanism in registry.mechanisms("graph").values():
-        if not isinstance(mechanism, Model):
+        if not isinstance(mechanism, SynthesisModel):
             continue
         question = tulle.synthetic(mechanism.model)
         try:
@@ -120,7 +120,7 @@ def main() -> None:
     """Compile on a small graph first, then measure."""
     small = social_network(SMALL, seed=1)
     for mechanism in registry.mechanisms("graph").values():
-        if isinstance(mechanism, Model):
+        if isinstance(mechanism, SynthesisModel):
             question = tulle.synthetic(mechanism.model)
             tulle.compare(small, tulle.release(small, question, unit="edge", epsilon=1.0).value)
     for graph in GRAPHS:

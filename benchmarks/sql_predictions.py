@@ -263,16 +263,16 @@ def measured(database: Any, question: Any, runs: int) -> dict[str, tuple[float, 
 
     With it come the ends between which that of all draws lies with 95 % chance, by ranks.
     """
-    from tulle.core.table import Table
+    from tulle.core.table import LabelledTable
     from tulle.ledger.answer import draw, plan_for
 
     plan = plan_for(database, question, unit="participant", epsilon=EPSILON)
     drawn: dict[str, list[Any]] = {}
-    exact = _columns(question.truth(database), Table)
+    exact = _columns(question.truth(database), LabelledTable)
     with rows_kept():
         for _ in range(runs):
             value = draw(plan, database, None, debit=None).value
-            for name, column in _columns(value, Table).items():
+            for name, column in _columns(value, LabelledTable).items():
                 true = np.asarray(exact[name], dtype=float)
                 error = np.abs(np.asarray(column, dtype=float) - true)[~np.isnan(true)]
                 # NULL in the place of a number is no answer at all.
@@ -352,7 +352,7 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Return a row for each column of a question: measured, and predicted in three ways."""
     import tulle
-    from tulle.core.table import Table
+    from tulle.core.table import LabelledTable
 
     database, like = tpch.connect(paths, owners), tpch.connect(others, owners)
     question = tulle.sql(text, groups=groups or None)
@@ -364,7 +364,7 @@ def compare(
     seconds = (middle - began, time.perf_counter() - middle)
     similar = predicted(tulle.plan(database, question, **terms, like=like))
     found = measured(database, question, runs)
-    exact = _columns(question.truth(database), Table)
+    exact = _columns(question.truth(database), LabelledTable)
     answers = {
         name: float(np.nanmedian(np.abs(np.asarray(column, dtype=float))))
         for name, column in exact.items()

@@ -194,9 +194,11 @@ def releases() -> dict[str, Release]:
 
 def several_columns() -> Release:
     """Return an answer that is a table of several numbers for each key."""
-    from tulle.core.table import Table
+    from tulle.core.table import LabelledTable
 
-    value = Table({"city": ["Aarhus", "Bern"], "orders": [12, 7], "paid": [3.5, None]}, keys="city")
+    value = LabelledTable(
+        {"city": ["Aarhus", "Bern"], "orders": [12, 7], "paid": [3.5, None]}, keys="city"
+    )
     words = Labels("In SQL: SELECT city, COUNT(*), SUM(price) FROM orders GROUP BY city")
     guarantee = Guarantee(Unit.of("participant"), Fraction(1))
     return Release(value, "sql('...')", "recursive", guarantee, None, labels=words)

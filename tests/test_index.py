@@ -41,6 +41,7 @@ def test_a_stale_index_would_be_found(tmp_path: Path) -> None:
     (tmp_path / "tulle" / "graphs" / "new.py").write_text(
         '@public("Count in a graph")\n@registry.register("query", "graph", "new")\n'
         "def new():\n    ...\n\n\n"
+        '@registry.offered("ask", "new(2)", "New", "how new it is")\n'
         '@registry.mechanism("graph", "newer", answers=(counts.Triangles, Stars), units=())\n'
         "class Newer:\n    ...\n"
     )
@@ -48,6 +49,7 @@ def test_a_stale_index_would_be_found(tmp_path: Path) -> None:
     assert found.public["tulle"] == {"new": "tulle.graphs.new"}
     assert found.registered["query", "graph"] == {"new": "tulle.graphs.new"}
     assert found.answers["graph"] == {"newer": ("Triangles", "Stars")}
+    assert found.offered["ask"] == (("new(2)", "New", "how new it is"),)
 
 
 def test_dir_shows_public_names_only() -> None:

@@ -201,3 +201,27 @@ def test_types_of_arrays_have_one_name() -> None:
                 r"^\w+ = npt\.NDArray\[(?:Any|np\.(?:float64|int64|bool_|uint8))\]$", text, re.M
             )
             assert not found, f"{path}: core/arrays.py has a name for it"
+
+
+NAMESAKES = {
+    "Entry": "a line of a ledger's chain, and of the table of SQL functions",
+    "Form": "a survey's form, and in sql/compile the form of a SELECT of derivations",
+    "Tuning": "the numbers set by hand of one mechanism each",
+    "TemporaryTables": "what an engine keeps for one question, in the engine's own folder",
+    "Gaussian": "the mechanism of a kind of data, and the event of running it",
+    "GaussianSettings": "those of the mechanism",
+    "Laplace": "the mechanism of a kind of data, and the event of running it",
+    "LaplaceSettings": "those of the mechanism",
+    "RandomizedResponse": "the design of a survey, and the event of running it",
+}
+"""Classes of one name in several modules, and what they have in common."""
+
+
+def test_a_class_name_means_one_thing() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(path.relative_to(SOURCE).as_posix())
+    several = {name: sorted(paths) for name, paths in homes.items() if len(paths) > 1}
+    assert set(several) == set(NAMESAKES), several

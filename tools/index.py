@@ -1,8 +1,8 @@
 """Write what is derived from registrations: ``tulle/_index.py`` and the type stubs of packages.
 
-The decorators ``@public(...)``, ``@registry.register(...)`` and ``@registry.mechanism(...)`` are
-read off the source, which is not imported. ``make index`` runs this; a test fails where it is
-forgotten.
+The decorators ``@public(...)``, ``@registry.register(...)``, ``@registry.mechanism(...)`` and
+``@registry.offered(...)`` are read off the source, which is not imported. ``make index`` runs this;
+a test fails where it is forgotten.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Found:
     answers: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     units: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     named_only: dict[str, dict[str, dict[str, tuple[str, ...]]]] = field(default_factory=dict)
+    offered: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
     def add_public(self, module: str, name: str, task: str) -> None:
         room = ".".join(module.split(".")[:2])
@@ -96,6 +97,9 @@ def _read(found: Found, module: str, name: str, call: ast.Call) -> None:
         found.add_public(module, name, *(words or [""]))
     elif verb == "registry.register":
         found.add_registered(module, *words)
+    elif verb == "registry.offered":
+        page, *card = words
+        found.offered[page] = (*found.offered.get(page, ()), tuple(card))
     elif verb == "registry.mechanism":
         kind, word = words
         found.add_registered(module, "mechanism", kind, word)
@@ -158,6 +162,8 @@ def _index(found: Found) -> str:
         + f"{dict(sorted(found.units.items()))!r}\n"
         + "\nNAMED_ONLY: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]] = "
         + f"{dict(sorted(found.named_only.items()))!r}\n"
+        + "\nOFFERED: Mapping[str, tuple[tuple[str, str, str], ...]] = "
+        + f"{dict(sorted(found.offered.items()))!r}\n"
     )
 
 

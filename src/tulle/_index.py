@@ -530,3 +530,33 @@ NAMED_ONLY: Mapping[str, Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "sparse_vector": {"node": ("Stars", "KTriangles", "Cliques", "PatternQuery")},
     }
 }
+
+OFFERED: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "ask": (
+        ("edges", "Links", "how many there are"),
+        ("triangles", "Triangles", "trios in which everyone is linked"),
+        ("stars(2)", "Shared contacts", "pairs of people who share a contact"),
+        ("k_triangles(2)", "Pairs with two shared", "linked, with two shared contacts"),
+        ("cliques(4)", "Cliques of four", "groups of four, all linked"),
+        ("degree_distribution", "Degree distribution", "how many have how many links"),
+        ("average_clustering", "Clustering", "how often contacts are linked, averaged over people"),
+        ("transitivity", "Transitivity", "how often two contacts of one are linked"),
+        ("assortativity", "Assortativity", "do the busy link with the busy?"),
+        ("eigenvalues(5)", "Spectrum", "the five leading eigenvalues"),
+    ),
+    "synthetic": (
+        ("auto", "Automatic", "chooses and combines what survives at this price"),
+        ("per_node", "From counts", "keeps how many links people have, links and triangles in all"),
+        ("communities", "Communities", "keeps groups and the links between them"),
+        ("kronecker", "Kronecker", "four numbers, any size"),
+        ("1k", "Degrees", "keeps how many links people have"),
+        ("response", "Randomized response", "flips every pair by a coin"),
+        ("topm", "Top-m filter", "keeps the most likely links of a noisy matrix"),
+        (
+            "2.5k",
+            "Joint degrees and clustering",
+            "keeps joint degrees and how links close into triangles",
+        ),
+        ("2k", "Joint degrees", "keeps who links with whom by number of links"),
+    ),
+}

@@ -20,11 +20,11 @@ from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
 from tulle.core.labels import Axis, Labels
 from tulle.core.release import Release
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.core.unit import Unit
 from tulle.relations.truncation.mechanism import TruncationLaw
 
-TABLE = Table(
+TABLE = LabelledTable(
     {
         "city": ["Aarhus", None, "Bern, north"],
         "trips": np.array([3, 1, 2], dtype=np.int64),
@@ -48,21 +48,21 @@ def test_json_round_trip_is_exact() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        Table({"a": [1, 2]}),
-        Table({"a": np.array([1, 2])}, keys=["a"]),
-        Table({"a": np.array([1, 3])}),
-        Table({"a": np.array([1.0, 2.0])}),
-        Table({"b": np.array([1, 2])}),
-        Table({"a": np.array([1, 2]), "b": [1, 2]}),
+        LabelledTable({"a": [1, 2]}),
+        LabelledTable({"a": np.array([1, 2])}, keys=["a"]),
+        LabelledTable({"a": np.array([1, 3])}),
+        LabelledTable({"a": np.array([1.0, 2.0])}),
+        LabelledTable({"b": np.array([1, 2])}),
+        LabelledTable({"a": np.array([1, 2]), "b": [1, 2]}),
     ],
 )
-def test_tables_that_differ_are_not_equal(other: Table) -> None:
-    assert Table({"a": np.array([1, 2])}) != other
+def test_tables_that_differ_are_not_equal(other: LabelledTable) -> None:
+    assert LabelledTable({"a": np.array([1, 2])}) != other
 
 
 def test_it_cannot_be_changed() -> None:
     given = np.array([1, 2])
-    table = Table({"a": given})
+    table = LabelledTable({"a": given})
     given[0] = 9
     assert table["a"].tolist() == [1, 2]
     with pytest.raises(ValueError, match="read-only"):
@@ -82,7 +82,7 @@ def test_it_cannot_be_changed() -> None:
 )
 def test_what_is_no_table_is_refused(columns: Any, keys: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        Table(columns, keys=keys)
+        LabelledTable(columns, keys=keys)
 
 
 def test_an_unknown_column_is_named() -> None:
@@ -91,7 +91,9 @@ def test_an_unknown_column_is_named() -> None:
 
 
 def test_other_libraries_get_the_same_cells() -> None:
-    table = Table({"city": ["a", None], "low": [1.5, None], "n": np.array([1, 2])}, keys=["city"])
+    table = LabelledTable(
+        {"city": ["a", None], "low": [1.5, None], "n": np.array([1, 2])}, keys=["city"]
+    )
     cells = {"city": ["a", None], "low": [1.5, None], "n": [1, 2]}
     assert table.to_dict() == cells
     assert table.to_arrow().to_pydict() == cells
@@ -107,13 +109,13 @@ def test_other_libraries_get_the_same_cells() -> None:
 
 
 def test_csv_has_names_and_quotes_commas() -> None:
-    text = Table({"city": ["a,b", None], "n": [1, 2.5]}).to_csv()
+    text = LabelledTable({"city": ["a,b", None], "n": [1, 2.5]}).to_csv()
     assert text == 'city,n\n"a,b",1\n,2.5\n'
-    assert Table({"city": [None]}).to_csv() == 'city\n""\n'
+    assert LabelledTable({"city": [None]}).to_csv() == 'city\n""\n'
 
 
 def test_a_long_table_shows_both_ends_and_says_how_long() -> None:
-    shown = repr(Table({"n": np.arange(1000)}))
+    shown = repr(LabelledTable({"n": np.arange(1000)}))
     assert shown.splitlines()[1].strip() == "0"
     assert "999" in shown
     assert "(1,000 rows)" in shown
@@ -121,7 +123,7 @@ def test_a_long_table_shows_both_ends_and_says_how_long() -> None:
 
 
 def test_html_is_escaped() -> None:
-    shown = Table({"<b>": ["<script>"]})._repr_html_()
+    shown = LabelledTable({"<b>": ["<script>"]})._repr_html_()
     assert "<script>" not in shown
     assert "&lt;b&gt;" in shown
 
@@ -191,7 +193,7 @@ def test_a_released_table_gets_the_ends_of_its_columns() -> None:
             width = self.half_width(level)
             return {"n": value["n"] - width}, {"n": np.full(len(value), math.inf)}
 
-    value = Table({"city": ["a", "b"], "n": np.array([5, 6])}, keys=["city"])
+    value = LabelledTable({"city": ["a", "b"], "n": np.array([5, 6])}, keys=["city"])
     table = a_release(value, Law(Fraction(1))).table()
     assert table.names == ("city", "n", "n low", "n high")
     assert table.keys == ("city",)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from tulle.audit.engine.broken import Broken
-from tulle.audit.engine.kind import Kind
+from tulle.audit.engine.kind import AuditView
 from tulle.audit.engine.laws import Law
 from tulle.core import registry
 from tulle.core.dataset import Dataset
@@ -128,7 +128,7 @@ def draw_less(
     return broken(mechanism, "half the scale drawn", fault, questions, ("sampler",), **members)
 
 
-def broken_versions(kind: Kind) -> list[Broken]:
+def broken_versions(kind: AuditView) -> list[Broken]:
     """Return the broken versions of a kind's mechanisms: their own, and those that all have."""
     found: list[Broken] = [*registry.find("audit", kind.name)["faults"]()]
     for name, mechanism in registry.mechanisms(kind.name).items():
@@ -138,7 +138,7 @@ def broken_versions(kind: Kind) -> list[Broken]:
     return found
 
 
-def general_faults(kind: Kind, mechanism: Mechanism) -> list[Broken]:
+def general_faults(kind: AuditView, mechanism: Mechanism) -> list[Broken]:
     """Return what can go wrong with any mechanism: every one with a case gets these by itself."""
     drawn = kind.drawn_questions(mechanism)
     if not drawn:

@@ -16,7 +16,7 @@ from tulle.audit.engine.exhaustive import check_claims, describe_world
 from tulle.audit.engine.failures import check_alike
 from tulle.audit.engine.findings import Finding, merge
 from tulle.audit.engine.fresh import check_fresh
-from tulle.audit.engine.kind import Kind, is_audited, kind_of
+from tulle.audit.engine.kind import AuditView, is_audited, kind_of
 from tulle.audit.engine.world import World
 from tulle.audit.faults import broken_versions
 from tulle.audit.graphs.truncation import check_leaving, without_one_owner
@@ -205,7 +205,7 @@ def _chosen(names: Sequence[str] | None) -> list[Mechanism]:
 
 
 def _audit_kind(
-    kind: Kind, group: Sequence[Mechanism], effort: Effort, tell: Progress, *, whole: bool
+    kind: AuditView, group: Sequence[Mechanism], effort: Effort, tell: Progress, *, whole: bool
 ) -> list[Row]:
     named = {item.name for item in group}
     found: list[Finding] = []
@@ -252,7 +252,7 @@ def _audit_kind(
     return rows
 
 
-def _besides(kind: Kind, named: set[str], effort: Effort, tell: Progress) -> list[Finding]:
+def _besides(kind: AuditView, named: set[str], effort: Effort, tell: Progress) -> list[Finding]:
     """Return what is checked besides the closed forms: what truncation stands on."""
     if "recursive" not in named:
         return []
@@ -265,13 +265,13 @@ def _besides(kind: Kind, named: set[str], effort: Effort, tell: Progress) -> lis
     return []
 
 
-def closed_form(kind: Kind, mechanism: Mechanism, query: Query, world: World) -> list[Finding]:
+def closed_form(kind: AuditView, mechanism: Mechanism, query: Query, world: World) -> list[Finding]:
     """Return the findings that need no draw: claims, and exact output distributions."""
     return merge(list(_closed_forms(kind, mechanism, query, world)))
 
 
 def _closed_forms(
-    kind: Kind, mechanism: Mechanism, query: Query, world: World
+    kind: AuditView, mechanism: Mechanism, query: Query, world: World
 ) -> Iterator[Finding]:
     """Yield claims and exact output distributions under one budget after the other.
 
@@ -301,7 +301,7 @@ def leaving(nodes: int) -> list[Finding]:
     ]
 
 
-def drawn(kind: Kind, mechanism: Mechanism, effort: Effort) -> list[Finding]:
+def drawn(kind: AuditView, mechanism: Mechanism, effort: Effort) -> list[Finding]:
     """Return the findings that need draws: the sampler's law, fresh noise, the black box."""
     epsilon, delta = DRAWN_AT
     found: list[Finding] = []
@@ -316,7 +316,7 @@ def drawn(kind: Kind, mechanism: Mechanism, effort: Effort) -> list[Finding]:
     return found
 
 
-def check_black_box(kind: Kind, mechanism: Mechanism, query: Query, samples: int) -> Finding:
+def check_black_box(kind: AuditView, mechanism: Mechanism, query: Query, samples: int) -> Finding:
     """Bound epsilon from below by draws alone; the figure says what would have been noticed."""
     one, other = kind.small(query)
     unit = kind.unit_for(query, one)
@@ -347,7 +347,7 @@ def check_black_box(kind: Kind, mechanism: Mechanism, query: Query, samples: int
     )
 
 
-def catch(kind: Kind, broken: Broken) -> dict[str, Finding | None]:
+def catch(kind: AuditView, broken: Broken) -> dict[str, Finding | None]:
     """Return, for each check that must reject a broken version, the first finding that does.
 
     The checks are those of the real mechanisms, on all graphs of four nodes or the like. One that
@@ -377,23 +377,23 @@ def _open(caught: Mapping[str, Finding | None], checks: Sequence[str]) -> bool:
     return any(check in caught and caught[check] is None for check in checks)
 
 
-def _looks(kind: Kind, broken: Broken, query: Query) -> Iterator[Finding]:
+def _looks(kind: AuditView, broken: Broken, query: Query) -> Iterator[Finding]:
     """Yield what the sampler's check says of ever more runs."""
     epsilon, delta = DRAWN_AT
     yield from sampler_looks(kind, broken, query, epsilon=epsilon, delta=delta, runs=FAST.runs)
 
 
-def _fresh(kind: Kind, broken: Broken, query: Query) -> Iterator[Finding]:
+def _fresh(kind: AuditView, broken: Broken, query: Query) -> Iterator[Finding]:
     yield check_fresh(kind, broken, query, epsilon=Fraction(1), delta=DRAWN_AT[1])
 
 
-def _costs(kind: Kind, broken: Broken, query: Query) -> Iterator[Finding]:
+def _costs(kind: AuditView, broken: Broken, query: Query) -> Iterator[Finding]:
     dataset = kind.small(query)[0]
     terms = kind.terms(query, dataset, kind.unit_for(query, dataset), *DRAWN_AT)
     yield from check_cost(broken, [Case(terms, kind.options(broken)[0], dataset)])
 
 
-def _broken_row(kind: Kind, broken: Broken) -> Row:
+def _broken_row(kind: AuditView, broken: Broken) -> Row:
     caught = catch(kind, broken)
     missed = [check for check, finding in caught.items() if finding is None]
     shown = [finding for finding in caught.values() if finding is not None]

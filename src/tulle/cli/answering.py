@@ -154,9 +154,13 @@ def answer(
             release = asking.ask(session, again=again, version=ledger_account.earlier(book))
             booked = {entry.digest for entry in book.since(before)}
         left, kept = session.remaining, release.debit not in booked
+    failure = None
     if after is not None:
-        release = after(release)
-    failure = _save(release, out)
+        try:
+            release = after(release)
+        except OSError as error:
+            failure = _unwritten("What was made of the release", error)
+    failure = save(release, out) or failure
     if as_csv:
         typer.echo(release.table().to_csv(), nl=False)
     elif as_json:
@@ -179,7 +183,7 @@ def check_out(out: Path | None) -> None:
         raise InputError(f"--out {out} cannot be written; check its permissions.")
 
 
-def _save(release: Release, out: Path | None) -> str | None:
+def save(release: Release, out: Path | None) -> str | None:
     """Write the release; return what went wrong, for by now it is paid and must be shown."""
     if out is None:
         return None
@@ -189,11 +193,15 @@ def _save(release: Release, out: Path | None) -> str | None:
         else:
             release.save(out)
     except OSError as error:
-        return (
-            f"The release could not be written to {out} ({error.strerror}). It is paid for and "
-            "shown above; from a ledger the same question brings it again at no cost."
-        )
+        return _unwritten("The release", error)
     return None
+
+
+def _unwritten(what: str, error: OSError) -> str:
+    return (
+        f"{what} could not be written ({error.strerror}). The release is paid for and shown above; "
+        "a ledger keeps it as well."
+    )
 
 
 def _show(
@@ -205,19 +213,17 @@ def _show(
 ) -> None:
     from dataclasses import replace
 
-    from tulle.cli import output as tables
+    from tulle.cli.output import present
     from tulle.core.wording import kept_words
 
     console = printer()
-    console.print(release.query, style="bold")
-    drawn = tables.answer(release)
+    further = {}
     if ledger_account is not None:
-        drawn.add_row("account", f"{ledger_account.account} in {ledger_account.file}")
-        drawn.add_row("left", str(left))
-    console.print(drawn)
-    below = tables.rows(release)
-    if below is not None:
-        console.print(below)
+        further = {
+            "account": f"{ledger_account.account} in {ledger_account.file}",
+            "left": str(left),
+        }
+    present(release, further)
     if kept:
         console.print(kept_words(replace(release, kept=True)), style="green")
     if out is not None:
@@ -228,11 +234,11 @@ def _to_json(
     release: Release, ledger_account: LedgerAccount | None, kept: bool, left: Budget | None
 ) -> dict[str, Any]:
     from tulle.cli.output import interval_json
-    from tulle.core.table import Table
+    from tulle.core.table import LabelledTable
     from tulle.core.validate import text
     from tulle.core.wording import allowance, leaves_out
 
-    table = release.value if isinstance(release.value, Table) else None
+    table = release.value if isinstance(release.value, LabelledTable) else None
     remaining = None if left is None else {"epsilon": text(left.epsilon), "delta": text(left.delta)}
     return {
         "release": release.to_json(),

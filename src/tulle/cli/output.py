@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tulle.cli.common import printer
 from tulle.core.validate import counted
 
 if TYPE_CHECKING:
@@ -94,6 +96,19 @@ def answer(release: Release) -> Table:
     drawn.add_row("mechanism", release.mechanism)
     drawn.add_row("debit", release.debit[:12] if release.debit else "none (outside a ledger)")
     return drawn
+
+
+def present(release: Release, further: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Print a release: its question, names and contents, and the rows of an answer that has any."""
+    console = printer()
+    console.print(release.query, style="bold")
+    drawn = answer(release)
+    for name, content in further.items():
+        drawn.add_row(name, content)
+    console.print(drawn)
+    below = rows(release)
+    if below is not None:
+        console.print(below)
 
 
 def rows(release: Release, most: int = 12) -> Table | None:

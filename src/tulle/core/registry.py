@@ -74,6 +74,18 @@ def register(role: Role, group: str, name: str) -> Callable[[Item], Item]:
     return keep
 
 
+def offered(page: str, asked: str, title: str, meaning: str) -> Callable[[Item], Item]:
+    """Return a decorator that makes a card of the studio's page: a question asked with one click.
+
+    ``tools/index.py`` reads it off the source; at run time it does nothing.
+    """
+
+    def same(item: Item) -> Item:
+        return item
+
+    return same
+
+
 def mechanism(
     kind: str,
     name: str,

@@ -19,7 +19,7 @@ from tulle.core.public import public
 
 if TYPE_CHECKING:
     from tulle.core.expression_error import Quotient
-    from tulle.core.table import Table
+    from tulle.core.table import LabelledTable
 
 FORMAT = 1
 
@@ -132,7 +132,7 @@ class Release:
         low, high = self.parameters.get("range", (None, None))
         return -math.inf if low is None else low, math.inf if high is None else high
 
-    def table(self, level: float = 0.95) -> Table:
+    def table(self, level: float = 0.95) -> LabelledTable:
         """Return the answer as named columns, whatever its form.
 
         A number is one row; a vector has a row for each place with its label, a matrix a row for
@@ -320,7 +320,7 @@ class Release:
         ]
         return [(name, content) for name, content in lines if content]
 
-    def _details(self) -> Table | None:
+    def _details(self) -> LabelledTable | None:
         """Return the table, where the answer is more than one number."""
         import numpy as np
 

@@ -9,37 +9,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tulle.core.errors import NoIntervalError
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 
 if TYPE_CHECKING:
     from tulle.core.labels import Labels
     from tulle.core.release import Release
 
 
-def table_of(release: Release, level: float) -> Table:
+def table_of(release: Release, level: float) -> LabelledTable:
     """Return the answer as named columns with the ends of its interval at this level.
 
     An object that is released says itself which columns it has: its method ``columns(labels)``
     returns them by name, and the names of the keys.
     """
     value, labels = release.value, release.labels
-    if isinstance(value, Table):
+    if isinstance(value, LabelledTable):
         return _with_ends(value, _interval(release, level))
     if isinstance(value, Mapping):
         return _record(value)
     stated = getattr(value, "columns", None)
     if callable(stated):
         columns, keys = stated(labels)
-        return Table(columns, keys=keys)
+        return LabelledTable(columns, keys=keys)
     array = possible(release)
     if array.dtype.kind not in "biuf" and np.ndim(value) == 0:
-        return Table({"value": [value]})
+        return LabelledTable({"value": [value]})
     ends = _interval(release, level)
     keys = _places(array.shape, labels)
     columns = {**keys, "value": array.ravel()}
     for name, end in zip(("low", "high"), ends or (None, None), strict=True):
         columns[name] = _end(end, array.shape)
-    return Table(columns, keys=tuple(keys))
+    return LabelledTable(columns, keys=tuple(keys))
 
 
 def possible(release: Release) -> Any:
@@ -97,7 +97,7 @@ def _end(end: Any, shape: tuple[int, ...]) -> Any:
     return [one if there else None for one, there in zip(flat.tolist(), known, strict=True)]
 
 
-def _with_ends(table: Table, ends: Any) -> Table:
+def _with_ends(table: LabelledTable, ends: Any) -> LabelledTable:
     """Return a released table with the ends of its numbers, given by column, beside them.
 
     The law of a table's error has ``interval(value, level)`` return two mappings from names of
@@ -111,16 +111,18 @@ def _with_ends(table: Table, ends: Any) -> Table:
         for word, end in zip(("low", "high"), ends, strict=True):
             if name in end:
                 columns[f"{name} {word}"] = _end(end[name], (len(table),))
-    return Table(columns, keys=table.keys)
+    return LabelledTable(columns, keys=table.keys)
 
 
-def _record(value: Mapping[str, Any]) -> Table:
+def _record(value: Mapping[str, Any]) -> LabelledTable:
     """Return a mapping as columns when it holds lists of one length, else as names and values."""
     held = dict(value)
     sized = [len(v) for v in held.values() if isinstance(v, list | tuple | np.ndarray)]
     if held and len(sized) == len(held) and len(set(sized)) == 1:
-        return Table(held)
-    return Table({"name": list(held), "value": [_flat(v) for v in held.values()]}, keys=("name",))
+        return LabelledTable(held)
+    return LabelledTable(
+        {"name": list(held), "value": [_flat(v) for v in held.values()]}, keys=("name",)
+    )
 
 
 def _flat(value: Any) -> Any:

@@ -21,7 +21,7 @@ _MOST_ROWS = 20
 """How many rows are shown; of longer tables the first and the last."""
 
 
-class Table:
+class LabelledTable:
     """Ordered columns of equal length, by name; it cannot be changed.
 
     ``columns`` maps names to numpy arrays or to lists, in which None stands for what is missing.
@@ -32,7 +32,7 @@ class Table:
         InputError: when columns differ in length, or a key is no column.
 
     Example:
-        >>> table = Table({"city": ["Aarhus", "Bern"], "trips": [12, None]}, keys=["city"])
+        >>> table = LabelledTable({"city": ["Aarhus", "Bern"], "trips": [12, None]}, keys=["city"])
         >>> table
         city    trips
         Aarhus     12
@@ -100,7 +100,7 @@ class Table:
         return zip(*parts, strict=True)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Table):
+        if not isinstance(other, LabelledTable):
             return NotImplemented
         return (
             self.names == other.names
@@ -161,7 +161,7 @@ class Table:
         With ``path`` it is written there as well.
 
         Example:
-            >>> print(Table({"node": ["a", "b"], "value": [1, None]}).to_csv())
+            >>> print(LabelledTable({"node": ["a", "b"], "value": [1, None]}).to_csv())
             node,value
             a,1
             b,
@@ -338,16 +338,16 @@ def _series(pandas: Any, values: Sequence[Any], name: str) -> Any:
 class TableCodec:
     """A table as JSON."""
 
-    type: ClassVar[type] = Table
+    type: ClassVar[type] = LabelledTable
 
     @staticmethod
-    def encode(value: Table) -> dict[str, Any]:
+    def encode(value: LabelledTable) -> dict[str, Any]:
         """Return the columns, exactly, in their order."""
         columns = [[name, codec.encode(value[name])] for name in value.names]
         return {"columns": columns, "keys": list(value.keys)}
 
     @staticmethod
-    def decode(data: Any) -> Table:
+    def decode(data: Any) -> LabelledTable:
         """Read what :meth:`encode` wrote."""
         columns = {str(name): codec.decode(values) for name, values in data["columns"]}
-        return Table(columns, keys=tuple(data["keys"]))
+        return LabelledTable(columns, keys=tuple(data["keys"]))

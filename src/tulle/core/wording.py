@@ -10,7 +10,7 @@ import numpy as np
 
 from tulle.core.error_law import law_from_json, secret_size
 from tulle.core.errors import NoIntervalError
-from tulle.core.table import Table, written
+from tulle.core.table import LabelledTable, written
 from tulle.core.validate import counted
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def answer(value: Any) -> str:
         >>> answer(12345), answer(np.zeros((2, 3)))
         ('12,345', '2 × 3 numbers')
     """
-    if isinstance(value, Table):
+    if isinstance(value, LabelledTable):
         return f"{counted(len(value), 'row')}: {', '.join(value.names)}"
     if isinstance(value, np.ndarray) and value.ndim:
         shape = " × ".join(f"{size:,}" for size in value.shape)
@@ -107,7 +107,7 @@ def interval(release: Release, level: float = LEVEL) -> str:
     found = ends(release, level)
     if found is None:
         return "none was bought" if "epsilon_spread" in release.parameters else "it has none"
-    if isinstance(release.value, Table):
+    if isinstance(release.value, LabelledTable):
         return "in the columns low and high, all numbers at once"
     if np.ndim(release.value) == 0:
         return between(float(found[0]), float(found[1]))
@@ -126,10 +126,10 @@ def interval(release: Release, level: float = LEVEL) -> str:
 
 def has_ends_beside(release: Release) -> bool:
     """Say whether the answer is a table whose columns have their ends beside them."""
-    return isinstance(release.value, Table) and "level" in release.parameters
+    return isinstance(release.value, LabelledTable) and "level" in release.parameters
 
 
-def _ends_beside(table: Table) -> str:
+def _ends_beside(table: LabelledTable) -> str:
     """Say of which columns of a table which ends are known."""
     said: dict[str, list[str]] = {}
     for name in table.names:

@@ -12,7 +12,7 @@ from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.public import public
 from tulle.core.query import Query
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.core.validate import Number
 from tulle.ledger.answer import plan_for, release
 
@@ -27,7 +27,7 @@ def error_curve(
     unit: str,
     delta: Number = 0.0,
     runs: int = 40,
-) -> Table:
+) -> LabelledTable:
     """Measure the error of a question at several prices, for each mechanism.
 
     It reads the true answer, and draws each release ``runs`` times: for data that is public or
@@ -83,7 +83,7 @@ def error_curve(
         raise InputError(f"No mechanism named answers {query} at these prices.")
     titles = ("mechanism", "epsilon", "median_error", "error_95", "predicted_median")
     columns = dict(zip(titles, map(list, zip(*rows, strict=True)), strict=True))
-    return Table(columns, keys=("mechanism", "epsilon"))
+    return LabelledTable(columns, keys=("mechanism", "epsilon"))
 
 
 def _numbers(value: Any) -> Any:

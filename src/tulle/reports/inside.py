@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tulle.core.guarantee import Guarantee
 from tulle.core.release import Release
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.core.validate import counted
 from tulle.core.wording import (
     answer,
@@ -103,7 +103,7 @@ def inside_row(release: Release, truth: Any, plan: Plan | None) -> dict[str, Any
     import numpy as np
 
     value = release.value
-    if isinstance(value, Table) and isinstance(truth, Table):
+    if isinstance(value, LabelledTable) and isinstance(truth, LabelledTable):
         released, true = _matched(value, truth)
     else:
         released, true = _numbers(value), _numbers(truth)
@@ -128,7 +128,7 @@ def inside_row(release: Release, truth: Any, plan: Plan | None) -> dict[str, Any
     return row
 
 
-def _matched(released: Table, truth: Table) -> tuple[Any, Any]:
+def _matched(released: LabelledTable, truth: LabelledTable) -> tuple[Any, Any]:
     """Return the one column of numbers of two tables, by their keys; None if there are more."""
     import numpy as np
 
@@ -159,7 +159,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _told(value: Any, numbers: Any) -> Any:
-    if numbers is None or isinstance(value, Table):
+    if numbers is None or isinstance(value, LabelledTable):
         return answer(value)
     if numbers.ndim == 0:
         return numbers.item()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from tulle import _index
 from tulle.core.unit import PERIODS
 
 KINDS = {
@@ -78,22 +79,10 @@ class Card:
     meaning: str
 
 
-def _graph(text: str, title: str, meaning: str) -> Card:
-    return Card({"kind": "graph", "text": text}, title, meaning)
-
-
 CARDS = {
-    "graph": (
-        _graph("edges", "Links", "how many there are"),
-        _graph("triangles", "Triangles", "trios in which everyone is linked"),
-        _graph("stars(2)", "Shared contacts", "pairs of people who share a contact"),
-        _graph("transitivity", "Transitivity", "how often two contacts of one are linked"),
-        _graph("average_clustering", "Clustering", "the same, averaged over people"),
-        _graph("assortativity", "Assortativity", "do the busy link with the busy?"),
-        _graph("degree_distribution", "Degree distribution", "how many have how many links"),
-        _graph("cliques(4)", "Cliques of four", "groups of four, all linked"),
-        _graph("k_triangles(2)", "Pairs with two shared", "linked, with two shared contacts"),
-        _graph("eigenvalues(5)", "Spectrum", "the five leading eigenvalues"),
+    "graph": tuple(
+        Card({"kind": "graph", "text": asked}, title, meaning)
+        for asked, title, meaning in _index.OFFERED["ask"]
     ),
     "database": (),
     "contributions": (),
@@ -103,17 +92,8 @@ CARDS = {
 }
 """The questions that are offered for each kind of data; pages leave out what a unit forbids."""
 
-MODELS = {
-    "auto": ("Automatic", "chooses and combines what survives at this price"),
-    "1k": ("Degrees", "keeps how many links people have"),
-    "2k": ("Joint degrees", "keeps who links with whom by number of links"),
-    "2.5k": ("Joint degrees and clustering", "also keeps how links close into triangles"),
-    "communities": ("Communities", "keeps groups and the links between them"),
-    "kronecker": ("Kronecker", "four numbers, any size"),
-    "topm": ("Top-m filter", "keeps the most likely links of a noisy matrix"),
-    "response": ("Randomized response", "flips every pair by a coin: the limit case"),
-    "per_node": ("From counts", "keeps how many links people have, links and triangles in all"),
-}
+MODELS = {name: (title, meaning) for name, title, meaning in _index.OFFERED["synthetic"]}
+"""The models of synthetic graphs, each with its title and what it keeps."""
 
 
 def odds(epsilon: float) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from tulle.audit.engine.laws import Ladder, LaplaceVector, excess
+from tulle.audit.engine.laws import LaplaceVector, RungChoice, excess
 from tulle.audit.engine.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.graphs.kind import describe_ladder, describe_smooth
 from tulle.core import registry
@@ -25,7 +25,7 @@ HALF = Fraction(1, 2)
     [
         LaplaceVector((2,), (Fraction(3),), Fraction(1)),
         LaplaceVector((2, 0), (Fraction(1), Fraction(0)), Fraction(1)),
-        Ladder(5, (1, 2, 4), 6, HALF, Fraction(0)),
+        RungChoice(5, (1, 2, 4), 6, HALF, Fraction(0)),
         RoundedLaplace(3, Fraction(2), HALF, HALF),
         RoundedLaplace(3, Fraction(1, 50), HALF, HALF),
         RoundedHeavy(3, Fraction(2), HALF, HALF),
@@ -39,7 +39,7 @@ def test_masses_add_up_to_one(law):
 
 
 def test_rungs_are_those_of_the_definition():
-    law = Ladder(5, (1, 2), 3, HALF, Fraction(0))
+    law = RungChoice(5, (1, 2), 3, HALF, Fraction(0))
     rungs = {5: 0, 6: 1, 4: 1, 7: 2, 8: 2, 2: 2, 9: 3, 11: 3, 12: 4, 14: 4, 15: 5}
     values = np.array(list(rungs))
     expected = [law.logs(np.array([5]))[0] - rung / 2 for rung in rungs.values()]

@@ -25,7 +25,7 @@ import pytest
 import tulle
 from tulle.audit import lower_bound, power
 from tulle.audit.engine.kind import kind_of
-from tulle.audit.engine.laws import Ladder
+from tulle.audit.engine.laws import RungChoice
 from tulle.audit.faults import broken_versions
 from tulle.audit.graphs.synthesis import see_statistics
 from tulle.core import codec
@@ -76,10 +76,10 @@ class Draw:
             return float(moved) * float(self.law[1])
         return float(moved) / float(self.law[1])
 
-    def ladder(self) -> Ladder:
+    def ladder(self) -> RungChoice:
         """Return the law of a draw from a ladder."""
         _, widths, most, decay, middle = self.law
-        return Ladder(int(self.truth), tuple(widths), most, decay, Fraction(0), middle)
+        return RungChoice(int(self.truth), tuple(widths), most, decay, Fraction(0), middle)
 
     def public(self) -> tuple[Any, ...]:
         """Return what may not depend on the data: the scale and the shape of the noise."""

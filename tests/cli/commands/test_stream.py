@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tulle.cli.main import app
+from tulle.core.release import Release
 from tulle.ledger.ledger import Ledger
 
 duckdb = pytest.importorskip("duckdb")
@@ -92,6 +93,21 @@ def test_a_stream_is_opened_stepped_shown_and_reported(shop: Path) -> None:
     assert "running total of" in registered.stdout
     assert len(Ledger(ledger).debits("shop")) == 1
     assert Ledger(ledger).verify() == []
+
+
+def test_a_step_that_fails_to_be_written_is_still_shown(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Release, path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    assert opened(shop).exit_code == 0
+    monkeypatch.setattr(Release, "save", full)
+    where = ("--ledger", shop.parent / "study.ledger", "--out", shop.parent / "step.json")
+    found = run("stream", "step", shop, *where, "--json")
+    assert found.exit_code == 2
+    assert json.loads(found.stdout)["release"]["value"]
+    assert "No space left" in found.stderr
 
 
 def test_what_cannot_be_opened_leaves_no_ledger(shop: Path) -> None:

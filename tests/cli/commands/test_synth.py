@@ -9,6 +9,7 @@ from tests.cli.cli_helpers import SECRET, Run
 
 from tulle.core.release import Release
 from tulle.graphs.data import Graph
+from tulle.graphs.synthesis.graph import SyntheticGraph
 from tulle.graphs.synthesis.model import regenerate
 
 EDGE = ("--unit", "edge", "--epsilon", "1", "--model", "1k")
@@ -23,6 +24,20 @@ def test_synth_writes_the_graph_and_its_release(run: Run, friends: Path, tmp_pat
     assert made.edge_count == release.value.edge_count
     assert all(isinstance(name, int) for name in made.labels.tolist())
     assert regenerate(release).node_count == 30
+
+
+def test_a_graph_that_fails_to_be_written_is_still_shown(
+    run: Run, friends: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: SyntheticGraph, path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SyntheticGraph, "write", full)
+    ran = run("synth", friends, *EDGE, "--out", "made.csv", "--ledger", "s.ledger", "--budget", "1")
+    assert ran.code == 2
+    assert "No space left" in ran.err
+    assert "synthetic('1k')" in ran.out
+    assert Release.load(tmp_path / "made.csv.release.json").value.edge_count >= 0
 
 
 @pytest.mark.parametrize("model", ["topm", "response", "communities"])

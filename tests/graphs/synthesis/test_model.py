@@ -13,7 +13,7 @@ from tulle.core.errors import InputError, QueryError
 from tulle.graphs.data import Graph
 from tulle.graphs.generators import barabasi_albert, social_network
 from tulle.graphs.kernels.counts import count_triangles
-from tulle.graphs.synthesis.model import Model, regenerate
+from tulle.graphs.synthesis.model import SynthesisModel, regenerate
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.metrics import assortativity
 from tulle.noise import SeededSource
@@ -103,7 +103,7 @@ def test_generators_cope_with_whatever_noise_produces(drawn):
     empty = Graph.from_edges([], nodes=nodes)
     for word in MINE:
         model = known[f"synthetic_{word}"]
-        assert isinstance(model, Model)
+        assert isinstance(model, SynthesisModel)
         terms = tulle.core.mechanism.Terms(
             Synthetic(word),
             tulle.Unit.of("edge"),

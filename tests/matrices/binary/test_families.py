@@ -156,7 +156,7 @@ def test_twin_the_printed_parameters(rows, columns):
 
 def test_twin_with_the_printed_sign_is_as_private_but_flips_more_than_half():
     law = settings_of("columns", tulle.xor("paper"), "cell", 4, 3, Fraction(2))[2]
-    theta, coupling = Fraction(law["theta"]), Fraction(law["lambda"])
+    theta, coupling = Fraction(law["theta"]), Fraction(law["coupling"])
     assert theta < 0
     printed = patterns.algorithm_one(4, 3, -theta, -coupling)
     mended = patterns.algorithm_one(4, 3, theta, coupling)
@@ -169,7 +169,7 @@ def test_twin_with_a_temperature():
     """Parameters divided by 3e-5: hardly a bit is ever flipped, and epsilon is thousands."""
     law = settings_of("columns", tulle.xor("paper"), "cell", 4, 3, Fraction(1, 2))[2]
     temperature = 3e-5
-    theta, coupling = (float(Fraction(law[name])) / temperature for name in ("theta", "lambda"))
+    theta, coupling = (float(Fraction(law[name])) / temperature for name in ("theta", "coupling"))
     logs = patterns.algorithm_one(4, 3, theta, coupling)
     assert patterns.worst_loss(logs, 4, 3, "cell") > 10_000
     assert patterns.flips(logs, 4, 3) < 1e-100

@@ -81,6 +81,6 @@ def law_of(mechanism, settings, epsilon):
     if mechanism == "two_level":
         return two_level(rows, columns, epsilon, settings["cut"])
     if mechanism == "columns":
-        numbers = Fraction(settings["theta"]), Fraction(settings["lambda"])
+        numbers = Fraction(settings["theta"]), Fraction(settings["coupling"])
         return algorithm_one(rows, columns, *numbers)
     raise ValueError(mechanism)

@@ -14,7 +14,7 @@ from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.noise import SeededSource
 from tulle.noise.source import logistic_floor
-from tulle.noise.xor.laws import Coupled, TwoLevel
+from tulle.noise.xor.laws import Coupled, TwoLevelPatterns
 from tulle.noise.xor.patterns import (
     draw_law,
     exchangeable_bits,
@@ -45,8 +45,12 @@ def true_coupled(law):
 
 
 LAWS = [
-    *(TwoLevel(e, length, cut) for e in EPSILONS for length, cut in [(1, 0), (5, 1), (16, 6)]),
-    TwoLevel.best(Fraction(1), 200),
+    *(
+        TwoLevelPatterns(e, length, cut)
+        for e in EPSILONS
+        for length, cut in [(1, 0), (5, 1), (16, 6)]
+    ),
+    TwoLevelPatterns.best(Fraction(1), 200),
     Coupled(Fraction(-1), Fraction(0), 7),
     Coupled(Fraction(-1), Fraction(1, 10), 12),
     Coupled(Fraction(-2), Fraction(3, 10), 12),  # two humps
@@ -61,7 +65,7 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_thresholds_are_certain(law):
-    truth = true_two_level(law) if isinstance(law, TwoLevel) else true_coupled(law)
+    truth = true_two_level(law) if isinstance(law, TwoLevelPatterns) else true_coupled(law)
     for bits in (31, 62, 200):
         floors = law.floors(bits)
         assert len(floors) == law.length + 1
@@ -76,7 +80,7 @@ def test_thresholds_are_certain(law):
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_moments(law):
     flip, covariance = law.moments()
-    truth = true_two_level(law) if isinstance(law, TwoLevel) else true_coupled(law)
+    truth = true_two_level(law) if isinstance(law, TwoLevelPatterns) else true_coupled(law)
     mean = sum(k * p for k, p in enumerate(truth))
     assert flip == pytest.approx(float(mean / law.length), abs=1e-14)
     if law.length > 1:
@@ -98,15 +102,15 @@ def test_no_private_noise_flips_fewer_bits_than_the_best_cut():
             found = linprog(
                 weight, A_ub=bounds, b_ub=np.zeros(len(pairs)), A_eq=[[1] * count], b_eq=[1]
             )
-            ours = TwoLevel.best(epsilon, length).moments().flip * length
+            ours = TwoLevelPatterns.best(epsilon, length).moments().flip * length
             assert ours == pytest.approx(found.fun, rel=1e-7), (length, epsilon)
 
 
 def test_the_best_cut_is_the_best_of_all_cuts():
     for length in (1, 2, 3, 7, 16, 40):
         for epsilon in EPSILONS:
-            best = TwoLevel.best(epsilon, length).moments().flip
-            every = [TwoLevel(epsilon, length, cut).moments().flip for cut in range(length)]
+            best = TwoLevelPatterns.best(epsilon, length).moments().flip
+            every = [TwoLevelPatterns(epsilon, length, cut).moments().flip for cut in range(length)]
             assert best == pytest.approx(min(every), abs=1e-14)
 
 
@@ -114,10 +118,10 @@ def test_long_lines_are_enclosed_as_well(monkeypatch):
     """Numbers of patterns that are enclosed give the same thresholds as those written out."""
     from tulle.noise.xor import laws as xor_laws
 
-    written = TwoLevel(Fraction(7, 5), 60, 22).floors(100)
+    written = TwoLevelPatterns(Fraction(7, 5), 60, 22).floors(100)
     monkeypatch.setattr(xor_laws, "_LONG", 10)
     xor_laws._patterns.cache_clear()
-    enclosed = TwoLevel(Fraction(14, 10), 60, 22)
+    enclosed = TwoLevelPatterns(Fraction(14, 10), 60, 22)
     assert list(xor_laws._shares(*_ends(enclosed), 100))[-1] == (1 << 100, 1 << 100)
     from tulle.noise.tables import _certain_floors
 
@@ -134,7 +138,7 @@ def _ends(law):
 
 @pytest.mark.parametrize("length", [2_000, 30_000])
 def test_very_long_lines(length):
-    law = TwoLevel.best(Fraction(1), length)
+    law = TwoLevelPatterns.best(Fraction(1), length)
     flip, _ = law.moments()
     assert 0.49 < flip < 0.5
     drawn = exchangeable_bits(law, 40)
@@ -212,7 +216,7 @@ class Scripted(Source):
 
 
 def test_a_draw_that_ties_with_a_threshold_takes_more_bits():
-    law = TwoLevel(Fraction(1), 6, 2)
+    law = TwoLevelPatterns(Fraction(1), 6, 2)
     floors = law.floors(62)
     drawn = set()
     for more in (b"\x00" * 16, b"\xff" * 16):
@@ -239,12 +243,12 @@ def test_every_subset_is_equally_likely(length, size):
 def test_sizes_are_kept_for_long_and_many_lines():
     sizes = np.array([0, 1, 5000, 9999, 10_000, 17] * 30)
     assert (uniform_subsets(sizes, 10_000).sum(axis=1) == sizes).all()
-    many = draw_law(TwoLevel.best(Fraction(1), 16), 50_000)
+    many = draw_law(TwoLevelPatterns.best(Fraction(1), 16), 50_000)
     assert (uniform_subsets(many, 16).sum(axis=1) == many).all()
 
 
 def test_lines_have_the_law_of_the_patterns():
-    law = TwoLevel(Fraction(3, 2), 4, 1)
+    law = TwoLevelPatterns(Fraction(3, 2), 4, 1)
     drawn = exchangeable_bits(law, 60_000)
     counted = Counter(map(tuple, drawn.tolist()))
     masses = law.masses()
@@ -253,6 +257,6 @@ def test_lines_have_the_law_of_the_patterns():
         for pattern in [tuple(int(c) for c in f"{k:04b}") for k in range(16)]
     }
     assert helpers.counted(counted, truth) > helpers.SIGNIFICANCE
-    wrong = TwoLevel(Fraction(3, 2) * Fraction(7, 10), 4, 1).masses()
+    wrong = TwoLevelPatterns(Fraction(3, 2) * Fraction(7, 10), 4, 1).masses()
     broken = {p: wrong[sum(p)] / comb(4, sum(p)) for p in truth}
     assert helpers.counted(counted, broken) < helpers.SIGNIFICANCE

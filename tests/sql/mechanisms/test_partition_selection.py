@@ -17,7 +17,7 @@ from tulle.audit.engine.cost import Case, watch_runs
 from tulle.core import registry
 from tulle.core.errors import InputError, QueryError
 from tulle.core.mechanism import Terms
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
 from tulle.noise.partition_selection import weight_levels
@@ -455,6 +455,6 @@ def test_the_ledger_keeps_the_answer_and_gives_it_again(clinic: Any, tmp_path: A
     first = study.ask(question, epsilon=6, delta=1e-6)
     again = study.ask(question, epsilon=6, delta=1e-6)
     assert again.kept
-    assert isinstance(first.value, Table)
+    assert isinstance(first.value, LabelledTable)
     assert again.value == first.value
     assert study.remaining.epsilon == 4

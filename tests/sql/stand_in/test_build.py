@@ -15,7 +15,7 @@ import pytest
 import tulle
 import tulle.sql.stand_in.build as build
 from tulle.core.errors import InputError
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.ledger.answer import draw, plan_for
 from tulle.planning.planner import make_plan
 from tulle.planning.preview import preview
@@ -180,7 +180,7 @@ def measured(data: Any, text: str, options: Any, runs: int) -> dict[str, float]:
     errors: dict[str, list[Any]] = {}
     for _ in range(runs):
         value = draw(made, data, None, debit=None).value
-        table = isinstance(value, Table)
+        table = isinstance(value, LabelledTable)
         for name in [name for name, _ in question.chosen.columns] if table else [""]:
             answer, exact = (value[name], truth[name]) if table else (value, truth)
             if len(np.ravel(answer)) == len(np.ravel(exact)):

@@ -14,7 +14,7 @@ from tulle.audit.contributions.found_cells import cell_findings
 from tulle.audit.contributions.laws import BlockVector, ChoiceLaw
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.findings import Finding
-from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.kind import AuditView, Description
 from tulle.audit.engine.world import World
 from tulle.core import registry
 from tulle.core.dataset import Dataset
@@ -141,7 +141,7 @@ def describe_votes(settings: Parameters, dataset: Any) -> Description:
 
 
 @registry.register("audit", "contributions", "view")
-class AuditedContributions(Kind):
+class AuditedContributions(AuditView):
     """One to three people with weights 0, 1, 3 or -2 in each of two cells."""
 
     name: ClassVar[str] = "contributions"

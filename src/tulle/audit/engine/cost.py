@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import product
 
 from tulle.audit.engine.findings import Finding, merge
-from tulle.audit.engine.kind import Kind, is_audited, kind_of
+from tulle.audit.engine.kind import AuditView, is_audited, kind_of
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Composed, Event, noise_of, price
@@ -162,7 +162,7 @@ def cases_of(mechanism: Mechanism, size: int = 3) -> Iterator[Case]:
             yield case
 
 
-def _cases(kind: Kind, mechanism: Mechanism, size: int) -> Iterator[Case]:
+def _cases(kind: AuditView, mechanism: Mechanism, size: int) -> Iterator[Case]:
     for query in kind.questions(mechanism):
         world = kind.world_for(size, query)
         extremes = (world.datasets[0], world.datasets[-1], *kind.small(query))

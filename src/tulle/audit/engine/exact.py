@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.exhaustive import parts_of
 from tulle.audit.engine.findings import Finding
-from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.kind import AuditView, Description
 from tulle.audit.engine.laws import excess
 from tulle.audit.engine.world import World
 from tulle.core.arrays import Floats
@@ -46,7 +46,7 @@ EXACT, SAMPLER = "exact", "sampler"
 
 
 def check_exact(
-    kind: Kind,
+    kind: AuditView,
     mechanism: Mechanism,
     query: Query,
     world: World,
@@ -121,7 +121,7 @@ def _excess(one: Description, other: Description, epsilon: float) -> float:
 
 
 def output_law(
-    kind: Kind,
+    kind: AuditView,
     mechanism: Mechanism,
     terms: Terms,
     settings: Parameters,
@@ -152,7 +152,7 @@ def output_law(
 
 
 def check_sampler(
-    kind: Kind,
+    kind: AuditView,
     mechanism: Mechanism,
     query: Query,
     *,
@@ -172,7 +172,7 @@ def check_sampler(
 
 
 def sampler_looks(
-    kind: Kind,
+    kind: AuditView,
     mechanism: Mechanism,
     query: Query,
     *,

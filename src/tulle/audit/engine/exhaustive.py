@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tulle.audit.engine.findings import Finding
-from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.kind import AuditView, Description
 from tulle.audit.engine.laws import Claim, Law
 from tulle.audit.engine.world import World
 from tulle.core.mechanism import Mechanism, Parameters
@@ -19,7 +19,7 @@ CHECK = "claims"
 
 
 def describe_world(
-    kind: Kind,
+    kind: AuditView,
     mechanism: Mechanism,
     query: Query,
     world: World,
@@ -41,7 +41,7 @@ def describe_world(
 
 
 def check_claims(
-    kind: Kind,
+    kind: AuditView,
     mechanism: Mechanism,
     query: Query,
     world: World,

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from tulle.audit.engine.findings import Finding
-from tulle.audit.engine.kind import Kind
+from tulle.audit.engine.kind import AuditView
 from tulle.audit.engine.world import World
 from tulle.core import registry
 from tulle.core.dataset import Dataset
@@ -61,7 +61,7 @@ def _without_answers(written: dict[str, Any], private: set[str]) -> dict[str, An
 
 
 def check_alike(
-    kind: Kind,
+    kind: AuditView,
     world: World,
     questions: Sequence[Query],
     budgets: Sequence[tuple[Any, Any]],
@@ -98,7 +98,7 @@ def check_alike(
 
 
 def _all_words(
-    kind: Kind,
+    kind: AuditView,
     dataset: Dataset,
     unit: str,
     asked: Sequence[tuple[Query, Any, Any, str | None]],
@@ -118,5 +118,5 @@ def _all_words(
     return words
 
 
-def _public_release(kind: Kind, dataset: Dataset, query: Query, terms: dict[str, Any]) -> str:
+def _public_release(kind: AuditView, dataset: Dataset, query: Query, terms: dict[str, Any]) -> str:
     return public_part(release(dataset, query, source=SeededSource(1), **terms), kind.private)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tulle.audit.engine.findings import Finding
-from tulle.audit.engine.kind import Kind
+from tulle.audit.engine.kind import AuditView
 from tulle.core.mechanism import Mechanism
 from tulle.core.query import Query
 from tulle.core.source import Source
@@ -30,7 +30,7 @@ class _Counted(Source):
 
 
 def check_fresh(
-    kind: Kind, mechanism: Mechanism, query: Query, *, epsilon: Fraction, delta: Fraction
+    kind: AuditView, mechanism: Mechanism, query: Query, *, epsilon: Fraction, delta: Fraction
 ) -> Finding:
     """Run again and again: answers must vary, and every run must read from its source.
 

@@ -45,12 +45,12 @@ class OwnCase:
     law: Callable[[Terms, Parameters, Any], Description]
     """The closed form of a run."""
     finish: Callable[[Terms, Parameters], Callable[[tuple[Any, ...]], Hashable]]
-    """The post-processing, as :meth:`Kind.finish`."""
+    """The post-processing, as :meth:`AuditView.finish`."""
     broken: Callable[[], Sequence[Broken]] = tuple
     """Broken versions of its own that the audit must catch, beside those that all have."""
 
 
-class Kind(ABC):
+class AuditView(ABC):
     """The audit's view of one kind of data."""
 
     name: ClassVar[str]
@@ -186,7 +186,7 @@ def is_audited(name: str) -> bool:
     return "view" in registry.find("audit", name)
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> AuditView:
     """Return the audit's view of a kind of data.
 
     Raises:
@@ -194,7 +194,7 @@ def kind_of(name: str) -> Kind:
     """
     if not is_audited(name):
         raise InputError(f"The audit does not know data of kind {name!r}. Add its view to audit/.")
-    view: Kind = registry.find("audit", name)["view"]()
+    view: AuditView = registry.find("audit", name)["view"]()
     return view
 
 

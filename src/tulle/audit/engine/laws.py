@@ -218,7 +218,7 @@ def _entry_losses(a: int, b: int, s: Fraction, t: Fraction) -> tuple[Floats, Flo
 
 
 @dataclass(frozen=True)
-class Ladder(Centred):
+class RungChoice(Centred):
     """The exponential mechanism on rungs: rung t >= 1 has widths[t-1] numbers on either side.
 
     With a ``middle`` every rung ends that share of the next width further out, less one half.
@@ -238,7 +238,7 @@ class Ladder(Centred):
         rates = (rational(settings.get(name, 0)) for name in ("decay", "smoothing", "middle"))
         return cls(int(centre), tuple(widths), most, *rates)
 
-    def claims(self, other: Ladder) -> Iterator[Claim]:
+    def claims(self, other: RungChoice) -> Iterator[Claim]:
         moved, covered = abs(self.centre - other.centre), self.widths[0]
         yield Claim("first rung covers", ratio(moved, covered), f"moves {moved}, I_0 = {covered}")
         ours, theirs = [*self.widths, self.most], [*other.widths, other.most]
@@ -285,7 +285,7 @@ class Ladder(Centred):
         sizes = [1.0 + 2 * reach[0], *(2 * np.diff(reach)), 2 * self.most / -math.expm1(-step)]
         return math.log(math.fsum(size * math.exp(-step * t) for t, size in enumerate(sizes)))
 
-    def _range(self, *others: Ladder, reach: int = 0) -> Wholes:
+    def _range(self, *others: RungChoice, reach: int = 0) -> Wholes:
         laws = (self, *others)
         # One period past the last width shows every difference of rungs that exists.
         wide = [sum(law.widths) + 4 * law.most + reach for law in laws]
@@ -293,11 +293,11 @@ class Ladder(Centred):
         high = max(law.centre + w for law, w in zip(laws, wide, strict=True))
         return np.arange(low, high + 1)
 
-    def largest_ratio(self, other: Ladder) -> float:
+    def largest_ratio(self, other: RungChoice) -> float:
         values = self._range(other)
         return float(np.max(self.logs(values) - other.logs(values)))
 
-    def ratios(self, other: Ladder) -> tuple[Floats, Floats]:
+    def ratios(self, other: RungChoice) -> tuple[Floats, Floats]:
         reach = math.ceil(40 / float(self.decay)) * self.most
         values = self._range(other, reach=reach)
         logs = self.logs(values)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tulle.audit.contributions.laws import BlockVector
 from tulle.audit.engine.broken import name_of
-from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.kind import AuditView, Description
 from tulle.audit.engine.laws import laplace_vector
 from tulle.audit.engine.world import World
 from tulle.audit.genomes.laws import ChosenScores, KNormVector, Selection
@@ -164,7 +164,7 @@ def key(dataset: Dataset) -> Hashable:
 
 
 @registry.register("audit", "genotypes", "view")
-class AuditedGenotypes(Kind):
+class AuditedGenotypes(AuditView):
     """Up to four people, cases and controls, with every genotype on one or two SNPs."""
 
     name: ClassVar[str] = "genotypes"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tulle.audit.engine.broken import Broken
-from tulle.audit.engine.laws import Ladder, Law
+from tulle.audit.engine.laws import Law, RungChoice
 from tulle.audit.faults import (
     BOTH,
     HALF,
@@ -81,7 +81,7 @@ def reshape_profile(
         most = query.cap(int(settings["nodes"]))
         wrong = [min(max(width, 1), most) for width in widths(query, graph, found)]
         honest = laws["answer"]
-        if isinstance(honest, Ladder):
+        if isinstance(honest, RungChoice):
             return {"answer": replace(honest, widths=tuple(wrong))}
         return {"answer": replace(honest, bound=smooth_bound(wrong, most, honest.beta))}
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from tulle.audit.engine.bits import number_of, response_coins
 from tulle.audit.engine.broken import name_of
-from tulle.audit.engine.kind import Description, Kind
-from tulle.audit.engine.laws import Ladder, LaplaceVector, Law, laplace_vector
+from tulle.audit.engine.kind import AuditView, Description
+from tulle.audit.engine.laws import LaplaceVector, Law, RungChoice, laplace_vector
 from tulle.audit.engine.rounded import RoundedHeavy, RoundedLaplace
 from tulle.audit.engine.world import World
 from tulle.audit.graphs.joint import JOINT, JOINT_OPTIONS
@@ -103,7 +103,7 @@ from tulle.graphs.queries.partitions import degree_squares
 from tulle.graphs.queries.statistics import assortativity, average_clustering, transitivity
 from tulle.graphs.sensitivity.counts import SpreadLaw, SpreadSettings
 from tulle.graphs.spectra.queries import Spectrum
-from tulle.graphs.synthesis.model import Model
+from tulle.graphs.synthesis.model import SynthesisModel
 from tulle.graphs.synthesis.query import synthetic
 from tulle.graphs.topology.response import Topology, WholeTopology, topology
 from tulle.relations.truncation.mechanism import TruncationLaw, TruncationMechanism
@@ -178,7 +178,7 @@ def describe_ladder(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     truth, found = measured(query, graph, chosen.length)
     most = query.cap(chosen.nodes)
     widths = steepened(tuple(found.profile), most, chosen.smoothing)
-    return with_spread(Ladder.of(truth, widths, most, settings), found.spread, settings)
+    return with_spread(RungChoice.of(truth, widths, most, settings), found.spread, settings)
 
 
 def describe_smooth(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -250,11 +250,11 @@ DESCRIBERS: dict[str, Describer] = {
 
 
 @registry.register("audit", "graph", "view")
-class AuditedGraphs(Kind):
+class AuditedGraphs(AuditView):
     """Graphs under edge privacy, up to six nodes."""
 
     name: ClassVar[str] = "graph"
-    private: ClassVar[tuple[str, ...]] = (*Kind.private, "statistics")
+    private: ClassVar[tuple[str, ...]] = (*AuditView.private, "statistics")
     examined_with: ClassVar[Mapping[str, Sequence[Parameters]]] = {
         **SPECTRA_OPTIONS,
         **STATISTICS_OPTIONS,
@@ -332,7 +332,7 @@ class AuditedGraphs(Kind):
     def draw(self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Any) -> Any:
         if isinstance(mechanism, TruncationMechanism):
             return draw_totals(mechanism, terms, settings, dataset)
-        if isinstance(mechanism, Model) and type(mechanism).run is Model.run:
+        if isinstance(mechanism, SynthesisModel) and type(mechanism).run is SynthesisModel.run:
             return draw_statistics(mechanism, terms, settings, dataset)
         return super().draw(mechanism, terms, settings, dataset)
 

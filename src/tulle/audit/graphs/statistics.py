@@ -16,7 +16,7 @@ import numpy as np
 
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Ladder, LaplaceVector, Law, laplace_vector, ratio
+from tulle.audit.engine.laws import Claim, LaplaceVector, Law, RungChoice, laplace_vector, ratio
 from tulle.audit.faults import BOTH, broken, leave_open
 from tulle.audit.graphs.measured import once
 from tulle.core.arrays import Floats
@@ -204,7 +204,7 @@ def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     return Description((("answer", ladder), ("spread", noise)))
 
 
-def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[Ladder, int]:
+def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[RungChoice, int]:
     # No two graphs are further apart than this; a shorter profile is the start of a longer one.
     farthest = graph.node_count * (graph.node_count - 1) // 2 + 1
     units = int(settings["units"])
@@ -214,7 +214,7 @@ def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[Ladde
         lambda: (query.position(graph, units), query.profile(graph, units, farthest)),
     )
     widths, level = raise_widths(query, row, settings)
-    return Ladder.of(centre, widths, query.cap(units), settings), level
+    return RungChoice.of(centre, widths, query.cap(units), settings), level
 
 
 def describe_bounded(terms: Terms, settings: Parameters, graph: Graph) -> Description:
@@ -378,7 +378,7 @@ def removed_edges(query: Statistic, graph: Graph, units: int, length: int) -> li
 
 
 @dataclass(frozen=True)
-class StiffMiddle(Ladder):
+class StiffMiddle(RungChoice):
     """A ladder with rungs of the widths themselves after the middle of the graph at hand."""
 
     def _reaches(self) -> Floats:

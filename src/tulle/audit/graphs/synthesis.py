@@ -20,7 +20,7 @@ import numpy as np
 
 from tulle.audit.engine.bits import exact_coins, kept_coins, response_coins
 from tulle.audit.engine.kind import Description
-from tulle.audit.engine.laws import Claim, Ladder, LaplaceVector, Law, laplace_vector
+from tulle.audit.engine.laws import Claim, LaplaceVector, Law, RungChoice, laplace_vector
 from tulle.audit.graphs.joint import DRAWN_JOINT, JOINT, JOINT_DESCRIBERS, finish_joint, is_joint
 from tulle.audit.graphs.measured import measured, once, steepened
 from tulle.core import codec
@@ -48,7 +48,7 @@ from tulle.graphs.synthesis.edge_counts import (
 )
 from tulle.graphs.synthesis.joint_degrees.queries import SoftJointDegreeQuery
 from tulle.graphs.synthesis.ladder_counts import ladder_settings
-from tulle.graphs.synthesis.model import Model, ModelSettings
+from tulle.graphs.synthesis.model import ModelSettings, SynthesisModel
 from tulle.graphs.synthesis.models.communities import CommunitySettings, inner_degrees
 from tulle.graphs.synthesis.models.kronecker import KroneckerSettings
 from tulle.graphs.synthesis.models.one_k import FORMS, DegreeSettings
@@ -144,7 +144,7 @@ def describe_two_k(terms: Terms, settings: Parameters, graph: Graph) -> Descript
 def describe_two_five_k(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe the statistics of ``2k`` and a ladder for each count of triangles."""
     widths, most = class_widths(settings, graph)
-    triangles = Ladder.of(
+    triangles = RungChoice.of(
         Triangles().truth(graph),
         triangle_widths(settings, graph),
         Triangles().cap(graph.node_count),
@@ -155,7 +155,7 @@ def describe_two_five_k(terms: Terms, settings: Parameters, graph: Graph) -> Des
         ClusteredSettings.read(settings).class_smoothing,
     )
     classes = [
-        (f"class {place}", Ladder(int(count), tuple(widths), most, *rates))
+        (f"class {place}", RungChoice(int(count), tuple(widths), most, *rates))
         for place, count in enumerate(class_triangles(settings, graph).tolist())
     ]
     parts = (*describe_two_k(terms, settings, graph).parts, ("triangles", triangles), *classes)
@@ -206,13 +206,13 @@ def laplace(truth: Any, epsilon: Fraction, sensitivity: int | Fraction) -> Lapla
     return laplace_vector(np.atleast_1d(truth), sensitivity / epsilon, sensitivity)
 
 
-def ladder_law(query: ProfiledCount, graph: Graph, epsilon: Fraction) -> Ladder:
+def ladder_law(query: ProfiledCount, graph: Graph, epsilon: Fraction) -> RungChoice:
     """Return the ladder that a count is drawn from."""
     settings = ladder_settings(query, graph.node_count, epsilon)
     truth, found = measured(query, graph, settings.length)
     most = query.cap(graph.node_count)
     widths = steepened(tuple(found.profile), most, settings.smoothing)
-    return Ladder.of(truth, widths, most, settings)
+    return RungChoice.of(truth, widths, most, settings)
 
 
 def fixed_labels(graph: Graph) -> Any:
@@ -448,7 +448,7 @@ def see_statistics(outcome: Outcome) -> Hashable:
 
 
 def draw_statistics(
-    model: Model, terms: Terms, settings: Parameters, graph: Graph
+    model: SynthesisModel, terms: Terms, settings: Parameters, graph: Graph
 ) -> Callable[..., Outcome]:
     """Return how runs are drawn: what is measured, without the graph that is made of it alone."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tulle.audit.engine.bits import Coins
 from tulle.audit.engine.broken import Broken
-from tulle.audit.engine.laws import Ladder, Law
+from tulle.audit.engine.laws import Law, RungChoice
 from tulle.audit.faults import (
     BOTH,
     HALF,
@@ -145,7 +145,7 @@ def deletions_two_five_k(
     """Return class counts with the common neighbours of joined pairs only."""
     name = list(laws)[-1]
     law = laws[name].law
-    assert isinstance(law, Ladder)
+    assert isinstance(law, RungChoice)
     common = int(edge_triangles(graph).max(initial=0))
     # All else is as it should be: only pairs that are not joined are left out.
     factor = 3 + classes_of_triangles(settings).entry_change()

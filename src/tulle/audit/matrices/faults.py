@@ -90,7 +90,7 @@ def printed_columns(terms: Terms, settings: Parameters, matrix: BinaryMatrix) ->
 
 def temperature(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
     """Divide all parameters by a small number, as in the published code."""
-    theta, coupling = (rational(settings[name]) / TEMPERATURE for name in ("theta", "lambda"))
+    theta, coupling = (rational(settings[name]) / TEMPERATURE for name in ("theta", "coupling"))
     return column_noise(*matrix.shape, theta, coupling)
 
 

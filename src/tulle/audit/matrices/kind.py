@@ -12,7 +12,7 @@ import numpy as np
 
 from tulle.audit.engine.bits import BitPattern, Noise, number_of
 from tulle.audit.engine.broken import name_of
-from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.kind import AuditView, Description
 from tulle.audit.engine.world import World
 from tulle.core import registry
 from tulle.core.dataset import Dataset
@@ -138,7 +138,7 @@ def noise_of(name: str, terms: Terms, settings: Parameters) -> Noise:
     if name == "two_level":
         return two_level_noise(*shape, terms.epsilon, int(settings["cut"]))
     if name == "columns":
-        return column_noise(*shape, rational(settings["theta"]), rational(settings["lambda"]))
+        return column_noise(*shape, rational(settings["theta"]), rational(settings["coupling"]))
     assert isinstance(terms.query, Xor)
     # The settings' scale is for Π in whole numbers; here Π is taken as it was written.
     whole = np.lcm.reduce([rational(v).denominator for _, _, v in terms.query.entries or ()])
@@ -158,7 +158,7 @@ def matrix_key(dataset: Dataset) -> Hashable:
 
 
 @registry.register("audit", "matrix", "view")
-class AuditedMatrices(Kind):
+class AuditedMatrices(AuditView):
     """Matrices of up to six cells, in every shape, per row and per cell."""
 
     name: ClassVar[str] = "matrix"

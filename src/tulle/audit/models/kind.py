@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.kind import AuditView, Description
 from tulle.audit.engine.world import World
 from tulle.audit.models.laws import MomentVector, Tilted
 from tulle.core import registry
@@ -176,7 +176,7 @@ def describe_run(
 
 
 @registry.register("audit", "table", "view")
-class AuditedTables(Kind):
+class AuditedTables(AuditView):
     """Tables of up to three rows with two features, one of them beyond its bounds at times."""
 
     name: ClassVar[str] = "table"

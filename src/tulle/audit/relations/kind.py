@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tulle.audit.engine.broken import name_of
-from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.kind import AuditView, Description
 from tulle.audit.engine.laws import Law
 from tulle.audit.engine.world import World
 from tulle.audit.relations.tiny import (
@@ -271,7 +271,7 @@ def seen_total(outcome: Outcome) -> Hashable:
 
 
 @registry.register("audit", "relation", "view")
-class AuditedRelations(Kind):
+class AuditedRelations(AuditView):
     """Relations under participant privacy: conjunctions, other annotations, signed weights."""
 
     name: ClassVar[str] = "relation"

@@ -16,7 +16,7 @@ import numpy as np
 
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.findings import Finding
-from tulle.audit.engine.kind import Description, Kind
+from tulle.audit.engine.kind import AuditView, Description
 from tulle.audit.engine.world import World
 from tulle.audit.relations.kind import OPTIONS, Remembered, law_of_total, seen_total
 from tulle.audit.sql.grouped import grouped_findings
@@ -181,7 +181,7 @@ def priced_databases() -> tuple[Database, ...]:
 
 
 @registry.register("audit", "database", "view")
-class AuditedDatabases(Kind):
+class AuditedDatabases(AuditView):
     """Databases of up to three people with a few rows each."""
 
     name: ClassVar[str] = "database"

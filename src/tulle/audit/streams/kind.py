@@ -190,14 +190,14 @@ def _run_of(subject: Subject) -> type[Stream]:
     if subject.noise is None:
         return Stream
 
-    class Run(Stream):
+    class StreamRun(Stream):
         """A stream with other noise."""
 
         def _noise(self, size: int, moved: int, source: Source | None) -> Any:
             assert subject.noise is not None
             return subject.noise(self.terms, size, self.released)
 
-    return Run
+    return StreamRun
 
 
 # --- broken streams ----------------------------------------------------------------------------

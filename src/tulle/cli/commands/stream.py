@@ -12,7 +12,7 @@ import typer
 from tulle.cli import answering, options
 from tulle.cli.asking import Asking, DataVersion, LedgerAccount
 from tulle.cli.commands import sql
-from tulle.cli.common import command, print_json, printer, showing_progress
+from tulle.cli.common import BAD_INPUT, command, print_json, printer, showing_progress, warn
 from tulle.core.errors import InputError
 from tulle.core.validate import counted
 from tulle.sql.dialect import DEFAULT
@@ -188,24 +188,18 @@ def step(
         session = book.open(name, opened, unit=unit, version=timed.name, date=timed.date)
         found = Stream.again(session, stream)
         release = found.advance()
-    if out is not None:
-        if out.suffix == ".csv":
-            release.table().to_csv(out)
-        else:
-            release.save(out)
+    failure = answering.save(release, out)
     if as_json:
         from tulle.cli.output import interval_json
 
         print_json({"release": release.to_json(), "interval": interval_json(release)})
-        return
-    from tulle.cli import output as tables
+    else:
+        from tulle.cli.output import present
 
-    console = printer()
-    console.print(release.query, style="bold")
-    console.print(tables.answer(release))
-    below = tables.rows(release)
-    if below is not None:
-        console.print(below)
+        present(release)
+    if failure is not None:
+        warn(failure)
+        raise typer.Exit(BAD_INPUT)
 
 
 @app.command()

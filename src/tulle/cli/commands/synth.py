@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tulle import _index
 from tulle.cli import answering, options
 from tulle.cli.asking import Asking
 from tulle.cli.common import command, printer
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
     from tulle.core.query import Query
     from tulle.core.release import Release
 
+_MODELS = [name for name, _, _ in _index.OFFERED["synthetic"] if name != "per_node"]
+
 ModelName = Annotated[
     str,
     typer.Option(
         "--model",
-        help="auto, 1k, 2k, 2.5k, kronecker, topm, response or communities.",
+        help=f"What the graph is made from: {', '.join(_MODELS)}.",
     ),
 ]
 Names = Annotated[

@@ -368,6 +368,7 @@ class Cliques(ProfiledCount, SubgraphCount):
 
 @public("Count in a graph")
 @registry.register("query", "graph", "edges")
+@registry.offered("ask", "edges", "Links", "how many there are")
 def edges() -> Edges:
     """Ask how many edges there are.
 
@@ -380,6 +381,7 @@ def edges() -> Edges:
 
 @public("Count in a graph")
 @registry.register("query", "graph", "triangles")
+@registry.offered("ask", "triangles", "Triangles", "trios in which everyone is linked")
 def triangles() -> Triangles:
     """Ask how many triangles there are.
 
@@ -393,6 +395,7 @@ def triangles() -> Triangles:
 
 @public("Count in a graph")
 @registry.register("query", "graph", "stars")
+@registry.offered("ask", "stars(2)", "Shared contacts", "pairs of people who share a contact")
 def stars(k: int) -> Stars:
     """Ask how many stars with ``k`` leaves there are, k from 2 to 100.
 
@@ -405,6 +408,9 @@ def stars(k: int) -> Stars:
 
 @public("Count in a graph")
 @registry.register("query", "graph", "k_triangles")
+@registry.offered(
+    "ask", "k_triangles(2)", "Pairs with two shared", "linked, with two shared contacts"
+)
 def k_triangles(k: int) -> KTriangles:
     """Ask how many sets of ``k`` triangles share an edge, k from 2 to 100.
 
@@ -418,6 +424,7 @@ def k_triangles(k: int) -> KTriangles:
 
 @public("Count in a graph")
 @registry.register("query", "graph", "cliques")
+@registry.offered("ask", "cliques(4)", "Cliques of four", "groups of four, all linked")
 def cliques(k: int) -> Cliques:
     """Ask how many cliques of ``k`` nodes there are, k from 3 to 100.
 

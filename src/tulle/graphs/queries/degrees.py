@@ -127,6 +127,9 @@ def max_degree() -> MaxDegree:
 
 @public("Describe a graph")
 @registry.register("query", "graph", "degree_distribution")
+@registry.offered(
+    "ask", "degree_distribution", "Degree distribution", "how many have how many links"
+)
 def degree_distribution() -> DegreeDistribution:
     """Ask how many nodes have each degree.
 

@@ -304,6 +304,9 @@ def clustering(node: int | str | None = None) -> Clustering | NodeClustering:
 
 @public("Describe a graph")
 @registry.register("query", "graph", "average_clustering")
+@registry.offered(
+    "ask", "average_clustering", "Clustering", "how often contacts are linked, averaged over people"
+)
 def average_clustering() -> AverageClustering:
     """Ask for the mean of all clustering coefficients.
 
@@ -316,6 +319,7 @@ def average_clustering() -> AverageClustering:
 
 @public("Describe a graph")
 @registry.register("query", "graph", "transitivity")
+@registry.offered("ask", "transitivity", "Transitivity", "how often two contacts of one are linked")
 def transitivity() -> Transitivity:
     """Ask which share of the paths of two edges is closed to a triangle.
 
@@ -328,6 +332,7 @@ def transitivity() -> Transitivity:
 
 @public("Describe a graph")
 @registry.register("query", "graph", "assortativity")
+@registry.offered("ask", "assortativity", "Assortativity", "do the busy link with the busy?")
 def assortativity() -> Assortativity:
     """Ask how strongly the degrees of neighbours are correlated, from -1 to 1.
 

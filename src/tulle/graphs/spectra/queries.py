@@ -191,6 +191,7 @@ class LowRank(VectorQuery):
 
 @public("Describe a graph")
 @registry.register("query", "graph", "eigenvalues")
+@registry.offered("ask", "eigenvalues(5)", "Spectrum", "the five leading eigenvalues")
 def eigenvalues(k: int) -> Eigenvalues:
     """Ask for the ``k`` largest eigenvalues of the adjacency matrix.
 

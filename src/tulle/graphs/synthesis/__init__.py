@@ -1,11 +1,12 @@
 """Synthetic graphs: a private part that sees records, a generator that never does.
 
-``tulle.synthetic(model)`` is the question, :class:`~tulle.graphs.synthesis.model.Model` the base
-of its mechanisms, one file for each model. To add a model:
+``tulle.synthetic(model)`` is the question,
+:class:`~tulle.graphs.synthesis.model.SynthesisModel` the base of its mechanisms, one file for each
+model. To add a model:
 
-1.  Write ``synthesis/models/<file>.py`` with a class that derives from ``Model`` and sets ``model``
-    (the user's word, listed in ``query.MODELS``), ``title``,
-    ``reference``, ``options`` (names that ``tulle.synthetic(model, name=value)`` may pass) and,
+1.  Write ``synthesis/models/<file>.py`` with a class that derives from ``SynthesisModel`` and
+    sets ``model`` (the user's word, listed in ``query.MODELS``), ``title``, ``reference``,
+    ``options`` (names that ``tulle.synthetic(model, name=value)`` may pass) and,
     where the guarantee has a delta, ``needs_delta``. Decorate it with
     ``@registry.mechanism("graph", "synthetic_<model>", answers=(Synthetic,), units=("edge",))``
     and run ``make index``.

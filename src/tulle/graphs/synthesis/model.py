@@ -36,7 +36,7 @@ class ModelSettings(Settings):
     """Whether nodes keep their names; said only where they do."""
 
 
-class Model(Mechanism):
+class SynthesisModel(Mechanism):
     """A model of synthetic graphs; see the package's docstring for how to add one.
 
     Guarantee:
@@ -158,7 +158,7 @@ def regenerate(release: Release, source: Source | None = None) -> Graph:
         9
     """
     model = registry.mechanisms("graph").get(release.mechanism)
-    if not isinstance(model, Model) or "statistics" not in release.parameters:
+    if not isinstance(model, SynthesisModel) or "statistics" not in release.parameters:
         raise InputError(
             f"This release of {release.query} holds no statistics of a synthetic graph. "
             "Release tulle.synthetic(...) and pass that."

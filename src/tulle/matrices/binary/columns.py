@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy.typing as npt
 from tulle.core import registry
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
-from tulle.core.validate import rational, text
+from tulle.core.validate import rational
 from tulle.matrices.binary.families import column_law
 from tulle.matrices.binary.outcome import (
     XorMechanism,
@@ -23,6 +25,16 @@ from tulle.matrices.binary.queries import Xor
 from tulle.noise.charge import PatternCharge, charge
 from tulle.noise.xor.laws import Coupled
 from tulle.noise.xor.patterns import exchangeable_bits
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSettings(XorSettings):
+    """The public settings of one run: the paper's theta, and its lambda as the coupling."""
+
+    covariance: float
+    lines: str
+    theta: Fraction
+    coupling: Fraction
 
 
 @registry.mechanism("matrix", "columns", answers=(Xor,))
@@ -65,19 +77,20 @@ class Columns(XorMechanism):
         assert alpha is not None
         law = column_law(*shape_of(terms), rational(alpha), terms.epsilon, terms.unit.name)
         flip, covariance = law.moments()
-        return {
-            **XorSettings(**common_settings(terms, flip)),
-            "covariance": covariance,
-            "lines": "columns",
-            "theta": text(law.field),
-            "lambda": text(law.coupling),
-        }
+        return ColumnSettings(
+            **common_settings(terms, flip),
+            covariance=covariance,
+            lines="columns",
+            theta=law.field,
+            coupling=law.coupling,
+        )
 
     def noise(
         self, terms: Terms, settings: Parameters, source: Source | None
     ) -> npt.NDArray[np.uint8]:
         rows, columns = shape_of(terms)
-        law = Coupled(rational(settings["theta"]), rational(settings["lambda"]), rows)
+        found = ColumnSettings.read(settings)
+        law = Coupled(found.theta, found.coupling, rows)
         changed = columns if terms.unit.name == "row" else 1
         with charge(PatternCharge(lambda draw: changed * draw.parameters["law"].price())):
             return np.ascontiguousarray(exchangeable_bits(law, columns, source).T)

@@ -14,7 +14,7 @@ from tulle.core.source import Source
 from tulle.matrices.binary.outcome import XorMechanism, XorSettings, common_settings, shape_of
 from tulle.matrices.binary.queries import Xor
 from tulle.noise.charge import PatternCharge, charge
-from tulle.noise.xor.laws import TwoLevel as Law
+from tulle.noise.xor.laws import TwoLevelPatterns as Law
 from tulle.noise.xor.patterns import exchangeable_bits
 
 
@@ -37,8 +37,9 @@ class TwoLevel(XorMechanism):
 
     Error:
         The least expected number of wrong cells that any epsilon-private release of a row can
-        have, in the worst case over rows (see :class:`tulle.noise.xor.laws.TwoLevel`). The cut
-        between few and many is the best one; it depends on epsilon and the number of columns.
+        have, in the worst case over rows (see
+        :class:`tulle.noise.xor.laws.TwoLevelPatterns`). The cut between few and many is the best
+        one; it depends on epsilon and the number of columns.
 
     Reference:
         Kairouz, Oh & Viswanath, Extremal mechanisms for local differential privacy, NIPS 2014

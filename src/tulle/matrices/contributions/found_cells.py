@@ -16,12 +16,11 @@ from tulle.core.error_law import GaussianLaw, LaplaceLaw
 from tulle.core.errors import InputError, QueryError
 from tulle.core.gaussian import largest_rho_alone
 from tulle.core.guarantee import Guarantee
-from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Terms
+from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.source import Source
-from tulle.core.table import Table
-from tulle.core.validate import rational, text
+from tulle.core.table import LabelledTable
 from tulle.matrices.contributions.clipping import LARGEST, step_exponent
 from tulle.matrices.contributions.data import Contributions
 from tulle.noise import discrete_gaussian, discrete_laplace
@@ -58,13 +57,13 @@ class FoundCells(Query):
     shape: ClassVar[Shape] = "object"
     integral: ClassVar[bool] = False
 
-    def truth(self, dataset: Contributions) -> Table:
+    def truth(self, dataset: Contributions) -> LabelledTable:
         """Return all cells with their people and totals, nobody bounded. Custodian side."""
         rows, columns, people, totals = dataset.cell_sums()
         listed: dict[str, Any] = {"row": rows, "column": columns, "people": people}
         if self.bound is not None:
             listed["total"] = totals
-        return Table(listed, keys=("row", "column"))
+        return LabelledTable(listed, keys=("row", "column"))
 
     def __str__(self) -> str:
         said = [
@@ -111,6 +110,46 @@ def found_cells(
     elif rest is not None:
         raise InputError("other= is a total: say with bound= how much one person counts for.")
     return FoundCells(most, held, least, best, rest)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundCellsSettings(Settings):
+    """The public settings of one run: how cells are found, and the noise on totals, if any."""
+
+    cells_per_person: int
+    minimum: int
+    top: int | None
+    other: str | None
+    epsilon_cells: Fraction
+    delta_cells: Fraction
+    epsilon_totals: Fraction
+    delta_totals: Fraction
+    rule: str
+    threshold: int
+    seen_from: int
+    scale: Fraction | None = None
+    variance: Fraction | None = None
+    delta_noise: Fraction | None = None
+    exponent: int | None = None
+    """Totals are in steps of two to this power."""
+    steps: int | None = None
+    """How many steps one person counts for in one cell."""
+    noise: str | None = None
+    total_scale: Fraction | None = None
+    """The scale of Laplace noise in steps, or the variance of Gaussian noise."""
+
+    def selection(self) -> Rule:
+        """Return the rule by which cells are shown."""
+        return rule_from_json(self, self.cells_per_person, self.minimum)
+
+    def half_width(self, level: float) -> float:
+        """Return within how much of its sum a total is, by the law of the noise."""
+        assert self.total_scale is not None
+        assert self.exponent is not None
+        gaussian = self.noise == "gaussian"
+        scale = Fraction(math.sqrt(self.total_scale)) if gaussian else self.total_scale
+        law = GaussianLaw(scale) if gaussian else LaplaceLaw(scale)
+        return math.ldexp(law.half_width(level), self.exponent)
 
 
 @registry.mechanism(
@@ -177,17 +216,16 @@ class CellSelection(Mechanism):
             if made["noise"] == "gaussian":
                 delta = terms.delta / 2
         rule = best_rule(epsilon, delta, query.cells_per_person, query.minimum)
-        return {
-            **made,
-            "epsilon_cells": text(epsilon),
-            "delta_cells": text(delta),
-            "epsilon_totals": text(terms.epsilon - epsilon),
-            "delta_totals": text(terms.delta - delta),
-            **rule.to_json(),
+        made |= {
+            "epsilon_cells": epsilon,
+            "delta_cells": delta,
+            "epsilon_totals": terms.epsilon - epsilon,
+            "delta_totals": terms.delta - delta,
             "seen_from": rule.seen_from(),
         }
+        return FoundCellsSettings.read(made | rule.to_json())
 
-    def _noise(self, query: FoundCells, epsilon: Fraction, delta: Fraction) -> Parameters:
+    def _noise(self, query: FoundCells, epsilon: Fraction, delta: Fraction) -> dict[str, Any]:
         """Return the noise on totals: Laplace, or Gaussian where it is less."""
         assert query.bound is not None
         most, bound = query.cells_per_person, query.bound
@@ -202,17 +240,18 @@ class CellSelection(Mechanism):
             variance = squared / (2 * largest_rho_alone(epsilon, delta, squared))
             variance = Fraction(math.ceil(variance)) if variance > 2**20 else variance
             if variance < 2 * (laplace * steps) ** 2:
-                return {**found, "noise": "gaussian", "total_scale": text(variance)}
-        return {**found, "total_scale": text(laplace * steps)}
+                return {**found, "noise": "gaussian", "total_scale": variance}
+        return {**found, "total_scale": laplace * steps}
 
     def guarantee(self, terms: Terms, settings: Parameters) -> Guarantee:
         """Return all of epsilon and delta."""
         return Guarantee(terms.unit, terms.epsilon, terms.delta)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
-        notes = [_rule(settings).in_words("cell", float(settings["delta_cells"]))]
-        if "noise" in settings:
-            width = half_width(settings, LEVEL)
+        known = FoundCellsSettings.read(settings)
+        notes = [known.selection().in_words("cell", float(known.delta_cells))]
+        if known.noise is not None:
+            width = known.half_width(LEVEL)
             notes.append(
                 f"The total of a cell that is shown is within {width:,.4g} of that of everyone "
                 "within the bounds, with 95 % chance."
@@ -222,11 +261,11 @@ class CellSelection(Mechanism):
     def run(
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
-        query, rule = terms.query, _rule(settings)
+        query, known = terms.query, FoundCellsSettings.read(settings)
+        rule = known.selection()
         assert isinstance(query, FoundCells)
         assert isinstance(dataset, Contributions)
-        exponent, steps = int(settings.get("exponent", 0)), int(settings.get("steps", 0))
-        kept = dataset.keep(rule.keys, exponent, steps, source)
+        kept = dataset.keep(rule.keys, known.exponent or 0, known.steps or 0, source)
         shown, noisy = rule.show(kept.people, source)
         # Cells are in the order of their names, which follows from those alone.
         places = np.flatnonzero(shown)
@@ -244,35 +283,32 @@ class CellSelection(Mechanism):
             sums = kept.steps[places]
             if rest:
                 sums = np.append(sums, kept.steps.sum() - sums.sum())
-            columns_of |= self._totals(settings, sums, source)
-        return Outcome(Table(columns_of, keys=("row", "column")), None, {"level": LEVEL})
+            columns_of |= self._totals(known, sums, source)
+        return Outcome(LabelledTable(columns_of, keys=("row", "column")), None, {"level": LEVEL})
 
-    def _totals(self, settings: Parameters, sums: Wholes, source: Source | None) -> dict[str, Any]:
+    def _totals(
+        self, known: FoundCellsSettings, sums: Wholes, source: Source | None
+    ) -> dict[str, Any]:
         """Return the totals with noise, and intervals that hold for all of them at once."""
-        scale = rational(settings["total_scale"])
-        most, steps = int(settings["cells_per_person"]), int(settings["steps"])
+        most, steps, scale = known.cells_per_person, known.steps, known.total_scale
+        assert steps is not None
+        assert scale is not None
+        assert known.exponent is not None
+        gaussian = known.noise == "gaussian"
         noise: Wholes = np.zeros(0, dtype=np.int64)
         if len(sums):
             paid: Charge = LaplaceCharge(most * steps)
-            if settings["noise"] == "gaussian":
-                paid = GaussianCharge(most * steps**2, rational(settings["delta_totals"]))
+            if gaussian:
+                paid = GaussianCharge(most * steps**2, known.delta_totals)
             with charge(paid):
                 noise = (
                     discrete_gaussian(variance=scale, size=len(sums), source=source)
-                    if settings["noise"] == "gaussian"
+                    if gaussian
                     else discrete_laplace(scale=scale, size=len(sums), source=source)
                 )
-        totals = np.ldexp((sums + noise).astype(np.float64), int(settings["exponent"]))
-        width = half_width(settings, 1 - (1 - LEVEL) / max(len(sums), 1))
+        totals = np.ldexp((sums + noise).astype(np.float64), known.exponent)
+        width = known.half_width(1 - (1 - LEVEL) / max(len(sums), 1))
         return {"total": totals, "total_low": totals - width, "total_high": totals + width}
-
-
-def half_width(settings: Parameters, level: float) -> float:
-    """Return within how much of its sum a total is, by the law of the noise in steps."""
-    scale = rational(settings["total_scale"])
-    gaussian = settings["noise"] == "gaussian"
-    law = GaussianLaw(Fraction(math.sqrt(scale))) if gaussian else LaplaceLaw(scale)
-    return math.ldexp(law.half_width(level), int(settings["exponent"]))
 
 
 def _people(people: Wholes, law: PeopleLaw, rest: bool) -> dict[str, Any]:
@@ -284,7 +320,3 @@ def _people(people: Wholes, law: PeopleLaw, rest: bool) -> dict[str, Any]:
         "people_low": [*low.tolist(), *last],
         "people_high": [None] * (len(people) + len(last)),
     }
-
-
-def _rule(settings: Parameters) -> Rule:
-    return rule_from_json(settings, int(settings["cells_per_person"]), int(settings["minimum"]))

@@ -59,7 +59,7 @@ class Counts(TableLaw):
 
 
 @dataclass(frozen=True)
-class TwoLevel(Counts):
+class TwoLevelPatterns(Counts):
     """Patterns of at most ``cut`` flips are exp(epsilon) times as likely as all the others.
 
     *Guarantee.* Any two patterns differ by a factor of at most exp(epsilon), so a line XORed with
@@ -76,11 +76,11 @@ class TwoLevel(Counts):
     cut: int
 
     @classmethod
-    def best(cls, epsilon: Fraction, length: int) -> TwoLevel:
+    def best(cls, epsilon: Fraction, length: int) -> TwoLevelPatterns:
         """Return the law with the cut that flips the fewest bits on average.
 
         Example:
-            >>> TwoLevel.best(Fraction(1), 16).cut
+            >>> TwoLevelPatterns.best(Fraction(1), 16).cut
             7
         """
         return cls(epsilon, length, _best_cut(epsilon, length))

@@ -87,8 +87,8 @@ def exchangeable_bits(law: Counts, lines: int, source: Source | None = None) -> 
 
     Example:
         >>> from fractions import Fraction
-        >>> from tulle.noise.xor.laws import TwoLevel
-        >>> exchangeable_bits(TwoLevel(Fraction(1000), 8, 0), 2).sum(axis=1).tolist()
+        >>> from tulle.noise.xor.laws import TwoLevelPatterns
+        >>> exchangeable_bits(TwoLevelPatterns(Fraction(1000), 8, 0), 2).sum(axis=1).tolist()
         [0, 0]
     """
     report("pattern", law=law)

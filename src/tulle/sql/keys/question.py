@@ -12,7 +12,7 @@ from tulle.core import registry, validate
 from tulle.core.dataset import Facts
 from tulle.core.errors import InputError, QueryError
 from tulle.core.query import Query
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.noise.keys_per_person import TUNING
 from tulle.noise.partition_selection import selection_options
 from tulle.sql.keys.statements import (
@@ -294,10 +294,10 @@ class DiscoveredTable(TableQuestion):
         )
         return replace(found.rows, text=text)
 
-    def truth(self, dataset: Any) -> Table:
+    def truth(self, dataset: Any) -> LabelledTable:
         """Return the exact table of all keys. Custodian side: its values are not private."""
         selection: Any = registry.make_mechanism(self.kind, "partition_selection")
-        found: Table = selection.true_table(self, dataset)
+        found: LabelledTable = selection.true_table(self, dataset)
         return found
 
     def canonical(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.query import Query
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.sql.compile.gather import gather
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.rewrite import Rewritten, rewrite
@@ -200,12 +200,12 @@ class FoundTable(SqlTable):
         found = zip(self._leaves(), super().spreads(None, None), strict=True)
         return [spread for name, spread in found if name not in self.known]
 
-    def empty(self) -> Table:
+    def empty(self) -> LabelledTable:
         """Return the table without rows, where no key was found."""
         names = [name for name, _ in self.chosen.columns]
         columns = [*(name for name in self.keys.names)]
         columns += [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
-        return Table({name: [] for name in columns}, keys=self.keys.names)
+        return LabelledTable({name: [] for name in columns}, keys=self.keys.names)
 
 
 def table_of(query: DiscoveredTable, found: Discovery, keys: FoundKeys) -> FoundTable:

@@ -21,7 +21,7 @@ from tulle.core.plan import Plan
 from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.source import Source
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.core.validate import rational, text
 from tulle.noise import uniform_below
 from tulle.noise.charge import PricedCharge, charge
@@ -39,6 +39,45 @@ from tulle.sql.tables.question import LEVEL
 
 SHARE = Fraction(1, 2)
 """Which part of epsilon and of delta finds the keys; the rest is for their answers."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerShare(Settings):
+    """Of the settings, what is left of the price for answers."""
+
+    epsilon_answers: Fraction
+    delta_answers: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class KeySettings(AnswerShare):
+    """The public settings of one run; those of the rule are its own (``Rule.to_json``)."""
+
+    epsilon_keys: Fraction
+    delta_keys: Fraction
+    keys_in: str
+    longest_key: int
+    top: int | None
+    other: str | None
+    minimum: int | None = None
+    keys_per_person: Any = None
+    """A number, or that it is chosen privately."""
+    epsilon_choice: Fraction | None = None
+    rules: Any = None
+    """Where the number is chosen: each number and its rule."""
+    seen_from: Any = None
+    rule: str | None = None
+    threshold: int | None = None
+    scale: Fraction | None = None
+    variance: Fraction | None = None
+    delta_noise: Fraction | None = None
+    steps: int | None = None
+
+    def selection(self) -> dict[int, Rule]:
+        """Return the rule for each number of keys per person that there may be."""
+        assert self.minimum is not None
+        listed = self.rules if self.keys_per_person == PRIVATE else [[self.keys_per_person, self]]
+        return {int(keys): rule_from_json(data, int(keys), self.minimum) for keys, data in listed}
 
 
 @registry.mechanism(
@@ -101,15 +140,11 @@ class PartitionSelection(Mechanism):
             "other": given.other,
         }
         if found.where == PUBLIC:
-            about |= {
-                "epsilon_keys": "0",
-                "delta_keys": "0",
-                "epsilon_answers": text(terms.epsilon),
-                "delta_answers": text(terms.delta),
-                "rule": "public",
-            }
-            self._check_answers(found, terms, about)
-            return about
+            public = KeySettings(
+                terms.epsilon, terms.delta, Fraction(0), Fraction(0), **about, rule="public"
+            )
+            self._check_answers(found, terms, public)
+            return public
         if not terms.delta:
             first = query.names[0]
             raise QueryError(
@@ -123,12 +158,11 @@ class PartitionSelection(Mechanism):
         choice = terms.epsilon * TUNING.share if found.chosen else Fraction(0)
         epsilon = (terms.epsilon - choice) * (1 if whole else SHARE)
         delta = terms.delta if whole else terms.delta * SHARE
-        made = {
-            **about,
-            "epsilon_keys": text(epsilon),
-            "delta_keys": text(delta),
-            "epsilon_answers": text(terms.epsilon - choice - epsilon),
-            "delta_answers": text(terms.delta - delta),
+        about |= {
+            "epsilon_keys": epsilon,
+            "delta_keys": delta,
+            "epsilon_answers": terms.epsilon - choice - epsilon,
+            "delta_answers": terms.delta - delta,
             "minimum": given.minimum,
         }
         rules = {
@@ -136,15 +170,16 @@ class PartitionSelection(Mechanism):
             for keys in (TUNING.candidates if found.chosen else (found.keys_per_person,))
         }
         if found.chosen:
-            made |= {
+            about |= {
                 "keys_per_person": PRIVATE,
-                "epsilon_choice": text(choice),
+                "epsilon_choice": choice,
                 "rules": [[keys, rule.to_json()] for keys, rule in rules.items()],
                 "seen_from": [rule.seen_from() for rule in rules.values()],
             }
         else:
             ((keys, rule),) = rules.items()
-            made |= {"keys_per_person": keys, **rule.to_json(), "seen_from": rule.seen_from()}
+            about |= {"keys_per_person": keys, **rule.to_json(), "seen_from": rule.seen_from()}
+        made = KeySettings.read(about)
         if not whole:
             self._check_answers(found, terms, made)
         return made
@@ -166,12 +201,14 @@ class PartitionSelection(Mechanism):
                 None,
                 notes=(f"The keys of {keys} are all those of the public {found.table}.",),
             )
-        rules, delta = _rules(settings), float(settings["delta_keys"])
+        known = KeySettings.read(settings)
+        rules, delta = known.selection(), float(known.delta_keys)
         if found.chosen:
             least, most = rules[TUNING.candidates[0]], rules[TUNING.candidates[-1]]
+            assert known.epsilon_choice is not None
             notes = [
                 "For how many keys one person counts is chosen privately, so that three quarters "
-                f"of the people have all theirs counted, with epsilon {settings['epsilon_choice']} "
+                f"of the people have all theirs counted, with epsilon {text(known.epsilon_choice)} "
                 f"of the price. With {least.keys}: {least.in_words('key', delta)} With "
                 f"{most.keys}: {most.in_words('key', delta)}"
             ]
@@ -244,7 +281,8 @@ class PartitionSelection(Mechanism):
         """Return by which rule keys are shown, for a number of keys per person that is chosen."""
         if found.where == PUBLIC:
             return None
-        rules = _rules(settings)
+        known = KeySettings.read(settings)
+        rules = known.selection()
         if not found.chosen:
             return rules[found.keys_per_person]
         rows = found.rewritten(dataset._schema, dataset._gone, query.names, query.functions)
@@ -253,7 +291,8 @@ class PartitionSelection(Mechanism):
         fetched = dataset._engine.fetch(statement)
         numbers, people = (fetched.column(name).to_pylist() for name in (PLACE, PEOPLE))
         having = dict(zip(numbers, people, strict=True))
-        epsilon = rational(settings["epsilon_choice"])
+        epsilon = known.epsilon_choice
+        assert epsilon is not None
         if expected:
             scores = key_scores(having, epsilon)
             return rules[TUNING.candidates[scores.index(max(scores))]]
@@ -331,7 +370,7 @@ class PartitionSelection(Mechanism):
             return {}
         return buy_parts(plan_answers(table, dataset, terms, settings), terms, dataset, source)
 
-    def true_table(self, query: DiscoveredTable, dataset: Database) -> Table:
+    def true_table(self, query: DiscoveredTable, dataset: Database) -> LabelledTable:
         """Return the exact table of all keys. Custodian side."""
         bound = query.bind(dataset)
         found = bound.bound
@@ -370,14 +409,6 @@ def _bound(terms: Terms) -> tuple[DiscoveredTable, Discovery]:
     return bound, bound.bound
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerShare(Settings):
-    """Of the settings, what is left of the price for answers."""
-
-    epsilon_answers: Fraction
-    delta_answers: Fraction
-
-
 def plan_answers(asked: Any, public: Any, terms: Terms, settings: Parameters) -> Plan:
     """Return how answers are bought for what is left by finding what they are asked about."""
     left = AnswerShare.read(settings)
@@ -396,16 +427,6 @@ def plan_answers(asked: Any, public: Any, terms: Terms, settings: Parameters) ->
 def _bought(found: Discovery) -> list[Query]:
     assert found.blank.bought is not None
     return [leaf.query for leaf in found.blank.bought.leaves if leaf.name not in found.shared]
-
-
-def _rules(settings: Parameters) -> dict[int, Rule]:
-    """Return the rule for each number of keys per person that there may be."""
-    minimum = int(settings["minimum"])
-    if settings["keys_per_person"] == PRIVATE:
-        made = {int(keys): data for keys, data in settings["rules"]}
-    else:
-        made = {int(settings["keys_per_person"]): settings}
-    return {keys: rule_from_json(data, keys, minimum) for keys, data in made.items()}
 
 
 def _spread(rule: Rule) -> float:

@@ -23,7 +23,7 @@ from tulle.core.expression_error import (
     variance_of,
 )
 from tulle.core.query import Composite, Query
-from tulle.core.table import Table
+from tulle.core.table import LabelledTable
 from tulle.sql.question.aggregate import Groups
 from tulle.sql.question.parse import Statement
 from tulle.sql.stand_in.laws import StandInLaw
@@ -196,14 +196,14 @@ class SqlTable(TableQuestion, Composite):
 
     # Answers
 
-    def truth(self, dataset: Any) -> Table:
+    def truth(self, dataset: Any) -> LabelledTable:
         """Return the exact table. Custodian side: its values are not private."""
         bound = self.bind(dataset)
         exact = {name: leaf.query.truth(dataset) for name, leaf in bound._leaves().items()}
         columns = {name: Column.exact(np.ravel(value), self.size) for name, value in exact.items()}
         return bound._table(columns, {}, None)
 
-    def assemble(self, parts: Mapping[str, Any]) -> tuple[Table, dict[str, Any]]:
+    def assemble(self, parts: Mapping[str, Any]) -> tuple[LabelledTable, dict[str, Any]]:
         """Return the table of released numbers, and what was done to it after the noise."""
         variances = {
             name: variance_of(part.error) for name, part in parts.items() if part.error is not None
@@ -324,7 +324,7 @@ class SqlTable(TableQuestion, Composite):
 
     def _table(
         self, values: Mapping[str, Column], variances: Mapping[str, float], parts: Any
-    ) -> Table:
+    ) -> LabelledTable:
         leaves, recipes = self._leaves(), self._recipes()
         plain = self._processing(_sloped(values, leaves), variances)
         rows = _finish(self.chosen, plain, self.size)
@@ -349,7 +349,7 @@ class SqlTable(TableQuestion, Composite):
                 high = np.where(there & (made.high < highest), made.high, np.nan)
                 columns[f"{name}_low"] = _shown(low[rows])
                 columns[f"{name}_high"] = _shown(high[rows])
-        return Table(columns, keys=[name for name, _, _ in self._keys()])
+        return LabelledTable(columns, keys=[name for name, _, _ in self._keys()])
 
 
 def _errors_of(laws: Mapping[str, ErrorLaw], groups: Sequence[int]) -> dict[str, Any]:

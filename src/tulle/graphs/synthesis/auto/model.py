@@ -55,7 +55,7 @@ from tulle.graphs.synthesis.generators.mixing import MixingCounts
 from tulle.graphs.synthesis.generators.tuning import Target, TriangleTargets
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
 from tulle.graphs.synthesis.ladder_counts import draw_count
-from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -74,8 +74,11 @@ LADDERS: Mapping[str, ProfiledCount] = {
 _LARGEST_SCALE = 2**40
 
 
+@registry.offered(
+    "synthetic", "auto", "Automatic", "chooses and combines what survives at this price"
+)
 @registry.mechanism("graph", "synthetic_auto", answers=(Synthetic,), units=("edge",))
-class Auto(Model):
+class Auto(SynthesisModel):
     """A graph with private degrees, triangles, clustering and, where they show, blocks.
 
     First the number of edges and the number between ranges of the nodes' public order, that of

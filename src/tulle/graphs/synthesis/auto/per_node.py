@@ -100,6 +100,12 @@ class SyntheticPerNode(Composite):
 
 @public("Publish a graph")
 @registry.register("query", "graph", "synthetic_per_node")
+@registry.offered(
+    "synthetic",
+    "per_node",
+    "From counts",
+    "keeps how many links people have, links and triangles in all",
+)
 def synthetic_per_node(group: str = "", groups: int = 1) -> SyntheticPerNode:
     """Ask for a synthetic graph made of what can be released per node.
 

@@ -18,7 +18,7 @@ from tulle.core.validate import counted
 from tulle.graphs.data import Graph
 from tulle.graphs.synthesis.edge_counts import member_counts, pair_counts
 from tulle.graphs.synthesis.estimates.blocks import find_blocks, square_of
-from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.models.one_k import check_noise
 from tulle.graphs.synthesis.query import Synthetic, parts_of
 from tulle.noise import SeededSource, discrete_laplace
@@ -45,8 +45,11 @@ class CommunitySettings(ModelSettings):
     """The community of each node, where that is public."""
 
 
+@registry.offered(
+    "synthetic", "communities", "Communities", "keeps groups and the links between them"
+)
 @registry.mechanism("graph", "synthetic_communities", answers=(Synthetic,), units=("edge",))
-class Communities(Model):
+class Communities(SynthesisModel):
     """Find communities, then keep degrees inside them and numbers of edges between them.
 
     Nodes are thrown into public random groups; communities of groups are found from noisy counts

@@ -19,7 +19,7 @@ from tulle.graphs.mechanisms.isotonic import sorted_sequence
 from tulle.graphs.queries.counts import triangles
 from tulle.graphs.queries.degrees import Degrees
 from tulle.graphs.synthesis.ladder_counts import draw_count
-from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.models.one_k import DegreeSettings, check_noise, consistent_degrees
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
@@ -41,8 +41,9 @@ class KroneckerSettings(DegreeSettings):
     """The part of epsilon for the number of triangles; none where zero."""
 
 
+@registry.offered("synthetic", "kronecker", "Kronecker", "four numbers, any size")
 @registry.mechanism("graph", "synthetic_kronecker", answers=(Synthetic,), units=("edge",))
-class Kronecker(Model):
+class Kronecker(SynthesisModel):
     """A stochastic Kronecker graph whose expected counts match private ones.
 
     Its three parameters are fitted to the numbers of edges, of stars with two and with three

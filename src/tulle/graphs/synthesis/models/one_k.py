@@ -20,7 +20,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.isotonic import decreasing, graphical, sorted_sequence
 from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
 from tulle.graphs.synthesis.generators.realise import realise_degrees
-from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -45,8 +45,9 @@ class DegreeSettings(ModelSettings):
     scale: Fraction
 
 
+@registry.offered("synthetic", "1k", "Degrees", "keeps how many links people have")
 @registry.mechanism("graph", "synthetic_1k", answers=(Synthetic,), units=("edge",))
-class OneK(Model):
+class OneK(SynthesisModel):
     """A random simple graph with a private degree sequence.
 
     Guarantee:

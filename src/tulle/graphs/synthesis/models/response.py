@@ -14,7 +14,7 @@ from tulle.core.arrays import Wholes
 from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
-from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.graphs.topology.response import Response, ResponseSettings, Topology
 from tulle.noise.post_processing import Random
@@ -32,8 +32,9 @@ class CoinSettings(ModelSettings):
     invent: float
 
 
+@registry.offered("synthetic", "response", "Randomized response", "flips every pair by a coin")
 @registry.mechanism("graph", "synthetic_response", answers=(Synthetic,), units=("edge",))
-class ResponseModel(Model):
+class ResponseModel(SynthesisModel):
     """A released topology, of which as many edges are kept as there probably are.
 
     Guarantee:

@@ -18,7 +18,7 @@ from tulle.core.mechanism import Parameters, Terms
 from tulle.core.source import Source
 from tulle.core.validate import counted
 from tulle.graphs.data import Graph
-from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.graphs.topology.response import pair_places, pairs_of
 from tulle.noise import bernoulli, discrete_laplace, geometric
@@ -67,8 +67,11 @@ class TopSettings(ModelSettings):
     """How many edges there are, where that is public."""
 
 
+@registry.offered(
+    "synthetic", "topm", "Top-m filter", "keeps the most likely links of a noisy matrix"
+)
 @registry.mechanism("graph", "synthetic_topm", answers=(Synthetic,), units=("edge",))
-class TopM(Model):
+class TopM(SynthesisModel):
     """Keep each edge and invent others, so that about as many come out as there are.
 
     The Top-m-Filter adds Laplace noise to every cell of the adjacency matrix and keeps those above

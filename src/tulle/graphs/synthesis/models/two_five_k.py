@@ -25,7 +25,7 @@ from tulle.graphs.synthesis.generators.kinds import sort_by_kind
 from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.generators.tuning import Aim, Aims, tune
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes
-from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.models.one_k import check_noise
 from tulle.graphs.synthesis.models.two_k import (
     JointSettings,
@@ -109,8 +109,14 @@ class ClusteredSettings(JointSettings):
     class_smoothing: Fraction
 
 
+@registry.offered(
+    "synthetic",
+    "2.5k",
+    "Joint degrees and clustering",
+    "keeps joint degrees and how links close into triangles",
+)
 @registry.mechanism("graph", "synthetic_2.5k", answers=(Synthetic,), units=("edge",))
-class TwoFiveK(Model):
+class TwoFiveK(SynthesisModel):
     """A random graph with private degrees, joint degrees and degree-dependent clustering.
 
     To the statistics of ``2k`` come the number of triangles, and how many triangles the nodes of

@@ -20,7 +20,7 @@ from tulle.graphs.queries.degrees import DegreeDistribution
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.generators.realise_joint import place_edges
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
-from tulle.graphs.synthesis.model import Model, ModelSettings, Statistics
+from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.models.one_k import check_noise, degrees_from_counts
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import Lattice, discrete_laplace
@@ -49,8 +49,11 @@ class JointSettings(ModelSettings):
     joint_scale: Fraction
 
 
+@registry.offered(
+    "synthetic", "2k", "Joint degrees", "keeps who links with whom by number of links"
+)
 @registry.mechanism("graph", "synthetic_2k", answers=(Synthetic,), units=("edge",))
-class TwoK(Model):
+class TwoK(SynthesisModel):
     """A random simple graph with private degrees and private joint degrees.
 
     The joint degrees are released on a coarse public grid with soft classes, where one edge

@@ -42,7 +42,7 @@ _CONNECTORS = ("org.apache.iceberg.", "io.delta.", "org.apache.spark.sql.delta."
 
 
 @dataclass(frozen=True)
-class Found:
+class PlanContent:
     """What a plan turned out to be; stored rows when both are empty."""
 
     definition: Definition | None = None
@@ -50,11 +50,11 @@ class Found:
     """Whether the rows come from a program, so that nobody can know whether reading them fails."""
 
 
-def read_plan(frame: Any, columns: Mapping[str, str], place: tuple[str, str]) -> Found:
+def read_plan(frame: Any, columns: Mapping[str, str], place: tuple[str, str]) -> PlanContent:
     """Return what a table or view of the catalogue is; nothing of it is run."""
     if not hasattr(frame, "_jdf"):
         # Spark Connect shows no plans.
-        return Found(Definition(reason=NOT_STORED))
+        return PlanContent(Definition(reason=NOT_STORED))
     plan = frame._jdf.queryExecution().analyzed()
     while _kind(plan) == "SubqueryAlias":
         plan = _list(plan.children())[0]
@@ -63,12 +63,12 @@ def read_plan(frame: Any, columns: Mapping[str, str], place: tuple[str, str]) ->
         if text.isDefined():
             there = [part.lower() for part in _list(plan.desc().viewCatalogAndNamespace())]
             if there and there != [part.lower() for part in place]:
-                return Found(Definition(reason=NOT_STORED))
-            return Found(Definition(text.get(), tuple(columns)))
+                return PlanContent(Definition(reason=NOT_STORED))
+            return PlanContent(Definition(text.get(), tuple(columns)))
     nodes = list(_nodes(plan))
     if not all(_is_stored(node) for node in nodes):
-        return Found(Definition(reason=NOT_STORED))
-    return Found(program=any(_is_program(node) for node in nodes))
+        return PlanContent(Definition(reason=NOT_STORED))
+    return PlanContent(program=any(_is_program(node) for node in nodes))
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
