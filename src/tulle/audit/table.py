@@ -257,7 +257,7 @@ def _besides(kind: AuditView, named: set[str], effort: Effort, tell: Progress) -
     if "recursive" not in named:
         return []
     if kind.name == "graph":
-        tell("leaving a graph and leaving its relation")
+        tell("removal from a graph and from its relation")
         return leaving(max(effort.sizes) - 1)
     if kind.name == "database":
         tell("contributions of one owner each")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tulle.cli.grouping import spread
+from tulle.cli.grouping import flatten
 from tulle.core.errors import (
     BudgetError,
     InterruptedAnswer,
@@ -148,11 +148,11 @@ def _say(word: str, style: str, message: str) -> None:
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command so that it ends with one paragraph and an exit code, never a traceback.
 
-    Parameters that are dataclasses are spread out into options (:mod:`tulle.cli.grouping`). With
-    ``--json`` the error is the one document on standard output:
+    Parameters that are dataclasses become options, one for each field (:mod:`tulle.cli.grouping`).
+    With ``--json`` the error is the one document on standard output:
     ``{"error": {"kind": ..., "message": ...}}``.
     """
-    plain = spread(function)
+    plain = flatten(function)
 
     @functools.wraps(plain)
     def wrapped(**given: Any) -> None:

@@ -8,8 +8,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
 
-def spread(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function whose parameters that are dataclasses are spread out into their fields.
+def flatten(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function whose parameters that are dataclasses are replaced by their fields.
 
     So that several commands share options by naming one group: a field is an option, annotated as
     a parameter would be, and the function gets the group made of what the user said.
@@ -20,7 +20,7 @@ def spread(function: Callable[..., None]) -> Callable[..., None]:
         ... class Place:
         ...     street: str
         ...     number: int = 1
-        >>> @spread
+        >>> @flatten
         ... def visit(name: str, place: Place) -> None:
         ...     print(name, place)
         >>> list(inspect.signature(visit).parameters)

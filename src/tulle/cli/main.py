@@ -28,7 +28,7 @@ from tulle.cli.common import BAD_INPUT, EXIT_CODES, print_json
 
 app = typer.Typer(
     name="tulle",
-    help="Publish what a network says without showing anyone in it.",
+    help="Publish from networks, databases, matrices and surveys with differential privacy.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     # A traceback may quote records; commands print their own errors.

@@ -17,7 +17,7 @@ from tulle.sql.dialect import DEFAULT
 from tulle.sql.engines.connector import connector_of, no_connector, no_tables
 
 if TYPE_CHECKING:
-    from tulle.sql.compile.engine_totals import Contributed
+    from tulle.sql.compile.engine_totals import EngineTotals
     from tulle.sql.engines.base import Engine
     from tulle.sql.queries import SqlQuery
     from tulle.sql.schema.schema import Schema
@@ -228,36 +228,36 @@ class Database(Dataset):
         """
         file = Path(path)
         try:
-            settings = tomllib.loads(file.read_text(encoding="utf-8"))
+            declared = tomllib.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
             raise_alone(InputError(f"{file} cannot be read: {error.strerror}."))
         except tomllib.TOMLDecodeError as error:
             raise_alone(InputError(f"{file} is not TOML: {error}."))
         unknown = sorted(
-            set(settings)
+            set(declared)
             - {"url", "owners", "public", "ranges", "tables", "types", "times", "keys", "memory"}
         )
-        if unknown or "url" not in settings or "owners" not in settings:
+        if unknown or "url" not in declared or "owners" not in declared:
             raise InputError(
                 f"{file} must have url and owners, and may have public, ranges, tables, "
                 "types, times, keys and memory; "
-                f"it has {', '.join(settings) or 'nothing'}."
+                f"it has {', '.join(declared) or 'nothing'}."
             )
-        url, folder = settings["url"], file.parent
+        url, folder = declared["url"], file.parent
         connector = connector_of(url)
         if isinstance(url, str) and connector is not None:
             url = connector.beside(url, folder)
-        tables = {name: folder / source for name, source in settings.get("tables", {}).items()}
+        tables = {name: folder / source for name, source in declared.get("tables", {}).items()}
         return cls.connect(
             url,
-            owners=settings["owners"],
-            public=settings.get("public", ()),
-            ranges=settings.get("ranges"),
+            owners=declared["owners"],
+            public=declared.get("public", ()),
+            ranges=declared.get("ranges"),
             tables=tables,
-            types=settings.get("types"),
-            times=settings.get("times"),
-            keys=settings.get("keys"),
-            memory=settings.get("memory"),
+            types=declared.get("types"),
+            times=declared.get("times"),
+            keys=declared.get("keys"),
+            memory=declared.get("memory"),
         )
 
     @property
@@ -334,7 +334,7 @@ class Database(Dataset):
         """Return the statement that the engine would run for a question, for reading."""
         return query.rewrite(self._schema).text
 
-    def contributed(self, text: str, *, dialect: str = DEFAULT) -> Contributed:
+    def engine_totals(self, text: str, *, dialect: str = DEFAULT) -> EngineTotals:
         """Return the rows of ``SELECT row, column[, weight]``, each with its owner.
 
         Custodian side: :meth:`tulle.Contributions.from_query` calls it.
@@ -342,11 +342,11 @@ class Database(Dataset):
         Raises:
             QueryError: when the SELECT is not supported, or rows do not have one owner each.
         """
-        from tulle.sql.compile.engine_totals import Contributed
+        from tulle.sql.compile.engine_totals import EngineTotals
         from tulle.sql.question.parse import parse_statement
 
         tree = parse_statement(text, dialect)
-        return Contributed(self._engine, self._schema, tree, self._gone)
+        return EngineTotals(self._engine, self._schema, tree, self._gone)
 
     def neighbours(self, unit: str | Unit) -> Iterator[Database]:
         """Yield the database without each participant; additions are these pairs read backwards."""

@@ -378,7 +378,7 @@ class ForgottenDelta(Laplace):
 
 
 SPECTRUM = tulle.spectrum(1)
-TWINS = [
+BROKEN = [
     (TwiceDrawn(), tulle.triangles(), {}),
     (TwiceReleased(), tulle.triangles(), {}),
     (HalfScale(), tulle.triangles(), {}),
@@ -403,7 +403,7 @@ TWINS = [
 ]
 
 
-@pytest.mark.parametrize(("twin", "query", "terms"), TWINS, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(("twin", "query", "terms"), BROKEN, ids=lambda x: type(x).__name__)
 def test_twins_are_caught(twin, query, terms):
     assert not run_on_a_path(twin, query, **terms).good
     real = next(kind for kind in type(twin).__mro__[1:] if kind.__module__.startswith("tulle."))

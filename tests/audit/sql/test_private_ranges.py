@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tulle.audit.sql.private_ranges import (
+    BROKEN,
     EPSILONS,
     NUMBERS,
     SMALL,
-    TWINS,
     law_of,
     range_findings,
     table,
@@ -28,7 +28,7 @@ def test_losses_are_within_the_price_and_broken_versions_are_not() -> None:
         "bounds of values",
         "tables within bounds",
         "broken: bounds are not charged",
-        *(f"broken: {name}" for name in TWINS),
+        *(f"broken: {name}" for name in BROKEN),
     }
     for name, finding in findings.items():
         assert finding.passed, (name, finding.figure, finding.witness)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tulle.audit.sql.quantiles import (
-    END_TWINS,
+    BROKEN,
+    BROKEN_ENDS,
     GROUPS,
     POINTS,
-    TWINS,
     check_quantiles,
     law_of,
     neighbours,
@@ -44,7 +44,7 @@ def test_losses_are_what_is_paid_on_all_small_tables() -> None:
 
 def test_twins_are_caught() -> None:
     findings = {finding.query: finding for finding in quantile_findings()}
-    for name in (*TWINS, *END_TWINS):
+    for name in (*BROKEN, *BROKEN_ENDS):
         assert findings[f"broken: {name}"].passed, name
     assert findings["ends beside quantiles"].passed, findings["ends beside quantiles"].witness
     assert check_quantiles(pairs=FEW).passed

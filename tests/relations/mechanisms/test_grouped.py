@@ -68,7 +68,7 @@ def test_no_data_make_a_release_fail(weight: float, count: int) -> None:
     relation = Relation.conjunctive(np.arange(count + 1), np.arange(count), [weight] * count)
     for theta in (1e-9, 1e12):
         several = replace(SEVERAL, theta=theta, beta=10.0, reach=1e6)
-        alone = replace(several, spread=1, alone=True)
+        alone = replace(several, groups_per_person=1, alone=True)
         owned = Owned([relation, relation], signed=False)
         for values, tau, _ in (
             release_groups([truncate(relation)] * 2, several, SeededSource(1)),
@@ -86,18 +86,18 @@ def test_empty_groups_do_not_lower_the_threshold() -> None:
 
 @pytest.mark.parametrize("groups", [2, 25, 400])
 def test_the_noise_grows_with_the_root_of_the_groups_a_participant_can_be_in(groups: int) -> None:
-    several = replace(SEVERAL, groups=groups, spread=groups)
+    several = replace(SEVERAL, groups=groups, groups_per_person=groups)
     noise = GaussianNoise.at(8.0, several)
     assert float(noise.sigma) == pytest.approx(
         8 * math.sqrt(groups / (2 * float(SEVERAL.rho_answer))), rel=0.012
     )
-    alone = GaussianNoise.at(8.0, replace(several, spread=1, alone=True))
+    alone = GaussianNoise.at(8.0, replace(several, groups_per_person=1, alone=True))
     assert float(alone.sigma) == pytest.approx(8 / math.sqrt(1.8), rel=0.003)
 
 
 def test_every_draw_says_what_it_costs_and_all_together_cost_rho() -> None:
     relations = groups_of(6)
-    chosen = replace(SEVERAL, groups=6, spread=6)
+    chosen = replace(SEVERAL, groups=6, groups_per_person=6)
     with watch() as events:
         release_groups([truncate(relation) for relation in relations], chosen, None)
     assert all(isinstance(event, Gaussian) for event in events)
@@ -120,7 +120,7 @@ def test_the_draws_follow_the_deviation_that_is_stated(alone: bool) -> None:
             centre = InBall(owned).clipped(tau)
         else:
             solved = [truncate(relation) for relation in relations]
-            chosen = replace(SEVERAL, groups=3, spread=3)
+            chosen = replace(SEVERAL, groups=3, groups_per_person=3)
             values, tau, noise = release_groups(solved, chosen, source)
             centre = np.array([float(v) for v in truncated_values(solved, tau)])
         total += float((((values - centre) / float(noise.sigma)) ** 2).sum())
@@ -134,7 +134,7 @@ def test_the_draws_follow_the_deviation_that_is_stated(alone: bool) -> None:
 
 def test_the_level_has_the_deviation_that_its_part_of_rho_buys() -> None:
     relations = groups_of(3)
-    chosen = replace(SEVERAL, groups=3, spread=3, rho_select=Fraction(1, 8), theta=0.02)
+    chosen = replace(SEVERAL, groups=3, groups_per_person=3, rho_select=Fraction(1, 8), theta=0.02)
     solved = [truncate(relation) for relation in relations]
     level = largest_level(solved, chosen.thresholds)
     grid = {chosen.threshold(j): j for j in range(60)}
@@ -154,7 +154,7 @@ def test_lower_ends_hold_for_all_groups_at_once() -> None:
     """The true values are those of groups in which nobody is cut."""
     relations = groups_of(20, size=30)
     solved = [truncate(relation) for relation in relations]
-    chosen = replace(SEVERAL, groups=20, spread=20, reach=8.0)
+    chosen = replace(SEVERAL, groups=20, groups_per_person=20, reach=8.0)
     truth = np.array([relation.total for relation in relations])
     source, held, shrunk, runs = SeededSource(3), 0, 0, 120
     for _ in range(runs):

@@ -213,12 +213,12 @@ def test_bad_grids_and_sources_are_refused() -> None:
 
 def test_a_forgotten_total_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin cuts cells and blocks, but not the sum over all of them."""
-    from tulle.sql.compile import engine_totals as contributed
+    from tulle.sql.compile import engine_totals
 
     table = sorted_by_rider(records(1))
     stored, held = in_database(in_duckdb(table)), in_memory(table)
     limits = limits_of(QUESTIONS["bound and total"], held, "block_laplace", 0.0)
-    true = contributed.Contributed.statement
+    true = engine_totals.EngineTotals.statement
 
     def forget(self: Any, given: Limits) -> str:
         return true(self, SimpleNamespace(**{**vars(given), "total": 10**9, "totals": (10**9,)}))
@@ -232,7 +232,7 @@ def test_a_forgotten_total_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> 
         return max(alone) / limits.total
 
     assert worst(stored) <= 1
-    monkeypatch.setattr(contributed.Contributed, "statement", forget)
+    monkeypatch.setattr(engine_totals.EngineTotals, "statement", forget)
     assert worst(stored) > 1
 
 

@@ -132,7 +132,7 @@ def test_a_sum_in_the_order_of_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -
 
 
 def entries(rows: list[Row]) -> list[Any]:
-    held = in_duckdb(rows).contributed("SELECT id, id, w FROM p")
+    held = in_duckdb(rows).engine_totals("SELECT id, id, w FROM p")
     held.place(range(10), range(10))
     owners, cells, sums = held.entries()
     return [one for one in zip(owners.to_pylist(), cells, sums, strict=True) if one[0] != 9]

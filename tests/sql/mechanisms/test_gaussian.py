@@ -149,7 +149,7 @@ def test_the_price_is_one_rho_however_many_groups(calls: tulle.Database) -> None
         # By itself the noise is less than rho alone would ask for, and costs no more than 4.
         assert rho > largest_rho(Fraction(4), delta) * Fraction(11, 10)
         assert 3.99 < price(plan.event, delta)[0] <= 4
-        assert settings["spread"] == count
+        assert settings["groups_per_person"] == count
         # For accounts that add rho up it is what it was.
         booked = plan_for(calls, question, **WITH_DELTA, mechanism="gaussian", composed=True)
         assert concentration(booked.event) == largest_rho(Fraction(4), delta)

@@ -15,7 +15,7 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 
 from tulle.audit.engine.findings import Finding
-from tulle.audit.sql.partition_selection import TWINS, check_selection
+from tulle.audit.sql.partition_selection import BROKEN_SELECTION, check_selection
 from tulle.core.source import Source
 from tulle.matrices.contributions.data import Contributions, KeptCells
 from tulle.noise import SeededSource
@@ -116,7 +116,10 @@ BROKEN: dict[str, Keep] = {
 
 def cell_findings() -> list[Finding]:
     """Return what is found, and on broken versions that must be caught."""
-    ways = [check_selection(), *(check_selection(way).of_broken(n) for n, way in TWINS.items())]
+    ways = [
+        check_selection(),
+        *(check_selection(way).of_broken(n) for n, way in BROKEN_SELECTION.items()),
+    ]
     found = [check_keeping(), *(replace(one, mechanism="cell_selection") for one in ways)]
     found += [check_keeping(keep).of_broken(name) for name, keep in BROKEN.items()]
     return found

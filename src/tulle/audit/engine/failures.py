@@ -24,13 +24,13 @@ ALIKE = "neighbours fail alike"
 
 def speak(act: Callable[[], Any]) -> str:
     """Return what an act says: its result's text or its error, and its warnings."""
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
             said = f"gives {act()}"
         except Exception as error:  # noqa: BLE001 - any error at all must be the same
             said = f"raises {type(error).__name__}: {error}"
-    return " | ".join([said, *(str(warning.message) for warning in heard)])
+    return " | ".join([said, *(str(warning.message) for warning in warned)])
 
 
 def public_words(dataset: Dataset, unit: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a room must say about its data and mechanisms so that the audit can examine them."""
+"""What has to be said about a kind of data so that the audit can examine its mechanisms."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def kind_of(name: str) -> AuditView:
 
 
 def classes_without(base: type, room: ModuleType, examined: Collection[type | None]) -> list[str]:
-    """Return the classes of a room that derive from one, and that nothing examines.
+    """Return the classes of a package that derive from one, and that nothing examines.
 
     For what is paid for otherwise than a mechanism, and so not in the registry.
     """

@@ -40,6 +40,7 @@ from tulle.graphs.queries.counts import (
     GraphQuery,
     cliques,
     k_triangles,
+    node_count,
     profiled_count,
     stars,
     triangles,
@@ -78,7 +79,7 @@ def reshape_profile(
     ) -> Mapping[str, Law]:
         query = profiled_count(terms)
         _, found = measured(query, graph, int(settings["length"]))
-        most = query.cap(int(settings["nodes"]))
+        most = query.cap(node_count(terms))
         wrong = [min(max(width, 1), most) for width in widths(query, graph, found)]
         honest = laws["answer"]
         if isinstance(honest, RungChoice):

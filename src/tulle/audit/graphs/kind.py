@@ -87,6 +87,7 @@ from tulle.graphs.queries.counts import (
     edges,
     graph_query,
     k_triangles,
+    node_count,
     profiled_count,
     stars,
     triangles,
@@ -355,13 +356,14 @@ class AuditedGraphs(AuditView):
         if is_synthesis(terms.query):
             return finish_statistics(name, mechanism, terms, settings)
         query = graph_query(terms)
-        most = query.maximum(int(settings["nodes"]))
+        nodes = node_count(terms)
+        most = query.maximum(nodes)
 
         def finish(parts: tuple[Any, ...]) -> Hashable:
             answer = parts[0]
             spread = parts[1][0] if len(parts) > 1 else None
             if name == "isotonic":
-                return consistent(query, int(settings["nodes"]), answer), spread
+                return consistent(query, nodes, answer), spread
             if query.sparse and name == "laplace":
                 answer = keep_large(np.array(answer), float(LaplaceSettings.read(settings).scale))[
                     0

@@ -31,8 +31,12 @@ from tulle.graphs.mechanisms.private_bound import (
     PrivateBoundSettings,
 )
 from tulle.graphs.mechanisms.sparse import keep_large
-from tulle.graphs.mechanisms.statistic_ladder import StatisticLadderLaw, raise_widths
-from tulle.graphs.queries.counts import GraphQuery
+from tulle.graphs.mechanisms.statistic_ladder import (
+    StatisticLadderLaw,
+    StatisticLadderSettings,
+    raise_widths,
+)
+from tulle.graphs.queries.counts import GraphQuery, node_count
 from tulle.graphs.queries.local_counts import (
     BoundedVector,
     TrianglesPerNode,
@@ -207,7 +211,7 @@ def describe_direct(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
 def _ladder(query: Statistic, settings: Parameters, graph: Graph) -> tuple[RungChoice, int]:
     # No two graphs are further apart than this; a shorter profile is the start of a longer one.
     farthest = graph.node_count * (graph.node_count - 1) // 2 + 1
-    units = int(settings["units"])
+    units = StatisticLadderSettings.read(settings).units
     centre, row = once(
         graph,
         (query, units),
@@ -263,15 +267,15 @@ def is_statistical(name: str) -> bool:
 
 def finish(name: str, terms: Terms, settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
     """Return the post-processing of one of these mechanisms."""
-    nodes = int(settings["nodes"])
+    nodes = node_count(terms)
 
-    def finish_direct(parts: tuple[Any, ...]) -> Hashable:
+    def finish_ladder(parts: tuple[Any, ...]) -> Hashable:
         assert isinstance(terms.query, Statistic)
         low, high = terms.query.limits()
-        value = min(max(parts[0] / int(settings["units"]), low), high)
+        value = min(max(parts[0] / StatisticLadderSettings.read(settings).units, low), high)
         return value, parts[1][0] if len(parts) > 1 else None
 
-    def finish_bounded(parts: tuple[Any, ...]) -> Hashable:
+    def finish_private_bound(parts: tuple[Any, ...]) -> Hashable:
         bound, vector = parts[0]
         if isinstance(terms.query, Clustering):
             units = PrivateBoundSettings.read(settings).units
@@ -293,8 +297,8 @@ def finish(name: str, terms: Terms, settings: Parameters) -> Callable[[tuple[Any
         return tuple(value.tolist()), None
 
     found = {
-        "statistic_ladder": finish_direct,
-        "private_bound": finish_bounded,
+        "statistic_ladder": finish_ladder,
+        "private_bound": finish_private_bound,
         "decomposed": finish_decomposed,
     }
     return found[name]
@@ -334,8 +338,9 @@ def wrong_widths(
         laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
     ) -> Mapping[str, Law]:
         assert isinstance(terms.query, Statistic)
-        units = int(settings["units"])
-        rows = widths(terms.query, graph, units, int(settings["length"]))
+        known = StatisticLadderSettings.read(settings)
+        units = known.units
+        rows = widths(terms.query, graph, units, known.length)
         wrong = tuple(min(max(row, 1), terms.query.cap(units)) for row in rows)
         return {"answer": replace(laws["answer"], widths=wrong)}
 

@@ -17,10 +17,9 @@ from tulle.audit.faults import BOTH, broken
 from tulle.audit.graphs.truncation import Per
 from tulle.core.arrays import Floats
 from tulle.core.mechanism import Mechanism, Parameters, Terms
-from tulle.core.validate import rational
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees
-from tulle.graphs.mechanisms.degree_threshold import BOUNDS
+from tulle.graphs.mechanisms.degree_threshold import BOUNDS, DegreeThresholdSettings
 from tulle.graphs.queries.degrees import max_degree
 from tulle.graphs.sensitivity.degrees import sticking_out
 
@@ -68,9 +67,10 @@ class Stopped(Law):
 
 def describe_threshold(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe where the search stops."""
-    rates = rational(settings["epsilon_limit"]), rational(settings["epsilon_stop"])
+    known = DegreeThresholdSettings.read(settings)
     needed = tuple(sticking_out(graph, BOUNDS))
-    return Description((("answer", Stopped(needed, int(settings["stopping"]), *rates)),))
+    law = Stopped(needed, known.stopping, known.epsilon_limit, known.epsilon_stop)
+    return Description((("answer", law),))
 
 
 def threshold_faults(search: Mechanism) -> list[Broken]:

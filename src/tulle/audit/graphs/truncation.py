@@ -119,7 +119,7 @@ def truncation_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
     ]
 
 
-LEAVING = "leaving commutes"
+REMOVAL = "removal commutes"
 
 QUESTIONS: tuple[GraphQuery, ...] = (
     edges(),
@@ -160,7 +160,7 @@ def check_leaving(mechanism: str, unit: str, nodes: int, make: Maker = relation_
     return Finding(
         mechanism,
         f"copies per {unit}",
-        LEAVING,
+        REMOVAL,
         cases,
         float(wrong > 0) * 2,
         wrong == 0,

@@ -28,6 +28,7 @@ from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.validate import rational
+from tulle.matrices.binary.columns import ColumnSettings
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
 
@@ -90,8 +91,8 @@ def printed_columns(terms: Terms, settings: Parameters, matrix: BinaryMatrix) ->
 
 def temperature(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
     """Divide all parameters by a small number, as in the published code."""
-    theta, coupling = (rational(settings[name]) / TEMPERATURE for name in ("theta", "coupling"))
-    return column_noise(*matrix.shape, theta, coupling)
+    known = ColumnSettings.read(settings)
+    return column_noise(*matrix.shape, known.theta / TEMPERATURE, known.coupling / TEMPERATURE)
 
 
 def printed_couplings(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:

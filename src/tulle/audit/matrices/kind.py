@@ -20,8 +20,12 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query, Shape
 from tulle.core.unit import Unit
 from tulle.core.validate import rational
+from tulle.matrices.binary.columns import ColumnSettings
+from tulle.matrices.binary.coupled import CoupledSettings
 from tulle.matrices.binary.data import BinaryMatrix, all_matrices
+from tulle.matrices.binary.outcome import shape_of
 from tulle.matrices.binary.queries import Xor, xor
+from tulle.matrices.binary.two_level import TwoLevelSettings
 
 
 @dataclass(frozen=True)
@@ -132,17 +136,18 @@ def dense(query: Xor) -> Any:
 
 def noise_of(name: str, terms: Terms, settings: Parameters) -> Noise:
     """Return the law of a registered mechanism's noise from its public settings."""
-    shape = int(settings["rows"]), int(settings["columns"])
+    shape = shape_of(terms)
     if name == "cells":
         return flips_noise(*shape, terms.epsilon)
     if name == "two_level":
-        return two_level_noise(*shape, terms.epsilon, int(settings["cut"]))
+        return two_level_noise(*shape, terms.epsilon, TwoLevelSettings.read(settings).cut)
     if name == "columns":
-        return column_noise(*shape, rational(settings["theta"]), rational(settings["coupling"]))
+        known = ColumnSettings.read(settings)
+        return column_noise(*shape, known.theta, known.coupling)
     assert isinstance(terms.query, Xor)
     # The settings' scale is for Π in whole numbers; here Π is taken as it was written.
     whole = np.lcm.reduce([rational(v).denominator for _, _, v in terms.query.entries or ()])
-    return quadratic_noise(terms.query, *shape, rational(settings["scale"]) * int(whole))
+    return quadratic_noise(terms.query, *shape, CoupledSettings.read(settings).scale * int(whole))
 
 
 def describe(name: str, terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Description:

@@ -33,9 +33,8 @@ from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query
 from tulle.core.unit import Unit
-from tulle.core.validate import rational
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.race import Lane
+from tulle.relations.mechanisms.race import Lane, RaceSettings
 from tulle.relations.mechanisms.recursive import RecursiveSettings
 from tulle.relations.mechanisms.sparse_vector import SparseVectorSettings
 from tulle.relations.queries import Total, total
@@ -151,7 +150,8 @@ def law_of_total(
                 )
             )
     else:
-        grid = _lane_grid(int(settings["thresholds"]), str(settings["epsilon"]))
+        raced = RaceSettings.read(settings)
+        grid = _lane_grid(raced.thresholds, raced.epsilon)
         for side in measured(mechanism, query, relation, parts, grid.taus):
             sides.append(Lanes(grid, *_snapped(grid, side), integral=query.integral))
     return sides[0] if len(sides) == 1 else Difference(*sides)
@@ -220,15 +220,15 @@ def needed(truncation: Truncation, looked: Sequence[float]) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-def _lane_grid(count: int, epsilon: str) -> Grid:
-    lanes = [Lane(index, count, rational(epsilon)) for index in range(1, count + 1)]
+def _lane_grid(count: int, epsilon: Fraction) -> Grid:
+    lanes = [Lane(index, count, epsilon) for index in range(1, count + 1)]
     scales = tuple(lane.scale / lane.lattice.step for lane in lanes)
     return Grid(
         tuple(range(1, count + 1)),
         tuple(lane.tau for lane in lanes),
         tuple(lane.lattice for lane in lanes),
         scales,
-        tuple(scale * rational(epsilon) / count for scale in scales),
+        tuple(scale * epsilon / count for scale in scales),
         tuple(lane.penalty for lane in lanes),
     )
 

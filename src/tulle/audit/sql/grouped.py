@@ -38,9 +38,17 @@ Key = tuple[tuple[int, ...], ...]
 """For each group, the weights of the pairs that are in it."""
 
 SEVERAL = GroupedSettings(
-    0.5, 0.3, 1.0, 1.0, Fraction(1, 10), Fraction(9, 10), groups=GROUPS, spread=GROUPS, alone=False
+    0.5,
+    0.3,
+    1.0,
+    1.0,
+    Fraction(1, 10),
+    Fraction(9, 10),
+    groups=GROUPS,
+    groups_per_person=GROUPS,
+    alone=False,
 )
-ALONE = replace(SEVERAL, spread=1, alone=True)
+ALONE = replace(SEVERAL, groups_per_person=1, alone=True)
 RHO = SEVERAL.rho_select + SEVERAL.rho_answer
 
 PEOPLE = 4
@@ -265,7 +273,7 @@ def with_halves() -> Iterator[tuple[People, People]]:
 
 def broken_ways() -> dict[str, tuple[GroupRelease, Iterator[tuple[Any, Any]]]]:
     """Return broken ways by name, each with data on which it must be caught."""
-    one_group = replace(SEVERAL, spread=1)
+    one_group = replace(SEVERAL, groups_per_person=1)
     return {
         "half the noise": (replace(HONEST, variance=0.25), few_pairs()),
         "rho of one group for all": (replace(HONEST, chosen=one_group), few_pairs()),

@@ -232,7 +232,7 @@ def _both_shown(one: Sequence[Law], other: Sequence[Law]) -> float:
 
 @cache
 def without_threshold(rule: Rule, people: int) -> Law:
-    """Show every key whose noisy number is above zero: a broken twin."""
+    """Show every key whose noisy number is above zero: a broken version."""
     if people == 0:
         return {None: 1.0}
     shown = {people + x: p for x, p in noise_law(rule).items() if people + x > 0}
@@ -241,13 +241,13 @@ def without_threshold(rule: Rule, people: int) -> Law:
 
 @cache
 def read_off(rule: Rule, people: int) -> Law:
-    """Show every key that anybody has, with noise on its number: a broken twin."""
+    """Show every key that anybody has, with noise on its number: a broken version."""
     return {None: 1.0} if people == 0 else {people + x: p for x, p in noise_law(rule).items()}
 
 
 @cache
 def number_below(rule: Rule, people: int) -> Law:
-    """Show the number of a key that was not above the threshold: a broken twin."""
+    """Show the number of a key that was not above the threshold: a broken version."""
     if people == 0:
         return {None: 1.0}
     law: Law = {}
@@ -259,7 +259,7 @@ def number_below(rule: Rule, people: int) -> Law:
 
 @cache
 def half_noise(rule: Rule, people: int) -> Law:
-    """Show by half the noise at the same threshold: a broken twin."""
+    """Show by half the noise at the same threshold: a broken version."""
     if isinstance(rule, TruncatedGeometric):
         return key_law(replace(rule, scale=rule.scale / 2), people)
     assert isinstance(rule, ThresholdedGaussian)
@@ -268,12 +268,12 @@ def half_noise(rule: Rule, people: int) -> Law:
 
 @cache
 def minimum_of_noise(rule: Rule, people: int) -> Law:
-    """Take the minimum off the threshold as well: a broken twin where one is given."""
+    """Take the minimum off the threshold as well: a broken version where one is given."""
     return key_law(replace(rule, threshold=max(rule.threshold - rule.minimum, 0)), people)
 
 
 def one_try(rule: Rule) -> Rule:
-    """Take the threshold that a single new key may have: a broken twin of weights."""
+    """Take the threshold that a single new key may have: a broken version of weights."""
     if not isinstance(rule, WeightedGaussian):
         return rule
     alone = replace(rule, keys=1)
@@ -292,7 +292,7 @@ def _new_keys(rule: WeightedGaussian) -> bool:
 
 
 class Unweighted(WeightedGaussian):
-    """Everyone counts for one in each key, however many they have: a broken twin of weights."""
+    """Everyone counts for one in each key, however many they have: a broken version of weights."""
 
     @property
     def levels(self) -> Levels:
@@ -309,7 +309,7 @@ def first_come(people: People) -> Any:
     return tuple(dict.fromkeys(key for kept in people for key in kept))
 
 
-TWINS: dict[str, KeySelection] = {
+BROKEN_SELECTION: dict[str, KeySelection] = {
     "a threshold without delta": KeySelection(law=without_threshold),
     "keys read off the data": KeySelection(law=read_off),
     "keys in the data's order": KeySelection(order=first_come),
@@ -334,7 +334,7 @@ def check_bounding(
     """Count people by key on a real engine with and without each person, at several salts.
 
     ``weighted`` sums weights instead, of which one person has squares that add up to one at most.
-    ``choose`` changes the statement, for broken twins.
+    ``choose`` changes the statement, for broken versions.
     """
     import duckdb
 
@@ -389,11 +389,11 @@ def check_bounding(
     )
 
 
-BOUNDING_TWINS: dict[str, Callable[[str], str]] = {
+BROKEN_BOUNDING: dict[str, Callable[[str], str]] = {
     "one key more is kept": lambda text: text.replace("b.r <= 2", "b.r <= 3"),
     "the choice is of all people together": lambda text: text.replace("PARTITION BY d.i ", ""),
 }
-WEIGHT_TWINS: dict[str, Callable[[str], str]] = {
+BROKEN_WEIGHTS: dict[str, Callable[[str], str]] = {
     "a weighted key more is kept": lambda text: text.replace("b.r <= 2", "b.r <= 3"),
     "weights by one key less": lambda text: text.replace("COUNT(*) OVER", "-1 + COUNT(*) OVER"),
 }
@@ -401,14 +401,14 @@ WEIGHT_TWINS: dict[str, Callable[[str], str]] = {
 
 # --- the number of keys per person --------------------------------------------------------------
 
-CHOICE_TWIN = "the number of keys by rows"
+BROKEN_CHOICE = "the number of keys by rows"
 Scores = Callable[[dict[int, int], Fraction], Sequence[Fraction]]
 NUMBERS = (1, 2, 3, 9, 70)
 """How many keys made-up people have."""
 
 
 def by_rows(having: dict[int, int], epsilon: Fraction) -> Sequence[Fraction]:
-    """Score by keys and not by people, so that who has many counts for many: a broken twin."""
+    """Score by keys and not by people, so that who has many counts for many: a broken version."""
     return key_scores({keys: keys * people for keys, people in having.items()}, epsilon)
 
 
@@ -444,15 +444,15 @@ def check_choice(scores: Scores = key_scores) -> Finding:
 
 
 def selection_findings() -> list[Finding]:
-    """Return what is found on small tables, and on broken twins that must be caught."""
+    """Return what is found on small tables, and on broken versions that must be caught."""
     found = [check_selection(), check_bounding(), check_bounding(weighted=True), check_choice()]
-    found.append(check_choice(by_rows).of_broken(CHOICE_TWIN))
-    found += [check_selection(way).of_broken(name) for name, way in TWINS.items()]
+    found.append(check_choice(by_rows).of_broken(BROKEN_CHOICE))
+    found += [check_selection(way).of_broken(name) for name, way in BROKEN_SELECTION.items()]
     found += [
-        check_bounding(choose=choose).of_broken(name) for name, choose in BOUNDING_TWINS.items()
+        check_bounding(choose=choose).of_broken(name) for name, choose in BROKEN_BOUNDING.items()
     ]
     found += [
         check_bounding(choose=choose, weighted=True).of_broken(name)
-        for name, choose in WEIGHT_TWINS.items()
+        for name, choose in BROKEN_WEIGHTS.items()
     ]
     return found

@@ -135,7 +135,7 @@ def check_bounds(way: BoundDraw = HONEST, *, few: bool = False) -> Finding:
 
 
 def read_off(places: Any, weights: Any, rule: RankRule) -> Options:
-    """Take the least or the greatest cell that occurs: a broken twin."""
+    """Take the least or the greatest cell that occurs: a broken version."""
     if not len(places):
         return options_of(places, weights, rule)
     cell = int(places.min() if rule.at == LOWEST else places.max())
@@ -143,13 +143,13 @@ def read_off(places: Any, weights: Any, rule: RankRule) -> Options:
 
 
 def cells_that_occur(places: Any, weights: Any, rule: RankRule) -> Options:
-    """Draw among cells that somebody is in: a broken twin, since others are then impossible."""
+    """Draw among cells that somebody is in: a broken version, since others are then impossible."""
     found = options_of(places, weights, rule)
     kept = np.isin(found.starts, places) if len(places) else np.full(len(found.starts), True)
     return Options(found.starts[kept], found.counts[kept], found.badness[kept])
 
 
-TWINS: dict[str, BoundDraw] = {
+BROKEN: dict[str, BoundDraw] = {
     "bounds read off the data": BoundDraw(options=read_off),
     "only cells that occur": BoundDraw(options=cells_that_occur),
     "a vote for each row": BoundDraw(weigh=lambda values: np.full(len(values.loads), VOTE)),
@@ -192,7 +192,7 @@ def private_databases() -> tuple[Database, ...]:
 
 
 class NotCharged(PrivateRanges):
-    """Buys answers with all of epsilon after the bounds: a broken twin."""
+    """Buys answers with all of epsilon after the bounds: a broken version."""
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         return {**super().settings(terms, options), "epsilon_answers": text(terms.epsilon)}
@@ -225,8 +225,8 @@ def check_price(run: PrivateRanges, *, few: bool = False) -> Finding:
 
 
 def range_findings() -> list[Finding]:
-    """Return what is found on small tables, and on broken twins that must be caught."""
+    """Return what is found on small tables, and on broken versions that must be caught."""
     found = [check_bounds(), check_price(PrivateRanges())]
-    found += [check_bounds(way, few=True).of_broken(name) for name, way in TWINS.items()]
+    found += [check_bounds(way, few=True).of_broken(name) for name, way in BROKEN.items()]
     found.append(check_price(NotCharged(), few=True).of_broken("bounds are not charged"))
     return found

@@ -158,30 +158,30 @@ def check_quantiles(
 
 
 def weigh_nobody(values: Values, most: int) -> Any:
-    """Let every row count in full: a broken twin."""
+    """Let every row count in full: a broken version."""
     return np.full(len(values.loads), UNIT, dtype=np.int64)
 
 
 def weigh_each_group(values: Values, most: int) -> Any:
-    """Bound what somebody weighs in each group by itself: a broken twin."""
+    """Bound what somebody weighs in each group by itself: a broken version."""
     assert isinstance(values, OwnedValues)
     both = values.owners * GROUPS + values.groups
     return weights_of(replace(values, loads=np.bincount(both)[both]), most)
 
 
 def values_only(places: Any, weights: Any, rule: RankRule) -> Options:
-    """Draw among values that occur: a broken twin, since others are then impossible."""
+    """Draw among values that occur: a broken version, since others are then impossible."""
     found = options_of(places, weights, rule)
     kept = np.isin(found.starts, places) if len(places) else np.full(len(found.starts), True)
     return Options(found.starts[kept], found.counts[kept], found.badness[kept])
 
 
 def level_of_rows(values: Values) -> int:
-    """Let the threshold follow the number of all rows: a broken twin."""
+    """Let the threshold follow the number of all rows: a broken version."""
     return int(values.copies.sum())
 
 
-TWINS: dict[str, PointDraw] = {
+BROKEN: dict[str, PointDraw] = {
     "nobody's weight bounded": PointDraw(weigh=weigh_nobody),
     "each group bounded by itself": PointDraw(weigh=weigh_each_group),
     "twice the rate": PointDraw(rate=lambda rule: 2 * float(rule.rate)),
@@ -287,7 +287,7 @@ def check_ends(
 
 
 class NoShift(EndRule):
-    """Look for an end at the rank of the quantile itself: a broken twin."""
+    """Look for an end at the rank of the quantile itself: a broken version."""
 
     @property
     def extra(self) -> int:
@@ -296,7 +296,7 @@ class NoShift(EndRule):
 
 
 class OneRowLess(EndRule):
-    """Forget that interpolation takes one of two rows: a broken twin at a large epsilon."""
+    """Forget that interpolation takes one of two rows: a broken version at a large epsilon."""
 
     @property
     def extra(self) -> int:
@@ -305,7 +305,7 @@ class OneRowLess(EndRule):
 
 
 class HalfMoves(EndRule):
-    """Count on half of what one person moves: a broken twin."""
+    """Count on half of what one person moves: a broken version."""
 
     @property
     def moves(self) -> int:
@@ -314,7 +314,7 @@ class HalfMoves(EndRule):
 
 
 def without_extra(groups: Any, places: Any, weights: Any, size: int, rule: EndRule) -> Any:
-    """Leave the extra point without its weight: a broken twin, which misses extreme quantiles."""
+    """Leave the extra point without its weight: broken, blind to extreme quantiles."""
     shifted = places + (1 if rule.side < 0 else 0)
     return options_by_group(
         np.append(groups, np.arange(size)),
@@ -325,7 +325,7 @@ def without_extra(groups: Any, places: Any, weights: Any, size: int, rule: EndRu
     )
 
 
-END_TWINS: dict[str, EndWay] = {
+BROKEN_ENDS: dict[str, EndWay] = {
     "ends at the rank of the quantile": EndWay(rule=NoShift),
     "ends half as far away": EndWay(rule=OneRowLess),
     "half of what one person moves": EndWay(rule=HalfMoves),
@@ -334,9 +334,9 @@ END_TWINS: dict[str, EndWay] = {
 
 
 def quantile_findings() -> list[Finding]:
-    """Return what is found on small tables, and on broken twins that must be caught."""
+    """Return what is found on small tables, and on broken versions that must be caught."""
     few = list(neighbours(few=True))
     found = [check_quantiles(), check_ends()]
-    found += [check_quantiles(way, pairs=few).of_broken(name) for name, way in TWINS.items()]
-    found += [check_ends(way, few[::2]).of_broken(name) for name, way in END_TWINS.items()]
+    found += [check_quantiles(way, pairs=few).of_broken(name) for name, way in BROKEN.items()]
+    found += [check_ends(way, few[::2]).of_broken(name) for name, way in BROKEN_ENDS.items()]
     return found

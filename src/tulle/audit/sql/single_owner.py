@@ -204,7 +204,7 @@ def check_one_row(cut: Cut = Owned.clipped) -> Finding:
     )
 
 
-ONE_ROW_TWINS: dict[str, Cut] = {
+BROKEN_ONE_ROW: dict[str, Cut] = {
     "the key is trusted, nobody cut": cut_nobody,
     "each group cut by itself": cut_each_group,
     "all cut by the largest": cut_together,
@@ -212,6 +212,6 @@ ONE_ROW_TWINS: dict[str, Cut] = {
 
 
 def one_row_findings() -> list[Finding]:
-    """Return what is found, and on broken twins that must be caught."""
-    twins = [check_one_row(cut).of_broken(name) for name, cut in ONE_ROW_TWINS.items()]
-    return [check_one_row(), *twins]
+    """Return what is found, and on broken versions that must be caught."""
+    broken = [check_one_row(cut).of_broken(name) for name, cut in BROKEN_ONE_ROW.items()]
+    return [check_one_row(), *broken]

@@ -265,12 +265,12 @@ class Contributions(Dataset):
             >>> trips.totals().tolist()
             [[0.0, 2.0], [1.0, 0.0]]
         """
-        if not hasattr(database, "contributed"):
+        if not hasattr(database, "engine_totals"):
             raise InputError(
                 "from_query reads from a tulle.Database, which knows whose the rows are; for "
                 "tables in memory use from_table."
             )
-        source = database.contributed(text)
+        source = database.engine_totals(text)
         held: Contributions = registry.find("data", "contributions")["query"](
             source, rows=rows, columns=columns, support=support, outside=outside
         )

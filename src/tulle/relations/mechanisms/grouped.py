@@ -71,7 +71,7 @@ class GroupedSettings(Settings):
     rho_select: Fraction
     rho_answer: Fraction
     groups: int
-    spread: int
+    groups_per_person: int
     """In how many of the groups one participant can be."""
     alone: bool
     """Whether the schema says that each row is about one participant."""
@@ -110,7 +110,7 @@ class GaussianNoise:
         else:
             moves = value_moves(tau)
             lattice = Lattice.for_scale(moves)
-            squared, slack = chosen.spread * (moves / lattice.step + 1) ** 2, GAP * tau
+            squared, slack = chosen.groups_per_person * (moves / lattice.step + 1) ** 2, GAP * tau
         variance = squared / (2 * chosen.rho_answer)
         return cls(lattice, squared, variance, float(lattice.step) + slack)
 
@@ -177,7 +177,7 @@ def release_groups(
 
     Guarantee:
         rho_select + rho_answer, zero-concentrated, per participant, add-remove, where a participant
-        can be in at most ``spread`` of the groups: see the module's text.
+        can be in at most ``groups_per_person`` of the groups: see the module's text.
     """
     level = noisy_level(largest_level(groups, chosen.thresholds), chosen, source)
     tau = chosen.threshold(level)

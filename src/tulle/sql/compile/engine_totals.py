@@ -42,7 +42,7 @@ _MARGIN = 1 - 2.0**-26
 """As for clipping in memory: covers the rounding of a factor and of a long sum."""
 
 
-class Contributed:
+class EngineTotals:
     """Rows (row, column, weight) of a SELECT, each belonging to its one owner. Custodian side."""
 
     def __init__(self, engine: Engine, schema: Schema, tree: Any, gone: Gone = None) -> None:

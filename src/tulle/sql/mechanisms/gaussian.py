@@ -124,7 +124,7 @@ class DatabaseGaussian(Mechanism):
             rho * share,
             rho * (1 - share),
             groups=group_count(query),
-            spread=1 if query.alone else group_count(query),
+            groups_per_person=1 if query.alone else group_count(query),
             alone=query.alone,
         )
         if GaussianNoise.at(1.0, chosen).variance * 4 > LARGEST_VARIANCE:
@@ -144,8 +144,8 @@ class DatabaseGaussian(Mechanism):
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         chosen, query = GroupedSettings.read(settings), bound_query(terms)
         if like is None:
-            spread = usual_groups(query) if chosen.alone else chosen.spread
-            noise = math.sqrt(spread / (2 * float(chosen.rho_answer)) * _sides(query))
+            each = usual_groups(query) if chosen.alone else chosen.groups_per_person
+            noise = math.sqrt(each / (2 * float(chosen.rho_answer)) * _sides(query))
             return Prediction(None, None, relative=noise)
         cut, variance, slack = np.zeros(chosen.groups), 0.0, 0.0
         if chosen.alone:
