@@ -88,8 +88,11 @@ def write(data: Path) -> None:
     venues = np.minimum(random.geometric(0.4, len(users)), len(places)) - 1
     table(
         data / "gowalla-nyc-checkins" / "gowalla_nyc_checkins.csv.gz",
-        ("user", "venue", "lat", "lon"),
-        ((user, venue, *places[venue]) for user, venue in zip(users, venues, strict=True)),
+        ("user", "venue", "lat", "lon", "time"),
+        (
+            (user, venue, *places[venue], f"2010-01-0{1 + venue % 7}T{user % 24:02}:00:00")
+            for user, venue in zip(users, venues, strict=True)
+        ),
     )
     trips = zip(users, venues, np.roll(venues, 1), strict=True)
     bicycles = data / "valleybike-trips"

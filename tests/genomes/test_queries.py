@@ -333,6 +333,18 @@ def test_the_noise_on_statistics_has_the_stated_scale(factor):
     assert (fits(noise, scale * factor) > 1e-6) == (factor == 1.0)
 
 
+def test_scores_without_association_are_not_raised():
+    """Noise leaves half of them below zero; only what is shown is cut there."""
+    genotypes = np.random.default_rng(1).integers(0, 3, (200, 1)).repeat(2, axis=0)
+    flat = tulle.Genotypes(genotypes, cases=np.arange(400) % 2 == 0)
+    query = top_snps(1, scores=True)
+    assert query.truth(flat)["scores"] == [0]
+    drawn = [tulle.release(flat, query, unit="row", epsilon=1.0) for _ in range(200)]
+    below = sum(r.value["scores"][0] < 0 for r in drawn)
+    assert binom.cdf(below, 200, 0.3) >= 1e-6
+    assert all(score_intervals(r).value[0] >= 0 for r in drawn)
+
+
 @pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
 def test_the_noise_on_chosen_scores_has_the_stated_scale(factor):
     single = study(cases=300, controls=300, snps=1, strong=(0,), missing=0.0)

@@ -14,7 +14,15 @@ from scipy.stats import binom
 import tulle
 from tulle.core.errors import InputError
 from tulle.models import linear, noise_interval
-from tulle.models.interval import MinimumLaw, least_curvature, radius, tilt_entry, tilt_length
+from tulle.models.interval import (
+    MinimumLaw,
+    least_curvature,
+    noise_reach,
+    radius,
+    reach_moved,
+    tilt_entry,
+    tilt_length,
+)
 from tulle.noise import discrete_knorm
 from tulle.noise.watch import watch
 
@@ -186,13 +194,136 @@ def test_one_person_moves_the_least_curvature_by_at_most_a_quarter_of_a_row(at):
 
 def test_all_of_it_is_paid_for():
     table, _, _ = people(50)
-    with watch() as events:
-        found = released(table, curvature="0.25", epsilon=2.0)
     from tulle.core.events import Composed, price
 
-    epsilon, _ = price(Composed(tuple(events)), Fraction(0))
-    assert Fraction(19, 10) < epsilon <= 2
-    assert "curvature" in found.parameters
+    for named in ((), ("x1",)):
+        with watch() as events:
+            found = released(table, curvature="0.25", coefficients=named, epsilon=2.0)
+        epsilon, _ = price(Composed(tuple(events)), Fraction(0))
+        assert Fraction(19, 10) < epsilon <= 2
+        assert "curvature" in found.parameters
+
+
+@pytest.mark.parametrize("penalty", [0.3, 2.0, 20.0])
+@pytest.mark.parametrize("at", [(0.0, 0.0), (2.0, -0.7)])
+def test_one_person_moves_the_reach_of_noise_by_a_factor_at_most(penalty, at):
+    """All crowds of up to two people on a grid of rows, one more, less or changed."""
+    grid = [np.array(row) for row in product((-1.0, -0.4, 0.0, 1.0), repeat=2)]
+    ratio = Fraction(2) / 4 / Fraction(penalty)
+    joined = float(reach_moved(ratio, changed=False))
+    changed = float(reach_moved(ratio, changed=True))
+    assert joined < changed <= 2 * joined
+    worst = {"joined": 0.0, "changed": 0.0}
+    for crowd in [(), *product(grid, repeat=1), *product(grid, repeat=2)]:
+        rows = np.array(crowd).reshape(-1, 2)
+        for places in ([0], [1], [0, 1]):
+            before = np.log(noise_reach(rows, np.array(at), penalty, places))
+            after = [
+                np.log(noise_reach(np.vstack([rows, one]), np.array(at), penalty, places))
+                for one in grid
+            ]
+            worst["joined"] = max(worst["joined"], np.abs(np.array(after) - before).max())
+            worst["changed"] = max(worst["changed"], max(after) - min(after))
+    assert worst["joined"] <= joined + 1e-12
+    assert worst["changed"] <= changed + 1e-12
+    if not any(at):
+        # Half of it, or a third for a change, would be caught.
+        assert worst["joined"] > joined / 2
+        assert worst["changed"] > changed / 3
+
+
+def test_one_direction_may_grow_while_curvature_grows():
+    """Inverse matrices fall, the lengths of their rows need not: random losses far from a grid."""
+    generator = np.random.default_rng(4)
+    grown, fallen = -1.0, -1.0
+    for _ in range(4000):
+        penalty = generator.uniform(0.05, 3)
+        basis = np.linalg.qr(generator.normal(size=(3, 3)))[0]
+        others = basis @ np.diag(penalty + generator.exponential(5, 3) ** 2) @ basis.T
+        person = generator.normal(size=3)
+        person *= 0.5 / np.linalg.norm(person) * generator.random() ** 0.3
+        z = generator.normal(size=3)
+        one = np.linalg.norm(np.linalg.solve(others, z))
+        two = np.linalg.norm(np.linalg.solve(others + np.outer(person, person), z))
+        ratio = Fraction(1, 4) / Fraction(penalty)
+        joined = float(reach_moved(ratio, changed=False))
+        grows = float(reach_moved(ratio, changed=True)) - joined
+        grown = max(grown, np.log(two / one) / grows)
+        fallen = max(fallen, np.log(one / two) / joined)
+    assert 0.05 < grown <= 1
+    assert 0.3 < fallen <= 1
+
+
+@pytest.mark.parametrize("mechanism", ["objective_knorm", "objective_gaussian"])
+def test_a_named_coefficient_is_covered_and_its_interval_narrow(mechanism):
+    table, columns, ill = people(3000, features=6)
+    delta = 1e-6 if mechanism.endswith("gaussian") else 0.0
+    terms = {"mechanism": mechanism, "delta": delta, "unit": "row"}
+    level, runs, hits, widths = 0.5, 40, 0, []
+    for _ in range(runs):
+        found = released(table, curvature=0.5, coefficients=["x1"], **terms)
+        true = minimum(columns, ill, float(Fraction(found.parameters["penalty"])))
+        low, high = noise_interval(found, level)
+        hits += bool(low[2] <= true[2] <= high[2])
+        widths.append(high - low)
+    assert binom.cdf(hits, runs, level) >= 1e-6
+    mean = np.mean(widths, axis=0)
+    assert mean[2] < mean[3] / 4
+    again = type(found).from_json(found.to_json())
+    assert noise_interval(again, level)[0].tolist() == low.tolist()
+    # What was bought is not taken for a least curvature.
+    assert found.interval(0.5)[0][2] < low[2]
+
+
+def test_the_same_check_catches_a_reach_without_its_noise(monkeypatch):
+    """A twin that forgets most of the way the tilt reaches a coefficient covers too seldom."""
+    table, columns, ill = people(3000, features=6)
+    monkeypatch.setattr("tulle.models.objective.noise_reach", lambda *_: 1e-9)
+    hits = 0
+    for _ in range(12):
+        found = released(table, curvature=0.5, coefficients="x1", unit="row")
+        true = minimum(columns, ill, float(Fraction(found.parameters["penalty"])))
+        low, high = noise_interval(found, 0.95)
+        hits += bool(low[2] <= true[2] <= high[2])
+    assert binom.cdf(hits, 12, 0.95) < 1e-6
+
+
+def test_names_of_coefficients_are_checked():
+    table, _, _ = people(20)
+    with pytest.raises(InputError, match="needs curvature="):
+        released(table, coefficients=["x0"])
+    with pytest.raises(InputError, match="'x9' is not: x0, x1"):
+        released(table, curvature=0.5, coefficients=["x9"])
+    flat = tulle.models.logistic("ill", intercept=False)
+    asked = {"unit": "row", "epsilon": 1.0, "mechanism": "objective_knorm"}
+    found = tulle.release(table, flat, curvature=0.5, coefficients=["x0", "x1"], **asked)
+    assert found.error.named == (1, 2)
+    low, high = noise_interval(found)
+    assert (high - low)[1] == (high - low)[2]
+
+
+def test_coefficients_alone_cannot_tell_more():
+    """Everybody in the middle: what noise shows then, no interval for every data set leaves out.
+
+    The interval to first order is as wide as that asks for, and a narrower one covers too seldom.
+    """
+    count, level = 6, 0.8
+    columns = {f"x{place}": [0.0] * 50 for place in range(count)}
+    table = tulle.models.Table(
+        {**columns, "ill": [0, 1] * 25},
+        bounds=dict.fromkeys(columns, (-1, 1)),
+        classes={"ill": [0, 1]},
+    )
+    hits, narrower = 0, 0
+    for _ in range(150):
+        found = released(table, unit="row")
+        low, high = noise_interval(found, level)
+        half = (high - low)[1:] / 2
+        # There the minimum without noise has zeros only.
+        hits += bool((np.abs(found.value[1:]) <= half).all())
+        narrower += bool((np.abs(found.value[1:]) <= 0.6 * half).all())
+    assert binom.cdf(hits, 150, level) >= 1e-6
+    assert binom.cdf(narrower, 150, level) < 1e-6
 
 
 def test_the_bound_on_the_tilt_and_the_inequality_behind_it():

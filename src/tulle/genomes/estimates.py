@@ -123,7 +123,7 @@ def significance(release: Release, *, level: float = 0.95) -> SnpEstimates:
 
 @public()
 def score_intervals(release: Release, *, level: float = 0.95) -> SnpEstimates:
-    """Return the released scores of the strongest SNPs, with intervals.
+    """Return the released scores of the strongest SNPs, with intervals; none is shown below zero.
 
     Raises:
         InputError: when this is not a release of ``top_snps(..., scores=True)``.
@@ -136,9 +136,9 @@ def score_intervals(release: Release, *, level: float = 0.95) -> SnpEstimates:
     step = rational(known["step"])
     law = LaplaceLaw(rational(known["score_scale"]), step=step, count=int(known["count"]))
     width = law.half_width(level) + (float(step) / 2 if known["weights"] is None else 0.0)
-    value = np.array(release.value["scores"], dtype=np.float64)
-    low = np.maximum(value - width, 0.0)
-    return SnpEstimates(tuple(release.value["snps"]), value, low, value + width, level)
+    noisy = np.array(release.value["scores"], dtype=np.float64)
+    value, low, high = (np.maximum(noisy + side * width, 0.0) for side in (0, -1, 1))
+    return SnpEstimates(tuple(release.value["snps"]), value, low, high, level)
 
 
 def _counts(

@@ -135,8 +135,9 @@ class TopMechanism(Mechanism):
         if chosen.score_scale is not None:
             with charge(LaplaceCharge(len(places) * chosen.sensitivity)):
                 noise = discrete_laplace(scale=chosen.score_scale, size=len(places), source=source)
-            noisy = np.asarray(Lattice(chosen.step).value(scores[places] + noise))
-            value["scores"] = np.maximum(noisy, 0.0).tolist()
+            # Below zero too: raised, those of SNPs without association would be too large.
+            noisy = Lattice(chosen.step).value(scores[places] + noise)
+            value["scores"] = np.asarray(noisy).tolist()
         return Outcome(value, None)
 
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,9 @@ from tulle.models.fitting import fit_scaled_logistic, in_own_units, minimise_log
 from tulle.models.interval import (
     MinimumLaw,
     least_curvature,
+    noise_reach,
     output_deviation,
+    reach_moved,
     tilt_deviation,
 )
 from tulle.models.model import describe
@@ -48,7 +50,7 @@ LEAST_PENALTY = 2.0**-10
 STEPS = 46
 """The noise has about two to this power of steps."""
 _CURVATURE = 10
-"""The least curvature is released in steps of two to minus this power."""
+"""What is bought of the curvature is released in steps of two to minus this power."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,8 @@ class ObjectiveSettings(Settings):
     output_exponent: int
     curvature_scale: Fraction | None = None
     """Of the noise on the least curvature, where that is bought."""
+    named: tuple[int, ...] = ()
+    """Coefficients for which it is bought how far noise moves them, instead."""
 
 
 class Objective(Mechanism):
@@ -87,7 +91,7 @@ class Objective(Mechanism):
     kind: ClassVar[str] = "table"
     noise: ClassVar[str]
     shares: ClassVar[tuple[Fraction, ...]] = SHARES
-    options: ClassVar[tuple[str, ...]] = ("gap", "curvature")
+    options: ClassVar[tuple[str, ...]] = ("gap", "curvature", "coefficients")
 
     def supports(self, query: Query, unit: Unit) -> bool:
         # All features get the same noise: a gamma below one would be a promise not kept.
@@ -143,9 +147,13 @@ class Objective(Mechanism):
             best = made[len(made) // 2]
         else:
             best = min(made, key=lambda found: self.predict(paid, found, None).rank())
+        named = places_of(frame, options.get("coefficients", ()))
         if not curvature:
+            if named:
+                raise InputError("coefficients= needs curvature=, the share of epsilon for them.")
             return best
-        scale = short_up(curvature_moved(frame) / (terms.epsilon * curvature))
+        best = replace(best, named=named)
+        scale = short_up(bought_moved(frame, best) / (terms.epsilon * curvature))
         return replace(best, curvature_scale=scale)
 
     def split(self, terms: Terms, frame: Frame, share: Fraction) -> tuple[Fraction, Fraction]:
@@ -236,25 +244,10 @@ class Objective(Mechanism):
         shown = {"model": describe(frame, terms.facts), "lattice": fine}
         curvature = 0.0
         if chosen.curvature_scale is not None:
-            curvature = self.bought(frame, chosen.curvature_scale, features, scaled, source)
+            curvature = buy(frame, chosen, features, scaled, source)
             shown["curvature"] = curvature
         law = self.law(frame, chosen, curvature)
         return Outcome(in_own_units(frame, scaled), law, shown)
-
-    def bought(
-        self,
-        frame: Frame,
-        scale: Fraction,
-        features: Floats,
-        at: Floats,
-        source: Source | None,
-    ) -> float:
-        """Return a noisy least curvature at the released coefficients."""
-        # Rounding in floats is far below a step.
-        steps = math.floor(min(math.ldexp(least_curvature(features, at), _CURVATURE), 2.0**60))
-        with charge(LaplaceCharge(curvature_moved(frame))):
-            noise = discrete_laplace(scale=scale, size=1, source=source)
-        return math.ldexp(float(steps + int(noise[0])), -_CURVATURE)
 
     def law(self, frame: Frame, chosen: ObjectiveSettings, curvature: float) -> MinimumLaw:
         """Return how far coefficients are from the minimum without noise."""
@@ -271,6 +264,7 @@ class Objective(Mechanism):
             tuple(transform.sum(axis=1).tolist()),
             curvature,
             math.ldexp(scale, -_CURVATURE),
+            chosen.named,
         )
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
@@ -294,9 +288,45 @@ class Objective(Mechanism):
         return predicted(frame, inverse, covariance, penalty * at, 1.0, self)
 
 
-def curvature_moved(frame: Frame) -> Fraction:
-    """Return how far one person moves the least curvature, in steps, its rounding included."""
-    return Fraction(frame.length_squared + frame.intercept) * (1 << _CURVATURE) / 4 + 2
+def buy(
+    frame: Frame, chosen: ObjectiveSettings, features: Floats, at: Floats, source: Source | None
+) -> float:
+    """Return a noisy least curvature at the released coefficients, or the log of a noise reach."""
+    assert chosen.curvature_scale is not None
+    if chosen.named:
+        places = [place - 1 + frame.intercept for place in chosen.named]
+        found = math.log(noise_reach(features, at, float(chosen.penalty), places))
+    else:
+        found = least_curvature(features, at)
+    # Rounding in floats is far below a step.
+    steps = math.floor(min(math.ldexp(found, _CURVATURE), 2.0**60))
+    with charge(LaplaceCharge(bought_moved(frame, chosen))):
+        noise = discrete_laplace(scale=chosen.curvature_scale, size=1, source=source)
+    return math.ldexp(float(steps + int(noise[0])), -_CURVATURE)
+
+
+def bought_moved(frame: Frame, chosen: ObjectiveSettings) -> Fraction:
+    """Return how far one person moves what is bought, in steps, its rounding included."""
+    most = Fraction(frame.length_squared + frame.intercept) / 4
+    if chosen.named:
+        most = reach_moved(most / chosen.penalty, changed=frame.unit == "row")
+    return most * (1 << _CURVATURE) + 2
+
+
+def places_of(frame: Frame, names: Any) -> tuple[int, ...]:
+    """Return the places of named features among the coefficients, of which the first is constant.
+
+    Raises:
+        InputError: when a name is not one of the model's features.
+    """
+    listed = [names] if isinstance(names, str) else list(names)
+    unknown = [name for name in listed if name not in frame.features]
+    if unknown:
+        raise InputError(
+            f"coefficients must be features of the model, which {unknown[0]!r} is not: "
+            f"{', '.join(frame.features)}."
+        )
+    return tuple(sorted({frame.features.index(name) + 1 for name in listed}))
 
 
 def near_minimum(

@@ -52,8 +52,9 @@ class ObjectiveKNorm(ObjectiveLaplace):
         public stand-in predicts both parts. The interval is about the minimum of the same loss and
         penalty without noise (:mod:`tulle.models.interval`). As it is, it holds for every
         curvature of the loss and is wide, whatever the number of people; with ``curvature=`` a
-        share of epsilon buys a lower bound on the curvature, and it narrows as people come in. A
-        public stand-in narrows it to what noise does: :func:`tulle.models.noise_interval`.
+        share of epsilon buys a lower bound on the curvature, and it narrows as people come in. With
+        ``coefficients=`` that share buys how far noise moves those that are named, and with a
+        public stand-in it is known for all: :func:`tulle.models.noise_interval`.
 
     Reference:
         Hardt & Talwar, On the geometry of differential privacy, STOC 2010; in objective

@@ -54,6 +54,59 @@ def test_private_bounds_are_near_the_best(side, epsilon):
         assert errors[bound] <= 1.2 * min(errors.values()), (bound, errors)
 
 
+def expected_errors(data, candidates, epsilon):
+    """The error that each total is expected to have, in closed form."""
+    who, cell, weight = data.entries()
+    cells = data.shape[0] * data.shape[1]
+    held = np.bincount(who, weights=weight)[who]
+    found = []
+    for bound in candidates:
+        lost = np.bincount(cell, weights=weight * np.maximum(1 - bound / held, 0), minlength=cells)
+        found.append(np.mean(lost + bound / epsilon * np.exp(-lost * epsilon / bound)))
+    return np.array(found)
+
+
+def made_of(visits, side):
+    where = np.random.default_rng(side).zipf(1.6, (2, visits.sum())) % side
+    who = np.repeat(np.arange(len(visits)), visits)
+    return tulle.Contributions(who, *where, rows=side, columns=side)
+
+
+def test_many_candidates_do_not_lead_away_from_the_best():
+    """A fifth of epsilon pays for the choice. However many candidates lie below or above what
+    people have, it does not end there. With distances from each candidate's own number of people
+    and a handicap for each step, as before, it would.
+    """
+    candidates = 2.0 ** np.arange(-20, 15.5, 0.5)
+    epsilon = 5.0
+    query = tulle.block_bounds(None, candidates, error_at=0.8 * epsilon)
+    generator = np.random.default_rng(3)
+    crowds = [generator.lognormal(4, 1, people).astype(int) + 1 for people in (120, 500, 3000)]
+    crowds.append(np.ones(1000, dtype=int))
+
+    def ratios(score):
+        for visits, side in zip(crowds, (6, 12, 12, 10), strict=True):
+            data = made_of(visits, side)
+            logs = score(data, query.slack(Fraction(epsilon) / 5))
+            chances = np.exp(logs - logs.max())
+            found = chances / chances.sum() @ expected_errors(data, candidates, 0.8 * epsilon)
+            yield found / expected_errors(data, candidates, epsilon).min()
+
+    def now(data, slack):
+        scores = query.scores(data, slack)[0].astype(float)
+        return scores * epsilon / 10 - np.array(query.handicaps(), dtype=float)
+
+    def before(data, slack):
+        counts = query.counts(data)[0]
+        off = counts[-1] - counts[:-1] - float(query.above(data.shape)[0]) - slack
+        return -np.abs(off) * epsilon / 10 - np.arange(len(candidates))
+
+    found, worse = list(ratios(now)), list(ratios(before))
+    assert max(found) < 1.3
+    assert max(worse) > 2.5 * max(found)
+    assert min(np.divide(worse, found)) > 0.95
+
+
 def test_a_fixed_quantile_is_not_near_the_best():
     """Twin of the test above: the same check fails for the quantile 0.99 and for the maximum."""
     errors = {c: mean_error(DATA, tulle.weights(total=c)) for c in CANDIDATES}

@@ -106,6 +106,17 @@ def replaced_by_another(terms: Terms, settings: Parameters, data: Any) -> Any:
     return np.array(kept).reshape(-1, 2).sum(axis=0)
 
 
+def own_bounds(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, data: Any
+) -> Mapping[str, Law]:
+    """Let the largest person of the data be the bound: a reference that is the data itself."""
+    most = max((sum(map(abs, person)) for person in people_of(data)), default=0)
+    honest = laws["totals"]
+    scales = tuple(max(most, 1) / terms.epsilon for _ in honest.scales)
+    whole = tuple(int(entry) for entry in data.totals().reshape(-1))
+    return {"totals": replace(honest, centre=whole, scales=scales)}
+
+
 def balle_and_wang(length: float, epsilon: float, delta: float) -> float:
     """Return the least standard deviation for a move of this length."""
 
@@ -166,6 +177,14 @@ def contribution_faults() -> list[Broken]:
             (ONE_BLOCK,),
             BOTH,
             law=around(replaced_by_another),
+        ),
+        broken(
+            laplace,
+            "bounds read off the data",
+            "a reference that is not public: the noise tells how much the largest person has",
+            (ONE_BLOCK,),
+            BOTH,
+            law=own_bounds,
         ),
         broken(
             gaussian,

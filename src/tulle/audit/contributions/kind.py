@@ -121,10 +121,10 @@ def describe_choice(terms: Terms, settings: Parameters, dataset: Any) -> Descrip
     assert isinstance(terms.query, BlockBounds)
     found = BoundSettings.read(settings)
     scale, moved = found.loss_scale(), found.sensitivity
-    steepness = terms.query.steepness()
+    later = tuple(terms.query.handicaps())
     return Description(
         tuple(
-            (f"block {place}", ChoiceLaw(tuple(map(Fraction, row)), scale, moved, steepness))
+            (f"block {place}", ChoiceLaw(tuple(map(Fraction, row)), scale, moved, later))
             for place, row in enumerate(terms.query.scores(dataset, found.slack))
         )
     )

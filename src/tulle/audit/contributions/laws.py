@@ -138,19 +138,19 @@ class OneDraw(BlockVector):
 
 @dataclass(frozen=True)
 class ChoiceLaw(Law):
-    """A candidate, chosen with weight exp(score / scale - steepness·place)."""
+    """A candidate, chosen with weight exp(score / scale - handicap)."""
 
     scores: tuple[Fraction, ...]
     scale: Fraction
     sensitivity: Fraction
-    steepness: int
+    handicaps: tuple[Fraction, ...]
 
     def claims(self, other: ChoiceLaw) -> Iterator[Claim]:
         moved = max(abs(a - b) for a, b in zip(self.scores, other.scores, strict=True))
         yield Claim("score", ratio(float(moved), float(self.sensitivity)), f"moves {moved}")
 
     def _logs(self) -> Floats:
-        exact = [s / self.scale - self.steepness * place for place, s in enumerate(self.scores)]
+        exact = [s / self.scale - h for s, h in zip(self.scores, self.handicaps, strict=True)]
         logs = np.array([float(e - max(exact)) for e in exact])
         return np.asarray(logs - math.log(math.fsum(np.exp(logs).tolist())))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -32,6 +33,7 @@ from tulle.audit.graphs.truncation import truncation_faults
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
+from tulle.core.validate import rational, text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees as degrees_of
 from tulle.graphs.mechanisms.projection import ProjectionSettings, candidates
@@ -108,6 +110,13 @@ def printed_stars(query: GraphQuery, graph: Graph, found: LocalSensitivity) -> l
     return [first + second - 2 + (t + min(t, half)) // 2 for t in range(len(found.profile))]
 
 
+def printed_rates(honest: Parameters, terms: Terms) -> Parameters:
+    """Return alpha = epsilon/2 and beta = epsilon/(2·ln(2/delta))."""
+    epsilon = rational(honest["epsilon_answer"])
+    beta = epsilon / 2 / Fraction(math.log(2 / terms.delta))
+    return {"alpha": text(epsilon / 2), "beta": text(beta)}
+
+
 def local_noise(mechanism: Mechanism) -> Broken:
     """Let noise follow the local sensitivity itself."""
 
@@ -156,6 +165,13 @@ def count_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
             "d_max + d_second - 2 counts removed edges only (chapter 2, result 4)",
             printed_stars,
             (stars(2),),
+        ),
+        broken(
+            smooth,
+            "printed rates",
+            "beta is taken for e^beta - 1, which exceeds delta at a large epsilon (Nissim et al.)",
+            (degree_squares(),),
+            settings=printed_rates,
         ),
         broken(
             smooth,

@@ -17,7 +17,7 @@ import numpy as np
 from tulle.audit.engine.broken import Broken
 from tulle.audit.engine.kind import Description
 from tulle.audit.engine.laws import Claim, LaplaceVector, Law, RungChoice, laplace_vector, ratio
-from tulle.audit.faults import BOTH, broken, leave_open
+from tulle.audit.faults import BOTH, ChangeLaw, broken, leave_open
 from tulle.audit.graphs.measured import once
 from tulle.core.arrays import Floats
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
@@ -424,6 +424,19 @@ def printed_coefficients(
     return {"answer": replace(laws["answer"], spread=largest, reaches=reaches)}
 
 
+def capped(reach: Callable[[int, int], int]) -> ChangeLaw:
+    """Return noise on the vector for moves of at most ``reach(nodes, units)``."""
+
+    def law(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
+        most = reach(graph.node_count, PrivateBoundSettings.read(settings).units)
+        honest = laws["answer"]
+        return {"answer": replace(honest, reaches=tuple(min(r, most) for r in honest.reaches))}
+
+    return law
+
+
 def printed_triples(
     laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
 ) -> Mapping[str, Law]:
@@ -472,6 +485,23 @@ def statistics_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
             (clustering(),),
             ("claims",),
             law=printed_coefficients,
+        ),
+        broken(
+            bound,
+            "printed global bound",
+            "n - 1 for all coefficients, which move by n - 2 + 4/(n - 1) (chapter 2)",
+            (clustering(),),
+            ("claims",),
+            settings=lambda *_: {"units": 12},
+            law=capped(lambda nodes, units: (nodes - 1) * units),
+        ),
+        broken(
+            bound,
+            "epsilon for each entry",
+            "each of n entries is paid for as if it were the only one (tables 5 to 7)",
+            (clustering(),),
+            BOTH,
+            law=capped(lambda nodes, units: units),
         ),
         broken(
             real["laplace"],

@@ -102,6 +102,11 @@ def printed_couplings(terms: Terms, settings: Parameters, matrix: BinaryMatrix) 
     return quadratic_noise(terms.query, *matrix.shape, terms.epsilon / norm)
 
 
+def whole_spins(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
+    """Draw spins s = 2b - 1 with exp(s'Pi s + 2 s'Pi 1), four times the exponent of b."""
+    return Noise(4 * noise_of("coupled", terms, settings).logs)
+
+
 def finite_chain(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
     """Stop a Markov chain after one sweep."""
     return _after_one_sweep(noise_of("coupled", terms, settings))
@@ -167,6 +172,12 @@ def matrix_faults() -> list[Broken]:
             "the norm of the eigenvalues is not the price of a cell",
             printed_couplings,
             (AskedMatrix("general", "cell", "ones"),),
+        ),
+        with_noise(
+            coupled,
+            "spins without the quarter",
+            "written in spins, the exponent is four times what was priced",
+            whole_spins,
         ),
         with_noise(
             coupled,

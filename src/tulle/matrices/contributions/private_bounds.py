@@ -27,9 +27,9 @@ from tulle.matrices.contributions.labels import Plate, read_labels
 from tulle.noise import exponential
 from tulle.noise.charge import ExponentialCharge, charge
 
-STEEPNESS, TILT = 2, 1
-"""A candidate is exp of this times as likely as the next larger one, before any data: with a
-quantile, and for the error."""
+STEEPNESS = 2
+"""With a quantile a candidate is exp of this times as likely as the next larger one, before any
+data."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,16 @@ class BlockBounds(Query):
         check_grid(facts)
         return self
 
-    def steepness(self) -> int:
-        """Return how much likelier a candidate is than the next, before any data; as exponent."""
-        return STEEPNESS if self.error_at is None else TILT
+    def handicaps(self) -> list[Fraction]:
+        """Return how much less likely than the first each candidate is before any data.
+
+        As exponents. For the error it is as much less likely as it is larger: then none of the
+        candidates that the data cannot tell apart adds more noise on average than another.
+        """
+        if self.error_at is None:
+            return [Fraction(STEEPNESS * place) for place in range(len(self.candidates.values))]
+        first, *_ = values = self.candidates.values.tolist()
+        return [Fraction(math.log(value / first)) for value in values]
 
     def slack(self, epsilon: Fraction) -> int:
         """Return how many people more than wanted should be above, at this epsilon for one block.
@@ -147,16 +154,23 @@ class BlockBounds(Query):
         return found
 
     def scores(self, dataset: Contributions, slack: int = 0) -> npt.NDArray[np.object_]:
-        """Return the exact score of each candidate: minus its distance from what is asked for."""
-        counts = self.counts(dataset)
-        exact = counts.astype(object)
+        """Return the exact score of each candidate: minus its distance from what is asked for.
+
+        That is in people. For the error it is how many must come or go until the candidate is the
+        first that no more than are wanted exceed.
+        """
+        exact = self.counts(dataset).astype(object)
         within, above = exact[:, :-1], exact[:, -1:] - exact[:, :-1]
         if self.error_at is not None:
             wanted = np.array(self.above(dataset.shape), dtype=object)[:, None] + slack
-            distances: npt.NDArray[np.object_] = -abs(above - wanted)
-            return distances
-        share = self.share()
-        found: npt.NDArray[np.object_] = -abs((1 - share) * within - share * above)
+            short = wanted - above
+            # The right candidate is the first that fewer exceed: more exceed the one before it.
+            distances: npt.NDArray[np.object_] = np.maximum(-short, 0)
+            distances[:, 1:] = np.maximum(distances[:, 1:], short[:, :-1])
+        else:
+            share = self.share()
+            distances = abs((1 - share) * within - share * above)
+        found: npt.NDArray[np.object_] = -distances
         return found
 
 
@@ -231,11 +245,12 @@ class BlockQuantiles(Mechanism):
         Pure epsilon per participant, epsilon / K for each of K blocks. A candidate c has the
         score -|(1 - q)·within - q·above|, counting the people of the block whose sum is within c
         or above. One participant more or less changes one of the counts by one, hence the score
-        by at most max(q, 1 - q). With ``error_at`` it is -|above - wanted|, where what is wanted is
-        public, and changes by at most one; a few people more than would be best are wanted above,
-        as many as the choice cannot tell. Each candidate starts out exp(2) times as likely as the
-        next larger one with a quantile, exp(1) times else, whatever the data: where none of them
-        cuts anybody, the smallest is wanted.
+        by at most max(q, 1 - q). With ``error_at`` it is minus the distance of what is wanted, a
+        public number, from the numbers of people above c and above the candidate before it, and
+        changes by at most one; a few people more than would be best are wanted above, as many as
+        the choice cannot tell. Whatever the data, each candidate starts out exp(2) times
+        as likely as the next larger one with a quantile, else as much less likely as it is larger:
+        where none of them cuts anybody, the smallest is wanted.
 
     Error:
         With probability 1 - beta the chosen bound is off the quantile by at most
@@ -279,8 +294,7 @@ class BlockQuantiles(Mechanism):
         assert isinstance(terms.query, BlockBounds)
         assert isinstance(dataset, Contributions)
         found = BoundSettings.read(settings)
-        places = np.arange(len(terms.query.candidates.values)).astype(object)
-        later = places * terms.query.steepness() * found.loss_scale()
+        later = np.array(terms.query.handicaps(), dtype=object) * found.loss_scale()
         chosen = []
         for row in terms.query.scores(dataset, found.slack):
             scores = (row - later).tolist()
