@@ -1,8 +1,9 @@
-"""A statement that DuckDB's optimiser cannot plan is run as it is written."""
+"""DuckDB: its optimiser does not decide whether, nor its settings what, a question is answered."""
 
 from __future__ import annotations
 
 import gc
+import re
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,8 +11,11 @@ import duckdb
 import pytest
 from tests.sql.compile.judges import connected, take_away, world
 
+import tulle
+import tulle.sql.engines.duckdb.engine
+from tulle.core.errors import InputError
 from tulle.sql.engines.base import EngineError
-from tulle.sql.engines.duckdb.engine import read_rows
+from tulle.sql.engines.duckdb.engine import MEANING, read_rows
 from tulle.sql.queries import sql
 
 ORDERS = "(SELECT cust AS k, okey AS x, price AS y FROM orders)"
@@ -109,3 +113,80 @@ def test_rows_that_are_kept_are_computed_once_and_go_with_who_reads_them() -> No
     gc.collect()
     temporary = "SELECT COUNT(*) FROM duckdb_tables() WHERE temporary"
     assert engine.fetch(temporary).column(0).to_pylist() == [0]
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+SAYS_NOTHING = re.compile(
+    # Memory, threads, files, the network, what is kept and when it is written.
+    "alloc|memory|threads|cache|checkpoint|wal|temp_|max_temp|directory|directories|repositor|http"
+    "|extension|secret|storage|block_|_block|fsync|prefetch|read_ahead|compression|zstd|buffer|segment"
+    "|write|access_mode|allowed_|external_access|filesystems|file_search_path|home_|user|password"
+    # Plans, and what is told about them.
+    "|threshold|optimizer|profil|progress|metrics|explain|log|index_scan|late_material|prefer_"
+    "|delim_join|scheduler|enable_fsst|asof|max_execution_time|insertion_order|vector_size"
+    # Statements and files that no question has, and errors, whose words are kept back.
+    "|pivot|parquet|geo|crs|variant|json|pandas|describe|show_|catalog_error|dependencies"
+    "|invalidat|transaction|vacuum|errors|lock_configuration|duckdb_api|metadata|binary_as_string"
+    "|table_function_identifier|max_expression_depth|lambda|debug"
+    # Of the connection, or set by a cursor of ours; or the custodian's choice.
+    "|schema|search_path|python|dialect$|timezone"
+)
+
+
+def test_every_setting_of_duckdb_is_fixed_or_says_nothing() -> None:
+    """A newer DuckDB's settings fail here until somebody has looked at them."""
+    listed = duckdb.connect().execute("SELECT lower(name) FROM duckdb_settings()").fetchall()
+    names = {name for (name,) in listed}
+    meant = {name for name in names if not SAYS_NOTHING.search(name)}
+    assert meant <= {*MEANING, "null_order"}
+    assert "default_collation" in meant
+
+
+OTHERWISE = {
+    "default_collation": "NOCASE",
+    "default_null_order": "NULLS_FIRST",
+    "default_order": "DESC",
+    "integer_division": "true",
+    "dialect_compatibility_mode": "spark",
+    "calendar": "japanese",
+    "arrow_lossless_conversion": "true",
+}
+
+
+@pytest.mark.parametrize("setting", OTHERWISE)
+def test_settings_of_a_connection_change_no_question(setting: str) -> None:
+    questions = [
+        "SELECT COUNT(*) FROM (SELECT DISTINCT name FROM t) AS x",
+        "SELECT COUNT(*) FROM t AS a JOIN t AS b ON a.name = b.name",
+        "SELECT COUNT(*) FROM t WHERE v / 2 = 0.5",
+        "SELECT COUNT(*) FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY id ORDER BY v) AS n, v "
+        "FROM t) AS x WHERE n = 1 AND v IS NULL",
+    ]
+    seen = []
+    for changed in (False, True):
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE t (id INTEGER, name VARCHAR, v INTEGER)")
+        connection.execute("INSERT INTO t VALUES (1, 'Ann', 1), (1, 'ann', NULL), (2, 'bob', 3)")
+        database = tulle.Database.connect(connection, owners={"t": "id"})
+        if changed:
+            connection.execute(f"SET GLOBAL {setting} = '{OTHERWISE[setting]}'")
+        seen.append([tulle.sql(text).truth(database) for text in questions])
+    assert seen[0] == seen[1]
+    assert seen[0][:3] == [3, 3, 1]
+
+
+def test_settings_left_alone_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tulle.sql.engines.duckdb.engine, "_defaults", dict)
+    with pytest.raises(AssertionError):
+        test_settings_of_a_connection_change_no_question("default_collation")
+
+
+def test_connections_that_do_not_let_settings_be_changed_are_refused() -> None:
+    connection = duckdb.connect()
+    connection.execute("SET lock_configuration = true")
+    with pytest.raises(InputError, match="lock_configuration"):
+        tulle.Database.connect(connection, owners={})
+    connection.close()
+    with pytest.raises(InputError, match="Is it closed"):
+        tulle.Database.connect(connection, owners={})

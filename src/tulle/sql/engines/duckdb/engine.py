@@ -25,6 +25,17 @@ MEMORY = Size.read("4GB")
 
 _HERE = "database_name = ? AND schema_name = ?"
 
+MEANING = (
+    *("calendar", "default_collation", "default_null_order", "default_order"),
+    *("dialect_compatibility_mode", "disable_timestamptz_casts", "error_on_division_by_zero"),
+    *("ieee_floating_point_ops", "integer_division", "legacy_disable_null_type"),
+    *("old_implicit_casting", "order_by_non_integer_literal", "preserve_identifier_case"),
+    *("regex_match_operator_semantics", "scalar_subquery_error_on_multiple_rows"),
+    *("arrow_large_buffer_size", "arrow_lossless_conversion", "arrow_output_list_view"),
+    *("arrow_output_version", "produce_arrow_string_view"),
+)
+"""Settings that change what a statement means, or in which form rows come back."""
+
 
 class DuckDB(Engine):
     """An embedded DuckDB."""
@@ -35,21 +46,34 @@ class DuckDB(Engine):
     def __init__(self, connection: Any, *, owned: bool) -> None:
         self._connection = connection
         self._owned = owned
-        # All rows are fetched: an unfinished result would block the user's connection.
-        here = connection.execute("SELECT current_database(), current_schema()").fetchall()
-        self._place: tuple[str, str] = tuple(here[0])
         self._files: set[str] = set()
-        kind = connection.execute(
-            "SELECT type FROM duckdb_databases() WHERE database_name = ?", [self._place[0]]
-        ).fetchall()
-        if kind and kind[0][0] not in {"duckdb", "ducklake"}:
+        self._adopted: dict[str, tuple[str, str]] = {}
+        self._beside = ""
+        self._place, kind = self.attempt(
+            self._here, InputError("DuckDB: the connection does not answer. Is it closed?")
+        )
+        if kind not in {"duckdb", "ducklake"}:
             raise InputError(
-                f"{self._place[0]} is a {kind[0][0]} database that DuckDB reads from afar, and "
+                f"{self._place[0]} is a {kind} database that DuckDB reads from afar, and "
                 "whether that works may depend on a row. Copy its tables into a DuckDB database: "
                 "CREATE TABLE ... AS SELECT * FROM ...; PostgreSQL has a URL of its own."
             )
-        self._adopted: dict[str, tuple[str, str]] = {}
-        self._beside = ""
+        refusal = (
+            "DuckDB: the connection does not let its settings be changed (lock_configuration), and "
+            "some of them decide what a question means. Hand over one that is not locked, or "
+            "give the URL of its file."
+        )
+        self.attempt(self._cursor, InputError(refusal)).__exit__(None, None, None)
+
+    def _here(self) -> tuple[tuple[str, str], str]:
+        """Return the current database and schema, and of what kind the database is."""
+        # All rows are fetched: an unfinished result would block the user's connection.
+        found = self._connection.execute(
+            "SELECT current_database(), current_schema(), type FROM duckdb_databases() "
+            "WHERE database_name = current_database()"
+        ).fetchall()
+        database, schema, kind = found[0]
+        return (database, schema), kind
 
     @classmethod
     def open(
@@ -316,6 +340,8 @@ class DuckDB(Engine):
         """
         cursor = self._connection.cursor()
         cursor.execute("SET python_enable_replacements = false")
+        for name, value in _defaults().items():
+            cursor.execute(f"SET SESSION {name} = {_text(value)}")
         # DuckDB's own functions come first: a macro of the database's, called like one of
         # them, could fail on a row. Tables are read by their full names.
         path = f"system.main,{_name(self._place[0])}.{_name(self._place[1])}"
@@ -353,6 +379,14 @@ class TemporaryTables(Workspace):
 
     def _run(self, act: Callable[[], Result]) -> Result:
         return self._engine.attempt(partial(whatever_the_plan, self._cursor, act), EngineError())
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> dict[str, str]:
+    """Return what settings that change what a statement means are where nobody has set them."""
+    with closing(_import().connect()) as untouched:
+        listed = untouched.execute("SELECT lower(name), value FROM duckdb_settings()").fetchall()
+    return {name: value for name, value in listed if name in MEANING}
 
 
 @lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 import weakref
 from collections.abc import Collection
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -130,6 +131,32 @@ SELECT NOT pg_is_in_recovery() AND has_database_privilege(current_database(), 'T
 """Temporary tables need a server that is no copy of another, and the right to make them. They do
 not count for a limit of temporary files, so where there is one nothing is kept."""
 
+_SETTINGS = {
+    "default_transaction_read_only": "on",
+    # Notices go to standard error, and may be about a row.
+    "client_min_messages": "error",
+    # Conditions stand apart from joins in what is run, so the planner must be free to
+    # order many sources; by default it keeps the written order beyond eight.
+    "join_collapse_limit": "24",
+    "from_collapse_limit": "24",
+    # The rest decides what a statement means, and how values are written.
+    "client_encoding": "'UTF8'",
+    "standard_conforming_strings": "on",
+    "backslash_quote": "safe_encoding",
+    "transform_null_equals": "off",
+    "array_nulls": "on",
+    "datestyle": "'ISO, YMD'",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "xmloption": "content",
+    "lc_monetary": "'C'",
+    "lc_numeric": "'C'",
+    "lc_time": "'C'",
+    "timezone_abbreviations": "'Default'",
+}
+"""How the session is set, whatever is set for the server, the database or the role."""
+
 _PARTS = 16
 """So many sorts and hash tables of a statement may be in memory at once."""
 
@@ -145,6 +172,13 @@ class PostgreSQL(Engine):
         found = self.read("SELECT current_schema()::text AS name").to_pylist()[0]["name"]
         if found is None:
             raise InputError("PostgreSQL: the connection has no current schema; set search_path.")
+        encoding = self.read("SELECT current_setting('server_encoding') AS name").to_pylist()
+        if encoding[0]["name"] != "UTF8":
+            raise InputError(
+                f"PostgreSQL: the database is in {encoding[0]['name']}, and whether a text can be "
+                "read from it depends on the text. Copy it into one that is made with ENCODING "
+                "'UTF8'."
+            )
         self._schema: str = found
         self._finished: list[str] = []
         self._listed = _SCHEMA.format(name=found.replace("'", "''"))
@@ -158,28 +192,29 @@ class PostgreSQL(Engine):
                 is not shown.
         """
         driver = _import()
-        try:
-            connection = driver.connect(url, autocommit=True)
-            engine = cls(connection)
-            with connection.cursor() as cursor:
-                cursor.execute("SET default_transaction_read_only = on")
-                # Notices go to standard error, and may be about a row.
-                cursor.execute("SET client_min_messages = error")
-                # Conditions stand apart from joins in what is run, so the planner must be free to
-                # order many sources; by default it keeps the written order beyond eight.
-                cursor.execute("SET join_collapse_limit = 24")
-                cursor.execute("SET from_collapse_limit = 24")
-        except driver.Error as error:
-            # Nothing was read yet: its words are about the server, and the URL is taken out.
-            reason = str(error).replace(url, "...").strip().splitlines()[0]
-            raise_alone(InputError(f"PostgreSQL cannot be reached: {reason}"))
-        if memory is not None:
+        with ExitStack() as undo:
             try:
+                connection = driver.connect(url, autocommit=True)
+                undo.callback(connection.close)
+                engine = cls(connection)
+                engine._settle()
+            except driver.Error as error:
+                # Nothing was read yet: its words are about the server, and the URL is taken out.
+                reason = str(error).replace(url, "...").strip().splitlines()[0]
+                raise_alone(InputError(f"PostgreSQL cannot be reached: {reason}"))
+            if memory is not None:
                 engine._limit(memory)
-            except InputError:
-                connection.close()
-                raise
+            undo.pop_all()
         return engine
+
+    def _settle(self) -> None:
+        """Set whatever decides what a statement means."""
+        with self._connection.cursor() as cursor:
+            for name, value in _SETTINGS.items():
+                cursor.execute(f"SET {name} = {value}")
+            # Types and functions are PostgreSQL's own before any of the database's.
+            schema = self._schema.replace('"', '""')
+            cursor.execute(f'SET search_path = pg_catalog, "{schema}", pg_temp')
 
     def _limit(self, memory: Size) -> None:
         """Keep to a public limit of memory and of temporary files.
