@@ -92,6 +92,7 @@ def test_values_are_near_the_truth_where_vectors_show(
             lambda graph, columns, *_: (np.zeros(columns.shape[1]),) * 2,
         )
     asked: dict[str, Any] = {"unit": "edge", "epsilon": 2.0, "mechanism": "spectral_response"}
+    asked |= {"quotient_share": "1/40", "spread_share": 0}
     off = [
         abs(tulle.release(graph, tulle.spectrum(1), **asked).value.values[0] - true)
         for _ in range(6)

@@ -50,6 +50,7 @@ from tulle.graphs.spectra.quotients import (
     whole_columns,
 )
 from tulle.graphs.spectra.response import SpectralResponse, SpectralResponseSettings, mean_of
+from tulle.graphs.spectra.spread import STEPS, rounded_square, square_sensitivity
 from tulle.graphs.topology.response import Topology, topology
 from tulle.noise.xor.patterns import flip_probability
 
@@ -70,7 +71,11 @@ OPTIONS: dict[str, tuple[Parameters, ...]] = {
         {"iterations": 2, "levels": 3, "reach": 1},
         {},
     ),
-    "spectral_response": ({"degree_share": "4/5", "quotient_share": 0}, {}),
+    "spectral_response": (
+        {"degree_share": "4/5", "quotient_share": 0, "spread_share": 0},
+        {"quotient_share": "1/40", "spread_share": 0},
+        {},
+    ),
 }
 """Coarse lattices and few rounds for the draws, so that every outcome can be listed."""
 
@@ -234,6 +239,9 @@ def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph)
         moved = quotient_sensitivity(columns)
         centre = exact_quotients(graph, columns)
         parts.append(("quotients", laplace_vector(centre, moved / epsilon, moved)))
+    if epsilon := chosen.epsilon_spread:
+        square, most = rounded_square(graph), square_sensitivity()
+        parts.append(("spread", laplace_vector(np.array([square]), most / epsilon, most)))
     # Which vector is the first is decided by coins and degrees together.
     return Description(tuple(parts), joint=True)
 
@@ -379,6 +387,17 @@ def typical_entries(
     return {"quotients": law}
 
 
+def value_not_square(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Return noise on the square of the first value for what the value itself moves by."""
+    chosen = SpectralResponseSettings.read(settings)
+    if "spread" not in laws:
+        return {}
+    centre = np.array(laws["spread"].centre)
+    return {"spread": laplace_vector(centre, STEPS / chosen.epsilon_spread, STEPS)}
+
+
 def spectra_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
     """Return all broken versions."""
     power, pure, eigen = real["power"], real["power_pure"], real["eigen_laplace"]
@@ -425,5 +444,13 @@ def spectra_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
             _VECTOR,
             BOTH,
             law=typical_entries,
+        ),
+        broken(
+            response,
+            "as if for the value",
+            "an edge moves the largest eigenvalue by one, and its square by more",
+            _VECTOR,
+            BOTH,
+            law=value_not_square,
         ),
     ]

@@ -134,8 +134,16 @@ class Found:
         first = 1 if self.candidate is None else 0
         return np.flatnonzero(self.certain | (np.arange(len(self.shown)) < first))
 
-    def spectrum(self, measured: Floats | None = None, deviations: Any = 0.0) -> Spectrum:
-        """Return values and vectors, by the model, or by measured quotients of the columns."""
+    def spectrum(
+        self,
+        measured: Floats | None = None,
+        deviations: Any = 0.0,
+        square: tuple[float, float] | None = None,
+    ) -> Spectrum:
+        """Return values and vectors, by the model, or by measured quotients of the columns.
+
+        ``square`` is a measured square of the first value, and its deviation.
+        """
         sizes, certain = np.abs(self.shown), self.certain
         quotients = np.sign(self.shown) * self.modelled
         reached, deviation = self.reached, math.sqrt(2) * self.noise
@@ -163,7 +171,10 @@ class Found:
             values = _guessed(values, certain, self.level, self.mean_degree, self.nodes)
         vectors = self.vectors
         if self.candidate is not None:
-            values, vectors = self._with_candidate(values, certain, reached, needed)
+            values, vectors, certain = self._with_candidate(values, certain, reached, needed)
+        if square is not None and not self.by_size:
+            held = [float(quotients[0])] + ([] if self.candidate is None else [reached])
+            values = self._with_square(values, certain, max(held), square)
         order = leading(values, self.by_size)
         most = float(self.nodes) - 1 if self.candidate is None else float(len(vectors)) - 1
         return Spectrum(
@@ -172,7 +183,7 @@ class Found:
 
     def _with_candidate(
         self, values: Floats, certain: npt.NDArray[np.bool_], reached: float, needed: float
-    ) -> tuple[Floats, Floats]:
+    ) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
         """Return values and vectors with the candidate in place of what is most like it."""
         column, k = self.candidate, len(values)
         assert column is not None
@@ -192,7 +203,43 @@ class Found:
             if drowns:
                 # Squares add up: the i-th is at most the root of an i-th of all.
                 made = np.minimum(made, made[0] / np.sqrt(np.arange(1, k + 1)))
-        return made, turned
+        return made, turned, certain[[alike, *others]]
+
+    def _with_square(
+        self,
+        values: Floats,
+        certain: npt.NDArray[np.bool_],
+        held: float,
+        square: tuple[float, float],
+    ) -> Floats:
+        """Return values with the first weighed with its measured square, others no larger.
+
+        One that shows may be off by all that its vector fits the noise by; of a candidate half may
+        be missing; one that drowns is anywhere between the mean degree, or what vectors hold of the
+        matrix, and what would show. Of the others those that drown are taken to fall as 1/sqrt(i):
+        squares of eigenvalues add up, so that none falls more slowly all the way. Where any shows,
+        they are no more than the level from which on others do.
+        """
+        order = leading(values, by_size=False)
+        own, first = float(values[order[0]]), order[0]
+        if certain[first]:
+            deviation = own / 2 if self.candidate is not None else float(self.shown[0]) - held
+        else:
+            deviation = (self._most() - max(self.mean_degree, held)) / math.sqrt(12)
+            deviation = max(deviation, own / 2)
+        deviation = max(deviation, self.noise, 1e-9)
+        both = _weighed(own**2, 2 * max(own, deviation) * deviation, *square)
+        made, largest = values.copy(), math.sqrt(max(both, self.mean_degree**2))
+        most = self.level if certain.any() else self._most()
+        for rank, place in enumerate(order):
+            guess = min(largest / math.sqrt(rank + 1), most)
+            made[place] = min(values[place], largest) if certain[place] else guess
+        made[first] = largest
+        return made
+
+    def _most(self) -> float:
+        """What an eigenvalue is at most if none shows: it would show among all nodes."""
+        return min(self.noise, math.sqrt(self.mean_degree)) * math.sqrt(self.nodes)
 
 
 def _weighed(one: Any, deviation: Any, other: Any, its_deviation: Any) -> Any:

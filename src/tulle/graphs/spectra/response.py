@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from tulle.graphs.spectra.denoising import (
 )
 from tulle.graphs.spectra.queries import VectorQuery, public_spectrum, rank_of, typical_sine
 from tulle.graphs.spectra.quotients import measured_quotients
+from tulle.graphs.spectra.spread import measured_square
 from tulle.graphs.topology.response import Response, Topology
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
@@ -40,9 +41,12 @@ LARGEST_CORE = 20_000
 DEGREE_SHARE = Fraction(3, 20)
 """Part of epsilon for the degrees."""
 
+SPREAD_SHARE = Fraction(1, 20)
+"""Part of epsilon for the first value."""
+
 QUOTIENT_SHARE = Fraction(1, 40)
-"""Part of epsilon for how true the vectors are. Chosen on facebook_combined, ca-GrQc and generated
-networks, where an edge moves the quotients of found vectors by a twentieth or so."""
+"""Part of epsilon for how true the vectors are. Both chosen on facebook_combined, ca-GrQc and
+generated networks, where an edge moves the quotients of found vectors by a twentieth or so."""
 
 _PIECE = 512
 
@@ -141,6 +145,7 @@ class SpectralResponseSettings(Settings):
     degree_scale: Fraction
     epsilon_pairs: Fraction
     epsilon_quotients: Fraction
+    epsilon_spread: Fraction
     flip: float
     keep: float
     invent: float
@@ -156,9 +161,11 @@ class SpectralResponse(Mechanism):
     nodes of large degree an eigenvalue stands out that drowns among all, and from there its vector
     is followed to the others (:mod:`tulle.graphs.spectra.denoising`). Where the first vector is
     spread over all nodes, or drowns, one made of the degrees alone is nearer; which of them it is
-    the coins tell. Both releases are public, so any number of iterations on them is free. How true
-    the vectors found are is then measured on the graph itself, with a fortieth of epsilon: since
-    they are public by then, so is how little one edge can move their quotients.
+    the coins tell. Both releases are public, so any number of iterations on them is free. A
+    twentieth of epsilon measures the first value on the graph itself, as far as it is spread
+    (:mod:`tulle.graphs.spectra.spread`). For more values than one, a fortieth measures how true the
+    vectors found are: since they are public by then, so is how little one edge can move their
+    quotients.
 
     Guarantee:
         Pure epsilon per edge: an edge changes two degrees by one each, so Laplace noise of scale
@@ -167,15 +174,18 @@ class SpectralResponse(Mechanism):
         within a core of 6,000 have coins; which nodes, the noisy degrees decide, and those are
         public by then. Quotients of the vectors that these show get Laplace noise for what one
         edge moves them by, whatever the graph
-        (:func:`~tulle.graphs.spectra.quotients.quotient_sensitivity`). The rest reads nothing else.
+        (:func:`~tulle.graphs.spectra.quotients.quotient_sensitivity`), and the square of the spread
+        value likewise (:func:`~tulle.graphs.spectra.spread.square_sensitivity`). The rest reads
+        nothing else.
 
     Error:
         An eigenvalue v is found when it exceeds about sqrt(c)·1.15 at epsilon = 1, for a core of c
         nodes that holds most of its vector; ``release.value.noise`` is that level for the core
         used, and ``release.value.informative`` says how many released values exceed it. Vectors
         are zero outside the core where only pairs within it have coins, but for a first one made
-        of degrees. Values are in the middle of what the coins show and what was measured, which
-        errs by about one; where a vector drowns its value is a guess. There is no interval.
+        of degrees. The first value v has noise of about 75/v at epsilon = 1. Others are in the
+        middle of what the coins show and what was measured, which errs by about one; where a vector
+        drowns its value is a guess. There is no interval.
 
     Reference:
         Warner, JASA 1965. Ma, Sparse principal component analysis and iterative thresholding,
@@ -192,7 +202,7 @@ class SpectralResponse(Mechanism):
 
     title: ClassVar[str] = "a coin for every pair, then decompose"
     reference: ClassVar[str] = "Warner, JASA 1965; Ma, Ann. Statist. 2013"
-    options: ClassVar[tuple[str, ...]] = ("core", "degree_share", "quotient_share")
+    options: ClassVar[tuple[str, ...]] = ("core", "degree_share", "quotient_share", "spread_share")
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)
@@ -207,10 +217,15 @@ class SpectralResponse(Mechanism):
         if core > most:
             raise InputError(f"core must be at most {most:,}; got {core:,}.")
         share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
-        part = validate.non_negative(quotient_share=options.get("quotient_share", QUOTIENT_SHARE))
-        if share + part >= 1:
-            raise InputError("degree_share and quotient_share must leave a part for the coins.")
-        pairs = terms.epsilon * (1 - share - part)
+        part, spread = (
+            validate.non_negative(**{name: options.get(name, usual)})
+            for name, usual in usual_shares(terms).items()
+        )
+        if share + part + spread >= 1:
+            raise InputError(
+                "degree_share, quotient_share and spread_share must leave a part for the coins."
+            )
+        pairs = terms.epsilon * (1 - share - part - spread)
         flip = flip_probability(pairs)
         return SpectralResponseSettings(
             nodes,
@@ -219,6 +234,7 @@ class SpectralResponse(Mechanism):
             degree_scale=2 / (terms.epsilon * share),
             epsilon_pairs=pairs,
             epsilon_quotients=terms.epsilon * part,
+            epsilon_spread=terms.epsilon * spread,
             flip=flip,
             keep=1 - flip,
             invent=flip,
@@ -248,11 +264,14 @@ class SpectralResponse(Mechanism):
         pairs = replace(terms, epsilon=chosen.epsilon_pairs)
         drawn = Response().run(pairs, settings, part, source).value
         found = self.search(terms, drawn, degrees, mean_of(degrees), settings)
-        epsilon = chosen.epsilon_quotients
-        if not epsilon:
-            return Outcome(found.spectrum(), None)
-        quotients = measured_quotients(dataset, found.columns, epsilon, source)
-        return Outcome(found.spectrum(*quotients), None)
+        quotients: tuple[Any, Any] = None, 0.0
+        if chosen.epsilon_quotients:
+            epsilon = chosen.epsilon_quotients
+            quotients = measured_quotients(dataset, found.columns, epsilon, source)
+        square = None
+        if chosen.epsilon_spread:
+            square = measured_square(dataset, chosen.epsilon_spread, source)
+        return Outcome(found.spectrum(*quotients, square), None)
 
     def search(
         self, terms: Terms, drawn: Topology, degrees: Wholes, mean: int, settings: Parameters
@@ -276,6 +295,20 @@ class SpectralResponse(Mechanism):
         place = np.argsort(order)
         first = None if found.candidate is None else found.candidate[place]
         return replace(found, vectors=found.vectors[place], candidate=first)
+
+
+def usual_shares(terms: Terms) -> dict[str, Fraction]:
+    """Return the parts of epsilon for quotients and for the first value.
+
+    A single value needs no quotient. The nearest matrix needs no value: the quotients of its
+    vectors bring it nearest.
+    """
+    assert isinstance(terms.query, VectorQuery)
+    matrix, single = terms.query.by_size, rank_of(terms) == 1
+    return {
+        "quotient_share": QUOTIENT_SHARE if matrix or not single else Fraction(0),
+        "spread_share": SPREAD_SHARE if not matrix else Fraction(0),
+    }
 
 
 def mean_of(degrees: Wholes) -> int:

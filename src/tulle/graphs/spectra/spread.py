@@ -1,0 +1,294 @@
+"""The largest eigenvalue as far as it is spread: one edge moves its square by a public number.
+
+One edge can move the largest eigenvalue v of a graph by one, but does so only where its two ends
+hold the whole vector. In cliques, stars and nearly every network the entries of no two linked nodes
+have a product above 1/v. What lies beyond is cut off here:
+
+    f(t) = max over y of the sum over edges of 2·cap(sqrt(y_i·y_j), t),  y >= 0, sum of y = 1,
+
+where cap(s, t) is s up to t·(1 - h), never more than t, and smooth and concave between. Without the
+cap it is v, for y the squares of its vector. **The spread value** g is the one solution of
+g = f(c/g): the cap follows the value itself. It is at most v, and equal to it where no edge has a
+product above c·(1 - h)/v.
+
+*One edge moves g² by at most 4c.* With an edge more, f(t) grows by 0 to 2t. Let g and g' be the
+values without and with it, so g' >= g. Since f grows with t,
+
+    g' = f'(c/g') <= f(c/g') + 2c/g' <= f(c/g) + 2c/g' = g + 2c/g',
+
+so g'·(g' - g) <= 2c, and g'² - g² = (g' + g)·(g' - g) <= 2g'·(g' - g) <= 4c.
+
+*How it is found.* sqrt(y_i·y_j) is concave in y and the cap is concave and grows, so the problem is
+concave. A linear bound of the cap at any y, with slopes w, bounds f from above by the largest
+eigenvalue of the matrix of these slopes and a sum over edges; its vector is the direction in which
+to move y (Frank & Wolfe). Any estimate e of g with f(c/e) between L and U tells
+min(e, L) <= g <= max(e, U).
+
+*Proof.* That m exceeds the largest eigenvalue of a matrix B without negative entries is shown by
+any z > 0 with B·z < m·z (Collatz & Wielandt). Conjugate gradients solve (m - B)·z = 1 for it. If
+they find a direction d with d'(m - B)d <= 0, or a z with negative entries, whose negative part is
+such a direction, m was too small, and the search goes on there. So nothing is missed, on any graph.
+How long it takes depends on the graph and is not hidden.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tulle.core.arrays import Floats, Wholes
+from tulle.core.source import Source
+from tulle.graphs.data import Graph
+from tulle.graphs.spectra.queries import public_signs
+from tulle.noise import discrete_laplace
+from tulle.noise.charge import LaplaceCharge, charge
+
+CAP = Fraction(5, 4)
+"""c: products of entries above so many times 1/v are cut off.
+
+With SOFT it leaves products up to 1/v alone, those of cliques and stars, which no data chose.
+"""
+SOFT = 0.2
+"""h: from this part below the cap on it is felt."""
+
+TOLERANCE = Fraction(1, 8)
+"""How near to its exact value a computed g² is."""
+
+STEPS = 16
+"""Into how many parts one is divided when g² is rounded."""
+
+_POWERS = 30
+_HALVINGS = 12
+_LANCZOS_CYCLES = 60
+
+
+def square_sensitivity() -> int:
+    """Return by how much one edge moves the computed and rounded g², in parts of STEPS.
+
+    Example:
+        >>> square_sensitivity()
+        85
+    """
+    exact = STEPS * (4 * CAP + 2 * TOLERANCE) + 1
+    return -(-exact.numerator // exact.denominator)
+
+
+def measured_square(graph: Graph, epsilon: Fraction, source: Source | None) -> tuple[float, float]:
+    """Return g² with Laplace noise, pure epsilon per edge, and the deviation of the noise."""
+    moved = square_sensitivity()
+    with charge(LaplaceCharge(moved)):
+        noisy = rounded_square(graph) + int(discrete_laplace(scale=moved / epsilon, source=source))
+    return noisy / STEPS, 2**0.5 * float(moved / epsilon) / STEPS
+
+
+def rounded_square(graph: Graph) -> int:
+    """Return g² in parts of STEPS. Custodian side."""
+    return round(spread_value(graph.node_count, graph.edges()) ** 2 * STEPS)
+
+
+def capped(ratio: Floats) -> Floats:
+    """Return cap(s, t)/t for s/t: the ratio itself, then less, then one.
+
+    Example:
+        >>> capped(np.array([0.5, 0.8, 1.0, 1.2, 9.0])).round(3).tolist()
+        [0.5, 0.8, 0.95, 1.0, 1.0]
+    """
+    beyond = np.clip(ratio - (1 - SOFT), 0.0, 2 * SOFT)
+    made: Floats = np.minimum(ratio, 1 + SOFT) - beyond**2 / (4 * SOFT)
+    return made
+
+
+def slope(ratio: Floats) -> Floats:
+    """Return how fast the cap grows with s: one, then less, then zero."""
+    made: Floats = 1 - np.clip(ratio - (1 - SOFT), 0.0, 2 * SOFT) / (2 * SOFT)
+    return made
+
+
+def spread_value(nodes: int, edges: Wholes) -> float:
+    """Return g, with g² within TOLERANCE of the exact one.
+
+    Example:
+        >>> spread_value(4, np.array([[0, 1], [0, 2], [0, 3]])).__round__(3)
+        1.732
+    """
+    if not len(edges):
+        return 0.0
+    problem = _Problem(nodes, edges)
+    shares = problem.start()
+    while True:
+        shares = problem.powers(shares)
+        bounds = problem.bounds(shares)
+        if bounds.high**2 - bounds.low**2 <= float(TOLERANCE) * (1 - 2.0**-20):
+            return (bounds.low + bounds.high) / 2
+        shares = problem.step(shares, bounds.direction)
+
+
+class _Bounds(NamedTuple):
+    low: float
+    high: float
+    direction: Floats
+    """The squared entries of the vector to move to."""
+
+
+class _Problem:
+    """The graph as a matrix whose weights follow the cap."""
+
+    def __init__(self, nodes: int, edges: Wholes) -> None:
+        from scipy.sparse import coo_matrix
+
+        self.nodes, self.first, self.second = nodes, edges[:, 0], edges[:, 1]
+        number = np.arange(1, len(edges) + 1)
+        both = coo_matrix(
+            (np.tile(number, 2), (np.r_[self.first, self.second], np.r_[self.second, self.first])),
+            shape=(nodes, nodes),
+        ).tocsr()
+        self.edge = both.data - 1
+        self.matrix: Any = both.astype(np.float64)
+        self.weigh(np.ones(len(edges)))
+
+    def weigh(self, weights: Floats) -> None:
+        """Set the weights of the edges."""
+        self.matrix.data = weights[self.edge]
+
+    def start(self) -> Floats:
+        """Return the squares of what should be near the vector of the largest eigenvalue."""
+        return self.leading(1e-3)[1] ** 2
+
+    def products(self, shares: Floats) -> Floats:
+        """Return the geometric mean of the shares of each edge's ends."""
+        root = np.sqrt(shares)
+        made: Floats = root[self.first] * root[self.second]
+        return made
+
+    def solve(self, products: Floats) -> float:
+        """Return the solution of e = the sum over edges of 2·cap(s, c/e): a lower bound of g."""
+        # The right side falls as e grows, so the solution is no larger than it is without a cap.
+        low, high = 0.0, 2 * float(products.sum())
+        felt = products * high > float(CAP) * (1 - SOFT)
+        free, few = 2 * float(products[~felt].sum()), products[felt]
+        while len(few) and high - low > 2.0**-48 * high:
+            middle = (low + high) / 2
+            level = float(CAP) / middle
+            larger = free + 2 * level * float(capped(few / level).sum()) > middle
+            low, high = (middle, high) if larger else (low, middle)
+        return low if len(few) else high
+
+    def powers(self, shares: Floats) -> Floats:
+        """Return shares after multiplications by the matrix of slopes, as long as they gain."""
+        products = self.products(shares)
+        best = self.solve(products)
+        for _ in range(_POWERS):
+            weights = slope(products * (best / float(CAP)))
+            if bool((weights == 1).all()):
+                break
+            self.weigh(weights)
+            root = np.sqrt(shares)
+            image = self.matrix @ root + best * root
+            made = image**2 / float(image @ image)
+            products = self.products(made)
+            reached = self.solve(products)
+            if reached <= best * (1 + 1e-12):
+                break
+            shares, best = made, reached
+        return shares
+
+    def bounds(self, shares: Floats) -> _Bounds:
+        """Return what is proved of g, and where to go from these shares."""
+        products = self.products(shares)
+        estimate = self.solve(products)
+        level = float(CAP) / estimate
+        weights = slope(products / level)
+        self.weigh(weights)
+        rest = 2 * level * float(capped(products / level).sum()) - 2 * float(weights @ products)
+        room = float(TOLERANCE) / (16 * estimate)
+        largest, vector = self.proved(room, np.sqrt(shares))
+        # Rounding: sums of so many numbers, each right to the last digit.
+        error = estimate * 2.0**-40
+        high = max(largest + rest, estimate) + error
+        return _Bounds(max(estimate - error, 0.0), high, vector**2)
+
+    def step(self, shares: Floats, direction: Floats) -> Floats:
+        """Return the best shares found on the way from these to the direction."""
+        best, kept = self.solve(self.products(shares)), shares
+        part = 1.0
+        for _ in range(_HALVINGS):
+            made = (1 - part) * shares + part * direction
+            reached = self.solve(self.products(made))
+            if reached > best:
+                best, kept = reached, made
+            elif kept is not shares:
+                break
+            part /= 2
+        return kept
+
+    def leading(self, residual: float, start: Floats | None = None) -> tuple[float, Floats]:
+        """Return about the largest eigenvalue and a vector without negative entries."""
+        from scipy.sparse.linalg import eigsh
+
+        begin = np.ones(self.nodes) if start is None else start
+        begin = begin + np.abs(public_signs(self.nodes, 1)[:, 0]) * 1e-3 * begin.max()
+        vector = begin
+        size = max(float(np.abs(self.matrix.sum(axis=1)).max()), 1e-9)
+        if self.nodes > 2:
+            try:
+                vector = eigsh(
+                    self.matrix,
+                    k=1,
+                    which="LA",
+                    v0=begin,
+                    tol=residual / size,
+                    maxiter=_LANCZOS_CYCLES,
+                )[1][:, 0]
+            except (RuntimeError, ValueError, np.linalg.LinAlgError):
+                # It may stop; nothing depends on it but time.
+                vector = self.matrix @ begin + begin
+        if not np.isfinite(vector).all() or not vector.any():
+            vector = begin
+        # Without signs the quotient is no less, as no entry of the matrix is negative.
+        vector = np.abs(vector) / np.linalg.norm(vector)
+        return float(vector @ (self.matrix @ vector)), vector
+
+    def proved(self, room: float, start: Floats) -> tuple[float, Floats]:
+        """Return a number above the largest eigenvalue, by little more than the room, and a vector.
+
+        Where the search found no larger one and there is no proof, the number grows.
+        """
+        value, vector = self.leading(room / 2, start)
+        limit = value + room
+        while (missed := self.refuted(limit, value, vector)) is not None:
+            held = missed / np.linalg.norm(missed)
+            found = [self.leading(room / 2, held), (float(held @ (self.matrix @ held)), held)]
+            value, vector = max([*found, (value, vector)], key=lambda one: one[0])
+            limit = max(value, limit) + room
+        return limit, vector
+
+    def refuted(self, limit: float, value: float, vector: Floats) -> Floats | None:
+        """Return None if the limit is proved, or a vector whose quotient is at least the limit."""
+
+        def times(column: Floats) -> Floats:
+            made: Floats = limit * column - self.matrix @ column
+            return made
+
+        ones = np.ones(self.nodes)
+        rounding = (int(np.diff(self.matrix.indptr).max()) + 4) * 2.0**-51
+        made = vector * (float(vector.sum()) / (limit - value))
+        while True:
+            rest = ones - times(made)
+            direction, size = rest.copy(), float(rest @ rest)
+            for _ in range(self.nodes + 10):
+                if np.abs(rest).max() < 0.5:
+                    break
+                image = times(direction)
+                curve = float(direction @ image)
+                if curve <= 0:
+                    return np.abs(direction)
+                made = made + (size / curve) * direction
+                rest = rest - (size / curve) * image
+                before, size = size, float(rest @ rest)
+                direction = rest + (size / before) * direction
+            # Each is a sum of as many numbers as a node has neighbours, rounded to 53 bits.
+            slack = times(made) - rounding * limit * np.abs(made)
+            if float(slack.min()) > 0:
+                return None if float(made.min()) > 0 else np.maximum(-made, 0.0)

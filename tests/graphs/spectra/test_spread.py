@@ -1,0 +1,132 @@
+"""The spread value: what one edge moves its square by, and that nothing is missed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tulle
+from tulle.graphs.generators import all_graphs, barabasi_albert, watts_strogatz
+from tulle.graphs.spectra import spread
+from tulle.graphs.spectra.queries import adjacency
+from tulle.graphs.spectra.spread import (
+    CAP,
+    SOFT,
+    STEPS,
+    TOLERANCE,
+    capped,
+    measured_square,
+    rounded_square,
+    slope,
+    spread_value,
+    square_sensitivity,
+)
+
+
+def largest(graph: tulle.Graph) -> float:
+    return float(np.linalg.eigvalsh(adjacency(graph).toarray().astype(float))[-1])
+
+
+def crossed(cores: int, leaves: int) -> tulle.Graph:
+    """Return a clique whose nodes have leaves of their own: its edges are above the cap."""
+    edges = list(combinations(range(cores), 2))
+    edges += [
+        (node, cores + node * leaves + leaf) for node in range(cores) for leaf in range(leaves)
+    ]
+    return tulle.Graph.from_edges(edges, nodes=cores * (leaves + 1))
+
+
+def test_no_edge_moves_the_square_by_more_than_the_sensitivity() -> None:
+    squares = {
+        frozenset(map(tuple, graph.edges().tolist())): rounded_square(graph)
+        for graph in all_graphs(5)
+    }
+    grown = [after - squares[edges - {edge}] for edges, after in squares.items() for edge in edges]
+    assert min(grown) >= -2 * STEPS * TOLERANCE - 1
+    assert max(grown) <= square_sensitivity()
+    # Broken versions: what the value itself moves by, and half of what its square does.
+    assert max(grown) > STEPS
+    assert max(grown) > square_sensitivity() / 2
+
+
+@pytest.mark.parametrize("graph", [crossed(3, 40), crossed(6, 9), barabasi_albert(60, 3, seed=2)])
+def test_nor_where_the_cap_is_felt(graph: tulle.Graph) -> None:
+    generator = np.random.default_rng(1)
+    before = rounded_square(graph)
+    for row in generator.choice(len(graph.edges()), size=12, replace=False):
+        other = tulle.Graph.from_edges(np.delete(graph.edges(), row, 0), nodes=graph.node_count)
+        assert abs(before - rounded_square(other)) <= square_sensitivity()
+
+
+def test_it_is_the_largest_eigenvalue_where_no_edge_holds_much() -> None:
+    for graph in all_graphs(4):
+        assert spread_value(4, graph.edges()) ** 2 <= largest(graph) ** 2 + float(TOLERANCE)
+    clique = tulle.Graph.from_edges(list(combinations(range(12), 2)), nodes=14)
+    star = tulle.Graph.from_edges([(0, leaf) for leaf in range(1, 50)], nodes=60)
+    for graph in (clique, star, watts_strogatz(300, 8, 0.1, seed=1)):
+        found = spread_value(graph.node_count, graph.edges())
+        assert abs(found**2 - largest(graph) ** 2) <= float(TOLERANCE)
+    hubs = barabasi_albert(300, 4, seed=1)
+    assert 0.99 < spread_value(300, hubs.edges()) / largest(hubs) < 1
+
+
+def test_the_cap_is_felt_as_a_search_along_one_line_finds() -> None:
+    """Nodes of the clique are alike, and so are leaves: one number says who holds what."""
+    from scipy.optimize import minimize_scalar
+
+    cores, leaves = 3, 100
+    graph = crossed(cores, leaves)
+    found = spread_value(graph.node_count, graph.edges())
+    level = float(CAP) / found
+
+    def lost(held: float) -> float:
+        inner, outer = held / cores, (1 - held) / (cores * leaves)
+        products = np.array([inner, np.sqrt(inner * outer)])
+        return -2 * level * float(np.array([3, cores * leaves]) @ capped(products / level))
+
+    best = minimize_scalar(lost, bounds=(0.01, 0.99), method="bounded")
+    assert found < largest(graph) - 0.05
+    assert -best.fun == pytest.approx(found, abs=float(TOLERANCE) / found)
+
+
+def test_a_larger_eigenvalue_is_never_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A search that stays where it begins: in the smaller of two cliques.
+    pairs = [*combinations(range(6), 2), *combinations(range(6, 20), 2)]
+    graph = tulle.Graph.from_edges(pairs, nodes=25)
+
+    def stays(self: Any, residual: float, start: Any = None) -> tuple[float, Any]:
+        vector = np.zeros(25)
+        vector[:6] = 6**-0.5
+        return float(vector @ (self.matrix @ vector)), vector
+
+    monkeypatch.setattr(spread._Problem, "leading", stays)
+    assert spread_value(25, graph.edges()) == pytest.approx(13, abs=0.01)
+
+
+def test_the_cap_is_concave_and_its_slope_is_right() -> None:
+    ratios = np.linspace(0, 2, 2001)
+    assert np.all(np.diff(capped(ratios), 2) <= 1e-12)
+    assert capped(ratios).max() == 1
+    middle = (ratios[1:] + ratios[:-1]) / 2
+    assert np.allclose(np.diff(capped(ratios)) / np.diff(ratios), slope(middle), atol=1e-3)
+    assert float(CAP) * (1 - SOFT) == 1
+
+
+def test_noise_is_of_the_stated_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = barabasi_albert(40, 3, seed=1)
+    exact = rounded_square(graph)
+    monkeypatch.setattr(spread, "rounded_square", lambda graph: exact)
+    drawn = [measured_square(graph, Fraction(2), None) for _ in range(600)]
+    errors = np.array([value - exact / STEPS for value, _ in drawn])
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(drawn[0][1], rel=0.25)
+    assert drawn[0][1] == pytest.approx(2**0.5 * square_sensitivity() / STEPS / 2)
+    measured_square(graph, Fraction(1, 10**12), None)
+
+
+def test_graphs_without_edges_and_with_one() -> None:
+    assert spread_value(3, np.empty((0, 2), dtype=np.int64)) == 0
+    assert spread_value(2, np.array([[0, 1]])) == pytest.approx(1, abs=0.05)
