@@ -13,6 +13,8 @@ from sqlglot import exp
 from tulle.core.errors import QueryError
 from tulle.core.validate import counted
 from tulle.sql.dialect import dialect_of
+from tulle.sql.question.outer_select import merge_outer_selects
+from tulle.sql.question.sub_selects import lift_sub_selects
 
 MOST_ROWS = 1000
 """So many rows may be written into a statement with VALUES."""
@@ -35,13 +37,16 @@ def plain_spelling(tree: Any, dialect: str) -> Any:
                     tree = made
                 node.replace(made)
     for select in list(tree.find_all(exp.Select)):
+        _write_out_windows(select)
         _open_brackets(select)
+        _look_up_matches(select)
         _group_by_all(select)
     # From the inside: what stands in FROM is copied.
     for select in reversed(list(tree.find_all(exp.Select))):
         _turn_right_join(select)
         _divide_full_join(select)
-    return tree
+        lift_sub_selects(select)
+    return merge_outer_selects(tree)
 
 
 def _function(node: Any, dialect: str) -> Any:
@@ -258,6 +263,53 @@ def _group_by_all(select: Any) -> None:
         return
     keys = [one.copy() for one in plain if not isinstance(one, exp.Literal)]
     select.set("group", exp.Group(expressions=keys) if keys else None)
+
+
+def _write_out_windows(select: Any) -> None:
+    """OVER w, with WINDOW w AS (...), is OVER (...)."""
+    named = {one.name.lower(): one for one in select.args.get("windows") or []}
+    if not named or any(one.args.get("alias") for one in named.values()):
+        return
+    for window in list(select.find_all(exp.Window)):
+        base = named.get(str(window.alias).lower()) if window.args.get("alias") else None
+        if base is None or window.parent_select is not select:
+            continue
+        window.set("alias", None)
+        for part in ("partition_by", "order", "spec"):
+            if not window.args.get(part) and base.args.get(part):
+                found = base.args[part]
+                listed = isinstance(found, list)
+                window.set(part, [one.copy() for one in found] if listed else found.copy())
+    select.set("windows", None)
+
+
+def _look_up_matches(select: Any) -> None:
+    """a SEMI JOIN b ON c is WHERE EXISTS (SELECT 1 FROM b WHERE c), and ANTI JOIN is NOT EXISTS."""
+    joins = select.args.get("joins") or []
+    if any(_side(join) in {"RIGHT", "FULL"} for join in joins):
+        return
+    left = []
+    for join in joins:
+        kind, on = str(join.kind or "").upper(), join.args.get("on")
+        shared = join.args.get("using")
+        if on is None and shared and join is joins[0]:
+            first, second = select.args["from_"].this.alias_or_name, join.this.alias_or_name
+            on = exp.and_(
+                *(
+                    exp.EQ(
+                        this=exp.column(one.copy(), first),
+                        expression=exp.column(one.copy(), second),
+                    )
+                    for one in shared
+                )
+            )
+        if kind not in {"SEMI", "ANTI"} or on is None or join.method:
+            left.append(join)
+            continue
+        match: Any = exp.select(exp.Literal.number(1)).from_(join.this.copy()).where(on.copy())
+        match = exp.Exists(this=match)
+        select.where(match if kind == "SEMI" else exp.Not(this=match), copy=False)
+    select.set("joins", left or None)
 
 
 def _open_brackets(select: Any) -> None:
