@@ -48,6 +48,7 @@ def world(seed: int) -> Any:
 
 
 STATEMENTS = [
+    "SELECT COUNT(*) FROM users WHERE DAYNAME(born) = 'Friday' OR MONTHNAME(born) = 'December'",
     "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER w AS n, SUM(price) OVER (w ROWS BETWEEN 1"
     " PRECEDING AND CURRENT ROW) AS s FROM orders WINDOW w AS (PARTITION BY user_id ORDER BY"
     " placed, price, id)) t WHERE n = 2 AND s > 2",

@@ -6,6 +6,7 @@ decided about it afterwards holds for what the user wrote.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -13,11 +14,15 @@ from sqlglot import exp
 from tulle.core.errors import QueryError
 from tulle.core.validate import counted
 from tulle.sql.dialect import dialect_of
+from tulle.sql.question.aggregate import quantile_of
 from tulle.sql.question.outer_select import merge_outer_selects
 from tulle.sql.question.sub_selects import lift_sub_selects
 
 MOST_ROWS = 1000
 """So many rows may be written into a statement with VALUES."""
+
+DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday"
+MONTHS = "January February March April May June July August September October November December"
 
 _FIELDS = {"date_part", "datepart"}
 _PERIODS = {
@@ -85,6 +90,24 @@ def _moved_date(node: Any, dialect: str) -> Any:
         return None
     moved = exp.Add if isinstance(node, exp.DateAdd) else exp.Sub
     return exp.Paren(this=moved(this=node.this, expression=node.expression))
+
+
+def _named_field(node: Any, dialect: str) -> Any:
+    """DAYNAME(d) and MONTHNAME(d) are the names of EXTRACT(DOW FROM d), EXTRACT(MONTH FROM d)."""
+    days = isinstance(node, exp.Dayname)
+    if node.args.get("abbreviated"):
+        return None
+    number = exp.Extract(this=exp.Var(this="DOW" if days else "MONTH"), expression=node.this.copy())
+    names = DAYS if days else MONTHS
+    return exp.Case(
+        ifs=[
+            exp.If(
+                this=exp.EQ(this=number.copy(), expression=exp.Literal.number(place)),
+                true=exp.Literal.string(name),
+            )
+            for place, name in enumerate(names.split(), start=0 if days else 1)
+        ]
+    )
 
 
 def _safe_divide(node: Any, dialect: str) -> Any:
@@ -229,9 +252,22 @@ def _distinct(node: Any, dialect: str) -> Any:
     return exp.Count(this=exp.Distinct(expressions=[node.this.copy()]), big_int=True)
 
 
+def _within_group(node: Any, dialect: str) -> Any:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is QUANTILE_CONT(x, q)."""
+    asked = quantile_of(node) if type(node.this) is exp.PercentileCont else None
+    if asked is None:
+        return None
+    value, at = asked
+    written = str(Decimal(at.numerator) / Decimal(at.denominator))
+    return exp.PercentileCont(this=value.copy(), expression=exp.Literal.number(written))
+
+
 _RULES: dict[type[Any], Any] = {
+    exp.WithinGroup: _within_group,
     exp.Anonymous: _function,
     exp.ToDays: lambda node, dialect: _interval(node.this, "DAY"),
+    exp.Dayname: _named_field,
+    exp.Monthname: _named_field,
     exp.DayOfWeek: _day_of_week,
     exp.Extract: _day_of_week,
     exp.Between: _symmetric,

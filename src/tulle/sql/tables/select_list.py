@@ -20,8 +20,8 @@ from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.core.query import Query, Shape
 from tulle.sql.dialect import DEFAULT
-from tulle.sql.question.aggregate import Groups
-from tulle.sql.question.check import check_group, refuse
+from tulle.sql.question.aggregate import SPREADS, Groups, is_named_quantile, quantile_of
+from tulle.sql.question.check import check_group, check_statement, refuse
 from tulle.sql.question.parse import SqlQuestion, parse_statement
 from tulle.sql.question.scalars import as_written, check_scalar
 
@@ -36,17 +36,6 @@ _AFTER = ("having", "qualify", "order", "limit", "offset")
 """Clauses that are worked out on the noisy table."""
 
 _CALLS = (exp.AggFunc, exp.Filter, exp.WithinGroup)
-_SPREADS: dict[type[Any], tuple[bool, bool]] = {
-    exp.Variance: (True, False),
-    exp.VariancePop: (False, False),
-    exp.Stddev: (True, True),
-    exp.StddevSamp: (True, True),
-    exp.StddevPop: (False, True),
-}
-"""For each measure of spread: whether it is a sample's, and whether the root is taken."""
-
-_QUANTILES = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
-_NAMED_QUANTILES = {"quantile_cont", "quantile_disc", "percentile"}
 
 
 @dataclass(frozen=True)
@@ -228,7 +217,7 @@ def aggregates_in(expression: Any) -> Iterator[Any]:
     What a window does with the rows of the answer is none of them.
     """
     over = isinstance(expression.parent, exp.Window) and expression.arg_key == "this"
-    if (isinstance(expression, _CALLS) and not over) or _named_quantile(expression):
+    if (isinstance(expression, _CALLS) and not over) or is_named_quantile(expression):
         yield expression
         return
     if isinstance(expression, exp.Query):
@@ -331,25 +320,11 @@ def read_call(node: Any) -> Call:
             return Call("count", (_where(where, exp.Literal.number(1)),))
         kept = tuple(_where(where, argument) for argument in inner.arguments)
         return Call(inner.kind, kept, inner.distinct, inner.sample, inner.root, inner.at)
-    if isinstance(node, exp.WithinGroup):
-        ordered = node.expression.expressions
-        if type(node.this) not in _QUANTILES or len(ordered) != 1:
-            refuse(shown(node), "WITHIN GROUP is for PERCENTILE_CONT(q) and one column")
-        at = _share(node.this.this, node)
-        return Call(
-            "quantile", (ordered[0].this,), at=1 - at if ordered[0].args.get("desc") else at
-        )
+    asked = quantile_of(node)
+    if asked is not None:
+        return Call("quantile", (asked[0],), at=asked[1])
     if isinstance(node, exp.CountIf):
         return Call("count", (_where(node.this, exp.Literal.number(1)),))
-    if _named_quantile(node):
-        if len(node.expressions) != 2:
-            refuse(shown(node), "write QUANTILE_CONT(x, 0.9)")
-        return Call("quantile", (node.expressions[0],), at=_share(node.expressions[1], node))
-    if isinstance(node, _QUANTILES):
-        written = node.args.get("quantile") or node.args.get("expression")
-        if written is None or isinstance(node.this, exp.Distinct):
-            refuse(shown(node), "write QUANTILE_CONT(x, 0.9)")
-        return Call("quantile", (node.this,), at=_share(written, node))
     inner = node.this
     if inner is None:
         refuse(f"{shown(node)} without an argument", "write COUNT(*), or SUM(column)")
@@ -361,13 +336,10 @@ def read_call(node: Any) -> Call:
         return Call("count")
     if len(arguments) != 1 and not (type(node) is exp.Count and distinct):
         refuse(shown(node), "it takes one argument")
-    if type(node) in {exp.Min, exp.Max, exp.Median}:
-        at = {exp.Min: Fraction(0), exp.Max: Fraction(1)}.get(type(node), Fraction(1, 2))
-        if distinct and type(node) is exp.Median:
-            refuse(shown(node), "a median of distinct values depends on who shares a value")
-        return Call("quantile", arguments, at=at)
-    if type(node) in _SPREADS and not distinct:
-        sample, root = _SPREADS[type(node)]
+    if type(node) in {exp.Min, exp.Max}:
+        return Call("quantile", arguments, at=Fraction(int(type(node) is exp.Max)))
+    if type(node) in SPREADS and not distinct:
+        sample, root = SPREADS[type(node)]
         return Call("variance", arguments, sample=sample, root=root)
     kinds: dict[type[Any], Kind] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "average"}
     if type(node) not in kinds:
@@ -378,19 +350,6 @@ def read_call(node: Any) -> Call:
 def _where(condition: Any, value: Any) -> Any:
     """Return the value where the condition holds, and NULL elsewhere."""
     return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
-
-
-def _named_quantile(node: Any) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED_QUANTILES
-
-
-def _share(written: Any, node: Any) -> Fraction:
-    if not isinstance(written, exp.Literal) or not written.is_number:
-        refuse(shown(node), "write the quantile as a number, such as 0.9")
-    at = Fraction(written.name)
-    if not 0 <= at <= 1:
-        refuse(shown(node), "a quantile lies between 0 and 1")
-    return at
 
 
 def _by_place(tree: exp.Select, expression: Any, clause: str) -> Any:
@@ -440,8 +399,9 @@ def _refuse_rows(tree: exp.Select) -> NoReturn:
     Raises:
         QueryError: always.
     """
-    if tree.find(exp.Pivot):
-        refuse("PIVOT", "write one aggregate a column: SUM(x) FILTER (WHERE kind = 'a') AS a, ...")
+    pivot = tree.find(exp.Pivot)
+    if pivot is not None:
+        check_statement(pivot, grouped=False, functions=())
     if tree.args.get("group") is not None:
         raise QueryError(
             "The statement selects no aggregate: which groups there are is private. Add COUNT(*), "
