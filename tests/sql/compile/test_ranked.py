@@ -49,7 +49,8 @@ def orders() -> Any:
     connection = duckdb.connect()
     connection.execute(
         "CREATE TABLE orders AS SELECT * FROM (VALUES (1, 5, 'b', 1), (1, 5, 'a', 2), "
-        "(1, 2, 'c', 3), (2, NULL, 'd', 1), (2, 1, NULL, 2), (3, 4, 'e', 1)) t(who, price, kind, place)"
+        "(1, 2, 'c', 3), (2, NULL, 'd', 1), (2, 1, NULL, 2), (3, 4, 'e', 1))"
+        " t(who, price, kind, place)"
     )
     return Database.connect(connection, owners={"orders": "who"})
 

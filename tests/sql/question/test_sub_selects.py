@@ -91,3 +91,20 @@ def test_a_condition_is_a_key_as_it_stands() -> None:
         theirs = dict(connection.cursor().execute(text).fetchall())
         mine = dict(zip(table["k"], table["n"], strict=True))
         assert mine == {key: theirs.get(key, 0) for key in mine}
+
+
+def test_a_public_row_is_looked_up_by_its_key() -> None:
+    """There may be two otherwise; whether there are must not show, even where the key is wrong."""
+    connection = world(0)
+    text = "SELECT {a} FROM users u WHERE (SELECT country FROM city c WHERE c.city = u.city) = 'IT'"
+    counted = text.format(a="COUNT(*)")
+    plain = Database.connect(connection, owners=OWNERS, public=["city"])
+    with pytest.raises(QueryError, match="whole primary key"):
+        sql(counted).bind(plain)
+    keyed = Database.connect(connection, owners=OWNERS, public=["city"], keys={"city": "city"})
+    rome = connection.cursor().execute("SELECT COUNT(*) FROM users WHERE city = 'Rome'").fetchone()
+    # Rome is there twice: one of the two is taken.
+    assert sql(counted).truth(keyed) == rome[0] > 0
+    for other in ("c.country = u.city", "c.city > u.city", "c.city = c.country"):
+        with pytest.raises(QueryError, match="whole primary key"):
+            sql(counted.replace("c.city = u.city", other)).bind(keyed)

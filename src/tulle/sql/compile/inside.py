@@ -149,7 +149,13 @@ class Inside:
         ((expression, _),) = self._selected
         if next(_aggregates(expression), None) is None:
             # Two rows would be an error, and whether there are two must not show.
-            refuse(short(tree), "select an aggregate, such as MAX(...): there may be two rows")
+            if not self._block.finds_one_row():
+                refuse(
+                    short(tree),
+                    "select an aggregate, such as MAX(...): there may be two rows. In a public "
+                    "table, compare its whole primary key (keys={'table': 'column'} declares one)",
+                )
+            expression = exp.Max(this=expression.copy())
         if next(_calls(expression, exp.Window), None) is not None:
             refuse(short(tree), "select an aggregate without a window")
         calls = self._add_aggregates([expression])

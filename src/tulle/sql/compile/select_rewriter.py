@@ -115,6 +115,17 @@ class Block:
         optional = all(form.once for _, form, _ in self.optional)
         return optional and self.settled() == {name for name, _ in self.sources}
 
+    def finds_one_row(self) -> bool:
+        """Say whether a public row is looked up by its key, so that there are never two."""
+        if len(self.sources) != 1 or self.optional:
+            return False
+        ((name, form),) = self.items
+        known = {other for block in self.around() for other, _ in block.sources}
+        known |= {other for block in self.around() for other, *_ in block.optional}
+        compared = [c for c in self.conditions if isinstance(c, exp.EQ)]
+        told = {place for condition in compared for place in _told(condition, known)}
+        return bool(form.unique) and {(name, value) for value in form.unique} <= told
+
     def around(self) -> Iterator[Block]:
         """Yield the SELECTs that this one is inside of."""
         place = self.outer

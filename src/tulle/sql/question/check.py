@@ -174,6 +174,11 @@ def _check_inside(tree: Any, place: str, functions: Collection[str]) -> None:
     plain: Any = exp.Paren(this=tree.copy())
     for node in list(_nested(plain)):
         if isinstance(node, exp.Query):
+            if isinstance(node.parent, exp.Any | exp.All):
+                refuse(
+                    f"{node.parent.key.upper()} (SELECT ...)",
+                    "write x IN (SELECT ...), EXISTS, or x > (SELECT MAX(y) ...)",
+                )
             check_rows(node, functions)
             node.replace(exp.null())
         elif isinstance(node, exp.Exists):

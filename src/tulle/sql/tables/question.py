@@ -46,7 +46,7 @@ from tulle.sql.tables.select_list import (
     is_plain,
     read_select_list,
 )
-from tulle.sql.tables.windows import sorted_rows
+from tulle.sql.tables.windows import is_rank, sorted_rows
 
 LEVEL = 0.95
 """At which level the intervals of a table hold, those of one column all at once."""
@@ -354,7 +354,8 @@ class SqlTable(TableQuestion, Composite):
             }
             processing = self._processing(_sloped(inner, leaves), variances, left=plain.left)
             made = processing.column(expression)
-            whole = expression in recipes and recipes[expression].call.kind == "count"
+            counted = expression in recipes and recipes[expression].call.kind == "count"
+            whole = counted or is_rank(expression)
             columns[name] = _shown(made.value[rows], whole=whole)
             if parts is not None:
                 lowest, highest = recipes[expression].ends() if expression in recipes else _ANY

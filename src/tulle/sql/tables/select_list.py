@@ -19,7 +19,6 @@ from sqlglot import Dialect, exp
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.core.query import Query, Shape
-from tulle.sql.dialect import DEFAULT
 from tulle.sql.question.aggregate import SPREADS, Groups, is_named_quantile, quantile_of
 from tulle.sql.question.check import check_group, check_statement, refuse
 from tulle.sql.question.parse import SqlQuestion, parse_statement
@@ -36,6 +35,26 @@ _AFTER = ("having", "qualify", "order", "limit", "offset")
 """Clauses that are worked out on the noisy table."""
 
 _CALLS = (exp.AggFunc, exp.Filter, exp.WithinGroup)
+
+
+_ROWS_SHOWN = "it shows single rows. Count what there is: x, COUNT(*) with GROUP BY x"
+_TRUTHS = "one row would decide it. Ask how many there are: COUNT_IF(...)"
+_INSTEAD: dict[type[Any], str] = {
+    exp.Mode: "ask for x, COUNT(*) AS n with GROUP BY x ORDER BY n DESC LIMIT 1",
+    **dict.fromkeys((exp.GroupConcat, exp.ArrayAgg, exp.AnyValue, exp.First), _ROWS_SHOWN),
+    **dict.fromkeys((exp.LogicalOr, exp.LogicalAnd), _TRUTHS),
+    **dict.fromkeys(
+        (exp.Corr, exp.CovarPop, exp.CovarSamp),
+        "ask for SUM(x * y), AVG(x), AVG(y), VAR_POP(x) and VAR_POP(y) in one statement, and "
+        "compute it from the released table",
+    ),
+    **dict.fromkeys(
+        (exp.ArgMax, exp.ArgMin),
+        "it shows a single row; inside one person's rows, in a sub-select with GROUP BY the owner, "
+        "it is supported",
+    ),
+}
+"""For some aggregates that are not supported: why, or what would do."""
 
 
 @dataclass(frozen=True)
@@ -343,7 +362,8 @@ def read_call(node: Any) -> Call:
         return Call("variance", arguments, sample=sample, root=root)
     kinds: dict[type[Any], Kind] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "average"}
     if type(node) not in kinds:
-        refuse(shown(node, DEFAULT), f"these aggregates are: {AGGREGATES}")
+        instead = _INSTEAD.get(type(node))
+        refuse(shown(node), instead or f"these aggregates are: {AGGREGATES}")
     return Call(kinds[type(node)], arguments, distinct)
 
 

@@ -99,6 +99,11 @@ def window_column(processing: PostProcessing, window: Any) -> Column:
     return made.column()
 
 
+def is_rank(expression: Any) -> bool:
+    """Say whether an expression is a place among rows: a whole number."""
+    return isinstance(expression, exp.Window) and isinstance(expression.this, _RANKS)
+
+
 def _parts(processing: PostProcessing, window: Any) -> Iterator[Part]:
     """Yield the partitions of the rows that are left."""
     by = [processing.values(one) for one in window.args.get("partition_by") or []]
