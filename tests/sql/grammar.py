@@ -121,6 +121,25 @@ FORMS = (
 )
 """Conditions on two numbers x and y that can be written in several ways."""
 
+TRUTHS = (
+    "{x} > 1",
+    "{x} = 1 OR {y} > 2",
+    "NOT {x} > 1 AND {y} > 0",
+    "{x} IS NULL",
+    "{x} IN (1, 2)",
+)
+"""Conditions that rows are grouped by; everyone may know that they hold, do not, or are unknown."""
+
+LOOKED_UP = (
+    "SUM(CASE WHEN {k} IN (SELECT cust FROM orders) THEN {x} END)",
+    "COUNT(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM orders WHERE cust = {k}))",
+    "SUM({x} + (SELECT COUNT(*) FROM orders WHERE cust = {k}))",
+    "COUNT(*) FILTER (WHERE {x} > (SELECT MIN(age) - 20 FROM person WHERE id = {k}))",
+    "SUM(CASE WHEN EXISTS (SELECT 1 FROM city WHERE city.name = 'ber') THEN {x} END)",
+    "COUNT(*) FILTER (WHERE {x} IN (SELECT okey FROM orders WHERE price > 1))",
+)
+"""Aggregates of a number x of person k that look something up; the last looks at rows of others."""
+
 DAYS = ("DATE '2020-02-29'", "DATE '1999-12-31'", "DATE '2024-03-01'")
 MOMENTS = ("TIMESTAMP '2020-02-29 23:59:59'", "TIMESTAMP '1969-12-31 12:30:01'")
 KINDS = {*kinds.NUMBERS, kinds.TEXT, kinds.BOOLEAN, kinds.DATE, kinds.TIMESTAMP}
@@ -149,6 +168,8 @@ class Grammar:
         """How a thing is written that can be written in two ways."""
         self.formed = random.Random(10**9 + seed)
         """Which of ``FORMS`` is added, if any."""
+        self.looked = random.Random(2 * 10**9 + seed)
+        """Which of ``TRUTHS`` and ``LOOKED_UP`` are in it, if any."""
         more = [f"SELECT k, x, y FROM {view}" for view in OWNED_VIEWS]
         more.append("SELECT who AS k, v AS x, who AS y FROM reading")
         self.inside = Inside(seed, more=more)
@@ -194,6 +215,10 @@ class Grammar:
                 )
                 for _ in range(several)
             ]
+        own = [column for column in columns if column.endswith(".k")]
+        if own and listed is AGGREGATES and self.looked.random() < 0.15:
+            looked_up = self.looked.choice(LOOKED_UP)
+            chosen[0] = looked_up.format(k=own[0], x=self.looked.choice(columns))
         return self.by_keys(before, chosen, f"{source}{where}", columns)
 
     def by_keys(self, before: str, chosen: list[str], rows: str, columns: list[str]) -> Asked:
@@ -206,6 +231,10 @@ class Grammar:
             written.format(x=self.draw.choice(columns), c=self.condition(columns))
             for written, _ in drawn
         ]
+        if self.looked.random() < 0.2:
+            x, y = (self.looked.choice(columns) for _ in "xy")
+            keys[0] = self.looked.choice(TRUTHS).format(x=x, y=y)
+            drawn[0] = keys[0], [True, False, None]
         listed = ", ".join(f"{key} AS g{place}" for place, key in enumerate(keys))
         after = self.draw.choice(["", "", " HAVING COUNT(*) > 1", " ORDER BY g0"])
         by = ", ".join([f"g{place}" for place in range(len(keys))])

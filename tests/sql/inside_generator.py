@@ -9,6 +9,18 @@ SENSITIVE = ("ROW_NUMBER()", "LAG({x})", "LEAD({x}, 2)", "FIRST_VALUE({x})")
 PLAIN = ("RANK()", "DENSE_RANK()", "SUM({x})", "COUNT({x})", "MIN({x})", "MAX({x})", "COUNT(*)")
 
 
+LOOKED_FOR = (
+    "CAST(MEDIAN(CAST({x} AS DOUBLE)) AS DECIMAL(18, 3))",
+    "CAST(QUANTILE_CONT(CAST({x} AS DOUBLE), 0.3) AS DECIMAL(18, 3))",
+    "CAST(PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY CAST({x} AS DOUBLE) DESC) AS DECIMAL(18, 3))",
+    "CASE WHEN BOOL_OR({x} > 1) THEN 1 WHEN BOOL_AND({x} > 0) THEN 2 END",
+    "CAST(STDDEV_SAMP({x}) + 0.00001 AS DECIMAL(18, 3))",
+    "CAST(VAR_POP({x}) FILTER (WHERE {y} > 1) + 0.00001 AS DECIMAL(18, 3))",
+    *("ARG_MAX({x} % 3, {x})", "ARG_MIN({x}, {x}) FILTER (WHERE {y} IS NOT NULL)"),
+)
+"""Aggregates that are looked for among the rows of a group, or made of several sums."""
+
+
 class Inside:
     """Writes sub-selects with the columns k (the owner), x and y (numbers, or NULL).
 
@@ -17,6 +29,8 @@ class Inside:
 
     def __init__(self, seed: int, engine: str = "duckdb", more: Sequence[str] = ()) -> None:
         self.draw = random.Random(seed)
+        self.sought = random.Random(3 * 10**9 + seed)
+        """Which of ``LOOKED_FOR`` takes the place of an aggregate, if any."""
         self.engine = engine
         self.more = more
         self.last = 0
@@ -88,9 +102,10 @@ class Inside:
             f" FROM ({self.rows(depth)}) {n} GROUP BY {n}.k{by}{having}"
         )
 
-    def aggregate(self, n: str) -> str:
+    def aggregate(self, n: str, *, alone: bool = False) -> str:
+        """Return an aggregate; one that stands ``alone`` for a value is looked for in no group."""
         x = self.draw.choice([f"{n}.x", f"{n}.y"])
-        return self.draw.choice(
+        usual = self.draw.choice(
             [
                 *("COUNT(*)", f"COUNT({x})", f"SUM({x})", f"MIN({x})", f"MAX({x})"),
                 *(f"COUNT(DISTINCT {x})", f"SUM(DISTINCT {x})", f"SUM({x}) - MIN({x})"),
@@ -99,6 +114,9 @@ class Inside:
                 f"SUM(CASE WHEN {n}.y IS NULL THEN 1 ELSE {n}.x END)",
             ]
         )
+        if alone or self.sought.random() < 0.8:
+            return usual
+        return self.sought.choice(LOOKED_FOR).format(x=x, y=f"{n}.y")
 
     def left(self, depth: int) -> str:
         a, b = self.name(), self.name()
@@ -251,7 +269,7 @@ class Inside:
         """A sub-select stands for a value among what is selected."""
         n, m = self.name(), self.name()
         return (
-            f"SELECT {n}.k AS k, {n}.x AS x, (SELECT {self.aggregate(m)} FROM"
+            f"SELECT {n}.k AS k, {n}.x AS x, (SELECT {self.aggregate(m, alone=True)} FROM"
             f" ({self.base()}) {m} WHERE {m}.k = {n}.k) AS y FROM ({self.rows(depth)}) {n}"
         )
 
@@ -261,11 +279,12 @@ class Inside:
         m = self.name()
         inner = f"({self.rows(depth - 1)}) {m}"
         sign = self.draw.choice(["<", ">=", "="])
+        alone = self.aggregate(m, alone=True)
         conditions = [
             f"NOT EXISTS (SELECT 1 FROM {inner} WHERE {m}.k = {n}.k AND {m}.x {sign} {n}.x)",
             f"{n}.k NOT IN (SELECT {m}.k FROM {inner} WHERE {m}.x > 1)",
             f"{n}.x NOT IN (SELECT {m}.y FROM {inner} WHERE {m}.k = {n}.k)",
-            f"{n}.x {sign} (SELECT {self.aggregate(m)} FROM {inner} WHERE {m}.k = {n}.k)",
+            f"{n}.x {sign} (SELECT {alone} FROM {inner} WHERE {m}.k = {n}.k)",
             f"({n}.x > 1 OR EXISTS (SELECT 1 FROM {inner} WHERE {n}.k = {m}.k AND {m}.y > 1))",
             f"{n}.k IN (SELECT {m}.k FROM {inner} GROUP BY {m}.k HAVING COUNT(*) > 1)",
             f"NOT EXISTS (SELECT 1 FROM city c{m} WHERE c{m}.name = 'ber' AND {n}.x > 2)",

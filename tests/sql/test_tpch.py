@@ -81,33 +81,44 @@ def test_twenty_one_of_its_questions_are_supported_sixteen_as_printed(hundredth:
         database.close()
 
 
-def test_orders_per_customer_and_their_distribution(hundredth: Any) -> None:
-    """The engine's own answers to questions inside one person's rows, at no noise."""
+def test_without_noise_they_have_the_engine_s_answers(hundredth: Any) -> None:
     import duckdb
 
     plain = duckdb.connect()
     for table, path in hundredth.items():
         plain.execute(f"CREATE VIEW {table} AS SELECT * FROM '{path}'")
-    for number in (13, 16, 20, 21, 22):
-        asked = QUERIES[number]
+    compared = 0
+    for number, asked in QUERIES.items():
         database = tpch.connect(hundredth, asked.owners)
         question = sql(asked.text, groups=asked.groups or None)
-        found = question.truth(database)
+        found: Any = question.truth(database)
         expected = plain.execute(asked.text).fetchall()
-        if not asked.groups:
-            assert found == expected[0][0]
-            continue
-        keys = list(asked.groups)
-        table = found.to_pandas().set_index(keys)
-        names = [column[0] for column in plain.execute(asked.text).description]
-        for row in expected:
-            line = dict(zip(names, row, strict=True))
-            key = tuple(line.pop(k) for k in keys)
-            key = key if len(keys) > 1 else key[0]
-            if key in table.index:
-                for name, value in line.items():
-                    assert table.loc[key, name] == pytest.approx(float(value)), (number, key)
+        if not hasattr(found, "names"):
+            assert float(found) == pytest.approx(float(expected[0][0] or 0)), number
+            compared += 1
+        else:
+            keys = list(found.keys)
+            names = [column[0] for column in plain.description]
+            theirs = {}
+            for row in expected:
+                line = dict(zip(names, row, strict=True))
+                theirs[tuple(str(line.pop(key)) for key in keys)] = line
+            for place in range(len(found[found.names[0]])):
+                key = tuple(str(found[name][place]) for name in keys)
+                for name, value in theirs.get(key, {}).items():
+                    mine = found[name][place] or 0
+                    assert float(mine) == pytest.approx(float(value or 0), rel=1e-6), (number, key)
+                    compared += 1
         database.close()
+    assert compared > 60
+
+
+def test_customers_with_more_than_so_many_in_one_order(hundredth: Any) -> None:
+    import duckdb
+
+    plain = duckdb.connect()
+    for table, path in hundredth.items():
+        plain.execute(f"CREATE VIEW {table} AS SELECT * FROM '{path}'")
     big = """SELECT SUM(l_quantity) FROM customer, orders, lineitem WHERE o_orderkey IN (
         SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING SUM(l_quantity) > 200)
         AND c_custkey = o_custkey AND o_orderkey = l_orderkey"""

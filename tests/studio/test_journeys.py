@@ -260,9 +260,9 @@ def test_a_database_is_asked_in_sql(page: Any, look: Any) -> None:
     )
     page.fill("#total-delta", "0.000001")
     open_study(page, "Hide any one person", "5")
-    page.fill("#sql", "SELECT count(*) FROM orders SEMI JOIN customer ON customer_id = customer.id")
+    page.fill("#sql", "SELECT count(*) FROM orders ASOF JOIN customer ON customer_id = customer.id")
     page.wait_for_selector("#sql-problem:not([hidden])")
-    assert "SEMI" in page.inner_text("#sql-place mark").upper()
+    assert "ASOF" in page.inner_text("#sql-place mark").upper()
     look("-refused")
     page.fill(
         "#sql",

@@ -28,13 +28,16 @@ from tests.sql.grammar import (
     ALIKE,
     FORMS,
     KEYS,
+    LOOKED_UP,
     OWNED_VIEWS,
     QUANTILES,
     RANGED,
     SPELLED,
+    TRUTHS,
     Asked,
     Grammar,
 )
+from tests.sql.inside_generator import LOOKED_FOR
 from tests.sql.sql_extremes import SHAPES
 
 from tulle.sql.compile.select_rewriter import Block
@@ -115,6 +118,7 @@ def test_statements_are_made_of_every_part() -> None:
     texts = " ".join(one.text for one in asked)
     parts = [entry.written for entry in ENTRIES]
     parts += [*SHAPES, *AGGREGATES, *QUANTILES, *SPELLED, *FORMS, *(written for written, _ in KEYS)]
+    parts += [*TRUTHS, *LOOKED_UP, *LOOKED_FOR]
     for written in parts:
         longest = max(re.split(r"\{\w*\}(?:\.\w)?|x\.b", written), key=len).strip(" ()")
         assert longest in texts, written

@@ -48,6 +48,13 @@ def world(seed: int) -> Any:
 
 
 STATEMENTS = [
+    "SELECT COUNT(*) FROM users WHERE DAYNAME(born) = 'Friday' OR MONTHNAME(born) = 'December'",
+    "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER w AS n, SUM(price) OVER (w ROWS BETWEEN 1"
+    " PRECEDING AND CURRENT ROW) AS s FROM orders WINDOW w AS (PARTITION BY user_id ORDER BY"
+    " placed, price, id)) t WHERE n = 2 AND s > 2",
+    "SELECT COUNT(*) FROM orders o SEMI JOIN users u ON o.user_id = u.id AND u.city = 'Rome'",
+    "SELECT SUM(o.price) FROM orders o ANTI JOIN users u ON o.user_id = u.id WHERE o.price > 1",
+    "SELECT COUNT(*) FROM users SEMI JOIN city USING (city)",
     "SELECT COUNT(*) FROM (SELECT u.* FROM users u) t WHERE t.city = 'Rome'",
     "SELECT SUM(t.price) FROM (SELECT o.*, u.city FROM users u JOIN orders o ON o.user_id = u.id) t"
     " WHERE t.city IS NOT NULL",

@@ -205,7 +205,7 @@ UNSUPPORTED = [
     ("SELECT COUNT(*), pay FROM staff", "not in GROUP BY"),
     ("SELECT DISTINCT COUNT(*), SUM(pay) FROM staff", "SELECT DISTINCT"),
     ("SELECT COUNT(*) AS n, SUM(pay) AS n_low FROM staff", "would be called n_low"),
-    ("SELECT COUNT(*), SUM(pay) OVER () FROM staff", "window"),
+    ("SELECT COUNT(*), SUM(pay) OVER () FROM staff", "inside an aggregate"),
     ("SELECT COUNT(*), STRING_AGG(dept) FROM staff", "these aggregates are"),
     ("SELECT COUNT(*), QUANTILE_CONT(pay, 1.5) FROM staff", "between 0 and 1"),
     ("SELECT COUNT(*), QUANTILE_CONT(pay, [0.1, 0.5]) FROM staff", "as a number"),

@@ -16,22 +16,27 @@ can change it: sums are exact, and ties in ORDER BY are broken by all columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlglot import exp
 
 from tulle.sql.compile.derivations import Form, alias, column, select, source_of
+from tulle.sql.compile.ranked import EXTREMES, Ranked
 from tulle.sql.compile.whose import Equal, Whose, renamed, says_whose
 from tulle.sql.expressions.conversions import WRITTEN, Written
 from tulle.sql.expressions.kinds import named_type
+from tulle.sql.question.aggregate import SPREADS, quantile_of
 from tulle.sql.question.check import refuse
+from tulle.sql.question.scalars import as_written as written_text
 from tulle.sql.schema.ranges import ANY, POSITIVE, Range, range_of
 
 if TYPE_CHECKING:
     from tulle.sql.compile.select_rewriter import Block, Rewriter
 
-AGGREGATES = "COUNT, COUNT_IF, SUM, AVG, MIN and MAX"
-WINDOWS = f"ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, {AGGREGATES}"
+_COMMON = "COUNT, COUNT_IF, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, BOOL_OR, BOOL_AND"
+AGGREGATES = f"{_COMMON}, MIN, MAX, MEDIAN, QUANTILE_CONT(x, q), ARG_MAX and ARG_MIN"
+WINDOWS = f"ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, {_COMMON}, MIN and MAX"
 
 EXACTLY = "exactly"
 """Marks a sum that must not depend on the order of its terms; holds the most that one can be, by
@@ -144,10 +149,18 @@ class Inside:
         ((expression, _),) = self._selected
         if next(_aggregates(expression), None) is None:
             # Two rows would be an error, and whether there are two must not show.
-            refuse(short(tree), "select an aggregate, such as MAX(...): there may be two rows")
+            if not self._block.finds_one_row():
+                refuse(
+                    short(tree),
+                    "select an aggregate, such as MAX(...): there may be two rows. In a public "
+                    "table, compare its whole primary key (keys={'table': 'column'} declares one)",
+                )
+            expression = exp.Max(this=expression.copy())
         if next(_calls(expression, exp.Window), None) is not None:
             refuse(short(tree), "select an aggregate without a window")
         calls = self._add_aggregates([expression])
+        if calls.ranked.numbers:
+            refuse(short(expression), "write it in a sub-select in FROM, with GROUP BY the owner")
         block = self._block
         sources = [*block.sources, *((name, form) for name, form, _ in block.optional)]
         ends = {(name, v): found for name, form in sources for v, found in form.ranges.items()}
@@ -187,12 +200,23 @@ class Inside:
         by = [*(column(name, self._stage) for name in groups), *self._by_owner()]
         calls.bound_sums(form.ranges)
         found = [alias(e, name) for e, name in calls.found]
-        rows = source_of(form.query, self._stage)
+        rows = source_of(self._ranked(form, calls.ranked, by), self._stage)
         self._query = select([*by, *found], [rows], group=by)
+        made_of = {name: source for _, name, source in calls.ranked.picked}
         for expression, name in calls.found:
-            self._ranges[name] = _range_of(expression, form)
+            self._ranges[name] = _range_of(expression, form, made_of)
         self._ranges |= {name: form.range(name) for name in groups}
         self._columns = [*groups, *(name for _, name in calls.found)]
+
+    def _ranked(self, form: Form, ranked: Ranked, by: list[Any]) -> Any:
+        """Return the rows with what is kept of those that aggregates look for, if any do."""
+        if not ranked.numbers:
+            return form.query
+        there = [column(name, self._stage) for name in (*form.values, *self._owner_names())]
+        windows = ranked.windows(by)
+        inner = select([*there, *windows], [source_of(form.query, self._stage)])
+        kept = [alias(e, name) for e, name, _ in ranked.picked]
+        return select([*(one.copy() for one in there), *kept], [source_of(inner, self._stage)])
 
     def _collect(self) -> None:
         """Take the rows as they are, with the columns that are used."""
@@ -392,7 +416,7 @@ class Inside:
         return made
 
     def _add_aggregates(self, expressions: list[Any]) -> _Calls:
-        calls = _Calls()
+        calls = _Calls(Ranked(self._stage))
 
         def computed(expression: Any) -> Any:
             name = self._rewriter.namer.fresh()
@@ -400,7 +424,9 @@ class Inside:
             return column(name, self._stage)
 
         for node in dict.fromkeys(a for e in expressions for a in _aggregates(e)):
-            pieces, whole = self._split(node, computed, AGGREGATES)
+            pieces, whole = self._look_for(node, computed, calls.ranked) or self._split(
+                node, computed, AGGREGATES
+            )
             names = []
             for piece, _ in pieces:
                 name = self._rewriter.namer.fresh()
@@ -408,6 +434,43 @@ class Inside:
                 names.append(column(name, self._stage))
             self._known[node] = whole(names)
         return calls
+
+    def _look_for(
+        self, node: Any, computed: Any, ranked: Ranked
+    ) -> tuple[list[tuple[Any, Range]], Any] | None:
+        """Return how a value that is looked for among the rows of a group is made; None if it
+        is another kind of aggregate."""
+        found, condition = node, None
+        if isinstance(found, exp.Filter):
+            found, condition = found.this, found.expression.this
+        fresh = self._rewriter.namer.fresh
+
+        def value(expression: Any, *conditions: Any) -> Any:
+            given = [one.copy() for one in (condition, *conditions) if one is not None]
+            if given:
+                branch = exp.If(this=exp.and_(*given), true=expression.copy())
+                expression = exp.Case(ifs=[branch])
+            made = computed(SameValue(this=expression.copy()))
+            made.meta[WRITTEN] = Written(expression)
+            return made
+
+        if type(found) in EXTREMES:
+            if found.args.get("count") is not None:
+                refuse(short(node), "it gives one value here; leave the number out")
+            sides = (found.this, found.expression)
+            there = [
+                exp.Not(this=exp.Is(this=exp.paren(s.copy()), expression=exp.null())) for s in sides
+            ]
+            names = value(sides[0], there[1]), value(sides[1], there[0])
+            pieces, whole = ranked.extreme(*names, fresh, greatest=EXTREMES[type(found)])
+        else:
+            asked = quantile_of(found)
+            if asked is None:
+                return None
+            if not isinstance(found, exp.Median | exp.PercentileCont):
+                refuse(f"{short(node)} inside a sub-select", "write QUANTILE_CONT(x, 0.9)")
+            pieces, whole = ranked.quantile(value(asked[0]), asked[1], fresh)
+        return [(piece, ANY) for piece in pieces], whole
 
     def _split(self, node: Any, computed: Any, allowed: str) -> tuple[list[tuple[Any, Range]], Any]:
         """Return aggregates of columns, each with its range, and what to make of them."""
@@ -426,6 +489,22 @@ class Inside:
         if isinstance(node, exp.CountIf) and inner is not None:
             branch = exp.If(this=argument(inner), true=one)
             return [_count(computed(exp.Case(ifs=[branch])))], _first
+        if isinstance(node, exp.LogicalOr | exp.LogicalAnd):
+            # Of 1 for true and 0 for false the greatest says whether any is true.
+            truth, kind = argument(inner), exp.Max if isinstance(node, exp.LogicalOr) else exp.Min
+            branches = [(truth, one), (exp.Not(this=exp.paren(truth)), exp.Literal.number(0))]
+            number = exp.Case(ifs=[exp.If(this=when, true=then) for when, then in branches])
+            return [(kind(this=computed(number)), POSITIVE)], _is_one
+        if type(node) in SPREADS and not isinstance(inner, exp.Distinct):
+            value = argument(inner)
+            square = exp.Mul(this=exp.paren(value), expression=exp.paren(value.copy()))
+            terms = [computed(square), computed(value)]
+            sums = [exp.Sum(this=term) for term in terms]
+            for total, term in zip(sums, terms, strict=True):
+                total.meta[EXACTLY] = _most(self._range(term))
+                term.meta[WRITTEN] = Written(inner)
+            pieces = [*((total, ANY) for total in sums), _count(terms[1].copy())]
+            return pieces, partial(_spread, *SPREADS[type(node)])
         if not isinstance(node, exp.Count | exp.Sum | exp.Avg | exp.Min | exp.Max):
             refuse(f"{short(written)} inside a sub-select", f"supported are {allowed}")
         if isinstance(inner, exp.Star) and isinstance(node, exp.Count):
@@ -461,7 +540,8 @@ class Inside:
 
 
 class _Calls:
-    def __init__(self) -> None:
+    def __init__(self, ranked: Ranked) -> None:
+        self.ranked = ranked
         self.wanted: list[tuple[Any, str]] = []
         self.found: list[tuple[Any, str]] = []
 
@@ -492,16 +572,34 @@ def _quotient(names: list[Any]) -> Any:
     return exp.Paren(this=exp.Div(this=total, expression=count, typed=False, safe=False))
 
 
+def _is_one(names: list[Any]) -> Any:
+    return exp.Paren(this=exp.EQ(this=names[0], expression=exp.Literal.number(1)))
+
+
+def _spread(sample: bool, root: bool, names: list[Any]) -> Any:
+    """Return a variance or its root, of exact sums of squares and values; NULL of too few."""
+    squares, total, count = (exp.cast(name, named_type("DOUBLE")) for name in names)
+    mean = exp.Div(this=total.copy(), expression=count.copy(), typed=False, safe=False)
+    around = exp.Sub(this=squares, expression=exp.Mul(this=total, expression=exp.Paren(this=mean)))
+    above = exp.Greatest(this=around, expressions=[exp.Literal.number(0)])
+    less = exp.Paren(this=exp.Sub(this=count, expression=exp.Literal.number(1)))
+    number = less if sample else count
+    spread: Any = exp.Div(this=above, expression=number, typed=False, safe=False)
+    spread = exp.Sqrt(this=spread) if root else exp.Paren(this=spread)
+    enough = exp.GT(this=names[2].copy(), expression=exp.Literal.number(int(sample)))
+    return exp.Case(ifs=[exp.If(this=enough, true=spread)])
+
+
 def _sum_range(terms: Range) -> Range:
     return POSITIVE if terms.low >= 0 else ANY
 
 
-def _range_of(expression: Any, form: Form) -> Range:
+def _range_of(expression: Any, form: Form, made_of: Mapping[str, str]) -> Range:
     if isinstance(expression, exp.Count):
         return POSITIVE
     inner = expression.this
     inner = inner.expressions[0] if isinstance(inner, exp.Distinct) else inner
-    found = form.range(inner.name)
+    found = form.range(made_of.get(inner.name, inner.name))
     return _sum_range(found) if isinstance(expression, exp.Sum) else found
 
 
@@ -538,5 +636,5 @@ def short(node: Any) -> str:
             named.set("alias", None)
             if isinstance(named, exp.Table):
                 named.this.set("quoted", False)
-    text = str(plain.this.sql())
+    text = written_text(plain.this)
     return text if len(text) <= 60 else text[:57] + "..."

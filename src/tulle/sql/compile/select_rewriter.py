@@ -115,6 +115,17 @@ class Block:
         optional = all(form.once for _, form, _ in self.optional)
         return optional and self.settled() == {name for name, _ in self.sources}
 
+    def finds_one_row(self) -> bool:
+        """Say whether a public row is looked up by its key, so that there are never two."""
+        if len(self.sources) != 1 or self.optional:
+            return False
+        ((name, form),) = self.items
+        known = {other for block in self.around() for other, _ in block.sources}
+        known |= {other for block in self.around() for other, *_ in block.optional}
+        compared = [c for c in self.conditions if isinstance(c, exp.EQ)]
+        told = {place for condition in compared for place in _told(condition, known)}
+        return bool(form.unique) and {(name, value) for value in form.unique} <= told
+
     def around(self) -> Iterator[Block]:
         """Yield the SELECTs that this one is inside of."""
         place = self.outer
@@ -357,9 +368,22 @@ class Rewriter:
             refuse(
                 f"LEFT JOIN {self._called(name)}",
                 "a row without a match would appear when somebody else leaves. Compare the owners "
-                "of both sides in ON, or join a public table",
+                "of both sides in ON, or join a public table; for groups without rows JOIN is "
+                "enough, because all of groups= are in the answer",
             )
         return name, form, [*on, *same]
+
+    def _what_would_do(self, inner: Block) -> str:
+        shared = [name for name, form in inner.items if len(form.slots) > 1]
+        if shared:
+            return (
+                f"A row of {self._called(shared[0])} belongs to several people and goes with any "
+                "of them: join it, or use EXISTS or IN in WHERE, joined by AND"
+            )
+        return (
+            "Compare the owners inside, as in WHERE o.customer = c.id, or join. A number about "
+            "everybody is a question of its own: ask for it first, and write it in"
+        )
 
     def _called(self, name: str) -> str:
         for source in self.named.tree.find_all(exp.Table):
@@ -459,10 +483,7 @@ class Rewriter:
                 equal.add([exp.EQ(this=whole.this, expression=found[0])])
         same = self._same_owners(inner, inner.items, equal, within=False)
         if same is None or inner.keyed:
-            refuse(
-                short(whole),
-                f"{_NESTED}. Compare the owners inside, as in WHERE o.customer = c.id, or join",
-            )
+            refuse(short(whole), f"{_NESTED}. {self._what_would_do(inner)}")
         inner.conditions.extend(same)
         if scalar:
             return Inside(self, body, inner).value()

@@ -409,9 +409,19 @@ class Compiler:
                 made.set(name, found)
         return Typed(made, Kind(BOOLEAN))
 
+    def _operand(self, node: Any, scope: Scope) -> Typed:
+        """Return what is compared, in brackets where it is a condition itself.
+
+        A tree needs none, and people write them; what the library compares with TRUE has none.
+        """
+        found = self.value(node, scope)
+        if isinstance(found.node, exp.Predicate | exp.Connector | exp.Not):
+            return replace(found, node=exp.Paren(this=found.node))
+        return found
+
     def _is(self, node: Any, scope: Scope) -> Typed:
         made, right = node.copy(), node.expression
-        given = self.value(node.this, scope)
+        given = self._operand(node.this, scope)
         inner = right.this if isinstance(right, exp.Not) else right
         if isinstance(inner, exp.Boolean):
             given = self._boolean(given, node.this)
@@ -424,7 +434,7 @@ class Compiler:
         one, other = node.this.unnest(), node.expression.unnest()
         if isinstance(one, exp.Tuple) or isinstance(other, exp.Tuple):
             return self._row_comparison(node, one, other, scope)
-        sides = [self.value(side, scope) for side in (node.this, node.expression)]
+        sides = [self._operand(side, scope) for side in (node.this, node.expression)]
         if node.meta.get("groups"):
             self._check_group(node, *sides)
         (left, right), _ = alike(self.dialect, sides, node)
@@ -459,7 +469,7 @@ class Compiler:
 
     def _between(self, node: Any, scope: Scope) -> Typed:
         names = ("this", "low", "high")
-        given = [self.value(node.args[name], scope) for name in names]
+        given = [self._operand(node.args[name], scope) for name in names]
         made = node.copy()
         for name, one in zip(names, alike(self.dialect, given, node)[0], strict=True):
             made.set(name, one.node)
@@ -483,7 +493,7 @@ class Compiler:
             if node.args.get("negate"):
                 whole = exp.Not(this=whole)
             return self.value(whole, scope)
-        given = [self.value(part, scope) for part in (node.this, *node.expressions)]
+        given = [self._operand(part, scope) for part in (node.this, *node.expressions)]
         if node.meta.get("groups"):
             for constant in given[1:]:
                 self._check_group(node, given[0], constant)

@@ -21,6 +21,7 @@ from tulle.sql.expressions.conversions import (
 from tulle.sql.expressions.kinds import (
     ANY,
     BOOLEAN,
+    DAYS,
     DECIMAL,
     DOUBLE,
     NULL,
@@ -60,9 +61,13 @@ def summable(dialect: Dialect, given: Typed, node: Any) -> Typed:
     if given.kind.name == BOOLEAN:
         return converted(dialect, given, Kind(WHOLE, 10), node)
     if given.kind.name not in {*NUMBERS, NULL, ANY}:
+        instead = "Write CAST(... AS DOUBLE), or CASE WHEN ... THEN 1 ELSE 0 END"
+        if given.kind.name in DAYS:
+            days = f"DATE_DIFF('day', DATE '2020-01-01', {shown(node)})"
+            instead = f"Ask for days: {days}; LEAST(GREATEST({days}, 0), 3650) has a range, too"
         raise QueryError(
-            f"SUM({shown(node)}) is not supported: it is a {given.kind.name}, and numbers are "
-            "added. Write SUM(CAST(... AS DOUBLE)), or SUM(CASE WHEN ... THEN 1 ELSE 0 END)."
+            f"{shown(node)} in an aggregate other than COUNT is not supported: it is a "
+            f"{given.kind.name}, and numbers are added and ranked. {instead}."
         )
     return given
 

@@ -176,9 +176,7 @@ class DiscoveredTable(TableQuestion):
         if self.options.other is None:
             return
         chosen = self.chosen
-        parts = [chosen.having, *(one.expression for one in chosen.order)]
-        parts += [expression for _, expression in chosen.columns]
-        if any(_mentions_key(part, chosen) for part in parts if part is not None):
+        if any(_mentions_key(part, chosen) for part in chosen.expressions()):
             raise QueryError(
                 "other= is not supported together with ORDER BY, HAVING or arithmetic that uses a "
                 "key: the row of the rest has none. Leave other= out, or sort the released table."

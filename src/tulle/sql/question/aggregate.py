@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, datetime
+from fractions import Fraction
 from typing import Any, Literal
 
 from sqlglot import exp
@@ -21,6 +22,19 @@ Groups = tuple[tuple[str, tuple[Any, ...]], ...]
 Number = Callable[[list[Any], Groups], tuple[Any, list[Any]]]
 """From the columns of GROUP BY, and their values, to what tells a row's group, and conditions that
 it has one."""
+
+
+SPREADS: dict[type[Any], tuple[bool, bool]] = {
+    exp.Variance: (True, False),
+    exp.VariancePop: (False, False),
+    exp.Stddev: (True, True),
+    exp.StddevSamp: (True, True),
+    exp.StddevPop: (False, True),
+}
+"""For each measure of spread: whether it is a sample's, and whether the root is taken."""
+
+_QUANTILES = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
+_NAMED_QUANTILES = {"quantile_cont", "quantile_disc", "percentile"}
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,50 @@ def find_aggregate(tree: exp.Select) -> Aggregate:
             "name the columns: COUNT(DISTINCT a, b), or count the rows of a SELECT DISTINCT",
         )
     return Aggregate(kind, tuple(arguments), distinct)
+
+
+def is_named_quantile(node: Any) -> bool:
+    """Say whether a function that the parser does not know is a quantile."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED_QUANTILES
+
+
+def quantile_of(node: Any) -> tuple[Any, Fraction] | None:
+    """Return of what a quantile is, and which, if it is one; 0 is the least and 1 the greatest.
+
+    Raises:
+        QueryError: when it is written in a way that is not supported.
+    """
+    if isinstance(node, exp.Median):
+        if isinstance(node.this, exp.Distinct):
+            refuse(_short(node), "a median of distinct values depends on who shares a value")
+        return node.this, Fraction(1, 2)
+    if isinstance(node, exp.WithinGroup):
+        ordered = node.expression.expressions
+        if type(node.this) not in _QUANTILES or len(ordered) != 1:
+            refuse(_short(node), "WITHIN GROUP is for PERCENTILE_CONT(q) and one column")
+        at = _share(node.this.this, node)
+        return ordered[0].this, 1 - at if ordered[0].args.get("desc") else at
+    if is_named_quantile(node):
+        if len(node.expressions) != 2:
+            refuse(_short(node), "write QUANTILE_CONT(x, 0.9)")
+        return node.expressions[0], _share(node.expressions[1], node)
+    if isinstance(node, _QUANTILES):
+        written = node.args.get("quantile") or node.args.get("expression")
+        if written is None or isinstance(node.this, exp.Distinct):
+            refuse(_short(node), "write QUANTILE_CONT(x, 0.9)")
+        return node.this, _share(written, node)
+    return None
+
+
+def _share(written: Any, node: Any) -> Fraction:
+    if isinstance(written, exp.Array | exp.Tuple):
+        refuse(_short(node), "write each quantile as a column of its own: QUANTILE_CONT(x, 0.9)")
+    if not isinstance(written, exp.Literal) or not written.is_number:
+        refuse(_short(node), "write the quantile as a number, such as 0.9")
+    at = Fraction(written.name)
+    if not 0 <= at <= 1:
+        refuse(_short(node), "a quantile lies between 0 and 1")
+    return at
 
 
 def check_aggregate(tree: exp.Select, groups: Groups, functions: Collection[str]) -> None:

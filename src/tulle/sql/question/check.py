@@ -36,7 +36,7 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "order": ("ORDER BY", "a count or a sum has no order, and groups keep the order of groups="),
     "sample": ("TABLESAMPLE", "it draws at random by itself"),
     "laterals": ("LATERAL", "join with ON or WHERE, or use EXISTS"),
-    "pivots": ("PIVOT", "write SUM(CASE WHEN ... THEN 1 ELSE 0 END), or GROUP BY with groups="),
+    "pivots": ("PIVOT", "write one aggregate a column: SUM(x) FILTER (WHERE kind = 'a') AS a"),
     "locks": ("FOR UPDATE", "tables are only read"),
     "into": ("INTO", "tables are only read"),
     "connect": ("CONNECT BY", "write out the joins that are needed"),
@@ -83,6 +83,8 @@ def check_statement(tree: exp.Expression, *, grouped: bool, functions: Collectio
             _set_name(tree) + " of two answers",
             "ask one aggregate over a union: SELECT COUNT(*) FROM (... UNION ...)",
         )
+    if isinstance(tree, exp.Pivot):
+        refuse(*_CLAUSES["pivots"])
     if not isinstance(tree, exp.Select):
         refuse(tree.key.upper(), "only a SELECT can be asked")
     allowed = _SELECT_CLAUSES | ({"group"} if grouped else set())
@@ -172,6 +174,11 @@ def _check_inside(tree: Any, place: str, functions: Collection[str]) -> None:
     plain: Any = exp.Paren(this=tree.copy())
     for node in list(_nested(plain)):
         if isinstance(node, exp.Query):
+            if isinstance(node.parent, exp.Any | exp.All):
+                refuse(
+                    f"{node.parent.key.upper()} (SELECT ...)",
+                    "write x IN (SELECT ...), EXISTS, or x > (SELECT MAX(y) ...)",
+                )
             check_rows(node, functions)
             node.replace(exp.null())
         elif isinstance(node, exp.Exists):
@@ -273,10 +280,22 @@ def _check_source(source: Any, functions: Collection[str]) -> None:
     if isinstance(source, exp.Subquery):
         check_rows(source, functions)
         return
+    if isinstance(source, exp.Lateral):
+        refuse(
+            "LATERAL",
+            "select the value as a sub-select, (SELECT MAX(x) FROM ... WHERE o.customer = c.id), "
+            "or join a sub-select with GROUP BY the owner, or with QUALIFY ROW_NUMBER() OVER "
+            "(PARTITION BY the owner ORDER BY ...) = 1",
+        )
+    if isinstance(source, exp.Unnest):
+        refuse("UNNEST", "write the rows as (VALUES (1), (2)) AS t(x), or join a public table")
     if not isinstance(source, exp.Table):
         refuse(f"{source.key.upper()} in FROM", "rows come from tables and sub-selects")
     if not isinstance(source.this, exp.Identifier):
-        refuse(f"The table function {source.this.sql()}", "rows come from tables and sub-selects")
+        refuse(
+            f"The table function {source.this.sql()}",
+            "rows come from tables, sub-selects and VALUES; make it a table, and declare it public",
+        )
     if source.args.get("joins"):
         refuse("A join in brackets", "leave the brackets out, or write a sub-select")
     if source.args.get("alias") and source.args["alias"].columns:

@@ -71,6 +71,7 @@ _USUAL_WORDS = {
     "LOGICAL_OR": "BOOL_OR",
     "LOGICAL_AND": "BOOL_AND",
     "GROUP_CONCAT": "STRING_AGG",
+    "LISTAGG": "STRING_AGG",
     "VARIANCE": "VAR_SAMP",
     "TIME_TO_UNIX": "EPOCH",
 }
@@ -106,7 +107,7 @@ def _reason(node: Any) -> str:
     if isinstance(node, exp.Exists | exp.In | exp.Any | exp.All):
         above = node.find_ancestor(exp.Not)
         if isinstance(node, exp.Any | exp.All) and node.find(exp.Query) is None:
-            return "write x IN (...), or conditions that are joined by OR"
+            return "write x IN (...), conditions that are joined by OR, or (SELECT MAX(y) ...)"
         if above is not None or isinstance(node, exp.All):
             return "rows would appear when somebody leaves"
         return "a sub-select must be a condition of its own in WHERE, joined by AND"

@@ -6,6 +6,7 @@ decided about it afterwards holds for what the user wrote.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -13,9 +14,15 @@ from sqlglot import exp
 from tulle.core.errors import QueryError
 from tulle.core.validate import counted
 from tulle.sql.dialect import dialect_of
+from tulle.sql.question.aggregate import quantile_of
+from tulle.sql.question.outer_select import merge_outer_selects
+from tulle.sql.question.sub_selects import lift_sub_selects
 
 MOST_ROWS = 1000
 """So many rows may be written into a statement with VALUES."""
+
+DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday"
+MONTHS = "January February March April May June July August September October November December"
 
 _FIELDS = {"date_part", "datepart"}
 _PERIODS = {
@@ -35,13 +42,16 @@ def plain_spelling(tree: Any, dialect: str) -> Any:
                     tree = made
                 node.replace(made)
     for select in list(tree.find_all(exp.Select)):
+        _write_out_windows(select)
         _open_brackets(select)
+        _look_up_matches(select)
         _group_by_all(select)
     # From the inside: what stands in FROM is copied.
     for select in reversed(list(tree.find_all(exp.Select))):
         _turn_right_join(select)
         _divide_full_join(select)
-    return tree
+        lift_sub_selects(select)
+    return merge_outer_selects(tree)
 
 
 def _function(node: Any, dialect: str) -> Any:
@@ -80,6 +90,24 @@ def _moved_date(node: Any, dialect: str) -> Any:
         return None
     moved = exp.Add if isinstance(node, exp.DateAdd) else exp.Sub
     return exp.Paren(this=moved(this=node.this, expression=node.expression))
+
+
+def _named_field(node: Any, dialect: str) -> Any:
+    """DAYNAME(d) and MONTHNAME(d) are the names of EXTRACT(DOW FROM d), EXTRACT(MONTH FROM d)."""
+    days = isinstance(node, exp.Dayname)
+    if node.args.get("abbreviated"):
+        return None
+    number = exp.Extract(this=exp.Var(this="DOW" if days else "MONTH"), expression=node.this.copy())
+    names = DAYS if days else MONTHS
+    return exp.Case(
+        ifs=[
+            exp.If(
+                this=exp.EQ(this=number.copy(), expression=exp.Literal.number(place)),
+                true=exp.Literal.string(name),
+            )
+            for place, name in enumerate(names.split(), start=0 if days else 1)
+        ]
+    )
 
 
 def _safe_divide(node: Any, dialect: str) -> Any:
@@ -224,9 +252,22 @@ def _distinct(node: Any, dialect: str) -> Any:
     return exp.Count(this=exp.Distinct(expressions=[node.this.copy()]), big_int=True)
 
 
+def _within_group(node: Any, dialect: str) -> Any:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is QUANTILE_CONT(x, q)."""
+    asked = quantile_of(node) if type(node.this) is exp.PercentileCont else None
+    if asked is None:
+        return None
+    value, at = asked
+    written = str(Decimal(at.numerator) / Decimal(at.denominator))
+    return exp.PercentileCont(this=value.copy(), expression=exp.Literal.number(written))
+
+
 _RULES: dict[type[Any], Any] = {
+    exp.WithinGroup: _within_group,
     exp.Anonymous: _function,
     exp.ToDays: lambda node, dialect: _interval(node.this, "DAY"),
+    exp.Dayname: _named_field,
+    exp.Monthname: _named_field,
     exp.DayOfWeek: _day_of_week,
     exp.Extract: _day_of_week,
     exp.Between: _symmetric,
@@ -258,6 +299,53 @@ def _group_by_all(select: Any) -> None:
         return
     keys = [one.copy() for one in plain if not isinstance(one, exp.Literal)]
     select.set("group", exp.Group(expressions=keys) if keys else None)
+
+
+def _write_out_windows(select: Any) -> None:
+    """OVER w, with WINDOW w AS (...), is OVER (...)."""
+    named = {one.name.lower(): one for one in select.args.get("windows") or []}
+    if not named or any(one.args.get("alias") for one in named.values()):
+        return
+    for window in list(select.find_all(exp.Window)):
+        base = named.get(str(window.alias).lower()) if window.args.get("alias") else None
+        if base is None or window.parent_select is not select:
+            continue
+        window.set("alias", None)
+        for part in ("partition_by", "order", "spec"):
+            if not window.args.get(part) and base.args.get(part):
+                found = base.args[part]
+                listed = isinstance(found, list)
+                window.set(part, [one.copy() for one in found] if listed else found.copy())
+    select.set("windows", None)
+
+
+def _look_up_matches(select: Any) -> None:
+    """a SEMI JOIN b ON c is WHERE EXISTS (SELECT 1 FROM b WHERE c), and ANTI JOIN is NOT EXISTS."""
+    joins = select.args.get("joins") or []
+    if any(_side(join) in {"RIGHT", "FULL"} for join in joins):
+        return
+    left = []
+    for join in joins:
+        kind, on = str(join.kind or "").upper(), join.args.get("on")
+        shared = join.args.get("using")
+        if on is None and shared and join is joins[0]:
+            first, second = select.args["from_"].this.alias_or_name, join.this.alias_or_name
+            on = exp.and_(
+                *(
+                    exp.EQ(
+                        this=exp.column(one.copy(), first),
+                        expression=exp.column(one.copy(), second),
+                    )
+                    for one in shared
+                )
+            )
+        if kind not in {"SEMI", "ANTI"} or on is None or join.method:
+            left.append(join)
+            continue
+        match: Any = exp.select(exp.Literal.number(1)).from_(join.this.copy()).where(on.copy())
+        match = exp.Exists(this=match)
+        select.where(match if kind == "SEMI" else exp.Not(this=match), copy=False)
+    select.set("joins", left or None)
 
 
 def _open_brackets(select: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from math import prod
+from math import gcd, prod
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from sqlglot import exp
 from tulle.core import registry
 from tulle.core.dataset import Facts
 from tulle.core.error_law import ErrorLaw
-from tulle.core.errors import NoIntervalError, QueryError, raise_alone
+from tulle.core.errors import NoIntervalError
 from tulle.core.expression_error import (
     SampledLaw,
     even_fractions,
@@ -27,7 +27,8 @@ from tulle.core.table import LabelledTable
 from tulle.sql.question.aggregate import Groups
 from tulle.sql.question.parse import Statement
 from tulle.sql.stand_in.laws import StandInLaw
-from tulle.sql.tables.columns import Arithmetic, Column, PostProcessing
+from tulle.sql.tables.columns import OTHERS, Arithmetic, Column
+from tulle.sql.tables.post_processing import PostProcessing
 from tulle.sql.tables.purchases import (
     Bind,
     Cuts,
@@ -45,6 +46,7 @@ from tulle.sql.tables.select_list import (
     is_plain,
     read_select_list,
 )
+from tulle.sql.tables.windows import is_rank, sorted_rows
 
 LEVEL = 0.95
 """At which level the intervals of a table hold, those of one column all at once."""
@@ -56,6 +58,10 @@ SOME_GROUPS = 32
 
 POINTS = 511
 """For how many errors of the parts, in each group."""
+
+LEAST_SHEETS = 31
+SHEET_ROWS = 20_000
+"""Where a window looks at all groups: for how many tables at least, of how many rows together."""
 
 LEAST_SIZE = 0.1
 """Errors are weighed against answers, or against this part of what is likely from public facts."""
@@ -113,7 +119,7 @@ class SqlTable(TableQuestion, Composite):
         size = self.size
         blank = Column.exact(1.0, size)
         processing = PostProcessing(Arithmetic({}), self._keys(), lambda node: blank, size)
-        _finish(self.chosen, processing, size)
+        _finish(self.chosen, processing)
         for _, expression in self.chosen.columns:
             processing.column(expression)
 
@@ -239,7 +245,7 @@ class SqlTable(TableQuestion, Composite):
             scale = np.fmax(np.fmax(np.abs(column.value), least), moved)
             for name, slope in column.slopes.items():
                 share = np.abs(slope) / np.where(scale > 0, scale, 1.0)
-                found[name] = found[name] + np.nan_to_num(share) ** 2
+                found[name.removesuffix(OTHERS)] += np.nan_to_num(share) ** 2
         # Quantiles have no slopes in anything: they count like one column of their own.
         return [float(np.sqrt(np.median(one))) or 1.0 / len(leaves) for one in found.values()]
 
@@ -264,16 +270,22 @@ class SqlTable(TableQuestion, Composite):
         self, expression: Any, values: Mapping[str, Any], laws: Mapping[str, Any]
     ) -> SampledLaw | None:
         variances = {leaf: variance_of(law) for leaf, law in laws.items()}
-        groups = np.unique(np.linspace(0, self.size - 1, SOME_GROUPS).astype(int)).tolist()
-        rows = np.repeat(groups, POINTS).tolist()
+        groups, points = list(range(self.size)), POINTS
+        if expression.find(exp.Window) is None:
+            groups = np.unique(np.linspace(0, self.size - 1, SOME_GROUPS).astype(int)).tolist()
+        else:
+            # A window looks at all groups: fewer tables of them are tried out.
+            points = min(POINTS, max(LEAST_SHEETS, SHEET_ROWS // self.size))
+        rows = np.repeat(groups, points).tolist()
+        sheets = np.tile(np.arange(points), len(groups)).tolist()
         noisy, exact = {}, {}
-        for leaf, errors in _errors_of(laws, groups).items():
+        for leaf, errors in _errors_of(laws, groups, points).items():
             here = np.ravel(values[leaf]).astype(np.float64)
             column = Column.exact(here[rows] + errors, len(rows))
             noisy[leaf] = replace(column, slopes={leaf: np.ones(len(rows))}, known=True)
             exact[leaf] = Column.exact(here[rows], len(rows))
-        answers = self._processing(noisy, variances, rows).column(expression).value
-        truth = self._processing(exact, {}, rows).column(expression).value
+        answers = self._processing(noisy, variances, rows, sheets=sheets).column(expression).value
+        truth = self._processing(exact, {}, rows, sheets=sheets).column(expression).value
         sizes = np.abs(answers - truth)[~np.isnan(truth)]
         if not len(sizes):
             return None
@@ -311,6 +323,9 @@ class SqlTable(TableQuestion, Composite):
         columns: Mapping[str, Column],
         variances: Mapping[str, float],
         kept: Sequence[int] | None = None,
+        *,
+        left: Sequence[int] | None = None,
+        sheets: Sequence[int] | None = None,
     ) -> PostProcessing:
         arithmetic = Arithmetic(variances)
         recipes = self._recipes()
@@ -318,16 +333,15 @@ class SqlTable(TableQuestion, Composite):
         def leaf(node: Any) -> Column:
             return recipes[node].column(arithmetic, columns.__getitem__)
 
-        return PostProcessing(
-            arithmetic, self._keys(kept), leaf, self.size if kept is None else len(kept)
-        )
+        size = self.size if kept is None else len(kept)
+        return PostProcessing(arithmetic, self._keys(kept), leaf, size, left=left, sheets=sheets)
 
     def _table(
         self, values: Mapping[str, Column], variances: Mapping[str, float], parts: Any
     ) -> LabelledTable:
         leaves, recipes = self._leaves(), self._recipes()
         plain = self._processing(_sloped(values, leaves), variances)
-        rows = _finish(self.chosen, plain, self.size)
+        rows = _finish(self.chosen, plain)
         columns: dict[str, Any] = {
             name: [listed[row] for row in rows] for name, _, listed in self._keys()
         }
@@ -338,8 +352,10 @@ class SqlTable(TableQuestion, Composite):
                 leaf: _between(column, ends.get(leaf), leaves[leaf].least)
                 for leaf, column in values.items()
             }
-            made = self._processing(_sloped(inner, leaves), variances).column(expression)
-            whole = expression in recipes and recipes[expression].call.kind == "count"
+            processing = self._processing(_sloped(inner, leaves), variances, left=plain.left)
+            made = processing.column(expression)
+            counted = expression in recipes and recipes[expression].call.kind == "count"
+            whole = counted or is_rank(expression)
             columns[name] = _shown(made.value[rows], whole=whole)
             if parts is not None:
                 lowest, highest = recipes[expression].ends() if expression in recipes else _ANY
@@ -352,15 +368,22 @@ class SqlTable(TableQuestion, Composite):
         return LabelledTable(columns, keys=[name for name, _, _ in self._keys()])
 
 
-def _errors_of(laws: Mapping[str, ErrorLaw], groups: Sequence[int]) -> dict[str, Any]:
-    """Return errors of each part in each of some groups, the parts' independent of each other."""
-    spread = even_fractions(np.arange(1, POINTS + 1))
+def _errors_of(laws: Mapping[str, ErrorLaw], groups: Sequence[int], points: int) -> dict[str, Any]:
+    """Return errors of each part in each of some groups, the parts' independent of each other.
+
+    So are those of the groups: each goes through the points in steps of its own.
+    """
+    spread = even_fractions(np.arange(1, points + 1))
+    steps = [step for step in range(1, points + 1) if gcd(step, points) == 1]
     found = {}
     for (leaf, law), fractions in zip(laws.items(), spread, strict=False):
-        if isinstance(law, StandInLaw):
-            found[leaf] = np.concatenate([law.points(group, fractions) for group in groups])
-        else:
-            found[leaf] = np.tile(signed_points(law.of_one(), fractions), len(groups))
+        one = signed_points(law.of_one(), fractions)
+        made = []
+        for place, group in enumerate(groups):
+            errors = law.points(group, fractions) if isinstance(law, StandInLaw) else one
+            step = steps[place % len(steps)]
+            made.append(errors[(np.arange(points) * step + place // len(steps)) % points])
+        found[leaf] = np.concatenate(made)
     return found
 
 
@@ -410,23 +433,19 @@ def _between(column: Column, ends: Any, least: float) -> Column:
     return replace(column, low=np.maximum(low, least), high=high)
 
 
-def _finish(chosen: SelectList, processing: PostProcessing, size: int) -> list[int]:
-    """Return which rows are left and in which order, after HAVING, ORDER BY and LIMIT."""
-    rows = list(range(size))
+def _finish(chosen: SelectList, processing: PostProcessing) -> list[int]:
+    """Return which rows are left and in which order, after HAVING, QUALIFY, ORDER BY and LIMIT.
+
+    Windows look at the rows that HAVING leaves.
+    """
     if chosen.having is not None:
         holds = processing.condition(chosen.having)
+        processing.left = [row for row in processing.left if holds[row]]
+    rows = list(processing.left)
+    if chosen.qualify is not None:
+        holds = processing.condition(chosen.qualify)
         rows = [row for row in rows if holds[row]]
-    for one in reversed(chosen.order):
-        values = processing.values(one.expression)
-        known = [row for row in rows if values[row] is not None]
-        nulls = [row for row in rows if values[row] is None]
-        try:
-            known.sort(key=values.__getitem__, reverse=one.descending)
-        except TypeError:
-            raise_alone(
-                QueryError("ORDER BY a column whose groups are of several kinds is not supported.")
-            )
-        rows = [*nulls, *known] if one.nulls_first else [*known, *nulls]
+    rows = sorted_rows(rows, chosen.order, processing.values)
     stop = None if chosen.limit is None else chosen.offset + chosen.limit
     return rows[chosen.offset : stop]
 

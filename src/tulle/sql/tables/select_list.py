@@ -12,16 +12,15 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 from sqlglot import Dialect, exp
 
 from tulle.core.dataset import Facts
 from tulle.core.errors import QueryError
 from tulle.core.query import Query, Shape
-from tulle.sql.dialect import DEFAULT
-from tulle.sql.question.aggregate import Groups
-from tulle.sql.question.check import check_group, refuse
+from tulle.sql.question.aggregate import SPREADS, Groups, is_named_quantile, quantile_of
+from tulle.sql.question.check import check_group, check_statement, refuse
 from tulle.sql.question.parse import SqlQuestion, parse_statement
 from tulle.sql.question.scalars import as_written, check_scalar
 
@@ -32,21 +31,30 @@ AGGREGATES = (
     "QUANTILE_CONT(x, q) and PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)"
 )
 
-_AFTER = ("having", "order", "limit", "offset")
+_AFTER = ("having", "qualify", "order", "limit", "offset")
 """Clauses that are worked out on the noisy table."""
 
-_CALLS = (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Window)
-_SPREADS: dict[type[Any], tuple[bool, bool]] = {
-    exp.Variance: (True, False),
-    exp.VariancePop: (False, False),
-    exp.Stddev: (True, True),
-    exp.StddevSamp: (True, True),
-    exp.StddevPop: (False, True),
-}
-"""For each measure of spread: whether it is a sample's, and whether the root is taken."""
+_CALLS = (exp.AggFunc, exp.Filter, exp.WithinGroup)
 
-_QUANTILES = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
-_NAMED_QUANTILES = {"quantile_cont", "quantile_disc", "percentile"}
+
+_ROWS_SHOWN = "it shows single rows. Count what there is: x, COUNT(*) with GROUP BY x"
+_TRUTHS = "one row would decide it. Ask how many there are: COUNT_IF(...)"
+_INSTEAD: dict[type[Any], str] = {
+    exp.Mode: "ask for x, COUNT(*) AS n with GROUP BY x ORDER BY n DESC LIMIT 1",
+    **dict.fromkeys((exp.GroupConcat, exp.ArrayAgg, exp.AnyValue, exp.First), _ROWS_SHOWN),
+    **dict.fromkeys((exp.LogicalOr, exp.LogicalAnd), _TRUTHS),
+    **dict.fromkeys(
+        (exp.Corr, exp.CovarPop, exp.CovarSamp),
+        "ask for SUM(x * y), AVG(x), AVG(y), VAR_POP(x) and VAR_POP(y) in one statement, and "
+        "compute it from the released table",
+    ),
+    **dict.fromkeys(
+        (exp.ArgMax, exp.ArgMin),
+        "it shows a single row; inside one person's rows, in a sub-select with GROUP BY the owner, "
+        "it is supported",
+    ),
+}
+"""For some aggregates that are not supported: why, or what would do."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,7 @@ class SelectList:
     """Names of the columns of GROUP BY, in the order of ``groups``, and what they stand for."""
     columns: tuple[tuple[str, Any], ...]
     having: Any
+    qualify: Any
     order: tuple[Order, ...]
     limit: int | None
     offset: int
@@ -87,17 +96,25 @@ class SelectList:
     def calls(self) -> dict[Any, Call]:
         """Return every aggregate that is mentioned anywhere."""
         found: dict[Any, Call] = {}
-        expressions = [e for _, e in self.columns] + [one.expression for one in self.order]
-        for expression in [*expressions, *([self.having] if self.having is not None else [])]:
+        for expression in self.expressions():
             for node in aggregates_in(expression):
                 found[node] = read_call(node)
         return found
 
+    def expressions(self) -> Iterator[Any]:
+        """Yield whatever is worked out on the noisy table."""
+        yield from (expression for _, expression in self.columns)
+        yield from (one.expression for one in self.order)
+        yield from (one for one in (self.having, self.qualify) if one is not None)
+
     def after(self, dialect: str) -> tuple[str, ...]:
         """Return, as text, the clauses that are worked out after the noise."""
         listed = []
-        if self.having is not None:
-            listed.append(f"HAVING {self.having.sql(dialect=dialect)}")
+        for word, clause in (("HAVING", self.having), ("QUALIFY", self.qualify)):
+            if clause is not None:
+                listed.append(f"{word} {clause.sql(dialect=dialect)}")
+        windows = (node for _, e in self.columns for node in e.find_all(exp.Window))
+        listed += [node.sql(dialect=dialect) for node in dict.fromkeys(windows)]
         if self.order:
             ends = [
                 one.expression.sql(dialect=dialect) + (" DESC" if one.descending else "")
@@ -194,7 +211,7 @@ def is_plain(tree: Any) -> bool:
         return True
     if any(tree.args.get(name) for name in _AFTER):
         return False
-    found = [e.unalias() for e in tree.expressions if has_aggregate(e)]
+    found = [e.unalias() for e in tree.expressions if is_computed(e)]
     return len(found) == 1 and type(found[0]) in {exp.Count, exp.Sum}
 
 
@@ -208,9 +225,18 @@ def has_aggregate(expression: Any) -> bool:
     return next(aggregates_in(expression), None) is not None
 
 
+def is_computed(expression: Any) -> bool:
+    """Say whether an expression is worked out on the noisy table: it is no key."""
+    return has_aggregate(expression) or expression.find(exp.Window) is not None
+
+
 def aggregates_in(expression: Any) -> Iterator[Any]:
-    """Yield the aggregates of an expression, from the outside; sub-selects are left alone."""
-    if isinstance(expression, _CALLS) or _named_quantile(expression):
+    """Yield the aggregates of an expression, from the outside; sub-selects are left alone.
+
+    What a window does with the rows of the answer is none of them.
+    """
+    over = isinstance(expression.parent, exp.Window) and expression.arg_key == "this"
+    if (isinstance(expression, _CALLS) and not over) or is_named_quantile(expression):
         yield expression
         return
     if isinstance(expression, exp.Query):
@@ -243,11 +269,17 @@ def read_select_list(
         QueryError: naming the part that is not supported.
     """
     if tree.args.get("distinct"):
+        if not any(map(is_computed, tree.expressions)):
+            refuse(
+                "SELECT DISTINCT of columns",
+                "which values there are is private. Count them (COUNT(DISTINCT x)), or ask for "
+                "x, COUNT(*) with GROUP BY x and a delta: values that few people have stay hidden",
+            )
         refuse("SELECT DISTINCT of aggregates", "groups are distinct already; leave it out")
     rows = tree.copy()
     for name in _AFTER:
         rows.set(name, None)
-    plain = [e for e in rows.expressions if not has_aggregate(e)]
+    plain = [e for e in rows.expressions if not is_computed(e)]
     named = {e.alias.lower(): e.this for e in tree.expressions if isinstance(e, exp.Alias)}
     group = rows.args.get("group")
     keys: dict[str, Any] = {}
@@ -262,7 +294,7 @@ def read_select_list(
     names = [(name, keys.get(name.lower())) for name, _ in groups]
     columns: dict[str, Any] = {}
     for expression in tree.expressions:
-        if not has_aggregate(expression):
+        if not is_computed(expression):
             continue
         name = expression.alias if isinstance(expression, exp.Alias) else shown(expression, dialect)
         for taken in (name, f"{name}_low", f"{name}_high"):
@@ -271,18 +303,19 @@ def read_select_list(
                     f"Two columns of the answer would be called {taken}. Each aggregate has "
                     "name, name_low and name_high: choose other names with AS."
                 )
-        columns[name] = expression.unalias()
+        columns[name] = _expanded(expression.unalias(), named | {name.lower(): None})
         columns[f"{name}_low"] = columns[f"{name}_high"] = None
     asked = tuple((name, found) for name, found in columns.items() if found is not None)
-    if not asked:
-        raise QueryError(f"The statement selects no aggregate. Supported: {AGGREGATES}.")
+    if not any(has_aggregate(found) for _, found in asked):
+        _refuse_rows(tree)
     order = tree.args.get("order")
-    having = tree.args.get("having")
+    having, qualify = tree.args.get("having"), tree.args.get("qualify")
     found = SelectList(
         rows,
         tuple(names),
         asked,
         None if having is None else _expanded(having.this, named),
+        None if qualify is None else _expanded(qualify.this, named),
         tuple(_ordered(tree, e, named) for e in (order.expressions if order else ())),
         _whole(tree, "limit"),
         _whole(tree, "offset") or 0,
@@ -299,12 +332,6 @@ def read_call(node: Any) -> Call:
     Raises:
         QueryError: when it is of another kind.
     """
-    if isinstance(node, exp.Window):
-        refuse(
-            f"The window {shown(node)}",
-            "ask for the aggregates without it and compute shares, ranks and running sums from "
-            "the released table, which costs nothing more",
-        )
     if isinstance(node, exp.Filter):
         where = node.expression.this
         inner = read_call(node.this)
@@ -312,25 +339,11 @@ def read_call(node: Any) -> Call:
             return Call("count", (_where(where, exp.Literal.number(1)),))
         kept = tuple(_where(where, argument) for argument in inner.arguments)
         return Call(inner.kind, kept, inner.distinct, inner.sample, inner.root, inner.at)
-    if isinstance(node, exp.WithinGroup):
-        ordered = node.expression.expressions
-        if type(node.this) not in _QUANTILES or len(ordered) != 1:
-            refuse(shown(node), "WITHIN GROUP is for PERCENTILE_CONT(q) and one column")
-        at = _share(node.this.this, node)
-        return Call(
-            "quantile", (ordered[0].this,), at=1 - at if ordered[0].args.get("desc") else at
-        )
+    asked = quantile_of(node)
+    if asked is not None:
+        return Call("quantile", (asked[0],), at=asked[1])
     if isinstance(node, exp.CountIf):
         return Call("count", (_where(node.this, exp.Literal.number(1)),))
-    if _named_quantile(node):
-        if len(node.expressions) != 2:
-            refuse(shown(node), "write QUANTILE_CONT(x, 0.9)")
-        return Call("quantile", (node.expressions[0],), at=_share(node.expressions[1], node))
-    if isinstance(node, _QUANTILES):
-        written = node.args.get("quantile") or node.args.get("expression")
-        if written is None or isinstance(node.this, exp.Distinct):
-            refuse(shown(node), "write QUANTILE_CONT(x, 0.9)")
-        return Call("quantile", (node.this,), at=_share(written, node))
     inner = node.this
     if inner is None:
         refuse(f"{shown(node)} without an argument", "write COUNT(*), or SUM(column)")
@@ -342,36 +355,21 @@ def read_call(node: Any) -> Call:
         return Call("count")
     if len(arguments) != 1 and not (type(node) is exp.Count and distinct):
         refuse(shown(node), "it takes one argument")
-    if type(node) in {exp.Min, exp.Max, exp.Median}:
-        at = {exp.Min: Fraction(0), exp.Max: Fraction(1)}.get(type(node), Fraction(1, 2))
-        if distinct and type(node) is exp.Median:
-            refuse(shown(node), "a median of distinct values depends on who shares a value")
-        return Call("quantile", arguments, at=at)
-    if type(node) in _SPREADS and not distinct:
-        sample, root = _SPREADS[type(node)]
+    if type(node) in {exp.Min, exp.Max}:
+        return Call("quantile", arguments, at=Fraction(int(type(node) is exp.Max)))
+    if type(node) in SPREADS and not distinct:
+        sample, root = SPREADS[type(node)]
         return Call("variance", arguments, sample=sample, root=root)
     kinds: dict[type[Any], Kind] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "average"}
     if type(node) not in kinds:
-        refuse(shown(node, DEFAULT), f"these aggregates are: {AGGREGATES}")
+        instead = _INSTEAD.get(type(node))
+        refuse(shown(node), instead or f"these aggregates are: {AGGREGATES}")
     return Call(kinds[type(node)], arguments, distinct)
 
 
 def _where(condition: Any, value: Any) -> Any:
     """Return the value where the condition holds, and NULL elsewhere."""
     return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
-
-
-def _named_quantile(node: Any) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED_QUANTILES
-
-
-def _share(written: Any, node: Any) -> Fraction:
-    if not isinstance(written, exp.Literal) or not written.is_number:
-        refuse(shown(node), "write the quantile as a number, such as 0.9")
-    at = Fraction(written.name)
-    if not 0 <= at <= 1:
-        refuse(shown(node), "a quantile lies between 0 and 1")
-    return at
 
 
 def _by_place(tree: exp.Select, expression: Any, clause: str) -> Any:
@@ -402,9 +400,37 @@ def _expanded(expression: Any, named: dict[str, Any]) -> Any:
     whole = exp.Paren(this=expression.copy())
     for node in list(whole.find_all(exp.Column)):
         meant = None if node.table else named.get(node.name.lower())
-        if meant is not None and has_aggregate(meant) and node.find_ancestor(*_CALLS) is None:
+        if meant is not None and has_aggregate(meant) and not _is_argument(node):
             node.replace(exp.Paren(this=meant.copy()))
     return whole.this
+
+
+def _is_argument(node: Any) -> bool:
+    """Say whether something stands inside an aggregate, where names are those of the rows."""
+    above = node.find_ancestor(*_CALLS)
+    while above is not None and isinstance(above.parent, exp.Window) and above.arg_key == "this":
+        above = above.find_ancestor(*_CALLS)
+    return above is not None
+
+
+def _refuse_rows(tree: exp.Select) -> NoReturn:
+    """Refuse a statement that asks for rows and not for numbers.
+
+    Raises:
+        QueryError: always.
+    """
+    pivot = tree.find(exp.Pivot)
+    if pivot is not None:
+        check_statement(pivot, grouped=False, functions=())
+    if tree.args.get("group") is not None:
+        raise QueryError(
+            "The statement selects no aggregate: which groups there are is private. Add COUNT(*), "
+            "and give a delta, so that groups of few people stay hidden."
+        )
+    raise QueryError(
+        "The statement selects no aggregate: rows of people are never shown. Supported: "
+        f"{AGGREGATES}."
+    )
 
 
 def _ordered(tree: exp.Select, node: Any, named: dict[str, Any]) -> Order:
@@ -416,7 +442,10 @@ def _whole(tree: exp.Select, clause: str) -> int | None:
     found = tree.args.get(clause)
     if found is None:
         return None
-    number = found.expression
+    number = found.args.get("count") or found.expression
+    options = found.args.get("limit_options")
+    if options is not None and any(options.args.get(n) for n in ("percent", "with_ties")):
+        refuse(f"{clause.upper()} with PERCENT or TIES", "write a whole number of rows")
     if not (isinstance(number, exp.Literal) and number.is_int):
         refuse(f"{clause.upper()} {shown(number)}", "write a whole number")
     return int(number.name)
