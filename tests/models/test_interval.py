@@ -302,6 +302,27 @@ def test_names_of_coefficients_are_checked():
     assert (high - low)[1] == (high - low)[2]
 
 
+@pytest.mark.parametrize("share", [("0.5", ["x1"]), ("0.2", ())])
+def test_what_is_bought_never_fails_and_shows_the_same_on_neighbours(share):
+    """Nobody, one person, everybody alike or at the ends: only the noisy numbers differ."""
+    curvature, named = share
+    tables = [[], [(1, 1, "yes")], [(0, 0, "no")] * 30, [(1e9, -1e9, "yes")] * 30]
+    shown = []
+    for rows in tables:
+        columns = {"x0": [r[0] for r in rows], "x1": [r[1] for r in rows]}
+        table = tulle.models.Table(
+            {**columns, "ill": [r[2] for r in rows]},
+            bounds={"x0": (-1, 1), "x1": (-1, 1)},
+            classes={"ill": ["no", "yes"]},
+        )
+        found = released(table, curvature=curvature, coefficients=named, epsilon=0.5)
+        assert np.isfinite(found.value).all()
+        assert np.isfinite(noise_interval(found)).all()
+        public = {name: v for name, v in found.parameters.items() if name != "curvature"}
+        shown.append((public, found.guarantee, str(found.query)))
+    assert all(one == shown[0] for one in shown)
+
+
 def test_coefficients_alone_cannot_tell_more():
     """Everybody in the middle: what noise shows then, no interval for every data set leaves out.
 

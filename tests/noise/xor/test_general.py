@@ -76,7 +76,7 @@ def prices_of_more_bits(rows, columns, patch, listed):
         exact, _ = couplings.price_of_line(columns)
         with patch.context() as inside:
             inside.setattr(xor_general, "ENUMERABLE", 0)
-            inside.setattr(prices, "LISTED", listed)
+            inside.setattr(prices, "WIDEST", listed)
             xor_general._price_of_lines.cache_clear()
             found.append((couplings, exact, *couplings.price_of_line(columns)))
             xor_general._price_of_lines.cache_clear()
@@ -110,6 +110,50 @@ def test_short_lines_are_priced_exactly_however_many_bits_are_outside(rows, colu
     for _, exact, price, is_exact in prices_of_more_bits(rows, columns, monkeypatch, 9):
         assert is_exact
         assert price == exact
+
+
+def test_lines_whose_bits_are_coupled_with_few_others_are_priced_exactly(monkeypatch):
+    """Place by place, with terms of three places at most: on grids, paths and where all are alike.
+
+    A version that forgets what a place shares with others is caught by the same comparison.
+    """
+    generator = np.random.default_rng(4)
+
+    def check(forget=False):
+        wrong = 0
+        for kind in ("grid", "path", "alike"):
+            for _ in range(8):
+                rows, columns = 2, 7
+                size = rows * columns
+                field, beside, below = (int(n) for n in generator.integers(-6, 6, 3))
+                pairs = {(i, i + 1): beside for i in range(size - 1) if (i + 1) % columns}
+                pairs |= {(i, i + columns): below for i in range(columns)}
+                if kind == "path":
+                    pairs = {place: int(generator.integers(-5, 5)) for place in pairs}
+                if kind == "alike":
+                    inside = [(i, j) for i in range(size) for j in range(i + 1, size)]
+                    pairs = {
+                        (i, j): beside if i // columns == j // columns else below for i, j in inside
+                    }
+                entries = [(i, i, Fraction(field or -1)) for i in range(size)]
+                entries += [(i, j, Fraction(entry)) for (i, j), entry in pairs.items() if entry]
+                couplings = Couplings.of(size, entries)
+                exact, _ = couplings.price_of_line(columns)
+                with monkeypatch.context() as inside_only:
+                    inside_only.setattr(xor_general, "ENUMERABLE", 0)
+                    inside_only.setattr(prices, "WIDEST", 3)
+                    if forget:
+                        honest = prices._terms
+                        inside_only.setattr(prices, "_terms", lambda *a, h=honest: h(*a)[:7])
+                    xor_general._price_of_lines.cache_clear()
+                    price, is_exact = couplings.price_of_line(columns)
+                    xor_general._price_of_lines.cache_clear()
+                assert is_exact
+                wrong += price != exact
+        return wrong
+
+    assert check() == 0
+    assert check(forget=True) > 5
 
 
 @pytest.mark.parametrize("fault", ["outside", "half", "linear"])

@@ -52,9 +52,10 @@ class CoupledNoise(XorMechanism):
         Pure epsilon per cell or row. The price is the largest |b'Πb - c'Πc| over patterns b and c
         that differ within one unit, and Π is multiplied by epsilon / price. The price of a cell
         is exact: |Π_pp + 2·(sum of the positive, or of the negative, Π_pq)|. That of a row is
-        exact up to twenty coupled cells, by listing all patterns, and for rows of up to nine,
-        by listing theirs; beyond, it is a bound by a minimum cut, exact where it is reached
-        (:mod:`tulle.noise.xor.prices`). All of it in whole numbers.
+        exact up to twenty coupled cells, by listing all patterns, and beyond for rows of up to
+        nine, or whose cells are coupled with few others, or all alike; else it is a bound by a
+        minimum cut, exact where it is reached (:mod:`tulle.noise.xor.prices`). All of it in whole
+        numbers.
 
         A draw is exact: all patterns are listed, or coupling from the past is run to its end.
 

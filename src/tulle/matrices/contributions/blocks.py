@@ -42,15 +42,15 @@ def cell_bounds(query: Weights, facts: Mapping[str, Any]) -> Floats:
         QueryError: when the question's matrices do not have the shape of the grid.
     """
     shape = int(facts["rows"]), int(facts["columns"])
-    plate = query.reference.bound if query.reference is not None else query.bound
-    for name, given in (("bound", plate), ("labels", query.labels)):
+    bounds = query.reference.bound if query.reference is not None else query.bound
+    for name, given in (("bound", bounds), ("labels", query.labels)):
         if given is not None and given.values.ndim == 2 and given.values.shape != shape:
             raise QueryError(
                 f"{name} has shape {given.values.shape}; the grid is {shape[0]} x {shape[1]}."
             )
-    cells = np.full(shape, math.inf if plate is None else 0.0)
-    if plate is not None:
-        cells[:] = plate.values
+    cells = np.full(shape, math.inf if bounds is None else 0.0)
+    if bounds is not None:
+        cells[:] = bounds.values
     if facts.get("support") is not None:
         cells[unpack_labels(facts["support"], shape) < 0] = 0.0
     if query.labels is not None:

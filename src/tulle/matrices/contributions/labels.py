@@ -31,11 +31,11 @@ def unpack_labels(packed: str, shape: tuple[int, int]) -> Wholes:
     return flat.reshape(shape).astype(np.int64)
 
 
-class Plate:
+class PublicArray:
     """A public array that is part of a question: it never changes, and equal ones are equal.
 
     Example:
-        >>> Plate([[1.0, 2.0]]) == Plate(np.array([[1, 2]]))
+        >>> PublicArray([[1.0, 2.0]]) == PublicArray(np.array([[1, 2]]))
         True
     """
 
@@ -45,8 +45,20 @@ class Plate:
         written = repr(self.values.shape).encode() + self.values.tobytes()
         self.digest = hashlib.sha256(written).hexdigest()
 
+    @classmethod
+    def read(cls, values: Any, refusal: str) -> PublicArray:
+        """Return what the user gave as an array.
+
+        Raises:
+            InputError: with this text, when it is no array of numbers.
+        """
+        try:
+            return cls(values)
+        except (TypeError, ValueError, OverflowError):
+            raise_alone(InputError(refusal))
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plate) and self.digest == other.digest
+        return isinstance(other, PublicArray) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -65,10 +77,7 @@ def read_labels(labels: Any) -> Wholes:
     Raises:
         InputError: when they are not.
     """
-    try:
-        given = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise_alone(InputError("labels must be a matrix of whole numbers."))
+    given = PublicArray.read(labels, "labels must be a matrix of whole numbers.").values
     if given.ndim != 2 or not given.size:
         raise InputError("labels must be a matrix: one block number for each cell of the grid.")
     if not np.isfinite(given).all() or bool((given != np.rint(given)).any()):

@@ -15,7 +15,7 @@ from tulle.core import registry, validate
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import ErrorLaw
-from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.errors import InputError, QueryError
 from tulle.core.labels import Axis
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Prediction, Settings, Terms
 from tulle.core.public import public
@@ -23,7 +23,7 @@ from tulle.core.query import Query, Shape
 from tulle.core.source import Source
 from tulle.core.validate import Number, rational, text
 from tulle.matrices.contributions.data import Contributions, check_grid
-from tulle.matrices.contributions.labels import Plate, read_labels
+from tulle.matrices.contributions.labels import PublicArray, read_labels
 from tulle.noise import exponential
 from tulle.noise.charge import ExponentialCharge, charge
 
@@ -37,8 +37,8 @@ class BlockBounds(Query):
     """For each block, a sum that a share or a number of those in the block do not exceed."""
 
     quantile: str | None
-    candidates: Plate
-    labels: Plate | None = None
+    candidates: PublicArray
+    labels: PublicArray | None = None
     squares: bool = False
     error_at: str | None = None
     """Instead of a quantile: the epsilon of the noise for which the error is to be least."""
@@ -209,16 +209,13 @@ def block_bounds(
         raise QueryError("error_at= is about sums: it does not go with lengths=True.")
     share = None if quantile is None else text(validate.probability(quantile=quantile))
     target = None if error_at is None else text(validate.positive(error_at=error_at))
-    try:
-        plate = Plate(candidates)
-    except (TypeError, ValueError, OverflowError):
-        raise_alone(InputError("candidates must be a list of numbers."))
-    values = plate.values
+    array = PublicArray.read(candidates, "candidates must be a list of numbers.")
+    values = array.values
     good = values.ndim == 1 and values.size > 0 and bool(np.isfinite(values).all())
     if not good or values[0] <= 0 or bool((np.diff(values) <= 0).any()) or values[-1] > 2.0**200:
         raise InputError("candidates must be a list of increasing numbers above zero.")
-    known = None if labels is None else Plate(read_labels(labels))
-    return BlockBounds(share, plate, known, bool(lengths), target)
+    known = None if labels is None else PublicArray(read_labels(labels))
+    return BlockBounds(share, array, known, bool(lengths), target)
 
 
 @dataclass(frozen=True, eq=False)

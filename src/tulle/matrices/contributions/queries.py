@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core import registry, validate
-from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.errors import InputError, QueryError
 from tulle.core.labels import Axis
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
 from tulle.core.validate import counted
 from tulle.matrices.contributions.data import Contributions, check_grid
-from tulle.matrices.contributions.labels import Plate, read_labels
+from tulle.matrices.contributions.labels import PublicArray, read_labels
 from tulle.matrices.contributions.reference import Reference, look_up
 from tulle.noise import Lattice
 
@@ -44,15 +44,15 @@ class GridQuery(Query):
 class Weights(GridQuery):
     """The totals of all cells, every individual cut down to public bounds."""
 
-    bound: Plate | None = None
+    bound: PublicArray | None = None
     """The most in one cell: one number, or one for each cell."""
     total: float | None = None
     """The largest sum of absolute values over all cells."""
     length: float | None = None
     """The largest Euclidean length over all cells."""
-    labels: Plate | None = None
-    block_total: Plate | None = None
-    block_length: Plate | None = None
+    labels: PublicArray | None = None
+    block_total: PublicArray | None = None
+    block_length: PublicArray | None = None
     blocks: int | str = "auto"
     reference: Reference | None = None
     step: float | None = None
@@ -148,7 +148,7 @@ def weights(
         bound=None if bound is None else _read_bound(bound, found),
         total=_positive("total", total),
         length=_positive("length", length),
-        labels=None if found is None else Plate(found),
+        labels=None if found is None else PublicArray(found),
         block_total=_per_block("block_total", block_total, count),
         block_length=_per_block("block_length", block_length, count),
         blocks=count or blocks,
@@ -167,12 +167,9 @@ def _positive(name: str, value: Any) -> float | None:
     return number
 
 
-def _read_bound(bound: Any, labels: Any) -> Plate:
-    try:
-        plate = Plate(bound)
-    except (TypeError, ValueError, OverflowError):
-        raise_alone(InputError("bound must be a number, or a matrix of numbers."))
-    values = plate.values
+def _read_bound(bound: Any, labels: Any) -> PublicArray:
+    array = PublicArray.read(bound, "bound must be a number, or a matrix of numbers.")
+    values = array.values
     if values.ndim not in (0, 2) or not values.size:
         raise InputError("bound must be a number, or a matrix with one number for each cell.")
     if not np.isfinite(values).all() or bool((values < 0).any()):
@@ -182,22 +179,19 @@ def _read_bound(bound: Any, labels: Any) -> Plate:
         raise InputError("bound must have a cell above zero, and all between 2**-200 and 2**200.")
     if labels is not None and values.ndim == 2 and values.shape != labels.shape:
         raise InputError(f"bound has shape {values.shape}, but labels {labels.shape}.")
-    return plate
+    return array
 
 
-def _per_block(name: str, values: Any, count: int) -> Plate | None:
+def _per_block(name: str, values: Any, count: int) -> PublicArray | None:
     if values is None:
         return None
-    try:
-        plate = Plate(values)
-    except (TypeError, ValueError, OverflowError):
-        raise_alone(InputError(f"{name} must be a list of numbers."))
-    if plate.values.shape != (count,):
+    array = PublicArray.read(values, f"{name} must be a list of numbers.")
+    if array.values.shape != (count,):
         raise InputError(
             f"{name} must have one number for each of the {counted(count, 'block')} in labels."
         )
-    for value in plate.values.tolist():
+    for value in array.values.tolist():
         if not math.isfinite(value):
             raise InputError(f"{name} must be finite numbers.")
         _positive(name, value)
-    return plate
+    return array

@@ -10,7 +10,7 @@ from tulle.core import validate
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError
 from tulle.matrices.contributions.data import Contributions
-from tulle.matrices.contributions.labels import Plate
+from tulle.matrices.contributions.labels import PublicArray
 
 MOST_LEVELS = 64
 """So many different bounds of cells are kept; others are raised to the next one."""
@@ -23,11 +23,11 @@ QUANTILES = (0.2, 0.5, 0.7, 0.85, 0.95, 0.99, 1.0)
 class Reference(NamedTuple):
     """What a public reference says about one person."""
 
-    bound: Plate
+    bound: PublicArray
     """The most in each cell."""
-    totals: Plate
+    totals: PublicArray
     """totals[i, j]: the sum over the cells whose bound is level i to j - 1."""
-    squares: Plate
+    squares: PublicArray
     """The same for sums of squares."""
     people: Contributions | None = None
     """The reference itself, where the quantile is to be chosen on it."""
@@ -37,8 +37,8 @@ class Reference(NamedTuple):
     @property
     def digest(self) -> str:
         """Tells references apart."""
-        parts = [plate.digest for plate in self[:3]] + [one.digest for one in self.choices]
-        return Plate([int(part[:13], 16) for part in parts]).digest
+        parts = [array.digest for array in self[:3]] + [one.digest for one in self.choices]
+        return PublicArray([int(part[:13], 16) for part in parts]).digest
 
     def __str__(self) -> str:
         return f"reference:{self.digest[:12]}"
@@ -89,7 +89,9 @@ def look_up(public: Contributions, quantile: float | None = 1.0) -> Reference:
     for power in (1, 2):
         table = np.bincount(where, weights=held**power, minlength=shape[0] * shape[1])
         tables.append(_runs(table.astype(np.float64).reshape(shape), share))
-    return Reference(Plate(bound.reshape(public.shape)), Plate(tables[0]), Plate(tables[1]))
+    return Reference(
+        PublicArray(bound.reshape(public.shape)), PublicArray(tables[0]), PublicArray(tables[1])
+    )
 
 
 def _runs(table: Floats, quantile: float) -> Floats:

@@ -113,10 +113,11 @@ class Couplings:
         """Return the price of any change within one line of ``length`` bits, and if it is exact.
 
         Up to twenty bits: the largest difference of exponents over all patterns that agree
-        outside the line. Else for each line all patterns within it if it is short, or a bound by
-        a minimum cut (:mod:`tulle.noise.xor.prices`), which is exact where two patterns were
-        found that reach it, and never above the plain bound: each diagonal entry and each pair that
-        touches the line can change its term from zero to its coefficient, or back.
+        outside the line. Else for each line exactly, place by place, if it is short or few of its
+        bits are coupled, or a bound by a minimum cut (:mod:`tulle.noise.xor.prices`), which is
+        exact where two patterns were found that reach it, and never above the plain bound: each
+        diagonal entry and each pair that touches the line can change its term from zero to its
+        coefficient, or back.
         """
         lines = self.size // length
         if self.size <= ENUMERABLE:
@@ -200,7 +201,7 @@ class Couplings:
 @lru_cache(maxsize=16)
 def _price_of_lines(couplings: Couplings, length: int) -> tuple[int, bool]:
     """Return the largest price of a line and whether it is exact; lines that are alike once."""
-    from tulle.noise.xor.prices import cut_price, listed_price, reached_price
+    from tulle.noise.xor.prices import cut_price, exact_price, reached_price
 
     lines = couplings.size // length
     plain = couplings.plain_price_of_line(length)
@@ -227,11 +228,11 @@ def _price_of_lines(couplings: Couplings, length: int) -> tuple[int, bool]:
         for number, column in enumerate(columns):
             for place, entry in column:
                 across[place, number] = entry
-        found = listed_price(np.array(fields, dtype=np.int64), within, across)
+        given = np.array(fields, dtype=np.int64), within, across
+        found = exact_price(*given)
         if found is None:
-            cut = min(cut_price(np.array(fields, dtype=np.int64), within, across), plain)
-            reached = reached_price(np.array(fields, dtype=np.int64), within, across)
-            known[key] = cut, reached == cut
+            cut = min(cut_price(*given), plain)
+            known[key] = cut, reached_price(*given) == cut
         else:
             known[key] = found, True
     worst = max(price for price, _ in known.values())

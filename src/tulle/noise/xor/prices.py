@@ -7,8 +7,13 @@ outside, the exponent b'Πb changes by
 
 where e is the exponent within the line, and the price is the largest D. Two ways to it:
 
-*Listed.* Given x and y, the best c has a one where sum_i Π_iq·(x_i - y_i) is above zero. So the
-price of a short line is found exactly by listing x and y alone, however many bits are outside.
+*Place by place.* Given x and y, the best c has a one where sum_i Π_iq·(x_i - y_i) is above zero.
+So D is a sum of terms, each in the bits x_i and y_i of a few places of the line: its own entries,
+and for each bit outside the places that it is coupled with. One place after the other is maximised
+over, together with all terms that touch it, which leaves a term in the places that it shared them
+with. This is exact, and quick as long as no term comes to have more than nine places: for lines of
+nine bits always, for longer ones where couplings reach few others, as on a grid. Where all places
+of a line are alike, D follows from the numbers of ones in x and in y, and these are listed instead.
 
 *By a cut.* D is a sum of terms in single bits and in pairs of bits. Each bit z is given a second
 one that stands for 1 - z, and each term is written half in the one and half in the other so that
@@ -26,39 +31,92 @@ import numpy as np
 
 from tulle.core.arrays import Wholes
 
-LISTED = 9
-"""Lines of up to so many bits: all pairs of patterns are listed."""
+WIDEST = 9
+"""Terms of up to so many places are listed in full: four states of each."""
 
 _MOST_WORK = 2**28
-"""At most so many sums are listed for one price."""
+"""At most so many numbers are listed for one price."""
 
 _LARGEST_FLOW = 2**30
 """Capacities add up to less, so that they fit in 32 bits."""
 
+_BEFORE, _AFTER = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+"""The bits x and y in each of the four states of a place."""
 
-def listed_price(fields: Wholes, inner: Wholes, outer: Wholes) -> int | None:
-    """Return the largest change of exponent within a line, or None where listing takes too long.
+Term = tuple[tuple[int, ...], Wholes]
+"""Places, in order, and a number for each of their states: an axis of four for each place."""
+
+
+def exact_price(fields: Wholes, inner: Wholes, outer: Wholes) -> int | None:
+    """Return the largest change of exponent within a line, or None where it takes too long.
 
     ``fields`` are the diagonal entries of the line, ``inner`` its entries off the diagonal (both
     halves), ``outer`` those with the bits outside, a row for each bit of the line.
 
     Example:
-        >>> listed_price(np.array([-3]), np.array([[0]]), np.array([[2, 2]]))
+        >>> exact_price(np.array([-3]), np.array([[0]]), np.array([[2, 2]]))
         5
     """
-    length = len(fields)
-    if length > LISTED or 4**length * max(outer.shape[1], 1) > _MOST_WORK:
-        return None
-    patterns = (np.arange(1 << length)[:, None] >> np.arange(length) & 1).astype(np.int64)
-    within = patterns @ fields + ((patterns @ inner) * patterns).sum(axis=1)
+    if _alike(fields, inner, outer):
+        return _price_by_numbers(fields, inner, outer)
+    left = _terms(fields, inner, outer)
+    places = set(range(len(fields)))
+    while left is not None and places:
+        shared = {
+            place: set().union(*(where for where, _ in left if place in where)) for place in places
+        }
+        place = min(places, key=lambda place: (len(shared[place]), place))
+        if len(shared[place]) > WIDEST:
+            return None
+        where = tuple(sorted(shared[place]))
+        total = np.zeros((4,) * len(where), dtype=np.int64)
+        for term, table in left:
+            if place in term:
+                total += table.reshape([4 if one in term else 1 for one in where])
+        rest = tuple(one for one in where if one != place)
+        left = [term for term in left if place not in term[0]]
+        left.append((rest, total.max(axis=where.index(place))))
+        places.remove(place)
+    return None if left is None else sum(int(table) for _, table in left)
+
+
+def _alike(fields: Wholes, inner: Wholes, outer: Wholes) -> bool:
+    """Tell whether all places of a line have the same entries."""
+    apart = inner[~np.eye(len(fields), dtype=np.bool_)]
+    flat = (fields == fields[0]).all() and (apart == apart[:1]).all()
+    return bool(flat and (outer == outer[:1]).all())
+
+
+def _price_by_numbers(fields: Wholes, inner: Wholes, outer: Wholes) -> int:
+    """Return the price of a line whose places are all alike, from all numbers of ones."""
+    ones = np.arange(len(fields) + 1)
+    within = ones * fields[0] + ones * (ones - 1) * int(inner.max() or inner.min())
+    more = np.subtract.outer(ones, ones)
+    gained = np.where(more > 0, outer[0].clip(min=0).sum(), outer[0].clip(max=0).sum()) * more
+    return int((np.subtract.outer(within, within) + 2 * gained).max())
+
+
+def _terms(fields: Wholes, inner: Wholes, outer: Wholes) -> list[Term] | None:
+    """Return all terms of D, or None where there is too much to list."""
+    both = np.multiply.outer(_BEFORE, _BEFORE) - np.multiply.outer(_AFTER, _AFTER)
+    found: list[Term] = [
+        ((place,), field * (_BEFORE - _AFTER)) for place, field in enumerate(fields.tolist())
+    ]
+    for i, j in np.argwhere(np.triu(inner, 1)).tolist():
+        found.append(((i, j), 2 * inner[i, j] * both))
     # Entries that are alike make columns alike.
-    columns, counts = np.unique(outer, axis=1, return_counts=True)
-    sums = patterns @ columns
-    best = 0
-    for place in range(len(patterns)):
-        gained = np.maximum(sums - sums[place], 0) @ counts
-        best = max(best, int((within - within[place] + 2 * gained).max()))
-    return best
+    columns, counts = np.unique(outer.T, axis=0, return_counts=True)
+    widths = np.count_nonzero(columns, axis=1)
+    if widths.max(initial=0) > WIDEST or (4 ** widths.astype(np.int64)).sum() > _MOST_WORK:
+        return None
+    for column, count in zip(columns, counts.tolist(), strict=True):
+        places = np.flatnonzero(column)
+        total = np.zeros((4,) * len(places), dtype=np.int64)
+        for axis, place in enumerate(places.tolist()):
+            shape = [4 if one == axis else 1 for one in range(len(places))]
+            total = total + (column[place] * (_BEFORE - _AFTER)).reshape(shape)
+        found.append((tuple(places.tolist()), 2 * count * np.maximum(total, 0)))
+    return found
 
 
 def cut_price(fields: Wholes, inner: Wholes, outer: Wholes) -> int:
