@@ -259,3 +259,31 @@ def test_a_panic_of_a_library_is_an_error_like_any_other() -> None:
     assert caught.value.__context__ is None
     with pytest.raises(KeyboardInterrupt), reading("x.csv"):
         raise KeyboardInterrupt
+
+
+GRAPHS = {
+    "pairs": lambda table: tulle.Graph.from_edges(table),
+    "nodes": lambda table: tulle.Graph.from_edges([(1, 2)], nodes=table),
+    "attributes": lambda table: tulle.Graph.from_edges([(0, 1)], nodes=3).with_attributes(
+        nodes=table
+    ),
+}
+
+
+@pytest.mark.parametrize("made", GRAPHS)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_no_object_of_a_library_makes_a_graph_fail_in_its_own_words(made) -> None:
+    import pandas
+    import pyarrow
+
+    for name, column in odd_columns():
+        order = ["x", "b"] if made == "nodes" else ["b", "x"]
+        table = pyarrow.table({"x": column, "b": [0, 1, 2]}).select(order)
+        for given in (table, table.to_pandas(types_mapper=pandas.ArrowDtype)):
+            try:
+                GRAPHS[made](given)
+            except tulle.InputError as error:
+                causes = causes_of(error)
+            else:
+                causes = ["none"]
+            assert len(causes) == 1, (name, made)

@@ -460,7 +460,8 @@ class Graph(Dataset):
             1
         """
         attributed: type[AttributedGraph] = registry.find("data", "graph")["attributed"]
-        return attributed.of(self, nodes=nodes, edges=edges, kinds=kinds)
+        with reading("The attributes", "a value is none that a column can hold"):
+            return attributed.of(self, nodes=nodes, edges=edges, kinds=kinds)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the records to a file, as :mod:`tulle.graphs.io.writing` says. Custodian side."""
