@@ -122,7 +122,6 @@ def test_no_edges(edges):
         ([([1], [2])], {}, "two columns|hashable"),
         ([({}, {})], {}, "hashable"),
         (np.array([[True, False]]), {}, "true/false"),
-        (np.array([[2**63, 1]], dtype=np.uint64), {}, "strings"),
         (np.array([["2020-01-01", "2020-01-02"]], dtype="M8[D]"), {}, "integers or strings"),
         ("friends.csv", {}, "Graph.read"),
         (5, {}, "list of pairs"),

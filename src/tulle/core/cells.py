@@ -87,11 +87,11 @@ def texts(values: Any, what: str) -> Any:
     column = _column(values, what)
     if pa.types.is_floating(column.type):
         found = _float_texts(column)
-    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        found = column
-    elif _is_binary(column.type):
+    elif _is_text(column.type) and _is_valid(column):
+        found = column if pa.types.is_large_string(column.type) else column.cast(pa.string())
+    elif _is_text(column.type) or _is_binary(column.type):
         # By value: one that is not UTF-8 must not change how the others are read.
-        coded = column.dictionary_encode()
+        coded = column.cast(pa.large_binary()).dictionary_encode()
         found = _one_by_one(coded.dictionary.to_pylist()).take(coded.indices)
     else:
         try:
@@ -142,6 +142,7 @@ def days(values: Any, what: str) -> tuple[npt.NDArray[np.datetime64], npt.NDArra
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    values = _as_held(values)
     typed = isinstance(values, np.ndarray) and values.dtype.kind == "M"
     if not typed and not isinstance(values, pa.Array | pa.ChunkedArray):
         # What is not equal to itself is missing: NaN, and the NaT of numpy and pandas.
@@ -182,8 +183,9 @@ def places(values: Any, names: Sequence[Any], what: str) -> npt.NDArray[np.int64
 
     column = _column(values, what)
     if isinstance(names, range) and pa.types.is_integer(column.type):
-        whole = np.asarray(column.fill_null(-1)).astype(np.int64)
-        return np.where((whole >= 0) & (whole < len(names)), whole, -1)
+        whole = np.asarray(column.fill_null(0))
+        inside = np.asarray(column.is_valid()) & (whole >= 0) & (whole < len(names))
+        return np.where(inside, whole, 0).astype(np.int64) - ~inside
     said = texts(column, what)
     listed = texts(list(names), what)
     found = pc.index_in(said, value_set=listed, skip_nulls=True)
@@ -215,6 +217,7 @@ def _column(values: Any, what: str) -> Any:
     """Return the values as one Arrow array, none of them changed; of several types as texts."""
     import pyarrow as pa
 
+    values = _as_held(values)
     if isinstance(values, pa.Array | pa.ChunkedArray):
         column = values
     elif isinstance(values, str | bytes) or not hasattr(values, "__len__"):
@@ -231,23 +234,72 @@ def _column(values: Any, what: str) -> Any:
             column = pa.array(values, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             return _one_by_one(_listed(values))
+    if pa.types.is_dictionary(column.type):
+        column = looked_up(column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
     return column
+
+
+def _as_held(values: Any) -> Any:
+    """Return a typed column of a frame as its memory holds it, and anything else as it is.
+
+    On the way through Python's values one that they cannot be, such as a day beyond the year 9999
+    or a text that is not UTF-8, would make the whole column fail.
+    """
+    import pyarrow as pa
+
+    if not hasattr(values, "__arrow_c_stream__") or not _has_type(values):
+        return values
+    try:
+        return pa.chunked_array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return values
+
+
+def looked_up(column: Any) -> Any:
+    """Return a column of categories, in Arrow, as a column of what they stand for."""
+    import pyarrow as pa
+
+    # Of texts in this layout Arrow cannot look up by number.
+    held = column.type.value_type
+    held = pa.large_string() if held == pa.string_view() else held
+    parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    found = [part.dictionary.cast(held).take(part.indices) for part in parts]
+    return pa.chunked_array(found, type=held)
 
 
 def _has_type(values: Any) -> bool:
     """Say whether a column declares its type: a list, or one of objects, has none."""
     kind = getattr(values, "dtype", None)
+    if hasattr(kind, "pyarrow_dtype") or type(kind).__name__ == "StringDtype":
+        return True  # of pandas, which calls them objects
     return kind is not None and getattr(kind, "kind", "") != "O" and str(kind) != "Object"
 
 
 _PLAIN = {str, int, float, bool, type(None)}
 """Arrow writes these as each alone would be written, or refuses the column."""
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_valid(column: Any) -> bool:
+    """Say whether all texts are UTF-8: Arrow takes that for granted."""
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_binary(kind: Any) -> bool:

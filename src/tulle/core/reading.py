@@ -17,9 +17,13 @@ class FormatError(InputError):
     """A file is not of the format that it should have."""
 
 
+_PEOPLE = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What is raised to stop. Libraries written in Rust raise others that are no Exception either."""
+
+
 @contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Keep back what another library says while a file is read; its errors become one.
+def reading(name: str, why: str = "it is not a whole file of its format") -> Iterator[None]:
+    """Keep back what another library says while something is read; its errors become one.
 
     Raises:
         InputError: in place of any other error; a FormatError but for those of the file system.
@@ -38,8 +42,10 @@ def reading(name: str) -> Iterator[None]:
             yield
     except TulleError:
         raise
-    except Exception as error:  # noqa: BLE001 - a library may raise anything, and quote a record
+    except _PEOPLE:
+        raise
+    except BaseException as error:  # noqa: BLE001 - it may be anything, and quote a record
         reason = error.strerror if isinstance(error, OSError) else None
         if reason:
             raise_alone(InputError(f"{name} cannot be read: {reason}."))
-        raise_alone(FormatError(f"{name} cannot be read: it is not a whole file of its format."))
+        raise_alone(FormatError(f"{name} cannot be read: {why}."))

@@ -17,6 +17,7 @@ from tulle.core.arrays import Wholes
 from tulle.core.dataset import Dataset
 from tulle.core.errors import InputError, UnitError
 from tulle.core.public import public
+from tulle.core.reading import reading
 from tulle.core.unit import Unit
 from tulle.core.validate import counted
 from tulle.graphs.facts import EdgeFacts, NodeFacts
@@ -35,6 +36,8 @@ from tulle.graphs.dated import Dated
 Indices = npt.NDArray[np.int32]
 
 LARGEST_NODE_NEIGHBOURHOOD = 8
+
+_NOT_PAIRS = "something in it is no node, or no pair of nodes"
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class Graph(Dataset):
             return cls._of_records(Dated.of(edges, times), nodes=nodes, labels=labels)
         known = declared_nodes(nodes)
         if labels is None:
-            return cls._build(factorise(edges, known))
+            return cls._build(_read_pairs(edges, known))
         names = _label_array(labels)
         if isinstance(known, list):
             raise InputError("Pass labels for numbered nodes, or the labels as nodes; not both.")
@@ -155,7 +158,7 @@ class Graph(Dataset):
             raise InputError(
                 f"labels has {len(names)} names for nodes={nodes}. Pass one name per node."
             )
-        return cls._build(replace(factorise(edges, known), labels=names))
+        return cls._build(replace(_read_pairs(edges, known), labels=names))
 
     @classmethod
     def _of_records(cls, records: Dated, **terms: Any) -> Graph:
@@ -324,7 +327,9 @@ class Graph(Dataset):
         """
         from tulle.graphs.io.conversion import from_networkx
 
-        return cls._build(from_networkx(graph, ignore, nodes))
+        with reading("The graph", _NOT_PAIRS):
+            pairs = from_networkx(graph, ignore, nodes)
+        return cls._build(pairs)
 
     @classmethod
     def from_igraph(
@@ -341,7 +346,9 @@ class Graph(Dataset):
         """
         from tulle.graphs.io.conversion import from_igraph
 
-        return cls._build(from_igraph(graph, ignore, nodes))
+        with reading("The graph", _NOT_PAIRS):
+            pairs = from_igraph(graph, ignore, nodes)
+        return cls._build(pairs)
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray, *, ignore: Iterable[str] = ()) -> Graph:
@@ -353,7 +360,9 @@ class Graph(Dataset):
         """
         from tulle.graphs.io.conversion import from_scipy
 
-        return cls._build(from_scipy(matrix, ignore))
+        with reading("The matrix", _NOT_PAIRS):
+            pairs = from_scipy(matrix, ignore)
+        return cls._build(pairs)
 
     # --- custodian side ---------------------------------------------------------------------
 
@@ -451,7 +460,8 @@ class Graph(Dataset):
             1
         """
         attributed: type[AttributedGraph] = registry.find("data", "graph")["attributed"]
-        return attributed.of(self, nodes=nodes, edges=edges, kinds=kinds)
+        with reading("The attributes", "a value is none that a column can hold"):
+            return attributed.of(self, nodes=nodes, edges=edges, kinds=kinds)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the records to a file, as :mod:`tulle.graphs.io.writing` says. Custodian side."""
@@ -593,3 +603,9 @@ def _label_array(labels: Sequence[Any]) -> npt.NDArray[Any]:
     names = np.empty(len(values), dtype=object)
     names[:] = values
     return names
+
+
+def _read_pairs(edges: Any, nodes: Any) -> FactorisedPairs:
+    """Return pairs that are given as an object; what its library says of a record is kept back."""
+    with reading("edges", _NOT_PAIRS):
+        return factorise(edges, nodes)

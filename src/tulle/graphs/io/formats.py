@@ -31,6 +31,13 @@ def read_parquet(
         with parquet.ParquetFile(file) as source:
             names = source.schema_arrow.names
             picked = _pick_columns(file, names, columns, ignore)
+            kinds = [source.schema_arrow.types[place] for place in picked]
+            for place, kind in zip(picked, kinds, strict=True):
+                if not _names_nodes(kind):
+                    raise InputError(
+                        f"{file}: column {names[place]!r} is of type {kind}; nodes are whole "
+                        "numbers or text."
+                    )
             table = source.read(columns=[names[place] for place in picked])
             table.validate(full=True)  # a text may not be UTF-8
     except (pyarrow.ArrowException, OSError):
@@ -39,14 +46,12 @@ def read_parquet(
     for place, end in zip(picked, ends, strict=True):
         if end.null_count:
             raise InputError(f"{file}: column {names[place]!r} has missing nodes; drop those rows.")
-    for place, end in zip(picked, ends, strict=True):
-        if not _names_nodes(end.type):
-            raise InputError(
-                f"{file}: column {names[place]!r} is of type {end.type}; nodes are whole numbers "
-                "or text."
-            )
-    if all(not _is_text(end.type) for end in ends):
-        pairs = factorise(np.column_stack([end.to_numpy() for end in ends]), nodes)
+    if all(not _is_text(kind) for kind in kinds):
+        numbers = [end.to_numpy() for end in ends]
+        if pyarrow.uint64() in kinds and kinds[0] != kinds[1] and not isinstance(nodes, int):
+            # Of signed and unsigned ones together numpy would make doubles.
+            numbers = [column.astype(object) for column in numbers]
+        pairs = factorise(np.column_stack(numbers), nodes)
     elif isinstance(nodes, int):
         raise InputError(
             f"{file}: with nodes={nodes} both columns must hold whole numbers from 0 to nodes - 1."

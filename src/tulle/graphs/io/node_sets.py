@@ -39,10 +39,11 @@ def declared_nodes(nodes: Any, *, from_file: bool = False) -> Declared:
         return ordered(read_names(Path(nodes)))
     if not hasattr(nodes, "__iter__") and not hasattr(nodes, "column_names"):
         return check_count(nodes)
-    names = first_column(nodes)
-    if from_file:
-        names = [from_text(name.strip()) if isinstance(name, str) else name for name in names]
-    return ordered(names)
+    with reading("nodes", "something in it is no label of a node"):
+        names = first_column(nodes)
+        if from_file:
+            names = [from_text(name.strip()) if isinstance(name, str) else name for name in names]
+        return ordered(names)
 
 
 def check_count(nodes: Any) -> int:

@@ -69,6 +69,8 @@ def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
     if table.dtype.kind != "i" and isinstance(edges, list) and not isinstance(nodes, int):
         # numpy looked at all labels at once, and would even merge 1 and "1": each by itself.
         table = _object_table(edges)
+    if table.dtype.kind == "u" and table.size and int(table.max()) >= 2**63:
+        table = table.astype(object)  # the same labels, one by one
     if table.dtype.kind in "iuf":
         return number_ids(_whole_numbers(table), nodes)
     if table.dtype.kind == "b":
@@ -196,8 +198,6 @@ def _whole_numbers(table: npt.NDArray[Any]) -> Wholes:
             raise InputError("edges holds numbers with a fractional part; nodes are whole numbers.")
         if bool((np.abs(table) > _LARGEST_EXACT_FLOAT).any()):
             raise InputError("edges holds floats too large to be exact; pass integers.")
-    elif table.dtype.kind == "u" and table.size and int(table.max()) >= 2**63:
-        raise InputError("edges holds ids of 2^63 or more; pass them as strings.")
     return table.astype(np.int64)
 
 

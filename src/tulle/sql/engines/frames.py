@@ -11,6 +11,7 @@ from collections import Counter
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from tulle.core.cells import looked_up
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 
 if TYPE_CHECKING:
@@ -101,15 +102,11 @@ def _plain(column: Any) -> Any:
     import pyarrow
 
     types = pyarrow.types
-    # Of texts in this layout Arrow cannot look up by number.
-    view = pyarrow.string_view()
     if isinstance(column, pyarrow.Array):
         column = pyarrow.chunked_array([column])
     kind = column.type
     if types.is_dictionary(kind):
-        held = pyarrow.large_string() if kind.value_type == view else kind.value_type
-        parts = [part.dictionary.cast(held).take(part.indices) for part in column.chunks]
-        return _plain(pyarrow.chunked_array(parts, type=held))
+        return _plain(looked_up(column))
     if types.is_null(kind):
         return column.cast(pyarrow.string())
     if types.is_float16(kind):

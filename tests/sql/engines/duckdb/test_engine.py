@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import re
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow
+import pyarrow.parquet
 import pytest
 from tests.sql.compile.judges import connected, take_away, world
 
@@ -15,7 +18,7 @@ import tulle
 import tulle.sql.engines.duckdb.engine
 from tulle.core.errors import InputError
 from tulle.sql.engines.base import EngineError
-from tulle.sql.engines.duckdb.engine import MEANING, read_rows
+from tulle.sql.engines.duckdb.engine import MEANING, DuckDB, read_rows
 from tulle.sql.queries import sql
 
 ORDERS = "(SELECT cust AS k, okey AS x, price AS y FROM orders)"
@@ -190,3 +193,44 @@ def test_connections_that_do_not_let_settings_be_changed_are_refused() -> None:
     connection.close()
     with pytest.raises(InputError, match="Is it closed"):
         tulle.Database.connect(connection, owners={})
+
+
+# --- Parquet files ------------------------------------------------------------------------------
+
+
+def parquet_file(path: Path, column: Any) -> str:
+    rows = pyarrow.table({"id": list(range(len(column))), "x": column})
+    pyarrow.parquet.write_table(rows, path)
+    return str(path)
+
+
+def not_text() -> Any:
+    """Return texts of which one is not UTF-8, as programs that do not look write them."""
+    parts = [pyarrow.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pyarrow.py_buffer(b"a\xff")]
+    return pyarrow.Array.from_buffers(pyarrow.string(), 2, [None, *parts])
+
+
+@pytest.mark.parametrize("handed_over", [False, True])
+@pytest.mark.parametrize("kind", ["text", "json"])
+def test_parquet_files_are_read_before_anything_is_asked(
+    kind: str, handed_over: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a value can be read is found when connecting, not by who asks and has paid."""
+    odd = not_text() if kind == "text" else pyarrow.array(["1", "{"], pyarrow.json_())
+    path = parquet_file(tmp_path / "t.parquet", odd)
+
+    def connect() -> Any:
+        if not handed_over:
+            return tulle.Database.connect("duckdb://", tables={"t": path}, owners={"t": "id"})
+        connection = duckdb.connect()
+        connection.execute(f"CREATE VIEW t AS SELECT * FROM read_parquet('{path}')")
+        return tulle.Database.connect(connection, owners={"t": "id"})
+
+    with pytest.raises(InputError, match="cannot read to its end") as caught:
+        connect()
+    assert caught.value.__context__ is None
+    # A broken version that does not look: the engine stops after the price was paid.
+    monkeypatch.setattr(DuckDB, "hold", lambda self, tables: None)
+    query = tulle.sql("SELECT COUNT(*) FROM t WHERE CAST(x AS TEXT) > 'a'")
+    with pytest.raises(EngineError):
+        tulle.release(connect(), query, unit="participant", epsilon=1)

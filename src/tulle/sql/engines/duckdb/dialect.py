@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -18,7 +19,7 @@ from tulle.sql.expressions.conversions import (
     tried,
     without_sign,
 )
-from tulle.sql.expressions.kinds import DOUBLE, TEXT, WHOLE, Kind
+from tulle.sql.expressions.kinds import DOUBLE, TEXT, TIME, TIMESTAMP, WHOLE, Kind
 
 
 @registry.register("dialect", "database", "duckdb")
@@ -42,6 +43,8 @@ class DuckDBDialect(Dialect):
     guards_functions = True
 
     def convert(self, given: Typed, kind: Kind, target: Any) -> Typed:
+        if kind.name == TEXT:
+            given = replace(given, node=_shown(given))
         return tried(given, kind, target)
 
     def cast_target(self, to: Any) -> Any:
@@ -85,3 +88,31 @@ class DuckDBDialect(Dialect):
             "(SELECT unnest(x.l) AS h, unnest(range(len(x.l))) AS p "
             f"FROM (SELECT string_split('{texts}', ',') AS l) x)"
         )
+
+
+_TIMES = {
+    TIME: ("TIME", "00:00:00", "24:00:00"),
+    "time_ns": ("TIME_NS", "00:00:00", "24:00:00"),
+    TIMESTAMP: ("TIMESTAMP", "290309-12-22 (BC) 00:00:00", "infinity"),
+}
+"""Types of which files and frames can bring values that DuckDB itself does not write, with the
+least and the largest that it does."""
+
+
+def _shown(given: Typed) -> Any:
+    """Return a value that can be written as text, or NULL: TRY does not stop where there is none.
+
+    That of a time outside of the day brings down the whole database.
+    """
+    found = _TIMES.get(given.kind.name) or _TIMES.get(given.kind.stored)
+    if found is None:
+        return given.node
+    kind, low, high = found
+    ends = [as_type(text(end), kind) for end in (low, high)]
+    known: Any = exp.Between(this=exp.paren(given.node.copy()), low=ends[0], high=ends[1])
+    if given.kind.name == TIMESTAMP:
+        past = exp.EQ(
+            this=exp.paren(given.node.copy()), expression=as_type(text("-infinity"), kind)
+        )
+        known = exp.Or(this=known, expression=past)
+    return exp.Case(ifs=[exp.If(this=known, true=given.node)])

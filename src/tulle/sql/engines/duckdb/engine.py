@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, closing
@@ -129,9 +130,11 @@ class DuckDB(Engine):
                 cursor.execute(f"CREATE TABLE {target} AS SELECT {chosen} FROM temp.main.{source}")
                 cursor.unregister(source)
 
-        self.attempt(
-            create, InputError(f"tables[{name!r}]: DuckDB has no types for all of its columns.")
+        refusal = (
+            f"tables[{name!r}] cannot be copied into DuckDB: a column has a type that it lacks, or "
+            "a value that it cannot hold, such as a text that is not UTF-8."
         )
+        self.attempt(create, InputError(refusal))
 
     def adopt(self, wanted: Collection[str]) -> None:
         """Copy temporary tables and registered Arrow frames of these names, once, as they are now.
@@ -297,6 +300,21 @@ class DuckDB(Engine):
                 definitions[name] = with_computed(name, columns, found, self.dialect)
         return tables, definitions
 
+    def hold(self, tables: Collection[str]) -> None:
+        kinds = self.catalogue(tables)
+        views = self._rows(f"SELECT view_name FROM duckdb_views() WHERE {_HERE}", self._place)
+        for (name,) in views:
+            checked = [column for column, kind in kinds.get(name, {}).items() if _may_fail(kind)]
+            if checked:
+                read = ", ".join(f"MAX(hash({_name(column)}))" for column in checked)
+                statement = f"SELECT {read} FROM {'.'.join(map(_name, (*self.place(name), name)))}"
+                refusal = (
+                    f"Table {name} is a Parquet file that DuckDB cannot read to its end: a value "
+                    "is not what its column says, such as a text that is not UTF-8. The message "
+                    "may quote it and is not shown."
+                )
+                self.attempt(partial(self.read, statement), InputError(refusal))
+
     def place(self, table: str) -> tuple[str, ...]:
         return self._adopted.get(table, self._place)
 
@@ -455,6 +473,14 @@ def _computed(text: str) -> dict[str, str] | None:
                 return None
             found[column.name] = constraint.expression.sql(dialect="duckdb")
     return found
+
+
+_PLAIN = re.compile("U?(TINY|SMALL|BIG)INT|U?INTEGER|FLOAT|DOUBLE|BOOLEAN|DATE|TIME")
+
+
+def _may_fail(kind: str) -> bool:
+    """Say whether a value of a Parquet file may be none of the type of its column."""
+    return _PLAIN.fullmatch(kind) is None
 
 
 def _name(name: str) -> str:
