@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import tulle
 from tulle.genomes import Association, Catalogue, Genotypes, TraitNetwork, allele_counts
-from tulle.genomes.generators import made_up_people, made_up_study
+from tulle.genomes.generators import made_up_study
 
 COPD = "Chronic obstructive pulmonary disease"
 LIVER = "Drug-induced liver injury (flucloxacillin)"
@@ -151,3 +154,18 @@ def catalogue_background() -> Background | None:
             max(item.controls or STUDY_SIZE for item in items),
         )
     return Background("catalogue", kept, network, network.align(table), sizes, {})
+
+
+def made_up_people(
+    network: TraitNetwork, count: int, *, seed: int, present: Iterable[str] = ()
+) -> tuple[Any, Any]:
+    """Return the traits and profiles of people drawn from the network itself.
+
+    Everybody has the traits ``present``; the others occur as often as they are prevalent.
+    """
+    generator = np.random.default_rng(seed)
+    traits = generator.random((count, len(network.traits))) < network.prevalence
+    traits[:, [network.place(trait) for trait in present]] = True
+    chances = network.allele_chances(traits)
+    drawn: Any = generator.binomial(network.copies, chances)
+    return traits, drawn.astype(np.int8)

@@ -31,6 +31,7 @@ from benchmarks._gwas import (
     Background,
     catalogue_background,
     chapter_background,
+    made_up_people,
 )
 from benchmarks.common import print_table
 from tulle.attacks import membership_inference
@@ -44,7 +45,6 @@ from tulle.genomes import (
     allele_frequencies,
     top_snps,
 )
-from tulle.genomes.generators import made_up_people
 from tulle.ledger.answer import plan_for
 
 Table = dict[str, Any]

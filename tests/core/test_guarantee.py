@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tulle.core.errors import InputError, UnitError
-from tulle.core.guarantee import Guarantee, delta_of_rho, display, epsilon_of_rho
+from tulle.core.guarantee import Guarantee, display, epsilon_of_rho
 from tulle.core.unit import Unit
 from tulle.ledger.accounting import compose_tightly
 
@@ -56,11 +56,12 @@ def test_concentrated_to_approximate_never_beats_the_true_gaussian_curve() -> No
         assert true_delta <= mpmath.mpf("1e-6")
 
 
-def test_delta_of_rho_inverts_epsilon_of_rho_outwards() -> None:
-    rho, epsilon = Fraction(1, 8), Fraction(3)
-    delta = delta_of_rho(rho, epsilon)
-    assert epsilon_of_rho(rho, delta) <= epsilon
-    assert epsilon_of_rho(rho, delta * Fraction(9, 10)) > epsilon
+def test_epsilon_of_rho_falls_with_delta_and_rises_with_rho() -> None:
+    deltas = [Fraction(1, 10**k) for k in range(1, 40)]
+    for rho in (Fraction(1, 100), Fraction(1, 8), Fraction(4)):
+        found = [epsilon_of_rho(rho, delta) for delta in deltas]
+        assert found == sorted(set(found))
+        assert all(epsilon_of_rho(2 * rho, d) > one for d, one in zip(deltas, found, strict=True))
 
 
 @given(st.lists(small, min_size=1, max_size=8), st.lists(small, min_size=1, max_size=8))

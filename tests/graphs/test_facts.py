@@ -20,10 +20,10 @@ from tulle.audit.engine.failures import public_part, speak
 from tulle.audit.engine.kind import kind_of
 from tulle.core import registry
 from tulle.core.dataset import Facts
-from tulle.core.errors import QueryError, TulleError, UnitError
+from tulle.core.errors import QueryError, TulleError
 from tulle.core.guarantee import Guarantee
 from tulle.core.query import Query
-from tulle.core.unit import UNITS, Unit
+from tulle.core.unit import Unit
 from tulle.graphs.data import READ_OFF, Graph
 from tulle.graphs.facts import EdgeFacts, NodeFacts
 from tulle.graphs.synthesis.query import MODELS
@@ -309,15 +309,3 @@ def test_every_surface_says_what_is_assumed(unit: str, tmp_path: Path) -> None:
                 str(Guarantee.compose([answer.guarantee, answer.guarantee])),
             ):
                 assert (words in text) == expected
-
-
-def test_only_units_that_exist_can_be_made() -> None:
-    for name, unit in UNITS.items():
-        assert Unit(unit.name, unit.relation, unit.meaning) == Unit.of(name)
-        other = "replace" if unit.relation == "add-remove" else "add-remove"
-        with pytest.raises(UnitError, match="proved for those that exist"):
-            Unit(name, other, unit.meaning)  # type: ignore[arg-type]
-        with pytest.raises(UnitError):
-            Unit(name, unit.relation, "something else")
-    with pytest.raises(UnitError):
-        Unit("household", "add-remove", "all edges of a household")

@@ -17,19 +17,14 @@ from hypothesis import strategies as st
 
 import tulle
 from tulle.core.events import (
-    Approximate,
-    BoundedRange,
-    Composed,
     Event,
     Gaussian,
     Pure,
-    event_from_json,
     event_to_json,
 )
 from tulle.core.guarantee import Guarantee
 from tulle.ledger.divergence import (
     best_order,
-    concentration,
     conversion,
     divergence,
     largest_pure,
@@ -107,15 +102,6 @@ def test_largest_pure_fits_and_hardly_more_does(order: Fraction) -> None:
         assert divergence(Pure(found), order)[0] <= room
         assert divergence(Pure(found * Fraction("1.00001")), order)[0] > room
     assert largest_pure(Fraction(0), order) == 0
-
-
-def test_events_are_written_and_read() -> None:
-    event = Composed((Gaussian(Fraction(1, 3)), BoundedRange(Fraction(1, 7)), Pure(Fraction(2))))
-    assert event_from_json(event_to_json(event)) == event
-    with pytest.raises(ValueError, match="below zero"):
-        event_from_json({"event": "Pure", "epsilon": "-1"})
-    assert concentration(event) == Fraction(1, 3) + Fraction(1, 8 * 49) + 2
-    assert concentration(Approximate(Fraction(1), Fraction(1, 9))) is None
 
 
 # Whoever asks chooses the next price in view of the answers. The most that they can gain is

@@ -143,16 +143,3 @@ def test_the_server_process_holds_no_data(state: StudioState) -> None:
     held = {type(value).__name__ for value in vars(study).values()}
     assert "Graph" not in held
     assert set(study.facts) == {"nodes"}
-
-
-def test_whoever_sees_the_end_of_a_job_finds_its_result() -> None:
-    seen = []
-
-    class Watched(Job):
-        def __setattr__(self, name: str, value: object) -> None:
-            super().__setattr__(name, value)
-            if name == "state" and value == "done":
-                seen.append(self.result)
-
-    Watched("ask", {}, "a question").finish("done", result="digest")
-    assert seen == ["digest"]

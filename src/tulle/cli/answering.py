@@ -17,7 +17,8 @@ from tulle.core.errors import InputError
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
     from tulle.core.release import Release
-    from tulle.ledger.account import Budget
+    from tulle.ledger.account import Account, Budget
+    from tulle.ledger.ledger import Ledger
 
 NO_LEDGER = (
     "This answer is recorded nowhere. Each further answer about the same people adds to what is "
@@ -26,6 +27,12 @@ NO_LEDGER = (
 
 LedgerFile = Annotated[
     Path | None, typer.Option("--ledger", help="The ledger's file; made if it is not there.")
+]
+LedgerArgument = Annotated[
+    Path, typer.Argument(metavar="LEDGER", help="The ledger's file.", show_default=False)
+]
+OneAccount = Annotated[
+    str | None, typer.Option("--account", help="The account; needed if there are several.")
 ]
 NoLedger = Annotated[bool, typer.Option("--no-ledger", help="Answer once, recorded nowhere.")]
 AccountName = Annotated[
@@ -171,6 +178,18 @@ def answer(
     if failure is not None:
         warn(failure)
         raise typer.Exit(BAD_INPUT)
+
+
+def one_account(file: Path, name: str | None) -> tuple[Ledger, Account]:
+    """Open a ledger that exists and return the account of this name, or the only one."""
+    from tulle.ledger.ledger import Ledger
+
+    book = Ledger(file, create=False)
+    known = book.accounts() if name is None else [book.account(name)]
+    if len(known) != 1:
+        listed = ", ".join(account.name for account in known) or "none"
+        raise InputError(f"Say which account: --account NAME. Accounts: {listed}.")
+    return book, known[0]
 
 
 def check_out(out: Path | None) -> None:

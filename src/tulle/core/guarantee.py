@@ -306,30 +306,6 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return rho
 
 
-def delta_of_rho(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """Return a delta, rounded up, such that rho-zCDP implies (epsilon, delta)."""
-    low, high = Fraction(1, 2**1000), Fraction(1, 2)
-    if epsilon_of_rho(rho, high) > epsilon:
-        return Fraction(1)
-    for _ in range(60):
-        middle = _geometric_middle(low, high)
-        if epsilon_of_rho(rho, middle) <= epsilon:
-            high = middle
-        else:
-            low = middle
-    # Rounding to a float may move the search for the best order; what is returned is checked.
-    delta = Fraction(round_up(high))
-    while epsilon_of_rho(rho, delta) > epsilon:
-        delta = Fraction(round_up(delta * (1 + Fraction(1, 10**12))))
-    return delta
-
-
-def _geometric_middle(low: Fraction, high: Fraction) -> Fraction:
-    with localcontext() as context:
-        context.prec = 30
-        return Fraction((_decimal(low) * _decimal(high)).sqrt())
-
-
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 

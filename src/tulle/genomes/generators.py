@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,6 @@ from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.genomes.catalogue import Association
 from tulle.genomes.data import MISSING, Genotypes
-from tulle.genomes.network import TraitNetwork
 
 Profiles = npt.NDArray[np.int8]
 
@@ -53,27 +51,3 @@ def made_up_study(
         snps=[item.snp for item in associations],
         counted=[item.allele for item in associations],
     )
-
-
-def made_up_people(
-    network: TraitNetwork, count: int, *, seed: int, present: Iterable[str] = ()
-) -> tuple[npt.NDArray[np.bool_], Profiles]:
-    """Return the traits and profiles of people drawn from the network itself.
-
-    Everybody has the traits ``present``; the others occur as often as they are prevalent.
-
-    Example:
-        >>> published = [Association("Mumps", "rs1", "A", 0.2, 4.0)]
-        >>> from tulle.genomes import Catalogue
-        >>> network = TraitNetwork(Catalogue.of(published), prevalence=0.1)
-        >>> traits, profiles = made_up_people(network, 3, seed=1, present=["Mumps"])
-        >>> traits.tolist(), profiles.shape
-        ([[True], [True], [True]], (3, 1))
-    """
-    generator = np.random.default_rng(seed)
-    count = validate.whole(count=count, at_least=1)
-    traits = generator.random((count, len(network.traits))) < network.prevalence
-    traits[:, [network.place(trait) for trait in present]] = True
-    chances = network.allele_chances(traits)
-    drawn: Any = generator.binomial(network.copies, chances)
-    return traits, drawn.astype(np.int8)

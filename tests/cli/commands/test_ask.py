@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from tests.cli.cli_helpers import Run
 
 from tulle.cli.common import in_options
-from tulle.cli.options import Network
 
 
 def write_star(path: Path, leaves: int = 60) -> None:
@@ -62,16 +58,6 @@ def test_attributes_are_read_and_missing_ones_cost_nothing(run: Run, tmp_path: P
     assert not (tmp_path / "s.ledger").exists()
     ran = run(*asked, "--attributes", "people.csv", "--json")
     assert ran.json()["release"]["value"] == 2
-
-
-def test_a_network_comes_from_standard_input(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    piped = SimpleNamespace(buffer=io.BytesIO(b"0,1\n1,2\n"), isatty=lambda: False)
-    monkeypatch.setattr(sys, "stdin", piped)
-    graph = Network(Path("-")).read()
-    assert (graph.node_count, graph.edge_count) == (3, 2)
-    assert Network(Path("-")).name == "standard-input"
 
 
 @pytest.mark.parametrize(

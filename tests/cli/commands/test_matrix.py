@@ -56,6 +56,20 @@ def test_plan_and_ask_about_contributions(run: Run, trips: Path, tmp_path: Path)
     assert np.load(tmp_path / "t.npy").shape == (3, 3)
 
 
+def test_a_matrix_that_fails_to_be_saved_is_still_shown(
+    run: Run, trips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, value: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tulle.cli.commands.matrix._write", full)
+    asked = ("matrix", "ask", trips, WEIGHTS, *TERMS, *COLUMNS, "--ledger", "m.ledger")
+    ran = run(*asked, "--budget", 2, "--save", "t.csv", "--json")
+    assert ran.code == 2
+    assert ran.json()["release"]["mechanism"]
+    assert "No space left" in ran.err
+
+
 def test_weights_names_and_a_reference(run: Run, trips: Path, tmp_path: Path) -> None:
     named = ("--individual", "who", "--row", "from", "--column", "to", "--weight", "times")
     (tmp_path / "places").write_text("0\n1\n2\n")

@@ -32,9 +32,6 @@ BUDGETS = (
 )
 """Every (epsilon, delta) at which runs are watched."""
 
-REMAINDER = Fraction(1, 100)
-"""A mechanism that leaves more of epsilon than this unspent gives accuracy away."""
-
 
 @dataclass(frozen=True)
 class Case:

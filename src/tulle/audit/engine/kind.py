@@ -169,6 +169,10 @@ class AuditView(ABC):
         """Return the options with which a mechanism is examined; draws use the first of them."""
         return self.examined_with.get(name_of(mechanism), ({},))
 
+    def proper(self, query: Query, dataset: Dataset, unit: Unit) -> tuple[Query, Unit]:
+        """Return the question that a mechanism gets, and its unit, from one of the audit's own."""
+        return query, unit
+
     def terms(
         self,
         query: Query,
@@ -178,7 +182,8 @@ class AuditView(ABC):
         delta: Fraction = Fraction(0),
     ) -> Terms:
         """Return what is asked for, with the dataset's public facts."""
-        return Terms(query, unit, epsilon, delta, dataset.facts(unit))
+        asked, known = self.proper(query, dataset, unit)
+        return Terms(asked, known, epsilon, delta, dataset.facts(known))
 
 
 def is_audited(name: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
 from typing import Any, ClassVar
@@ -188,17 +187,9 @@ class AuditedGenotypes(AuditView):
             if isinstance(query, AskedGenotypes) and query not in _SCORED and _is_countable(query)
         ]
 
-    def terms(
-        self,
-        query: Query,
-        dataset: Dataset,
-        unit: Unit,
-        epsilon: Fraction,
-        delta: Fraction = Fraction(0),
-    ) -> Terms:
+    def proper(self, query: Query, dataset: Dataset, unit: Unit) -> tuple[Query, Unit]:
         assert isinstance(query, AskedGenotypes)
-        known = Unit.of(query.unit)
-        return Terms(query.query, known, epsilon, delta, dataset.facts(known))
+        return query.query, Unit.of(query.unit)
 
     def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset

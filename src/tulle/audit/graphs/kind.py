@@ -282,16 +282,8 @@ class AuditedGraphs(AuditView):
             return query.unit
         return "node" if isinstance(query, PerNode) else "edge"
 
-    def terms(
-        self,
-        query: Query,
-        dataset: Dataset,
-        unit: Unit,
-        epsilon: Fraction,
-        delta: Fraction = Fraction(0),
-    ) -> Terms:
-        asked = query.query if isinstance(query, Per) else query
-        return super().terms(asked, dataset, unit, epsilon, delta)
+    def proper(self, query: Query, dataset: Dataset, unit: Unit) -> tuple[Query, Unit]:
+        return query.query if isinstance(query, Per) else query, unit
 
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         if mechanism.name == "projection":

@@ -177,18 +177,10 @@ class AuditedMatrices(AuditView):
     def asked(self, mechanism: Mechanism) -> Sequence[Query]:
         return QUESTIONS.get(mechanism.name, ())
 
-    def terms(
-        self,
-        query: Query,
-        dataset: Dataset,
-        unit: Unit,
-        epsilon: Fraction,
-        delta: Fraction = Fraction(0),
-    ) -> Terms:
+    def proper(self, query: Query, dataset: Dataset, unit: Unit) -> tuple[Query, Unit]:
         assert isinstance(query, AskedMatrix)
         assert isinstance(dataset, BinaryMatrix)
-        known = Unit.of(query.unit)
-        return Terms(query.fit(*dataset.shape), known, epsilon, delta, dataset.facts(known))
+        return query.fit(*dataset.shape), Unit.of(query.unit)
 
     def law_of(
         self, mechanism: Mechanism, terms: Terms, settings: Parameters, dataset: Dataset

@@ -28,7 +28,6 @@ from tulle.relations.mechanisms.grouped import (
     GaussianNoise,
     GroupedSettings,
     InBall,
-    largest_level,
     truncated_values,
 )
 from tulle.relations.mechanisms.single_owner import Owned
@@ -301,8 +300,3 @@ def grouped_findings() -> list[Finding]:
     ]
     ways = broken_ways().items()
     return found + [check(way, cases, name).of_broken(name) for name, (way, cases) in ways]
-
-
-def honest_level(key: Key) -> int:
-    """Return the level of groups as a release works it out, all groups at once."""
-    return largest_level([truncate(relation) for relation in relations(key)], SEVERAL.thresholds)

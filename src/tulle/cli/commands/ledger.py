@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tulle.cli import options
+from tulle.cli import answering, options
 from tulle.cli.common import CHECK_FAILED, command, print_json, printer
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.validate import counted
@@ -23,9 +23,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-File = Annotated[
-    Path, typer.Argument(metavar="LEDGER", help="The ledger's file.", show_default=False)
-]
 AccountName = Annotated[
     str | None, typer.Option("--account", help="Only this account; else all of them.")
 ]
@@ -33,7 +30,9 @@ AccountName = Annotated[
 
 @app.command()
 @command
-def show(file: File, account: AccountName = None, as_json: options.Json = False) -> None:
+def show(
+    file: answering.LedgerArgument, account: AccountName = None, as_json: options.Json = False
+) -> None:
     """Show every debit, what is spent and what is left."""
     ledger = _open(file)
     chosen = _accounts(ledger, account)
@@ -49,7 +48,7 @@ def show(file: File, account: AccountName = None, as_json: options.Json = False)
 
 @app.command()
 @command
-def accounts(file: File, as_json: options.Json = False) -> None:
+def accounts(file: answering.LedgerArgument, as_json: options.Json = False) -> None:
     """List the accounts with their terms and what is left."""
     ledger = _open(file)
     known = ledger.accounts()
@@ -71,7 +70,9 @@ def accounts(file: File, as_json: options.Json = False) -> None:
 
 @app.command()
 @command
-def calendar(file: File, account: AccountName = None, as_json: options.Json = False) -> None:
+def calendar(
+    file: answering.LedgerArgument, account: AccountName = None, as_json: options.Json = False
+) -> None:
     """Show the periods of the accounts: their versions of the data, and what each cost."""
     ledger = _open(file)
     chosen = _accounts(ledger, account)
@@ -108,27 +109,23 @@ def calendar(file: File, account: AccountName = None, as_json: options.Json = Fa
 @app.command()
 @command
 def version(
-    file: File,
+    file: answering.LedgerArgument,
     name: Annotated[
         str, typer.Argument(metavar="VERSION", help="What the new data is called, as 2026-W46.")
     ],
     date: Annotated[str, typer.Option("--date", help="The day of the data, such as 2026-11-09.")],
-    account: AccountName = None,
+    account: answering.OneAccount = None,
     as_json: options.Json = False,
 ) -> None:
     """Declare that an account's data is new. Its public facts stay as they are."""
-    ledger = _open(file)
-    known = _accounts(ledger, account)
-    if len(known) != 1:
-        listed = ", ".join(repr(item.name) for item in known) or "none"
-        raise InputError(f"Say which account: --account NAME. Accounts: {listed}.")
-    declared = ledger.declare(known[0].name, name, date=date)
-    left = ledger.remaining(known[0].name)
+    ledger, known = answering.one_account(file, account)
+    declared = ledger.declare(known.name, name, date=date)
+    left = ledger.remaining(known.name)
     if as_json:
-        print_json({"account": known[0].name, "version": declared.to_json(), "left": str(left)})
+        print_json({"account": known.name, "version": declared.to_json(), "left": str(left)})
     else:
         printer().print(
-            f"The data of {known[0].name!r} is now version {declared.name} of {declared.date}. "
+            f"The data of {known.name!r} is now version {declared.name} of {declared.date}. "
             f"Left: {left}."
         )
 
@@ -136,7 +133,7 @@ def version(
 @app.command()
 @command
 def verify(
-    file: File,
+    file: answering.LedgerArgument,
     head: Annotated[
         str | None,
         typer.Option("--head", metavar="COUNT:DIGEST", help="A head that you noted earlier."),
@@ -179,7 +176,7 @@ def verify(
 
 @app.command()
 @command
-def head(file: File, as_json: options.Json = False) -> None:
+def head(file: answering.LedgerArgument, as_json: options.Json = False) -> None:
     """Print the head, to be noted outside the file."""
     now = _open(file).head()
     if as_json:
@@ -191,7 +188,7 @@ def head(file: File, as_json: options.Json = False) -> None:
 @app.command()
 @command
 def export(
-    file: File,
+    file: answering.LedgerArgument,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write here; else to standard output.")
     ] = None,
@@ -229,7 +226,7 @@ def export(
 @app.command()
 @command
 def deployment(
-    file: File,
+    file: answering.LedgerArgument,
     name: Annotated[str, typer.Option("--name", help="What the publication is called.")],
     curator: Annotated[
         list[str], typer.Option("--curator", help="Who publishes it; may be repeated.")
@@ -238,7 +235,7 @@ def deployment(
     region: Annotated[
         str, typer.Option("--region", help="Which region the data describes, or whose law applies.")
     ],
-    account: AccountName = None,
+    account: answering.OneAccount = None,
     kind: Annotated[
         str, typer.Option("--type", help="The registry's type of data product.")
     ] = "Summary statistics",
@@ -255,12 +252,7 @@ def deployment(
     from tulle.ledger.deployments import Deployment, account_record, release_record, to_yaml
     from tulle.streams.stream import kept_streams
 
-    ledger = _open(file)
-    known = _accounts(ledger, account)
-    if len(known) != 1:
-        listed = ", ".join(repr(item.name) for item in known) or "none"
-        raise InputError(f"Say which account: --account NAME. Accounts: {listed}.")
-    (chosen,) = known
+    ledger, chosen = answering.one_account(file, account)
     about = Deployment(
         name, curator, use, region, data_product_type=kind, data_product_sector=sector
     )

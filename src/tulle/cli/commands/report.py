@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tulle.cli import options
+from tulle.cli import answering, options
 from tulle.cli.common import command, print_json, printer, warn
-from tulle.core.errors import InputError
 from tulle.core.validate import counted
 
 if TYPE_CHECKING:
@@ -21,12 +20,8 @@ INSIDE = "This page shows the truth. It must stay with the custodian."
 
 @command
 def report(
-    ledger: Annotated[
-        Path, typer.Argument(metavar="LEDGER", help="The ledger's file.", show_default=False)
-    ],
-    account: Annotated[
-        str | None, typer.Option("--account", help="Whose releases; needed if there are several.")
-    ] = None,
+    ledger: answering.LedgerArgument,
+    account: answering.OneAccount = None,
     out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("report.html"),
     truth: Annotated[
         Path | None,
@@ -41,17 +36,11 @@ def report(
     as_json: options.Json = False,
 ) -> None:
     """Publish a report: one page with all releases of an account; no truth, unless --truth."""
-    from tulle.ledger.ledger import Ledger
     from tulle.reports.report import outside_report
     from tulle.streams.stream import kept_streams
 
-    book = Ledger(ledger, create=False)
-    names = [known.name for known in book.accounts()]
-    if account is None and len(names) != 1:
-        listed = ", ".join(names) or "none"
-        raise InputError(f"Say which account with --account. The ledger has: {listed}.")
-    chosen = account or names[0]
-    book.account(chosen)
+    book, known = answering.one_account(ledger, account)
+    chosen = known.name
     releases = book.releases(chosen)
     series = [kept.releases(book) for kept in kept_streams(book, chosen)]
     if truth is None:

@@ -13,7 +13,6 @@ from tulle.cli import answering, options
 from tulle.cli.asking import Asking, DataVersion, LedgerAccount
 from tulle.cli.commands import sql
 from tulle.cli.common import BAD_INPUT, command, print_json, printer, showing_progress, warn
-from tulle.core.errors import InputError
 from tulle.core.validate import counted
 from tulle.sql.dialect import DEFAULT
 
@@ -29,12 +28,6 @@ app = typer.Typer(
 )
 
 LedgerPath = Annotated[Path, typer.Option("--ledger", help="The ledger's file.")]
-File = Annotated[
-    Path, typer.Argument(metavar="LEDGER", help="The ledger's file.", show_default=False)
-]
-AccountName = Annotated[
-    str | None, typer.Option("--account", help="The account; needed if there are several.")
-]
 Which = Annotated[
     str, typer.Option("--stream", help="Which of the account's streams: 1 is the first opened.")
 ]
@@ -169,7 +162,7 @@ def open_stream(
 def step(
     connection: sql.Connection,
     ledger: LedgerPath,
-    account: AccountName = None,
+    account: answering.OneAccount = None,
     stream: Which = "1",
     version: answering.VersionName = None,
     date: answering.VersionDate = None,
@@ -180,12 +173,13 @@ def step(
     from tulle.streams.stream import Stream
 
     answering.check_out(out)
-    book, name = _account(ledger, account)
+    book, known = answering.one_account(ledger, account)
     timed = DataVersion.of(version, date, None, "UTC", carry=False)
     with showing_progress("releasing"):
         opened = connection.open()
-        unit = book.account(name).unit
-        session = book.open(name, opened, unit=unit, version=timed.name, date=timed.date)
+        session = book.open(
+            known.name, opened, unit=known.unit, version=timed.name, date=timed.date
+        )
         found = Stream.again(session, stream)
         release = found.advance()
     failure = answering.save(release, out)
@@ -205,8 +199,8 @@ def step(
 @app.command()
 @command
 def show(
-    file: File,
-    account: AccountName = None,
+    file: answering.LedgerArgument,
+    account: answering.OneAccount = None,
     stream: Annotated[
         str | None, typer.Option("--stream", help="Only this one; else all of the account.")
     ] = None,
@@ -215,7 +209,8 @@ def show(
     """Show the streams of an account: what was released so far, each total with its range."""
     from tulle.streams.stream import KeptStream, find_stream, kept_streams
 
-    book, name = _account(file, account)
+    book, chosen = answering.one_account(file, account)
+    name = chosen.name
     known = kept_streams(book, name)
     if stream is not None:
         known = [KeptStream.of(name, find_stream(book, name, stream))]
@@ -300,14 +295,3 @@ def _show_opened(book: Ledger, name: str, stream: Stream, left: str, *, as_json:
     out = printer()
     out.print(kept.title, style="bold")
     out.print(drawn)
-
-
-def _account(file: Path, account: str | None) -> tuple[Ledger, str]:
-    from tulle.ledger.ledger import Ledger
-
-    book = Ledger(file, create=False)
-    names = [known.name for known in book.accounts()]
-    if account is None and len(names) != 1:
-        listed = ", ".join(names) or "none"
-        raise InputError(f"Say which account with --account. The ledger has: {listed}.")
-    return book, account or names[0]

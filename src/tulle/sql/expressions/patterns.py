@@ -30,7 +30,6 @@ _CLASSES = {
     "s": (("\t", "\r"), (" ", " ")),
 }
 _SPECIAL = set(".^$*+?()[]{}|\\&-")
-_ALLOWED = "such as '^[A-Z][a-z]+-[0-9]{2}$'"
 
 Spans = tuple[tuple[str, str], ...]
 
