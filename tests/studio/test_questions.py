@@ -1,5 +1,8 @@
 """Questions as pages write them."""
 
+import pytest
+
+from tulle.core.errors import QueryError
 from tulle.studio.public_worker import PublicWorker
 from tulle.studio.questions import build
 
@@ -8,3 +11,14 @@ def test_a_synthetic_network_is_offered_per_node():
     asked = [{"kind": "graph", "model": model} for model in ("auto", "per_node")]
     assert str(build(asked[1])) == "synthetic_per_node()"
     assert PublicWorker().supported("graph", "node", asked) == [False, True]
+
+
+def test_cells_that_nobody_listed_are_asked_for():
+    asked = {"kind": "contributions", "question": "found_cells"}
+    given = {"cells_per_person": 2, "bound": 3, "minimum": 5, "other": "elsewhere", "top": 4}
+    assert str(build({**asked, "arguments": given})) == (
+        "found_cells(cells_per_person=2, bound=3.0, minimum=5, top=4, other='elsewhere')"
+    )
+    with pytest.raises(QueryError, match="for how many of their cells"):
+        build({**asked, "arguments": {"bound": 3}})
+    assert str(build({"kind": "contributions", "arguments": {"bound": 3}})).startswith("weights(")
