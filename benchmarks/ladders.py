@@ -37,7 +37,7 @@ SHARED = (
     *("p2p-Gnutella08", "lastfm-asia", *NAMES),
 )
 SHARE_EPSILONS: tuple[Any, ...] = (1,)
-SHARES = tuple(Fraction(part, 32) for part in (1, 2, 3, 4, 6, 8))
+SHARES = tuple(Fraction(part, 32) for part in (1, 2, 3, 4, 6, 8, 9, 10))
 
 
 def mean_error(widths: list[int], most: int, decay: Fraction, middle: Fraction) -> float:

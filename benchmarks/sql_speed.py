@@ -18,7 +18,9 @@ beside it; what is above that, is ours.
 
 ``python -m benchmarks.sql_speed spark [rows]`` asks the same of Spark on two cores (``local[2]``),
 of a Parquet file with ten visits a person, once each, and prints the memory of this process and of
-Spark's, and the processor time of Spark's.
+Spark's, and the processor time of Spark's. ``python -m benchmarks.sql_speed postgresql [rows]``
+asks a PostgreSQL server that is started for it, in turn with the statement by owner, and prints the
+bar.
 """
 
 from __future__ import annotations
@@ -194,9 +196,10 @@ def main() -> None:
         child(*sys.argv[2:5])
         return
     rows = next((int(given) for given in sys.argv[1:] if given.isdigit()), ROWS)
-    if "spark" in sys.argv:
-        print_table(f"{rows:,} rows on Spark", on_spark(rows))
-        return
+    for name, ask in (("spark", on_spark), ("postgresql", on_postgresql)):
+        if name in sys.argv:
+            print_table(f"{rows:,} rows on {name}", ask(rows))
+            return
     asked = TPCH if "tpch" in sys.argv else QUESTIONS
     table = []
     with tempfile.TemporaryDirectory() as folder:
@@ -232,9 +235,7 @@ def on_spark(rows: int) -> list[dict[str, Any]]:
         )
         for title, (text, column) in QUESTIONS.items():
             row: dict[str, Any] = {"question": title}
-            inner = by_owner(text, column).replace("SELECT day, ", "SELECT ")
-            inner = inner.replace(" FROM visit", " AS n FROM visit")
-            grouped = session.sql(f"SELECT COUNT(*), SUM(n) FROM ({inner}) t")
+            grouped = session.sql(owners_added(text, column))
             asked = partial(tulle.release, database, question_of(text, column))
             acts: dict[str, Callable[[], Any]] = {
                 "by owner": grouped.toArrow,
@@ -248,6 +249,63 @@ def on_spark(rows: int) -> list[dict[str, Any]]:
             found.append(row | {"MB": most_memory(), "Spark MB": most_memory(process)})
         database.close()
     session.stop()
+    return found
+
+
+def owners_added(text: str, column: str | None) -> str:
+    """Return the statement by owner, of which only one row is fetched."""
+    inner = by_owner(text, column).replace("SELECT day, ", "SELECT ")
+    inner = inner.replace(" FROM visit", " AS n FROM visit")
+    return f"SELECT COUNT(*), SUM(n) FROM ({inner}) t"
+
+
+def on_postgresql(rows: int) -> list[dict[str, Any]]:
+    """Return how long each question takes on PostgreSQL, beside the bar."""
+    import adbc_driver_postgresql.dbapi as driver
+    import pgserver
+
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        # The server runs as another user where this runs as root: it has to reach the folder.
+        Path(folder).chmod(0o755)
+        server = pgserver.get_server(f"{folder}/data")
+        with driver.connect(server.get_uri(), autocommit=True) as connection:
+            cursor = connection.cursor()
+            cursor.execute(
+                "CREATE TABLE visit AS SELECT CAST(i * 7919 % 1000003 % "
+                f"{max(rows // 10, 1)} AS INTEGER) AS person, CAST(i * 104729 % 10007 % {DAYS} AS "
+                "INTEGER) AS day, CAST(i * 611953 % 10000 AS DOUBLE PRECISION) / 100 AS price "
+                f"FROM generate_series(1, CAST({rows} AS BIGINT)) t(i)"
+            )
+            cursor.execute("ANALYZE visit")
+            database = tulle.Database.connect(
+                server.get_uri(), owners={"visit": "person"}, ranges={"visit.price": (0, 100)}
+            )
+            for title, (text, column) in QUESTIONS.items():
+                grouped, question = owners_added(text, column), question_of(text, column)
+
+                def plain(statement: str = grouped) -> None:
+                    cursor.execute(statement)
+                    cursor.fetchall()
+
+                (owner, _), (ours, _) = in_turn(
+                    plain,
+                    partial(tulle.release, database, question, unit="participant", epsilon=1.0),
+                )
+                bar = 4 * owner + 0.2
+                found.append(
+                    {
+                        "question": title,
+                        "by owner s": owner,
+                        "release s": ours,
+                        "bar s": bar,
+                        "release / bar": ours / bar,
+                        "MB": most_memory(),
+                    }
+                )
+            cursor.close()
+            database.close()
+        server.cleanup()
     return found
 
 

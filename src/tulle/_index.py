@@ -203,6 +203,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("audit", "table"): {"faults": "tulle.audit.models.faults", "view": "tulle.audit.models.kind"},
     ("data", "contributions"): {"query": "tulle.matrices.contributions.engine_data"},
+    ("data", "database"): {"engine_totals": "tulle.sql.keys.cells"},
     ("data", "genotypes"): {"read": "tulle.genomes.reading"},
     ("data", "graph"): {"attributed": "tulle.graphs.patterns.attributes"},
     ("data", "survey"): {"form": "tulle.surveys.form"},

@@ -77,8 +77,13 @@ def open_source(page: Any, name: str) -> None:
     page.wait_for_selector("button:has-text('Open the study')")
 
 
-def open_study(page: Any, unit: str, epsilon: str) -> None:
+def open_study(page: Any, unit: str, epsilon: str, delta: str = "") -> None:
     page.click(f"label.choice:has-text('{unit}')")
+    if delta:
+        page.locator("details:has(#total-delta)").evaluate_all(
+            "found => found.forEach((one) => { one.open = true; })"
+        )
+        page.fill("#total-delta", delta)
     page.click(f"button[data-value='{epsilon}']")
     page.click("button:has-text('Open the study')")
     page.wait_for_selector("#ask")
@@ -331,6 +336,25 @@ def test_movements_before_and_after(page: Any, look: Any) -> None:
     pay(page)
     page.wait_for_selector("[data-figure-from] .main-svg")
     look()
+
+
+def test_movements_that_nobody_listed(page: Any, look: Any) -> None:
+    open_source(page, "trips.csv")
+    page.select_option("#c-individual", "person")
+    page.select_option("#c-row", "origin")
+    page.select_option("#c-column", "destination")
+    open_study(page, "Hide any one person", "5", delta="0.000001")
+    assert page.locator("[data-heat]").count() == 0
+    page.fill("#cells-per-person", "2")
+    page.fill("#bound", "3")
+    page.fill("#other", "elsewhere")
+    page.fill("#delta", "0.0000005")
+    page.click("[data-epsilon='2']")
+    page.wait_for_selector("text=A cell is seen with 95 % chance")
+    look("-found-cells")
+    pay(page)
+    page.click("text=See the answer")
+    assert "elsewhere" in page.inner_text(".release")
 
 
 def test_the_ledger_shows_and_verifies_everything(page: Any, look: Any) -> None:

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tulle.core import registry
 from tulle.core.dataset import Dataset, Facts
 from tulle.core.errors import InputError, MissingExtraError, QueryError, UnitError, raise_alone
 from tulle.core.public import public
@@ -342,11 +343,11 @@ class Database(Dataset):
         Raises:
             QueryError: when the SELECT is not supported, or rows do not have one owner each.
         """
-        from tulle.sql.compile.engine_totals import EngineTotals
         from tulle.sql.question.parse import parse_statement
 
         tree = parse_statement(text, dialect)
-        return EngineTotals(self._engine, self._schema, tree, self._gone)
+        rows: type[EngineTotals] = registry.find("data", "database")["engine_totals"]
+        return rows(self._engine, self._schema, tree, self._gone)
 
     def neighbours(self, unit: str | Unit) -> Iterator[Database]:
         """Yield the database without each participant; additions are these pairs read backwards."""

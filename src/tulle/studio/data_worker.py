@@ -186,7 +186,7 @@ class DataWorker:
     def _names(self) -> list[list[str]] | None:
         """Return the declared, public names of a grid, if there are any and they can be drawn."""
         data: Any = self._data
-        if data.kind != "contributions" or max(data.shape) > _NAMED:
+        if data.kind != "contributions" or not data.declared or max(data.shape) > _NAMED:
             return None
         return [list(map(str, data.row_names)), list(map(str, data.column_names))]
 

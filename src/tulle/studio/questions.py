@@ -41,7 +41,11 @@ def build(asked: Asked) -> Query:
     if asked["kind"] == "contributions":
         import tulle
 
-        return tulle.weights(**arguments)
+        if asked.get("question") != "found_cells":
+            return tulle.weights(**arguments)
+        if "cells_per_person" not in arguments:
+            raise QueryError("Say for how many of their cells one person counts at most.")
+        return tulle.found_cells(**arguments)
     raise QueryError(f"Questions about a {asked['kind']} cannot be answered here.")
 
 

@@ -215,6 +215,15 @@ CASES = {
             rows="home,work",
         ),
     ),
+    "contributions without a grid": (
+        LINES["trips"][0],
+        visits(
+            "contributions",
+            "participant",
+            {"question": "found_cells", "arguments": {"cells_per_person": 2, "bound": 2}},
+            **worlds.NAMED,
+        ),
+    ),
     "database": (
         STAFF,
         [

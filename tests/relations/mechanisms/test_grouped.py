@@ -170,6 +170,21 @@ def test_lower_ends_hold_for_all_groups_at_once() -> None:
     assert known.half_width(0.95) == pytest.approx(2 * NormalDist().inv_cdf(0.975) + 3.25)
 
 
+def test_thresholds_are_raised_where_more_stick_out_than_noise_is_worth() -> None:
+    """By settings and the noisy level alone, from one up to all of the reach, and never down."""
+    chosen = replace(SEVERAL, groups=100, spread=100, reach=4.0, rho_answer=Fraction(1, 2))
+    raised = [chosen.reached(level) for level in range(200)]
+    # The noise on a group deviates by ten thresholds.
+    assert raised[:11] == [1.0] * 11
+    assert raised == sorted(raised)
+    assert raised[50] == pytest.approx(4.0)
+    assert raised[199] == 4.0
+    assert replace(chosen, reach=0.5).reached(50) == 0.5
+    assert replace(chosen, alone=True).reached(0) == 4.0
+    taus = [chosen.threshold(level) for level in range(50)]
+    assert taus == sorted(taus)
+
+
 def test_variances_are_those_of_one_group_whatever_their_number() -> None:
     """Quotients of noisy numbers are corrected by them."""
     one, many = (TruncationLaw(Fraction(5), 0.5, lanes=lanes) for lanes in (1, 60))

@@ -188,7 +188,7 @@ class Tuning:
 
     Shares for the widths were chosen so that none of thirteen networks loses much (polbooks,
     netscience, power, ca-GrQc, ca-HepTh, polblogs, email-Eu-core, p2p-Gnutella08, lastfm-asia,
-    as20000102, wiki-Vote, brightkite, email-Enron): at most 1.31 times the error of the best share
+    as20000102, wiki-Vote, brightkite, email-Enron): at most 1.29 times the error of the best share
     for that network at epsilon = 1; ``benchmarks/ladders.py`` has the table.
     """
 
@@ -196,12 +196,12 @@ class Tuning:
     """At epsilon = 1, of the statistics that are not listed next."""
     smoothing_by_name: tuple[tuple[str, Fraction], ...] = (
         ("clustering", Fraction(3, 16)),
-        ("assortativity", Fraction(1, 4)),
+        ("assortativity", Fraction(15, 64)),
     )
     never_grows: tuple[str, ...] = ("modularity",)
     """Statistics whose widths hardly grow: they need the least share at any epsilon."""
-    grain: int = 32
-    """Shares are multiples of one in so many, and at most a quarter."""
+    grain: int = 64
+    """Shares are multiples of one in so many, at least two of them and at most a quarter."""
     smoothing_shares: tuple[Fraction, ...] = tuple(Fraction(1, part) for part in (32, 16, 8, 4))
     """Parts of epsilon that may go to the widths; the best of them on a stand-in is taken."""
     level_share: Fraction = Fraction(1, 32)
@@ -231,10 +231,10 @@ def usual_share(query: Statistic, epsilon: Fraction) -> Fraction:
     """
     grain = _TUNING.grain
     if query.name in _TUNING.never_grows:
-        return Fraction(1, grain)
+        return Fraction(2, grain)
     base = dict(_TUNING.smoothing_by_name).get(query.name, _TUNING.smoothing_share)
     parts = round(grain * float(base) / math.sqrt(max(float(epsilon), 1e-6)))
-    return Fraction(min(max(parts, 1), grain // 4), grain)
+    return Fraction(min(max(parts, 2), grain // 4), grain)
 
 
 _LONGEST = 100_000

@@ -244,7 +244,7 @@ class Contributions(Dataset):
         adds up and clips, and only the clipped totals are fetched.
 
         Without ``rows`` and ``columns`` there is no grid, and cells are found privately
-        (:func:`found_cells`); the records are then fetched when the question is asked.
+        (:func:`found_cells`): the engine counts people and adds up by cell.
 
         Rows outside the grid or without a finite weight are always left out. What a SELECT gives
         depends on its conditions, so a refusal would answer any question about a record for free.

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tulle.core import registry
 from tulle.core.arrays import Floats, Wholes
 from tulle.core.errors import InputError
-from tulle.matrices.contributions.data import Contributions
+from tulle.core.events import Pure
+from tulle.core.source import Source
+from tulle.matrices.contributions.data import Contributions, KeptCells
 from tulle.matrices.contributions.reading import Names, number_values
+from tulle.noise import uniform_below
+from tulle.noise.charge import PricedCharge, charge
 
 if TYPE_CHECKING:
     from tulle.matrices.contributions.clipping import Limits
@@ -32,6 +37,12 @@ class OwnedRows(Protocol):
 
     def clipped(self, limits: Any) -> Wholes:
         """Return the totals of all owners, each cut down to the limits, in steps."""
+
+    def name_cells(self) -> None:
+        """Say that there is no grid: cells are told by the texts of their rows and columns."""
+
+    def kept(self, most: int, exponent: int, bound: int, salt: str) -> Any:
+        """Return rows, columns, people and steps of cells, everyone keeping at most so many."""
 
 
 @registry.register("data", "contributions", "query")
@@ -56,6 +67,8 @@ class QueryContributions(Contributions):
         self._held: tuple[Wholes, Wholes, Floats] | None = None
         if self._declare(rows, columns, support):
             source.place(self._rows, self._columns)
+        else:
+            source.name_cells()
 
     @property
     def _individual(self) -> Wholes:  # type: ignore[override]
@@ -78,6 +91,23 @@ class QueryContributions(Contributions):
             owner, cell, weight = self._source.entries()
             self._held = number_values(owner), cell, weight
         return self._held
+
+    def keep(self, most: int, exponent: int, bound: int, source: Source | None) -> KeptCells:
+        """Let the engine keep at most so many cells of everyone, and add them up. Custodian side.
+
+        Who has more keeps those with the least digests of a random salt, the owner and the cell,
+        which follows from their own records and the salt.
+        """
+        if self._declared:
+            return super().keep(most, exponent, bound, source)
+        with charge(PricedCharge(lambda draws: Pure(Fraction(0)), ("uniform",))):
+            salt = f"{uniform_below(2**128, source=source):032x}"
+        rows, columns, people, steps = self._source.kept(most, exponent, bound, salt)
+        return KeptCells(
+            people,
+            steps,
+            lambda chosen: (rows.take(chosen).to_pylist(), columns.take(chosen).to_pylist()),
+        )
 
     def totals(self) -> Floats:
         """Return the true totals, added up by the engine. Custodian side."""

@@ -158,15 +158,17 @@ class FoundCellsSettings(Settings):
 class CellSelection(Mechanism):
     """Cells are found by how many people have them; then their totals get noise.
 
-    Everyone keeps at most ``cells_per_person`` of their cells, chosen evenly by coins of their own.
+    Everyone keeps at most ``cells_per_person`` of their cells, chosen evenly: by coins of their
+    own, or where the records lie in a database by digests of their cells with a random salt.
     A cell is shown when its number of people, with noise, is above a threshold. Then the totals of
     the cells that are shown, everyone cut to ``bound`` in each of the cells that they keep, get
     Laplace or Gaussian noise, whichever is less.
 
     Guarantee:
-        (epsilon, delta) per participant. Given everybody's coins, which are independent, finding
-        cells is (epsilon_cells, delta_cells)-private as :mod:`tulle.noise.partition_selection`
-        argues. Given the cells that are shown, one participant moves their totals, in whole steps,
+        (epsilon, delta) per participant. Given everybody's coins, or the salt, what somebody keeps
+        follows from their own records, so that finding cells is
+        (epsilon_cells, delta_cells)-private as :mod:`tulle.noise.partition_selection` argues. Given
+        the cells that are shown, one participant moves their totals, in whole steps,
         by at most the bound in each of at most ``cells_per_person`` places: by the product in L1,
         by the bound times the root of their number in L2. All cells that are not shown are one
         number more, which has what is left of the product in L1; with it only Laplace noise is

@@ -15,7 +15,7 @@ one, so the largest of them moves by at most one, whatever the number of groups.
 Gaussian noise of variance 1/(2·rho_select), as the level of a single group would: the search is
 paid for once. The largest, and not the mean: groups without tuples have level zero, and in a table
 with many empty cells a mean would cut nearly everything. What follows from the noisy level is
-public.
+public, and so is by how much the threshold is raised (:meth:`GroupedSettings.reached`).
 
 *Rows of one participant each.* A participant's contributions to all groups are a vector, which is
 scaled down to an L2 norm of at most tau. The sums over all participants then move by at most tau in
@@ -59,6 +59,15 @@ from tulle.relations.truncation.totals import (
 
 _Found = TypeVar("_Found")
 
+USUAL_LEVEL = 5.0
+"""At which level, over the deviation of the noise, a threshold is raised by all of ``reach``.
+
+Chosen on made-up rows of pairs, even and skewed, and on edges of four graphs, over 10 and 100
+groups at epsilon 1 and 4: 1.35 times the error of the best factor in the geometric mean, 2.2 at
+worst; with all of ``reach`` always it was 1.9 and 7.2. With 4 it is 1.37 and 2.4, with 7 1.32 and
+2.2, but a group of few people, who all have much, loses more of them.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class GroupedSettings(Settings):
@@ -83,7 +92,22 @@ class GroupedSettings(Settings):
 
     def threshold(self, level: int) -> float:
         """Return the threshold to truncate at, given the (noisy) level."""
-        return min(self.thresholds.at(level) * self.reach, LARGEST)
+        return min(self.thresholds.at(level) * self.reached(level), LARGEST)
+
+    def reached(self, level: int) -> float:
+        """Return by how much the threshold found is raised, given the (noisy) level.
+
+        Of each participant who sticks out of a group one unit more of the threshold brings one unit
+        more; it costs as much noise as the deviation of a group at a threshold of one. About as
+        many stick out as the level says. So where that is fewer than the deviation, cutting them
+        costs less than noise for them would; where it is more, the threshold is raised by a power
+        of how many times more, up to ``reach``, which suits USUAL_LEVEL times as many.
+        """
+        if self.alone or self.reach <= 1:
+            return self.reach
+        deviation = math.sqrt(self.groups_per_person / (2 * float(self.rho_answer)))
+        part = math.log(max(level, 1) / deviation) / math.log(USUAL_LEVEL)
+        return float(self.reach ** min(max(part, 0.0), 1.0))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ cannot overflow. So the engine's clipping is the one that arrays get, to the las
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from tulle.sql.schema.schema import Schema
 if TYPE_CHECKING:
     from tulle.sql.engines.base import Engine
 
+Further = Callable[[list[Any], list[Kind]], list[tuple[Any, str]]]
 
 _LARGEST = 2.0**200
 """Single records are cut to this, so that no sum of them overflows."""
@@ -41,6 +42,9 @@ _WHOLE_DIGITS = 15
 _MARGIN = 1 - 2.0**-26
 """As for clipping in memory: covers the rounding of a factor and of a long sum."""
 
+SIGN = "CASE WHEN e.w < 0 THEN -1 ELSE 1 END"
+"""Of a weight ``e.w``, beside its size in steps."""
+
 
 class EngineTotals:
     """Rows (row, column, weight) of a SELECT, each belonging to its one owner. Custodian side."""
@@ -49,7 +53,7 @@ class EngineTotals:
         self._engine = engine
         dialect = dialect_of(schema.dialect)
         self._double, self._text = dialect.type_name("DOUBLE"), dialect.type_name("TEXT")
-        self._owned, kind = _owned_statement(schema, tree, gone)
+        self._owned, kind = owned_statement(schema, tree, gone)
         # Whatever the order of the rows: that must not show in the last digits of a sum.
         self._summed = ordered_sum("w", schema.dialect)
         if kind.name == WHOLE and kind.digits is not None and kind.digits <= _WHOLE_DIGITS:
@@ -120,9 +124,7 @@ class EngineTotals:
         labels = np.asarray(limits.labels, dtype=np.int64).reshape(-1)
         found = self._engine.fetch(self.statement(limits))
         steps: Wholes = np.zeros(len(cells), dtype=np.int64)
-        for cell, total in zip(found["k"].to_pylist(), found["s"].to_pylist(), strict=True):
-            # Beyond 64 bits sums wrap around, as they do in memory.
-            steps[cell] = (int(total) + 2**63) % 2**64 - 2**63
+        steps[np.asarray(found["k"], dtype=np.int64)] = read_steps(found["s"])
         assert not steps[labels < 0].any()
         return steps
 
@@ -131,7 +133,6 @@ class EngineTotals:
         double = self._double
         cells = np.asarray(limits.cells, dtype=np.float64).reshape(-1)
         labels = np.asarray(limits.labels, dtype=np.int64).reshape(-1)
-        step = f"CAST({2.0**-limits.exponent!r} AS {double})"
         uniform = len(np.unique(cells)) == 1 and len(np.unique(labels)) == 1
         if uniform:
             bound, label, joined = f"CAST({float(cells[0])!r} AS {double})", str(labels[0]), ""
@@ -145,19 +146,12 @@ class EngineTotals:
             )
             bound, label = f"CAST(b.b AS {double})", "b.g"
             joined = f" JOIN (VALUES {listed}) AS b(k, b, g) ON b.k = e.k"
-        # Cut and rounded down before it is scaled: PostgreSQL fails when a product of doubles is
-        # too large or too small. What is below a quarter of a step is no step.
-        size = 2.0**limits.exponent
-        low, top = (
-            f"CAST({end!r} AS {double})" for end in (size / 4, size * (float(cells.max()) + 1))
-        )
-        held = f"CASE WHEN ABS(e.w) < {low} THEN 0 ELSE LEAST(ABS(e.w), {top}) END"
+        largest, count = float(cells.max()), len(limits.totals)
         sized = (
-            f"SELECT e.i AS i, e.k AS k, {label} AS g, CASE WHEN e.w < 0 THEN -1 ELSE 1 END AS z,"
-            f" FLOOR(LEAST({held} * {step}, {bound}) + 0.5) AS s"
+            f"SELECT e.i AS i, e.k AS k, {label} AS g, {SIGN} AS z,"
+            f" {self.in_steps(limits.exponent, largest, bound)} AS s"
             f" FROM ({self._entries}) e{joined}"
         )
-        largest, count = float(cells.max()), len(limits.totals)
         sized = self._shrunk(sized, limits.totals, largest, 1)
         if count > 1 or limits.total != limits.totals[0]:
             sized = self._shrunk(sized, (limits.total,), largest, 1)
@@ -167,8 +161,27 @@ class EngineTotals:
             limits.squares is None or count > 1 or limits.square != limits.squares[0]
         ):
             sized = self._shrunk(sized, (limits.square,), largest, 2)
+        return f"SELECT k, {self.steps_added()} AS s FROM ({sized}) t GROUP BY k"
+
+    def in_steps(self, exponent: int, largest: float, bound: str) -> str:
+        """Return the size of a weight ``e.w``, cut to the bound, as a whole number of steps.
+
+        ``bound`` is at most ``largest`` steps.
+        """
+        # Cut and rounded down before it is scaled: PostgreSQL fails when a product of doubles is
+        # too large or too small. What is below a quarter of a step is no step.
+        size = 2.0**exponent
+        step, low, top = (
+            f"CAST({end!r} AS {self._double})"
+            for end in (2.0**-exponent, size / 4, size * (largest + 1))
+        )
+        held = f"CASE WHEN ABS(e.w) < {low} THEN 0 ELSE LEAST(ABS(e.w), {top}) END"
+        return f"FLOOR(LEAST({held} * {step}, {bound}) + 0.5)"
+
+    def steps_added(self) -> str:
+        """Return the sum of steps ``s`` with signs ``z``, as a text: it may be a large number."""
         whole = "CAST(z * CAST(s AS BIGINT) AS DECIMAL(38, 0))"
-        return f"SELECT k, CAST(SUM({whole}) AS {self._text}) AS s FROM ({sized}) t GROUP BY k"
+        return f"CAST(SUM({whole}) AS {self._text})"
 
     def _shrunk(self, sized: str, limits: Sequence[int], largest: float, power: int) -> str:
         """Scale the entries of everyone whose sum of powers, in a block or in all, is too large."""
@@ -194,12 +207,23 @@ class EngineTotals:
         )
 
 
+def read_steps(texts: Any) -> Wholes:
+    """Return sums of steps that were added up; beyond 64 bits they wrap around, as in memory."""
+    found = [(int(text) + 2**63) % 2**64 - 2**63 for text in texts.to_pylist()]
+    return np.array(found, dtype=np.int64)
+
+
 def _floats(column: Any) -> Floats:
     return np.asarray(column, dtype=np.float64)
 
 
-def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
+def owned_statement(
+    schema: Schema, tree: Any, gone: Gone, further: Further | None = None
+) -> tuple[str, Kind]:
     """Return a SELECT of owner (i), row (r), column (c) and weight (w), and the weights' kind.
+
+    ``further`` gives columns besides, with their names, for the expressions of row and column and
+    for the kinds of both.
 
     Raises:
         QueryError: when rows do not have exactly one owner, or other columns are selected.
@@ -239,9 +263,18 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
             f"Each row belongs to {owners}; contributions need one owner each. Read one owned "
             "table, joined with public ones only."
         )
-    owner = alias(column(form.slots[0].name, "s"), "i")
-    columns = [owner, *(column(name, "s") for name in "rcw")]
-    rows = select(columns, [source_of(form.query, "s")])
+
+    def rows_of(form: Any, names: Sequence[str]) -> Any:
+        owner = alias(column(form.slots[0].name, "s"), "i")
+        return select([owner, *(column(name, "s") for name in names)], [source_of(form.query, "s")])
+
+    names = ["r", "c", "w"]
+    if further is not None:
+        known = Compiler(schema).query(rows_of(form, names).copy(), Scope({}))
+        added = further([e for e, _ in wanted[:2]], [known["r"], known["c"]])
+        names += [name for _, name in added]
+        form = rewriter.project(block, [*wanted, *added], distinct=False)
+    rows = rows_of(form, names)
     kinds = Compiler(schema).query(rows, Scope({}))
     if kinds["w"].name not in NUMBERS:
         # Whether a text can be read as a number would depend on the row.
@@ -251,10 +284,10 @@ def _owned_statement(schema: Schema, tree: Any, gone: Gone) -> tuple[str, Kind]:
         )
     targets = {"w": Kind(DOUBLE), WHOLE: Kind(WHOLE, 19)}
     chosen = []
-    for name in "ircw":
+    for name in ("i", *names):
         value = Typed(column(name, "q"), kinds[name])
         target = targets.get(name, targets.get(kinds[name].name))
-        if target is not None and name != "i":
+        if target is not None and name in ("r", "c", "w"):
             value = convert(value, target, dialect_of(schema.dialect))
         chosen.append(alias(value.node, name))
     text = str(select(chosen, [source_of(rows, "q")]).sql(dialect=schema.dialect))

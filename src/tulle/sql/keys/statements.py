@@ -86,20 +86,13 @@ class KeyRows:
         With ``levels`` whoever has at most so many keys counts for this much in each of them.
         """
         keys = [f"{KEY}_{place}" for place in range(len(self.kinds))]
-        distinct = self._distinct(salt)
-        text = dialect_of(self.dialect).type_name("TEXT")
-        # So short that an engine keeps it in place; equal ones are told apart by the whole digest.
-        order = f"SUBSTR(md5('{salt}' || CAST(d.i AS {text}) || ':' || d.h), 1, 12)"
         people, having = "COUNT(*)", ""
         if any(weight != 1 for _, weight in levels):
             # Whoever has more keys than are counted keeps the last level's number of them.
             cases = " ".join(f"WHEN b.n <= {up_to} THEN {weight}" for up_to, weight in levels)
             people = f"CAST(SUM(CASE {cases} ELSE {levels[-1][1]} END) AS BIGINT)"
             having = ", COUNT(*) OVER (PARTITION BY d.i) AS n"
-        ranked = (
-            f"SELECT d.*, ROW_NUMBER() OVER (PARTITION BY d.i ORDER BY {order}, d.h) AS r{having} "
-            f"FROM ({distinct}) d"
-        )
+        ranked = rank_keys(self._distinct(salt), salt, self.dialect, having)
         shown = ", ".join(f"MAX(b.{key}) AS {key}" for key in keys)
         return (
             f"SELECT b.h AS {DIGEST}, {shown}, {people} AS {PEOPLE} FROM ({ranked}) b "
@@ -145,6 +138,20 @@ class KeyRows:
         ]
 
 
+def rank_keys(distinct: str, salt: str, dialect: str, more: str = "") -> str:
+    """Return a person's keys (``i``, ``h`` for the digest) in an order of salted digests, as ``r``.
+
+    Everyone keeps the first of them.
+    """
+    text = dialect_of(dialect).type_name("TEXT")
+    # So short that an engine keeps it in place; equal ones are told apart by the whole digest.
+    order = f"SUBSTR(md5('{salt}' || CAST(d.i AS {text}) || ':' || d.h), 1, 12)"
+    return (
+        f"SELECT d.*, ROW_NUMBER() OVER (PARTITION BY d.i ORDER BY {order}, d.h) AS r{more} "
+        f"FROM ({distinct}) d"
+    )
+
+
 def key_rows(
     text: str,
     dialect: str,
@@ -168,7 +175,9 @@ def key_rows(
     known = tuple(found[name] for _, name in probed)
     for name, kind in zip(names, known, strict=True):
         _check_kind(name, kind)
-    texts = [_written(e, kind, schema.dialect) for e, kind in zip(expressions, known, strict=True)]
+    texts = [
+        written_key(e, kind, schema.dialect) for e, kind in zip(expressions, known, strict=True)
+    ]
     wanted = [(t, f"{KEY}_{place}") for place, t in enumerate(texts)]
     wanted.append((whole_key(expressions, known, schema.dialect), GROUP))
     form = rewriter.project(block, wanted, distinct=False)
@@ -213,7 +222,7 @@ def whole_key(expressions: Sequence[Any], known: Sequence[Kind], dialect: str) -
     """Return the text of all key columns together; a length in front keeps them apart."""
     pieces = []
     for expression, kind in zip(expressions, known, strict=True):
-        written = _written(expression, kind, dialect)
+        written = written_key(expression, kind, dialect)
         length = exp.cast(exp.Length(this=written.copy()), named_type("TEXT"))
         there = _joined([exp.Literal.string("v"), length, exp.Literal.string(":"), written.copy()])
         missing = exp.Is(this=exp.paren(written), expression=exp.null())
@@ -299,6 +308,11 @@ def keys_of_one_table(named: Named, names: Sequence[str]) -> tuple[str, str] | N
 # --- values ---------------------------------------------------------------------------------------
 
 
+def can_be_key(kind: Kind) -> bool:
+    """Say whether values have one text each, by which they can be found."""
+    return kind.name in _KEYS and not (kind.name == kinds.DECIMAL and kind.digits is None)
+
+
 def _check_kind(name: str, kind: Kind) -> None:
     if kind.name not in _KEYS:
         raise QueryError(
@@ -306,7 +320,7 @@ def _check_kind(name: str, kind: Kind) -> None:
             f"{kind.stored or kind.name}, which cannot be found privately. Write CAST({name} AS "
             "TEXT) in GROUP BY, or list the keys that everyone may know with groups=."
         )
-    if kind.name == kinds.DECIMAL and kind.digits is None:
+    if not can_be_key(kind):
         raise QueryError(
             f"GROUP BY {name} needs a type of known scale: equal decimals can be written in many "
             f"ways. Write CAST({name} AS DECIMAL(18, 2)) in GROUP BY, or list the keys that "
@@ -314,7 +328,7 @@ def _check_kind(name: str, kind: Kind) -> None:
         )
 
 
-def _written(expression: Any, kind: Kind, dialect: str) -> Any:
+def written_key(expression: Any, kind: Kind, dialect: str) -> Any:
     """Return the text of a key column: equal for equal values, NULL for NULL."""
     value: Any = exp.paren(expression.copy())
     if kind.name == kinds.DOUBLE:

@@ -129,13 +129,11 @@ def _spec(study: Study, form: Mapping[str, str]) -> dict[str, Any]:
     return spec
 
 
-def _places(text: str) -> list[str] | int:
+def _places(text: str) -> list[str] | int | None:
+    """Return the public places; None where nobody lists them, and they are found privately."""
     text = text.strip()
     if not text:
-        raise InputError(
-            "List the places, or give their number: they are public, so they are never read off "
-            "the data."
-        )
+        return None
     number = whole_number(text)
     names = [name.strip() for name in re.split(r"[,\n]", text)]
     return [name for name in names if name] if number is None else number

@@ -191,8 +191,12 @@ function watchPrice(form) {
   });
   for (const field of every("[data-argument]", form)) field.addEventListener("input", () => {
     const said = {};
-    for (const one of every("[data-argument]", form)) if (Number(one.value) > 0) said[one.dataset.argument] = Number(one.value);
-    asked.value = Object.keys(said).length ? JSON.stringify({ kind: asked.dataset.kind, arguments: said }) : "";
+    for (const one of every("[data-argument]", form)) {
+      const value = "text" in one.dataset ? one.value.trim() : Number(one.value) > 0 ? Number(one.value) : "";
+      if (value) said[one.dataset.argument] = value;
+    }
+    const missing = every("[data-needed]", form).some((one) => !(one.dataset.argument in said));
+    asked.value = Object.keys(said).length && !missing ? JSON.stringify({ kind: asked.dataset.kind, question: asked.dataset.question, arguments: said }) : "";
     later();
   });
   watchSql(form, base, asked, hold, refresh);
