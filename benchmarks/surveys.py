@@ -35,6 +35,7 @@ from tulle.surveys import (
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 8.0)
 LINK_EPSILONS = (1.0, 2.0, 5.0, 8.0)
 RUNS = 200
+COVERAGE_RUNS = 3000
 FEWER = 1
 """Responses are timed on so many times fewer."""
 NETWORKS = {"polbooks": 20, "email-Eu-core": 5, "facebook_combined": 2}
@@ -284,6 +285,45 @@ def measure_totals(name: str) -> list[Table]:
     return rows
 
 
+def shapes() -> dict[str, tuple[int, Any]]:
+    """Return numbers of nodes and edges of graphs on which intervals are hard to get."""
+    generator = np.random.default_rng(1)
+    hubs = [(hub, node) for hub in (0, 1) for node in range(2, 120)]
+    return {
+        "no links": (60, np.empty((0, 2), dtype=np.int64)),
+        "30 couples": (60, np.arange(60).reshape(-1, 2)),
+        "star of 60": (60, np.array([(0, node) for node in range(1, 60)])),
+        "two hubs of 118": (120, np.array(hubs)),
+        "clique of 30": (30, np.argwhere(np.triu(np.ones((30, 30)), 1))),
+        "half of all pairs": (100, np.argwhere(np.triu(generator.random((100, 100)) < 0.5, 1))),
+    }
+
+
+def measure_coverage(runs: int) -> list[Table]:
+    """How often 95 % intervals of two-stars and triangles of reported links hold the truth."""
+    rows = []
+    cases = shapes()
+    if (path := find_data("polbooks")) is not None:
+        graph = tulle.Graph.read(path)
+        cases["polbooks"] = graph.node_count, np.asarray(graph.edges())
+    for name, (nodes, edges) in cases.items():
+        degrees = np.bincount(edges.ravel(), minlength=nodes)
+        truth = {
+            "two_stars": int((degrees * (degrees - 1) // 2).sum()),
+            "triangles": int(triangles_by_node(nodes, edges).sum()) // 3,
+        }
+        for epsilon in EPSILONS:
+            form, held = LinkForm.of(nodes, epsilon=epsilon), dict.fromkeys(truth, 0)
+            for _ in range(runs):
+                reports = perturb_links(form, edges)
+                for count, true in truth.items():
+                    low, high = getattr(reports, count)().interval(0.95)
+                    held[count] += low <= true <= high
+            shares = {count: hits / runs for count, hits in held.items()}
+            rows.append({"links": name, "epsilon": epsilon, **shares})
+    return rows
+
+
 # --- speed --------------------------------------------------------------------------------------
 
 
@@ -363,6 +403,7 @@ MINUTE: dict[str, Any] = {
     "EPSILONS": (1.0,),
     "LINK_EPSILONS": (1.0,),
     "RUNS": 10,
+    "COVERAGE_RUNS": 3,
     "NETWORKS": {"polbooks": 1},
     "FEWER": 10**4,
 }
@@ -381,6 +422,7 @@ def main() -> None:
     show("figure 18: mean squared error of the shares", figure_18(people))
     show("figure 19: entropy of LDL", figure_19(people))
     show("figure 20: chi-square of LDL and TC, epsilon split in two", figure_20(people))
+    print_table("coverage of 95 % intervals of counts of links", measure_coverage(COVERAGE_RUNS))
     for name, runs in NETWORKS.items():
         found = measure_links(name, runs)
         if found is None:

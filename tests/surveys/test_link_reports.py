@@ -222,3 +222,19 @@ def test_link_reports_are_stored_and_priced_per_edge() -> None:
     guarantee = perturb_links(form, []).edges().guarantee
     assert guarantee.unit.name == "edge"
     assert guarantee.epsilon == 1
+
+
+def test_a_triangle_of_two_invented_links_is_within_the_interval() -> None:
+    """Thirty couples at epsilon = 5: one in thirteen times such a triangle is reported."""
+    form = LinkForm.of(60, epsilon=5)
+    reports = LinkReports(form)
+    said = [(2 * couple, 2 * couple + 1) for couple in range(30)] + [(0, 2), (1, 2)]
+    # As many more invented links as are usual.
+    said += [(node, node + 2) for node in range(4, 50, 4)]
+    for client in range(60):
+        known = [sum(pair) - client for pair in said if client in pair]
+        reports.add(client, [other for other in known if other in form.partners(client)])
+    assert 30 * 58 * float(form.design.other) ** 2 > 0.05
+    made = reports.triangles()
+    assert made.value > 0.9
+    assert made.interval(0.95)[0] <= 0

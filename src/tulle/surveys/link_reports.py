@@ -178,7 +178,8 @@ class LinkReports:
             beside -= 2 * (self._bits[start : start + 512] - q) / self._gap
             beside[np.arange(len(beside)), np.arange(start, start + len(beside))] = 0.0
             cubes += float(np.sum(np.abs(beside) ** 3)) / 2
-        skew = noise * cubes / variance
+        # So has a product of two errors s⁴: what two invented links bring together.
+        skew = (noise * cubes + rest) / variance
         return self._release("stars(2)", value, NormalLaw.of(sqrt(variance), skew, known=True))
 
     def _edge_sigma(self) -> float:
@@ -200,11 +201,12 @@ class LinkReports:
         each = noise * 4 * links / n + noise**2 * (n - 2)
         spread = sqrt(2 * self.form.pairs * each**2 + 4 * max(common, 0.0) * each)
         links += self._edge_sigma()
-        variance = noise * (max(common, 0.0) + spread)
-        variance += noise**2 * links * (n - 2) + noise**3 * comb(n, 3)
-        # The third moment is s²·sum c³, taken as if all that share friends shared as many.
+        invented = noise**2 * links * (n - 2) + noise**3 * comb(n, 3)
+        variance = noise * (max(common, 0.0) + spread) + invented
+        # The third moment is s²·sum c³, taken as if all that share friends shared as many; of what
+        # two or three errors make together it is as large as the variance.
         shared = max(common, 0.0) / max(self.two_stars().value, 1.0)
-        skew = noise * max(common, 0.0) * min(shared, n - 2.0) / variance
+        skew = (noise * max(common, 0.0) * min(shared, n - 2.0) + invented) / variance
         return self._release("triangles()", value, NormalLaw.of(sqrt(variance), skew, known=True))
 
     def triangles_by_node(self) -> Release:

@@ -34,6 +34,8 @@ from tulle.graphs.spectra.eigenvalues_laplace import (
     snapped,
 )
 from tulle.graphs.spectra.eigenvalues_laplace import finish as finish_values
+from tulle.graphs.spectra.eigenvalues_spread import EigenSpreadSettings
+from tulle.graphs.spectra.eigenvalues_spread import finish as finish_place
 from tulle.graphs.spectra.power import Power, PowerPure, PowerSettings, start, whole_rows
 from tulle.graphs.spectra.queries import (
     SpectralQuery,
@@ -50,7 +52,7 @@ from tulle.graphs.spectra.quotients import (
     whole_columns,
 )
 from tulle.graphs.spectra.response import SpectralResponse, SpectralResponseSettings, mean_of
-from tulle.graphs.spectra.spread import STEPS, rounded_square, square_sensitivity
+from tulle.graphs.spectra.spread import STEPS, rounded_place, scale_sensitivity, spread_value
 from tulle.graphs.topology.response import Topology, topology
 from tulle.noise.xor.patterns import flip_probability
 
@@ -62,6 +64,7 @@ DRAWN_SPECTRA: tuple[Query, ...] = (eigenvalues(1), spectrum(1))
 OPTIONS: dict[str, tuple[Parameters, ...]] = {
     "eigen_laplace": ({"step": "1/4"}, {}),
     "eigen_gauss": ({"step": "1/4"},),
+    "eigen_spread": ({"steps": 4}, {}),
     "power": (
         {"iterations": 1, "levels": 1, "threshold": 0},
         {"iterations": 2, "levels": 3, "reach": 1},
@@ -153,6 +156,13 @@ def describe_values(terms: Terms, settings: Parameters, graph: Graph) -> Descrip
     return Description((("answer", law),))
 
 
+def describe_spread(terms: Terms, settings: Parameters, graph: Graph) -> Description:
+    """Describe Laplace noise on the rounded place of the spread value on its scale."""
+    chosen = EigenSpreadSettings.read(settings)
+    centre = [rounded_place(graph, chosen.steps, chosen.cap)]
+    return Description((("answer", laplace_vector(centre, chosen.scale, chosen.sensitivity)),))
+
+
 def describe_values_gauss(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe Gaussian noise on the snapped eigenvalues."""
     chosen = EigenGaussSettings.read(settings)
@@ -240,8 +250,8 @@ def describe_spectral_response(terms: Terms, settings: Parameters, graph: Graph)
         centre = exact_quotients(graph, columns)
         parts.append(("quotients", laplace_vector(centre, moved / epsilon, moved)))
     if epsilon := chosen.epsilon_spread:
-        square, most = rounded_square(graph), square_sensitivity()
-        parts.append(("spread", laplace_vector(np.array([square]), most / epsilon, most)))
+        most = scale_sensitivity()
+        parts.append(("spread", laplace_vector([rounded_place(graph)], most / epsilon, most)))
     # Which vector is the first is decided by coins and degrees together.
     return Description(tuple(parts), joint=True)
 
@@ -260,6 +270,7 @@ Describer = Callable[[Terms, Parameters, Graph], Description]
 
 SPECTRA_DESCRIBERS: dict[str, Describer] = {
     "eigen_gauss": describe_values_gauss,
+    "eigen_spread": describe_spread,
     "power": describe_power,
     "power_pure": describe_power_pure,
     "spectral_response": describe_spectral_response,
@@ -302,6 +313,8 @@ def finish(
 
     def finish_one(parts: tuple[Any, ...]) -> Hashable:
         answer = parts[0]
+        if name == "eigen_spread":
+            return see(finish_place(int(answer[0]), settings))
         if name in ("eigen_laplace", "eigen_gauss"):
             return see(finish_values(np.array(answer, dtype=np.int64), settings))
         if name == "spectral_response":
@@ -387,15 +400,28 @@ def typical_entries(
     return {"quotients": law}
 
 
-def value_not_square(
+def square_of_value(graph: Graph, steps: int, epsilon: Fraction) -> Law:
+    """Return noise on the square of the spread value for what the value itself moves by."""
+    square = spread_value(graph.node_count, graph.edges()) ** 2
+    return laplace_vector([round(square * steps)], steps / epsilon, steps)
+
+
+def square_as_value(
     laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
 ) -> Mapping[str, Law]:
-    """Return noise on the square of the first value for what the value itself moves by."""
+    """Return such noise in place of that on the scale, for eigenvalues."""
+    steps = EigenSpreadSettings.read(settings).steps
+    return {"answer": square_of_value(graph, steps, terms.epsilon)}
+
+
+def first_square_as_value(
+    laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+) -> Mapping[str, Law]:
+    """Return such noise for the first value of a spectrum."""
     chosen = SpectralResponseSettings.read(settings)
     if "spread" not in laws:
         return {}
-    centre = np.array(laws["spread"].centre)
-    return {"spread": laplace_vector(centre, STEPS / chosen.epsilon_spread, STEPS)}
+    return {"spread": square_of_value(graph, STEPS, chosen.epsilon_spread)}
 
 
 def spectra_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
@@ -446,11 +472,19 @@ def spectra_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
             law=typical_entries,
         ),
         broken(
+            real["eigen_spread"],
+            "as if for the value",
+            "an edge moves the largest eigenvalue by one, and its square by more",
+            _VALUE,
+            BOTH,
+            law=square_as_value,
+        ),
+        broken(
             response,
             "as if for the value",
             "an edge moves the largest eigenvalue by one, and its square by more",
             _VECTOR,
             BOTH,
-            law=value_not_square,
+            law=first_square_as_value,
         ),
     ]

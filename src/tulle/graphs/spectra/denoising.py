@@ -218,7 +218,7 @@ class Found:
         be missing; one that drowns is anywhere between the mean degree, or what vectors hold of the
         matrix, and what would show. Of the others those that drown are taken to fall as 1/sqrt(i):
         squares of eigenvalues add up, so that none falls more slowly all the way. Where any shows,
-        they are no more than the level from which on others do.
+        the geometric mean with the level from which on others do is off by the least factor.
         """
         order = leading(values, by_size=False)
         own, first = float(values[order[0]]), order[0]
@@ -230,9 +230,10 @@ class Found:
         deviation = max(deviation, self.noise, 1e-9)
         both = _weighed(own**2, 2 * max(own, deviation) * deviation, *square)
         made, largest = values.copy(), math.sqrt(max(both, self.mean_degree**2))
-        most = self.level if certain.any() else self._most()
         for rank, place in enumerate(order):
-            guess = min(largest / math.sqrt(rank + 1), most)
+            guess = min(largest / math.sqrt(rank + 1), self._most())
+            if certain.any():
+                guess = math.sqrt(guess * min(guess, self.level))
             made[place] = min(values[place], largest) if certain[place] else guess
         made[first] = largest
         return made

@@ -174,16 +174,16 @@ class SpectralResponse(Mechanism):
         within a core of 6,000 have coins; which nodes, the noisy degrees decide, and those are
         public by then. Quotients of the vectors that these show get Laplace noise for what one
         edge moves them by, whatever the graph
-        (:func:`~tulle.graphs.spectra.quotients.quotient_sensitivity`), and the square of the spread
-        value likewise (:func:`~tulle.graphs.spectra.spread.square_sensitivity`). The rest reads
-        nothing else.
+        (:func:`~tulle.graphs.spectra.quotients.quotient_sensitivity`), and the place of the spread
+        value on its scale likewise (:func:`~tulle.graphs.spectra.spread.scale_sensitivity`). The
+        rest reads nothing else.
 
     Error:
         An eigenvalue v is found when it exceeds about sqrt(c)·1.15 at epsilon = 1, for a core of c
         nodes that holds most of its vector; ``release.value.noise`` is that level for the core
         used, and ``release.value.informative`` says how many released values exceed it. Vectors
         are zero outside the core where only pairs within it have coins, but for a first one made
-        of degrees. The first value v has noise of about 75/v at epsilon = 1. Others are in the
+        of degrees. The first value v has noise of about 52/v at epsilon = 1. Others are in the
         middle of what the coins show and what was measured, which errs by about one; where a vector
         drowns its value is a guess. There is no interval.
 

@@ -1,4 +1,4 @@
-"""The largest eigenvalue as far as it is spread: one edge moves its square by a public number.
+"""The largest eigenvalue as far as it is spread: on a scale of its own one edge moves it by one.
 
 One edge can move the largest eigenvalue v of a graph by one, but does so only where its two ends
 hold the whole vector. In cliques, stars and nearly every network the entries of no two linked nodes
@@ -11,12 +11,14 @@ cap it is v, for y the squares of its vector. **The spread value** g is the one 
 g = f(c/g): the cap follows the value itself. It is at most v, and equal to it where no edge has a
 product above c·(1 - h)/v.
 
-*One edge moves g² by at most 4c.* With an edge more, f(t) grows by 0 to 2t. Let g and g' be the
-values without and with it, so g' >= g. Since f grows with t,
+*One edge moves it little.* With an edge more, f(t) grows by 0 to 2t, and by no more than 1, since
+sqrt(y_i·y_j) <= 1/2. Let g and g' be the values without and with it, so g' >= g. Since f grows
+with t,
 
     g' = f'(c/g') <= f(c/g') + 2c/g' <= f(c/g) + 2c/g' = g + 2c/g',
 
-so g'·(g' - g) <= 2c, and g'² - g² = (g' + g)·(g' - g) <= 2g'·(g' - g) <= 4c.
+so g'·(g' - g) <= 2c, and g' - g <= 1 likewise. **The scale** s(g) = g up to 2c and c + g²/4c from
+there on grows by max(1, g/2c) for each one of g. So s(g') - s(g) <= (g' - g)·max(1, g'/2c) <= 1.
 
 *How it is found.* sqrt(y_i·y_j) is concave in y and the cap is concave and grows, so the problem is
 concave. A linear bound of the cap at any y, with slopes w, bounds f from above by the largest
@@ -33,6 +35,7 @@ How long it takes depends on the graph and is not hidden.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -46,46 +49,73 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 
 CAP = Fraction(5, 4)
-"""c: products of entries above so many times 1/v are cut off.
+"""c, at least: products of entries above so many times 1/v are cut off.
 
-With SOFT it leaves products up to 1/v alone, those of cliques and stars, which no data chose.
+With SOFT it leaves products up to 1/v alone, those of cliques and stars. Set after a look at what
+is cut off on sixteen networks: 1/500 or less of v, and a 40th on as20000102.
 """
 SOFT = 0.2
 """h: from this part below the cap on it is felt."""
 
-TOLERANCE = Fraction(1, 8)
-"""How near to its exact value a computed g² is."""
+TOLERANCE = Fraction(1, 64)
+"""How near to its exact value a computed s(g) is."""
 
-STEPS = 16
-"""Into how many parts one is divided when g² is rounded."""
+STEPS = 256
+"""Into how many parts one is divided when s(g) is rounded."""
 
 _POWERS = 30
 _HALVINGS = 12
 _LANCZOS_CYCLES = 60
 
 
-def square_sensitivity() -> int:
-    """Return by how much one edge moves the computed and rounded g², in parts of STEPS.
+def scaled(value: float, cap: Fraction = CAP) -> float:
+    """Return s(g): one edge moves it by one at most.
 
     Example:
-        >>> square_sensitivity()
-        85
+        >>> scaled(2.0), scaled(2.5), scaled(10.0)
+        (2.0, 2.5, 21.25)
     """
-    exact = STEPS * (4 * CAP + 2 * TOLERANCE) + 1
+    bend = 2 * float(cap)
+    return value if value <= bend else bend / 2 + value**2 / (2 * bend)
+
+
+def unscaled(place: float, cap: Fraction = CAP) -> float:
+    """Return the value at a place of the scale, zero below it.
+
+    Example:
+        >>> unscaled(-3.0), unscaled(2.0), unscaled(21.25)
+        (0.0, 2.0, 10.0)
+    """
+    bend = 2 * float(cap)
+    if place <= bend:
+        return max(place, 0.0)
+    return math.sqrt((place - bend / 2) * 2 * bend)
+
+
+def scale_sensitivity(steps: int = STEPS) -> int:
+    """Return by how much one edge moves the computed and rounded s(g), in so many parts of one.
+
+    Example:
+        >>> scale_sensitivity()
+        265
+    """
+    exact = steps * (1 + 2 * TOLERANCE) + 1
     return -(-exact.numerator // exact.denominator)
 
 
 def measured_square(graph: Graph, epsilon: Fraction, source: Source | None) -> tuple[float, float]:
     """Return g² with Laplace noise, pure epsilon per edge, and the deviation of the noise."""
-    moved = square_sensitivity()
+    moved = scale_sensitivity()
     with charge(LaplaceCharge(moved)):
-        noisy = rounded_square(graph) + int(discrete_laplace(scale=moved / epsilon, source=source))
-    return noisy / STEPS, 2**0.5 * float(moved / epsilon) / STEPS
+        noisy = rounded_place(graph) + int(discrete_laplace(scale=moved / epsilon, source=source))
+    # As if the scale were that of squares all the way: noise is large beside its lower end.
+    each = 4 * float(CAP) / STEPS
+    return each * noisy - 4 * float(CAP) ** 2, math.sqrt(2) * float(moved / epsilon) * each
 
 
-def rounded_square(graph: Graph) -> int:
-    """Return g² in parts of STEPS. Custodian side."""
-    return round(spread_value(graph.node_count, graph.edges()) ** 2 * STEPS)
+def rounded_place(graph: Graph, steps: int = STEPS, cap: Fraction = CAP) -> int:
+    """Return s(g) in so many parts of one. Custodian side."""
+    return round(scaled(spread_value(graph.node_count, graph.edges(), cap), cap) * steps)
 
 
 def capped(ratio: Floats) -> Floats:
@@ -106,21 +136,22 @@ def slope(ratio: Floats) -> Floats:
     return made
 
 
-def spread_value(nodes: int, edges: Wholes) -> float:
-    """Return g, with g² within TOLERANCE of the exact one.
+def spread_value(nodes: int, edges: Wholes, cap: Fraction = CAP) -> float:
+    """Return g, with s(g) within TOLERANCE of the exact one.
 
     Example:
-        >>> spread_value(4, np.array([[0, 1], [0, 2], [0, 3]])).__round__(3)
-        1.732
+        >>> round(spread_value(4, np.array([[0, 1], [0, 2], [0, 3]])), 2)
+        1.73
     """
     if not len(edges):
         return 0.0
-    problem = _Problem(nodes, edges)
+    problem = _Problem(nodes, edges, float(cap))
     shares = problem.start()
     while True:
         shares = problem.powers(shares)
         bounds = problem.bounds(shares)
-        if bounds.high**2 - bounds.low**2 <= float(TOLERANCE) * (1 - 2.0**-20):
+        apart = scaled(bounds.high, cap) - scaled(bounds.low, cap)
+        if apart <= float(TOLERANCE) * (1 - 2.0**-20):
             return (bounds.low + bounds.high) / 2
         shares = problem.step(shares, bounds.direction)
 
@@ -135,10 +166,11 @@ class _Bounds(NamedTuple):
 class _Problem:
     """The graph as a matrix whose weights follow the cap."""
 
-    def __init__(self, nodes: int, edges: Wholes) -> None:
+    def __init__(self, nodes: int, edges: Wholes, cap: float) -> None:
         from scipy.sparse import coo_matrix
 
-        self.nodes, self.first, self.second = nodes, edges[:, 0], edges[:, 1]
+        self.nodes, self.cap = nodes, cap
+        self.first, self.second = edges[:, 0], edges[:, 1]
         number = np.arange(1, len(edges) + 1)
         both = coo_matrix(
             (np.tile(number, 2), (np.r_[self.first, self.second], np.r_[self.second, self.first])),
@@ -166,11 +198,11 @@ class _Problem:
         """Return the solution of e = the sum over edges of 2·cap(s, c/e): a lower bound of g."""
         # The right side falls as e grows, so the solution is no larger than it is without a cap.
         low, high = 0.0, 2 * float(products.sum())
-        felt = products * high > float(CAP) * (1 - SOFT)
+        felt = products * high > self.cap * (1 - SOFT)
         free, few = 2 * float(products[~felt].sum()), products[felt]
         while len(few) and high - low > 2.0**-48 * high:
             middle = (low + high) / 2
-            level = float(CAP) / middle
+            level = self.cap / middle
             larger = free + 2 * level * float(capped(few / level).sum()) > middle
             low, high = (middle, high) if larger else (low, middle)
         return low if len(few) else high
@@ -180,7 +212,7 @@ class _Problem:
         products = self.products(shares)
         best = self.solve(products)
         for _ in range(_POWERS):
-            weights = slope(products * (best / float(CAP)))
+            weights = slope(products * (best / self.cap))
             if bool((weights == 1).all()):
                 break
             self.weigh(weights)
@@ -198,11 +230,11 @@ class _Problem:
         """Return what is proved of g, and where to go from these shares."""
         products = self.products(shares)
         estimate = self.solve(products)
-        level = float(CAP) / estimate
+        level = self.cap / estimate
         weights = slope(products / level)
         self.weigh(weights)
         rest = 2 * level * float(capped(products / level).sum()) - 2 * float(weights @ products)
-        room = float(TOLERANCE) / (16 * estimate)
+        room = float(TOLERANCE) / (8 * max(1.0, estimate / (2 * self.cap)))
         largest, vector = self.proved(room, np.sqrt(shares))
         # Rounding: sums of so many numbers, each right to the last digit.
         error = estimate * 2.0**-40
