@@ -300,6 +300,15 @@ def test_columns_are_computed_as_formulas_say() -> None:
     assert found[0][0] == found[0][1] > 0
 
 
+def test_formulas_may_be_made_of_each_other_and_of_what_is_compared() -> None:
+    found = made_up(
+        "SELECT COUNT(*) FROM person JOIN town ON person.town = town.name",
+        "SELECT COUNT(*) AS n, COUNT_IF(town = 'a' || (10 + id % 80) % 2) AS m FROM person",
+        values={"person.town": "= 'a' || age % 2", "person.age": "= 10 + id % 80"},
+    )
+    assert found[0][0] == found[0][1] > 0
+
+
 def test_of_people_some_may_have_no_rows() -> None:
     found = made_up(
         "SELECT COUNT(*) FROM person p WHERE NOT EXISTS"

@@ -187,10 +187,15 @@ class MadeUpRows:
     def _wanted(self) -> set[Place]:
         """Return the columns that something depends on; all others are NULL."""
         found = {*self.mentions.used, *self.schema.times.items()}
-        for name, held in self.values.items():
-            table, _, column = name.rpartition(".")
-            if isinstance(held, Formula) and (table, column) in found:
-                found |= {(table, other) for other in held.columns}
+        waiting = list(found)
+        while waiting:
+            # A formula may be made of columns that have formulas themselves.
+            table, column = waiting.pop()
+            held = self.values.get(f"{table}.{column}")
+            if isinstance(held, Formula):
+                new = {(table, other) for other in held.columns} - found
+                found |= new
+                waiting += new
         near = [held[0].rpartition(".") for held in self.values.values() if _is_near(held)]
         return found | {(table, column) for table, _, column in near}
 
@@ -265,7 +270,8 @@ class MadeUpRows:
         kind, stated = kinds[column], self.values.get(".".join(place))
         wanted = place in self.wanted
         self.found[place] = None
-        if place in self.classes and place not in self.codes and wanted:
+        shared = place in self.classes and not isinstance(stated, Formula)
+        if shared and place not in self.codes and wanted:
             self.codes[place] = self._shared_codes(place, size)
         if place in self.codes:
             self.found[place] = _encode(self.codes[place], kind, self.labels.get(place, []))
