@@ -69,6 +69,26 @@ def test_the_scale_and_its_inverse() -> None:
         assert np.allclose(slopes, np.maximum(1, middle / (2 * float(cap))), atol=0.02)
 
 
+def test_nor_on_random_graphs_with_hubs_and_dense_parts() -> None:
+    generator = np.random.default_rng()
+    for _ in range(150):
+        nodes = int(generator.integers(4, 36))
+        joined = generator.random((nodes, nodes)) < generator.choice([0.05, 0.2, 0.5, 0.9])
+        joined[: generator.integers(4)] = True
+        dense = generator.integers(nodes)
+        joined[:dense, :dense] |= generator.random() < 0.3
+        edges = np.argwhere(np.triu(joined, 1))
+        if not len(edges):
+            continue
+        cap = Fraction(int(generator.choice([10, 27, 59])), 8)
+        fewer = np.delete(edges, generator.integers(len(edges)), 0)
+        before, after = (
+            rounded_place(tulle.Graph.from_edges(one, nodes=nodes), STEPS, cap)
+            for one in (fewer, edges)
+        )
+        assert -2 * STEPS * TOLERANCE - 1 <= after - before <= scale_sensitivity(), edges.tolist()
+
+
 @pytest.mark.parametrize("graph", [crossed(3, 40), crossed(6, 9), barabasi_albert(60, 3, seed=2)])
 def test_nor_where_the_cap_is_felt(graph: tulle.Graph) -> None:
     generator = np.random.default_rng(1)
