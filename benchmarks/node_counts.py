@@ -25,7 +25,7 @@ from tulle.graphs.truncation.relation import relation_of
 from tulle.relations.truncation.totals import GAP, truncate
 
 EPSILON = 1.0
-RUNS = 101
+RUNS = 1001
 MECHANISMS = ("recursive", "sparse_vector")
 QUERIES = (tulle.edges(), tulle.triangles())
 TUNED = (
