@@ -178,3 +178,9 @@ def test_names_in_the_data_are_shown_as_text(inside: TestClient, state: StudioSt
     page = inside.get(answer.headers["location"]).text
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_name_that_no_file_can_have_is_refused(inside: TestClient) -> None:
+    answer = inside.post("/begin", data={"place": "friends\0.csv"}, headers={"origin": HOME})
+    assert answer.status_code == 422
+    assert "There is no such file" in answer.text
