@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
@@ -59,6 +60,17 @@ def test_a_wrong_token_opens_nothing(client: TestClient, door: Door, token: str)
     door.link()
     assert client.get("/", params={"token": token}).status_code == 403
     assert not client.cookies
+
+
+@pytest.mark.parametrize("given", ["é", "日本", "\x00", "a" * 10_000, "%", "\ud800"])
+def test_whatever_stands_for_a_key_is_refused_and_breaks_nothing(
+    door: Door, client: TestClient, given: str
+) -> None:
+    door.link()
+    written = given.encode("utf-8", "surrogatepass")
+    assert client.get("/?token=" + quote(written)).status_code == 403
+    cookie = f"tulle_studio_{PORT}=".encode() + written
+    assert client.get("/data", headers={b"cookie": cookie}).status_code == 403
 
 
 def test_the_link_works_once(door: Door, client: TestClient) -> None:
@@ -166,3 +178,9 @@ def test_names_in_the_data_are_shown_as_text(inside: TestClient, state: StudioSt
     page = inside.get(answer.headers["location"]).text
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_name_that_no_file_can_have_is_refused(inside: TestClient) -> None:
+    answer = inside.post("/begin", data={"place": "friends\0.csv"}, headers={"origin": HOME})
+    assert answer.status_code == 422
+    assert "There is no such file" in answer.text

@@ -173,6 +173,8 @@ class StudioState:
         return str(self._inside_folders(str(place)))
 
     def _inside_folders(self, place: str) -> Path:
+        if "\0" in place:
+            raise InputError("There is no such file.")
         path = Path(place).resolve()
         if not any(path.is_relative_to(folder) for folder in self._folders):
             raise InputError(
