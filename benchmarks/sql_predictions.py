@@ -191,7 +191,7 @@ def specification(scale: float) -> dict[str, Any]:
         "lineitem.l_returnflag": f"= CASE WHEN l_receiptdate > {CURRENT} THEN 'N' "
         "WHEN hash(l_receiptdate, l_quantity) % 2 = 0 THEN 'R' ELSE 'A' END",
         "lineitem.l_linestatus": f"= CASE WHEN l_shipdate > {CURRENT} THEN 'O' ELSE 'F' END",
-        "lineitem.l_partkey": _part_of("l_suppkey", suppliers),
+        "lineitem.l_partkey": parts,
         "lineitem.l_suppkey": suppliers,
         "lineitem.l_quantity": (1, 50),
         "lineitem.l_extendedprice": f"= l_quantity * {retail}",
@@ -201,7 +201,7 @@ def specification(scale: float) -> dict[str, Any]:
         "lineitem.l_shipinstruct": [
             *("DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"),
         ],
-        "partsupp.ps_partkey": _part_of("ps_suppkey", suppliers),
+        "partsupp.ps_partkey": parts,
         "partsupp.ps_availqty": (1, 9999),
         "partsupp.ps_supplycost": (1, 1000),
         "part.p_partkey": parts,
@@ -220,20 +220,6 @@ def specification(scale: float) -> dict[str, Any]:
         "region.r_regionkey": list(range(5)),
         "region.r_name": REGIONS,
     }
-
-
-def _part_of(supplier: str, suppliers: int) -> str:
-    """Return which part is sold by a supplier: one of eighty, as clause 4.2.3 says.
-
-    Each part has four suppliers, and every line is of such a pair.
-    """
-    pairs = [
-        f"{block * suppliers} + 1 + (({supplier} - 2 - {one * (suppliers // 4 + block)}) "
-        f"% {suppliers} + {suppliers}) % {suppliers}"
-        for block in range(20)
-        for one in range(4)
-    ]
-    return f"= [{', '.join(pairs)}][1 + CAST(floor(random() * 80) AS INTEGER)]"
 
 
 def assumed(schema: Any, scale: float) -> dict[str, Any]:
