@@ -143,7 +143,7 @@ def test_the_command_line_shows_it(
     assert "kept answer" in text
     shown = json.dumps(answering._to_json(release, None, False, None))
     assert json.loads(shown)["release"]["query"] == release.query
-    assert answering._save(release, tmp_path / "answer.csv") is None
+    assert answering.save(release, tmp_path / "answer.csv") is None
     assert (tmp_path / "answer.csv").read_text() == release.table().to_csv()
 
 

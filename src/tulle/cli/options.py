@@ -56,7 +56,12 @@ UnitName = Annotated[
 ]
 # Budgets stay text, so that 0.1 is one tenth and 1/3 can be written.
 Epsilon = Annotated[
-    str, typer.Option("--epsilon", help="What the answer may cost.", show_default=False)
+    str,
+    typer.Option(
+        "--epsilon",
+        help="What the answer may cost, such as 0.5: less protects more, and the error grows.",
+        show_default=False,
+    ),
 ]
 Delta = Annotated[str, typer.Option("--delta", help="Allows mechanisms that need a delta.")]
 MechanismName = Annotated[

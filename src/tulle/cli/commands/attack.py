@@ -35,7 +35,7 @@ TraitReleases = Annotated[
     typer.Option(
         "--release",
         metavar="TRAIT=FILE",
-        help="A release of allele counts for one trait, in place of a catalogue; repeat it.",
+        help="A release of allele counts for one trait, in place of a catalogue; may be repeated.",
     ),
 ]
 GenotypeFile = Annotated[
@@ -47,7 +47,7 @@ Prevalence = Annotated[
     typer.Option(
         "--prevalence",
         metavar="[TRAIT=]SHARE",
-        help="How common a trait is; without a name, of all others. Repeat it.",
+        help="How common a trait is; without a name, of all others; may be repeated.",
     ),
 ]
 
@@ -69,7 +69,8 @@ class Published:
 
 
 KnownTraits = Annotated[
-    list[str], typer.Option("--knows", metavar="TRAIT", help="A trait of the target; repeat it.")
+    list[str],
+    typer.Option("--knows", metavar="TRAIT", help="A trait of the target; may be repeated."),
 ]
 Members = Annotated[
     Path,
@@ -98,7 +99,7 @@ Marginal = Annotated[
     typer.Option(
         "--marginal",
         metavar="VALUE=SHARE",
-        help="How common a value of the sensitive feature is; repeat it.",
+        help="How common a value of the sensitive feature is; may be repeated.",
     ),
 ]
 Unknown = Annotated[
@@ -106,7 +107,7 @@ Unknown = Annotated[
     typer.Option(
         "--unknown",
         metavar="FEATURE:VALUE=SHARE",
-        help="How common a value of a feature is that the adversary does not know; repeat it.",
+        help="How common a value of a feature is unknown to the adversary; may be repeated.",
     ),
 ]
 Confusion = Annotated[

@@ -93,7 +93,7 @@ class Assumed:
             "--rows-per-person",
             metavar="NUMBER | TABLE=MEAN[,MOST]",
             help="In how many rows of a table each is on average, and the most of anybody; "
-            "repeatable.",
+            "may be repeated.",
             rich_help_panel=_ASSUMED,
         ),
     ] = None
@@ -103,7 +103,7 @@ class Assumed:
             "--values",
             metavar="TABLE.COLUMN=...",
             help="What a column holds: a number of different values, a list A,B,..., or "
-            "'= FORMULA' of other columns of its row; repeatable.",
+            "'= FORMULA' of other columns of its row; may be repeated.",
             rich_help_panel=_ASSUMED,
         ),
     ] = None
@@ -252,7 +252,7 @@ class Connection:
             "--types",
             metavar="TABLE.COLUMN=TYPE",
             help="The type of a CSV column, such as line.price=DOUBLE; others are text; "
-            "repeatable.",
+            "may be repeated.",
             rich_help_panel=_CONNECTING,
         ),
     ] = None
@@ -261,7 +261,8 @@ class Connection:
         typer.Option(
             "--times",
             metavar="TABLE=COLUMN",
-            help="Which column is the time of a table's rows, for units with a period; repeatable.",
+            help="Which column is the time of a table's rows, for units with a period; may be "
+            "repeated.",
             rich_help_panel=_CONNECTING,
         ),
     ] = None
@@ -271,7 +272,7 @@ class Connection:
             "--keys",
             metavar="TABLE=COLUMN",
             help="By which column, or columns with commas, a row is one of a kind, where the "
-            "database does not say: less noise where nobody has two rows; repeatable.",
+            "database does not say: less noise where nobody has two rows; may be repeated.",
             rich_help_panel=_CONNECTING,
         ),
     ] = None
