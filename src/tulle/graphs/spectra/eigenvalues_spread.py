@@ -162,7 +162,7 @@ def cap_for(epsilon: Fraction) -> Fraction:
 
     Example:
         >>> [str(cap_for(Fraction(epsilon))) for epsilon in ("0.01", "1", "10")]
-        ['5/4', '27/8', '59/8']
+        ['5/4', '27/8', '29/4']
     """
     wider = (min(float(epsilon), _LARGE) / _SMALL) ** (1 / 3)
     return max(Fraction(round(8 * wider * float(CAP)), 8), CAP)

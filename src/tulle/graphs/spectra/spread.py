@@ -234,8 +234,8 @@ class _Problem:
         weights = slope(products / level)
         self.weigh(weights)
         rest = 2 * level * float(capped(products / level).sum()) - 2 * float(weights @ products)
-        room = float(TOLERANCE) / (8 * max(1.0, estimate / (2 * self.cap)))
-        largest, vector = self.proved(room, np.sqrt(shares))
+        margin = float(TOLERANCE) / (8 * max(1.0, estimate / (2 * self.cap)))
+        largest, vector = self.proved(margin, np.sqrt(shares))
         # Rounding: sums of so many numbers, each right to the last digit.
         error = estimate * 2.0**-40
         high = max(largest + rest, estimate) + error
@@ -282,18 +282,18 @@ class _Problem:
         vector = np.abs(vector) / np.linalg.norm(vector)
         return float(vector @ (self.matrix @ vector)), vector
 
-    def proved(self, room: float, start: Floats) -> tuple[float, Floats]:
-        """Return a number above the largest eigenvalue, by little more than the room, and a vector.
+    def proved(self, margin: float, start: Floats) -> tuple[float, Floats]:
+        """Return a number above the largest eigenvalue, by about the margin, and a vector.
 
         Where the search found no larger one and there is no proof, the number grows.
         """
-        value, vector = self.leading(room / 2, start)
-        limit = value + room
+        value, vector = self.leading(margin / 2, start)
+        limit = value + margin
         while (missed := self.refuted(limit, value, vector)) is not None:
             held = missed / np.linalg.norm(missed)
-            found = [self.leading(room / 2, held), (float(held @ (self.matrix @ held)), held)]
+            found = [self.leading(margin / 2, held), (float(held @ (self.matrix @ held)), held)]
             value, vector = max([*found, (value, vector)], key=lambda one: one[0])
-            limit = max(value, limit) + room
+            limit = max(value, limit) + margin
         return limit, vector
 
     def refuted(self, limit: float, value: float, vector: Floats) -> Floats | None:

@@ -31,7 +31,7 @@ _ENDS = (exp.FirstValue, exp.LastValue)
 _SHIFTS = {exp.Lag: -1, exp.Lead: 1}
 
 
-class Part(NamedTuple):
+class Partition(NamedTuple):
     """The rows of one partition in their order; for each, where those equal to it begin and end."""
 
     rows: list[int]
@@ -104,7 +104,7 @@ def is_rank(expression: Any) -> bool:
     return isinstance(expression, exp.Window) and isinstance(expression.this, _RANKS)
 
 
-def _parts(processing: PostProcessing, window: Any) -> Iterator[Part]:
+def _parts(processing: PostProcessing, window: Any) -> Iterator[Partition]:
     """Yield the partitions of the rows that are left."""
     by = [processing.values(one) for one in window.args.get("partition_by") or []]
     order = window.args.get("order")
@@ -127,10 +127,10 @@ def _parts(processing: PostProcessing, window: Any) -> Iterator[Part]:
         for place in range(len(rows) - 2, -1, -1):
             equal = keys[place] == keys[place + 1]
             last[place] = last[place + 1] if equal else place + 1
-        yield Part(rows, first, last)
+        yield Partition(rows, first, last)
 
 
-def _frames(window: Any) -> Callable[[int, Part], tuple[int, int]]:
+def _frames(window: Any) -> Callable[[int, Partition], tuple[int, int]]:
     """Return what says which rows of a partition, from and to, a row's frame has."""
     spec = window.args.get("spec")
     ordered = window.args.get("order") is not None
@@ -170,7 +170,7 @@ def _end(spec: Any, name: str) -> float | None:
     return None
 
 
-def _ranks(kind: type[Any], parts: list[Part], size: int) -> Column:
+def _ranks(kind: type[Any], parts: list[Partition], size: int) -> Column:
     ranks = np.full(size, np.nan)
     for rows, first, _ in parts:
         if kind is exp.RowNumber:
@@ -183,7 +183,9 @@ def _ranks(kind: type[Any], parts: list[Part], size: int) -> Column:
     return Column(ranks, np.full(size, -np.inf), np.full(size, np.inf))
 
 
-def _shifted(processing: PostProcessing, function: Any, inner: Column, parts: list[Part]) -> Column:
+def _shifted(
+    processing: PostProcessing, function: Any, inner: Column, parts: list[Partition]
+) -> Column:
     offset, default = function.args.get("offset"), function.args.get("default")
     if not (offset is None or (isinstance(offset, exp.Literal) and offset.is_int)):
         refuse(shown(function), "write LAG(x) or LAG(x, 2)")
