@@ -15,10 +15,10 @@ from tulle.core.validate import counted
 SOURCES = sorted(Path(tulle.__file__).parent.rglob("*.py"))
 
 NO_PLURALS = """
-accounts asks belongs changes compares costs fails gives has hides holds is joins keeps lists makes names
+accounts asks changes compares costs fails gives has hides holds is joins keeps lists makes names
 needs occurs protects reads refers reports says stands states takes was draws numbers moves covers
 means starts ends lacks lies shows allows differs does leads gets comes goes uses spends passes
-stays leaves wants across as downwards its less plus times this us towards series
+stays leaves wants belongs across as downwards its less plus times this us towards series
 """
 """What may follow the name of a thing, or a number, and ends like a plural."""
 
