@@ -121,8 +121,8 @@ class EigenSpread(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes, k = node_count(terms), rank_of(terms)
-        steps = validate.whole(steps=options.get("steps", STEPS), at_least=1)
-        steps = min(steps, _MOST_STEPS)
+        steps = options.get("steps", STEPS)
+        steps = validate.whole(steps=steps, at_least=1, at_most=_MOST_STEPS)
         cap = cap_for(terms.epsilon)
         moved = scale_sensitivity(steps)
         return EigenSpreadSettings(
