@@ -52,7 +52,7 @@ class ValueRows:
     """Between which numbers the declared ranges say that values lie."""
     whole: bool
     """Whether values are whole numbers, by their type."""
-    single_owner: bool
+    alone: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
     once: bool
     """Whether a primary key says that nobody has more than one row."""
@@ -129,9 +129,8 @@ def value_rows(
     there = exp.Not(this=exp.Is(this=exp.paren(argument.copy()), expression=exp.null()))
     block = rewriter.block(named.tree, rewriter.views(named.tree, {}))
     form = rewriter.project(block, wanted, distinct=False, conditions=[*conditions, there])
-    single_owner = form.keys is None and (
-        len(form.slots) == 1
-        or (bool(form.slots) and (form.single_owner or needs_one(named, schema)))
+    alone = form.keys is None and (
+        len(form.slots) == 1 or (bool(form.slots) and (form.alone or needs_one(named, schema)))
     )
     query = _merged(rewriter.namer, form, grouped=bool(groups))
     compiler = Compiler(schema, functions, VALUE)
@@ -144,7 +143,7 @@ def value_rows(
         prod(len(values) for _, values in groups),
         form.range(VALUE),
         kind.name == WHOLE,
-        single_owner,
+        alone,
         form.once,
         tuple(_undeclared(argument, named)),
         schema,

@@ -73,7 +73,7 @@ class KeyRows:
     """Gives the text of each key column, the text of the whole key, and the owners."""
     kinds: tuple[Kind, ...]
     slots: tuple[Slot, ...]
-    single_owner: bool
+    alone: bool
     """Whether each row is about one participant."""
     once: bool
     """Whether a primary key says that nobody has more than one row."""
@@ -192,15 +192,13 @@ def key_rows(
     ]
     query = select(chosen, [source_of(form.query, name)])
     Compiler(schema, functions).query(query, Scope({}))
-    single_owner = form.keys is None and (
-        len(slots) == 1 or (bool(slots) and needs_one(named, schema))
-    )
+    alone = form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema)))
     return KeyRows(
         str(query.sql(dialect=schema.dialect)),
         known,
         slots,
-        single_owner,
-        single_owner and form.once,
+        alone,
+        alone and form.once,
         named,
         dialect=schema.dialect,
     )
