@@ -172,7 +172,9 @@ def test_lower_ends_hold_for_all_groups_at_once() -> None:
 
 def test_thresholds_are_raised_where_more_stick_out_than_noise_is_worth() -> None:
     """By settings and the noisy level alone, from one up to all of the reach, and never down."""
-    chosen = replace(SEVERAL, groups=100, groups_per_person=100, reach=4.0, rho_answer=Fraction(1, 2))
+    chosen = replace(
+        SEVERAL, groups=100, groups_per_person=100, reach=4.0, rho_answer=Fraction(1, 2)
+    )
     raised = [chosen.reached(level) for level in range(200)]
     # The noise on a group deviates by ten thresholds.
     assert raised[:11] == [1.0] * 11
