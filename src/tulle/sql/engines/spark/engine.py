@@ -174,14 +174,26 @@ class Spark(Engine):
         return Keys({}, {})
 
     def read(self, statement: str) -> pyarrow.Table:
-        return self._session.sql(statement).toArrow()
+        return self._planned(statement).toArrow()
 
     def workspace(self) -> Workspace:
         return CachedFrames(self)
 
     def explain(self, statement: str) -> None:
-        # A Spark frame is lazy: making it resolves names and types and reads nothing.
-        _ = self._session.sql(statement).schema
+        # A Spark frame is lazy: planning it resolves names and types and reads nothing.
+        self._planned(statement)
+
+    def _planned(self, statement: str) -> Any:
+        """Return a statement's frame, planned in the thread that waits for it.
+
+        A statement nested too deeply overflows the planner's stack. In the thread that hands rows
+        over Spark does not notice, and whoever waits for them waits for ever.
+        """
+        frame = self._session.sql(statement)
+        _ = frame.schema
+        if hasattr(frame, "_jdf"):  # not with Spark Connect, whose server answers for it
+            frame._jdf.queryExecution().executedPlan()
+        return frame
 
     @contextmanager
     def muted(self) -> Iterator[None]:
