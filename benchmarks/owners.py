@@ -25,11 +25,11 @@ from tulle.core.validate import rational
 from tulle.relations.annotations import Participant, either
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings, Tuning
-from tulle.relations.mechanisms.single_owner import Owned, release_owned
+from tulle.relations.mechanisms.single_owner import SingleOwnerRows, release_owned
 from tulle.relations.queries import total
 from tulle.relations.truncation.totals import GAP, truncate
-from tulle.sql.mechanisms.truncation import ALONE, UNLINKED
 from tulle.sql.mechanisms.truncation import LINKED as ONE_LINK
+from tulle.sql.mechanisms.truncation import SINGLE_OWNER, UNLINKED
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 RUNS = 41
@@ -93,9 +93,11 @@ def run_alone(relation: Relation, epsilon: float) -> Callable[[], float]:
     """Return a draw as a question in SQL gets it whose rows are about one person each."""
     mechanism: Any = mechanisms("relation")["recursive"]
     terms = Terms(total(), Unit.of("participant"), rational(epsilon), rational(0), {})
-    far = ALONE.reach * max(1.0, epsilon ** -Tuning().stretch)
-    settings = mechanism.settings(terms, {"theta": 1, "reach": far, "selection_share": ALONE.share})
-    owned = Owned([relation], signed=False)
+    far = SINGLE_OWNER.reach * max(1.0, epsilon ** -Tuning().stretch)
+    settings = mechanism.settings(
+        terms, {"theta": 1, "reach": far, "selection_share": SINGLE_OWNER.share}
+    )
+    owned = SingleOwnerRows([relation], signed=False)
     return lambda: float(
         max(release_owned(owned, RecursiveSettings.read(settings), None)[0][0], 0.0)
     )

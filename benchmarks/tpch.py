@@ -239,7 +239,7 @@ class Remembered:
 def errors(database: Any, question: Any, relation: Any, truth: float) -> list[float]:
     """Return the relative errors of repeated draws on one relation."""
     from tulle.core.mechanism import Terms
-    from tulle.relations.mechanisms.single_owner import Owned
+    from tulle.relations.mechanisms.single_owner import SingleOwnerRows
     from tulle.sql.mechanisms.truncation import DatabaseRecursive
 
     unit = database.check_unit("participant")
@@ -248,9 +248,9 @@ def errors(database: Any, question: Any, relation: Any, truth: float) -> list[fl
     settings = mechanism.settings(terms, {})
     query = question.bound_to(terms.facts)
     few = len(relation.weights) + len(relation.general) < FEW
-    runs = MANY if few or query.alone else RUNS
-    if query.alone:
-        owned = Owned([relation], signed=mechanism.signed(query))
+    runs = MANY if few or query.single_owner else RUNS
+    if query.single_owner:
+        owned = SingleOwnerRows([relation], signed=mechanism.signed(query))
         drawn = [mechanism.run_owned(query, settings, owned, None).value for _ in range(runs)]
     else:
         parts = [(sign, Remembered(t)) for sign, t in mechanism.truncations(query, relation)]

@@ -35,7 +35,7 @@ def test_settings_survive_json(settings: Settings) -> None:
 
 
 def test_settings_are_read_as_they_were_booked() -> None:
-    """The form that ledgers and releases of earlier versions hold."""
+    """The form in which ledgers and releases hold them."""
     stored = {
         "theta": 1.0,
         "beta": 0.065,
@@ -44,7 +44,7 @@ def test_settings_are_read_as_they_were_booked() -> None:
         "epsilon_select": "0.3",
         "epsilon_answer": "0.7",
         "groups": 1,
-        "alone": True,
+        "single_owner": True,
     }
     found = DatabaseRecursiveSettings.read(stored)
     assert found == stored

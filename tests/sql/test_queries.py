@@ -188,11 +188,11 @@ def test_owners_of_another_database_are_looked_up_anew() -> None:
     callers = tulle.Database.connect(connection, owners={"call": "a"})
     both = tulle.Database.connect(connection, owners={"call": ["a", "b"]})
     question = sql("SELECT COUNT(*) FROM call").bind(callers)
-    assert question.alone
+    assert question.single_owner
     again = question.bind(both)
-    assert not again.alone
+    assert not again.single_owner
     found = tulle.release(both, question, unit="participant", epsilon=1.0).parameters
-    assert found["alone"] is False
+    assert found["single_owner"] is False
     assert question.rewrite(both.schema).text == sql(question.text).rewrite(both.schema).text
 
 

@@ -124,6 +124,6 @@ def test_customers_with_more_than_so_many_in_one_order(hundredth: Any) -> None:
         AND c_custkey = o_custkey AND o_orderkey = l_orderkey"""
     database = tpch.connect(hundredth, tpch.CUSTOMERS)
     question = sql(big).bind(database)
-    assert question.alone
+    assert question.single_owner
     assert question.truth(database) == float(plain.execute(big).fetchone()[0]) > 0
     database.close()

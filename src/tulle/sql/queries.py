@@ -24,7 +24,7 @@ from tulle.sql.question.parse import SqlQuestion, Statement, not_too_deep
 if TYPE_CHECKING:
     import pyarrow
 
-    from tulle.relations.mechanisms.single_owner import Owned
+    from tulle.relations.mechanisms.single_owner import SingleOwnerRows
     from tulle.sql.compile.gather import Gathered
     from tulle.sql.compile.owned_rows import Gone
     from tulle.sql.compile.person_totals import PersonTotals
@@ -87,9 +87,9 @@ class SqlQuery(SqlQuestion):
         return 0 if self.bound is None else self.bound.linked
 
     @property
-    def alone(self) -> bool:
+    def single_owner(self) -> bool:
         """Whether the schema says that each row is about one participant alone."""
-        return self.bound is not None and self.bound.alone
+        return self.bound is not None and self.bound.single_owner
 
     def rewrite(self, schema: Schema, gone: Gone = None) -> Rewritten:
         """Return the statement that gives this question's tuples with their owners.
@@ -407,7 +407,7 @@ def person_totals_of(database: Database, query: SqlQuery, *, power: int = 1) -> 
     return PersonTotals(database._engine, rewritten, signed=signed, power=power)
 
 
-def owned_rows_of(database: Database, query: SqlQuery, *, signed: bool) -> Owned:
+def owned_rows_of(database: Database, query: SqlQuery, *, signed: bool) -> SingleOwnerRows:
     """Return what each participant adds to each group, where the question is bound to a schema
     by which each row is about one participant. Custodian side.
     """

@@ -136,7 +136,7 @@ class UnrangedTable(TableQuestion):
             missing = Missing(value, shown(value, self.dialect), rows.whole, rows.range)
             if not missing.ends:
                 continue
-            if rows.slots and not rows.alone:
+            if rows.slots and not rows.single_owner:
                 raise QueryError(
                     f'ranges="{PRIVATE}" cannot buy bounds of {missing.name} here: the rows need '
                     "several people, or are there because of other rows (joins of several owners, "

@@ -171,7 +171,7 @@ def _check(question: SqlQuery, database: Database, time: str | None) -> tuple[st
     """
     bare = question.bind(database)
     assert bare.bound is not None
-    if not bare.alone or bare.bound.keyed or _is_nested(bare):
+    if not bare.single_owner or bare.bound.keyed or _is_nested(bare):
         raise QueryError(
             f"A stream sums up rows that are about one person each; {question} joins rows of "
             "several, or has DISTINCT, a sub-select or a view. Ask it of one owned table, "

@@ -57,9 +57,9 @@ def test_all_databases_of_up_to_three_people(name, size):
 
 def test_worlds_are_not_vacuous():
     """Owners alone and together, groups, both signs, several derivations, levels above one."""
-    assert {bound(query).alone for query in QUESTIONS} == {True, False}
-    assert any(query.groups for query in QUESTIONS if bound(query).alone)
-    assert any(query.groups for query in QUESTIONS if not bound(query).alone)
+    assert {bound(query).single_owner for query in QUESTIONS} == {True, False}
+    assert any(query.groups for query in QUESTIONS if bound(query).single_owner)
+    assert any(query.groups for query in QUESTIONS if not bound(query).single_owner)
     assert {MECHANISMS["recursive"].signed(bound(query)) for query in QUESTIONS} == {True, False}
     world = DATABASES.world(3)
     found = {query: [relations(query, data) for data in world.datasets] for query in QUESTIONS}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from tulle.audit.sql.grouped import ALONE, SEVERAL
+from tulle.audit.sql.grouped import SEVERAL, SINGLE_OWNER
 from tulle.audit.sql.single_owner import contributions
 from tulle.core.events import Composed, Gaussian
 from tulle.ledger.divergence import concentration
@@ -26,7 +26,7 @@ from tulle.relations.mechanisms.grouped import (
     release_in_ball,
     truncated_values,
 )
-from tulle.relations.mechanisms.single_owner import Owned
+from tulle.relations.mechanisms.single_owner import SingleOwnerRows
 from tulle.relations.truncation.mechanism import GaussianTruncationLaw, TruncationLaw
 from tulle.relations.truncation.totals import LARGEST, least_level, truncate
 
@@ -50,7 +50,7 @@ def test_norms_and_clipped_sums_are_what_the_definitions_say() -> None:
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 1e200])
 def test_norms_round_outwards_at_every_size(scale: float) -> None:
     amounts = np.array([3.0, 4.0, 1 / 3, 1e-9]) * scale
-    owned = Owned.of_rows(
+    owned = SingleOwnerRows.of_rows(
         np.zeros(4, dtype=np.int64), np.arange(4), amounts, groups=4, signed=False
     )
     ball = InBall(owned)
@@ -68,8 +68,8 @@ def test_no_data_make_a_release_fail(weight: float, count: int) -> None:
     relation = Relation.conjunctive(np.arange(count + 1), np.arange(count), [weight] * count)
     for theta in (1e-9, 1e12):
         several = replace(SEVERAL, theta=theta, beta=10.0, reach=1e6)
-        alone = replace(several, groups_per_person=1, alone=True)
-        owned = Owned([relation, relation], signed=False)
+        alone = replace(several, groups_per_person=1, single_owner=True)
+        owned = SingleOwnerRows([relation, relation], signed=False)
         for values, tau, _ in (
             release_groups([truncate(relation)] * 2, several, SeededSource(1)),
             release_in_ball(InBall(owned), alone, SeededSource(1)),
@@ -91,7 +91,7 @@ def test_the_noise_grows_with_the_root_of_the_groups_a_participant_can_be_in(gro
     assert float(noise.sigma) == pytest.approx(
         8 * math.sqrt(groups / (2 * float(SEVERAL.rho_answer))), rel=0.012
     )
-    alone = GaussianNoise.at(8.0, replace(several, groups_per_person=1, alone=True))
+    alone = GaussianNoise.at(8.0, replace(several, groups_per_person=1, single_owner=True))
     assert float(alone.sigma) == pytest.approx(8 / math.sqrt(1.8), rel=0.003)
 
 
@@ -103,20 +103,24 @@ def test_every_draw_says_what_it_costs_and_all_together_cost_rho() -> None:
     assert all(isinstance(event, Gaussian) for event in events)
     assert concentration(Composed(tuple(events))) == SEVERAL.rho_select + SEVERAL.rho_answer
     with watch() as events:
-        release_in_ball(InBall(Owned(relations, signed=False)), replace(chosen, alone=True), None)
+        release_in_ball(
+            InBall(SingleOwnerRows(relations, signed=False)),
+            replace(chosen, single_owner=True),
+            None,
+        )
     assert concentration(Composed(tuple(events))) == SEVERAL.rho_select + SEVERAL.rho_answer
 
 
-@pytest.mark.parametrize("alone", [False, True])
-def test_the_draws_follow_the_deviation_that_is_stated(alone: bool) -> None:
+@pytest.mark.parametrize("single_owner", [False, True])
+def test_the_draws_follow_the_deviation_that_is_stated(single_owner: bool) -> None:
     """Two-sided: the squares of all noise, over its variance, add up to a chi-square."""
     source, total, drawn = SeededSource(11), 0.0, 0
     people = ((3.0, 1.0),) * 6 + ((1.0, 2.0),) * 9
     relations = groups_of(3)
     for _ in range(300):
-        if alone:
+        if single_owner:
             owned = contributions(people)
-            values, tau, noise = release_in_ball(InBall(owned), ALONE, source)
+            values, tau, noise = release_in_ball(InBall(owned), SINGLE_OWNER, source)
             centre = InBall(owned).clipped(tau)
         else:
             solved = [truncate(relation) for relation in relations]
@@ -182,7 +186,7 @@ def test_thresholds_are_raised_where_more_stick_out_than_noise_is_worth() -> Non
     assert raised[50] == pytest.approx(4.0)
     assert raised[199] == 4.0
     assert replace(chosen, reach=0.5).reached(50) == 0.5
-    assert replace(chosen, alone=True).reached(0) == 4.0
+    assert replace(chosen, single_owner=True).reached(0) == 4.0
     taus = [chosen.threshold(level) for level in range(50)]
     assert taus == sorted(taus)
 

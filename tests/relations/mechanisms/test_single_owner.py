@@ -15,7 +15,12 @@ from tulle.noise import SeededSource
 from tulle.noise.watch import watch
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
-from tulle.relations.mechanisms.single_owner import MANY, NoiseOnGroups, Owned, release_owned
+from tulle.relations.mechanisms.single_owner import (
+    MANY,
+    NoiseOnGroups,
+    SingleOwnerRows,
+    release_owned,
+)
 from tulle.relations.truncation.totals import LARGEST
 
 
@@ -31,18 +36,18 @@ def test_level_and_values_are_what_the_definitions_say() -> None:
 
 def test_tuples_of_two_are_cut_and_tuples_of_nobody_are_public() -> None:
     relation = Relation.conjunctive([0, 2, 3, 3], [0, 1, 1], [7.0, 2.0, 1e18], count=2)
-    found = Owned([relation], signed=False)
+    found = SingleOwnerRows([relation], signed=False)
     assert found.clipped(100.0).tolist() == [2.0]
     assert found.fixed.tolist() == [1e18]
-    assert Owned([relation.without(0)], signed=False).clipped(100.0).tolist() == [2.0]
-    assert Owned([relation.without(1)], signed=False).clipped(100.0).tolist() == [0.0]
+    assert SingleOwnerRows([relation.without(0)], signed=False).clipped(100.0).tolist() == [2.0]
+    assert SingleOwnerRows([relation.without(1)], signed=False).clipped(100.0).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("weight", [1e-300, 1.0, 1e300])
 @pytest.mark.parametrize("count", [0, 1, 40])
 def test_no_contributions_make_a_release_fail(weight: float, count: int) -> None:
     relation = Relation.conjunctive(np.arange(count + 1), np.arange(count), [weight] * count)
-    found = Owned([relation, relation], signed=False)
+    found = SingleOwnerRows([relation, relation], signed=False)
     for theta in (1e-9, 1e12):
         choice = RecursiveSettings(theta, 10.0, 1.0, 1e6, Fraction(1, 4), Fraction(3, 4))
         values, tau, _ = release_owned(found, choice, SeededSource(1))
@@ -60,7 +65,7 @@ def test_the_draws_follow_the_scale_that_is_stated() -> None:
     """Two-sided: absolute noise is exponential, so its median is ln 2 of the scale."""
     members = np.repeat(np.arange(400), 4)
     relations = [Relation.conjunctive(np.arange(len(members) + 1), members)] * 2
-    found = Owned(relations, signed=False)
+    found = SingleOwnerRows(relations, signed=False)
     source = SeededSource(7)
     below, drawn = 0, 0
     for _ in range(300):
@@ -77,7 +82,7 @@ def test_the_draws_follow_the_scale_that_is_stated() -> None:
 def test_many_groups_get_the_same_noise_in_one_array() -> None:
     groups = MANY + 200
     people = np.arange(groups)
-    found = Owned.of_rows(people, people, np.full(groups, 3.0), groups, signed=False)
+    found = SingleOwnerRows.of_rows(people, people, np.full(groups, 3.0), groups, signed=False)
     with watch() as events:
         values, tau, noise = release_owned(found, CHOICE, SeededSource(4))
     assert price(Composed(tuple(events)))[0] == CHOICE.epsilon_select + CHOICE.epsilon_answer

@@ -327,7 +327,7 @@ def _judged(asked: Asked, here: World) -> Judged:
     totals: dict[str, Any] = {}
     for part in parts:
         if isinstance(part, SqlQuery):
-            yield from judged(part, here, totals, alone=False)
+            yield from judged(part, here, totals, single_owner=False)
         elif isinstance(part, SqlQuantile):
             yield _quantile(part, here)
     if here.unique and not DOMAINS.search(asked.text):
@@ -335,7 +335,11 @@ def _judged(asked: Asked, here: World) -> Judged:
 
 
 def judged(
-    question: SqlQuery, here: World, totals: dict[str, Any] | None = None, *, alone: bool = True
+    question: SqlQuery,
+    here: World,
+    totals: dict[str, Any] | None = None,
+    *,
+    single_owner: bool = True,
 ) -> Judged:
     """Yield what is wrong with a question's relations, and how to see it when people leave.
 
@@ -349,7 +353,7 @@ def judged(
         totals[str(question)] = [relation.total for relation in gathered.relations]
     rewritten = question.rewrite(here.database.schema)
     own = ""
-    if alone and here.unique and not DOMAINS.search(question.text):
+    if single_owner and here.unique and not DOMAINS.search(question.text):
         own = question.text
         try:
             answer = here.part.connection.execute(own).fetchone()[0]

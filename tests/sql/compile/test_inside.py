@@ -87,7 +87,7 @@ def test_a_distribution_by_public_groups() -> None:
     text = """SELECT n, COUNT(*) AS people FROM (SELECT id, COUNT(okey) AS n FROM person
         LEFT JOIN orders ON id = cust GROUP BY id) AS t GROUP BY n"""
     question = one_aggregate(text, groups={"n": [0, 1, 2, 3, 4]}).bind(database)
-    assert question.alone
+    assert question.single_owner
     expected = dict(plain.execute(text).fetchall())
     found = question.truth(database)
     assert list(found) == [expected.get(n, 0) for n in range(5)]

@@ -17,7 +17,7 @@ from tests.sql.sql_worlds import connect, random_world
 
 import tulle
 from tulle.relations.mechanisms.grouped import InBall
-from tulle.relations.mechanisms.single_owner import Owned
+from tulle.relations.mechanisms.single_owner import SingleOwnerRows
 from tulle.sql.compile import person_totals
 from tulle.sql.compile.gather import gather
 from tulle.sql.compile.person_totals import PersonTotals, unit_of
@@ -89,16 +89,16 @@ def _questions() -> Iterator[tuple[Any, SqlQuery]]:
         grouped = [sql(text, groups=groups) for text, groups in GROUPED]
         for question in [*map(sql, texts), *grouped]:
             bound = question.bind(database)
-            if bound.alone:
+            if bound.single_owner:
                 yield database, bound
 
 
-def in_arrays(database: Any, question: SqlQuery) -> Owned:
+def in_arrays(database: Any, question: SqlQuery) -> SingleOwnerRows:
     """Return the same from rows that were fetched, over relations."""
     assert question.bound is not None
     rows = database._engine.fetch(question.bound.text)
     signed = isinstance(question, SqlSum) and not question.positive
-    return Owned(gather(question.bound, rows).relations, signed=signed)
+    return SingleOwnerRows(gather(question.bound, rows).relations, signed=signed)
 
 
 def differences(most: int, taus: tuple[float, ...] = (1.0, 7.0)) -> tuple[int, int]:

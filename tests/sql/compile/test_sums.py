@@ -106,6 +106,35 @@ def test_the_order_of_rows_does_not_show_in_postgresql(postgres_url: str) -> Non
     assert differing(connect, 2) == []
 
 
+ODD = ("'NaN'", "'Infinity'", "'-Infinity'", "1e308", "-1e308", "5e-324", "-5e-324", "NULL", "0.3")
+MOSTS = (1e-300, 1e-140, 1e-2, 1.0, 900.0, 1e17, 1e19, 1e30, 1e200)
+
+
+def test_no_number_stops_a_sum_in_postgresql(postgres_url: str) -> None:
+    """Whatever the declared range: too large, too small and not a number are cut to it."""
+    import adbc_driver_postgresql.dbapi as driver
+
+    columns = ", ".join(f"v{place} DOUBLE PRECISION" for place in range(len(MOSTS)))
+    rows = ", ".join(
+        f"({person}, {', '.join([value] * len(MOSTS))})" for person, value in enumerate(ODD)
+    )
+    with driver.connect(postgres_url, autocommit=True) as link, link.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS odd")
+        cursor.execute(f"CREATE TABLE odd (id INTEGER, {columns})")
+        cursor.execute(f"INSERT INTO odd VALUES {rows}")
+    ranges = {f"odd.v{place}": (-most, most) for place, most in enumerate(MOSTS)}
+    database = Database.connect(postgres_url, owners={"odd": "id"}, ranges=ranges)
+    for place, most in enumerate(MOSTS):
+        text = f"SELECT SUM(v{place}) FROM odd"
+        found = [sum(one) for one in weights(database, text).values()]
+        assert max(map(abs, found)) <= most * (1 + 2.0**-50)
+        small = min(0.3, most)
+        # To a step, which is the range over two to the power of 60.
+        assert np.isclose(found, small, rtol=1e-12, atol=most * 2.0**-60).any()
+        assert np.isclose(found, most, rtol=1e-12, atol=0).any()
+    database.close()
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_the_order_of_rows_does_not_show_in_spark(spark_session: Any) -> None:
     def connect(rows: list[Row]) -> Database:

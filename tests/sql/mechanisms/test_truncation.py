@@ -9,7 +9,7 @@ import pytest
 import tulle
 from tulle.graphs.generators import social_network
 from tulle.sql.compile.outline import outline_of
-from tulle.sql.mechanisms.truncation import ALONE, LINKED, NETWORK, UNLINKED
+from tulle.sql.mechanisms.truncation import LINKED, NETWORK, SINGLE_OWNER, UNLINKED
 from tulle.sql.queries import one_aggregate
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
@@ -137,11 +137,11 @@ def test_thresholds_start_where_public_facts_say(friends: Any) -> None:
     }
     # One row adds at most this; an undeclared column's size is not known.
     assert list(found.values()) == [
-        (1.0, ALONE.reach),
-        (pytest.approx(250.0), ALONE.reach),
-        (1000.0, ALONE.reach),
-        (NETWORK.theta, ALONE.reach),
-        (1.0, ALONE.reach),
+        (1.0, SINGLE_OWNER.reach),
+        (pytest.approx(250.0), SINGLE_OWNER.reach),
+        (1000.0, SINGLE_OWNER.reach),
+        (NETWORK.theta, SINGLE_OWNER.reach),
+        (1.0, SINGLE_OWNER.reach),
         (1.0, UNLINKED.reach),
         (1.0, LINKED.reach),
         (NETWORK.theta, NETWORK.reach),
@@ -188,7 +188,7 @@ def shop() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "alone"),
+    ("text", "single_owner"),
     [
         ("SELECT COUNT(*) FROM orders", True),
         ("SELECT COUNT(*) FROM customer JOIN city ON city = name", True),
@@ -214,14 +214,14 @@ def shop() -> Any:
     ],
 )
 def test_the_schema_says_which_rows_are_about_one_participant(
-    shop: Any, text: str, alone: bool
+    shop: Any, text: str, single_owner: bool
 ) -> None:
     facts = shop.facts(shop.check_unit("participant"))
-    assert tulle.sql(text).bound_to(facts).alone is alone
-    if alone:
+    assert tulle.sql(text).bound_to(facts).single_owner is single_owner
+    if single_owner:
         assert outline_of(tulle.sql(text), shop.schema).needs() == "participant"
     r = tulle.release(shop, tulle.sql(text), unit="participant", epsilon=1.0)
-    assert r.parameters["alone"] is alone
+    assert r.parameters["single_owner"] is single_owner
     assert np.isfinite(r.value)
 
 
@@ -250,16 +250,16 @@ def test_a_doubled_key_costs_accuracy_and_no_privacy() -> None:
     connection.execute("INSERT INTO orders SELECT 0, range, 'a' FROM range(200)")
     doubled = tulle.Database.connect(connection, owners=OWNERS, public=["city"])
     question = tulle.sql("SELECT COUNT(*) FROM orders JOIN line ON line.orders = number")
-    from tulle.relations.mechanisms.single_owner import Owned
+    from tulle.relations.mechanisms.single_owner import SingleOwnerRows
     from tulle.sql.queries import gather_tuples
 
     gathered = gather_tuples(doubled, question)
-    whole = Owned(gathered.relations, signed=False)
+    whole = SingleOwnerRows(gathered.relations, signed=False)
     assert whole.clipped(1e9)[0] < question.truth(doubled)
     # Whoever leaves takes their own along, and changes nobody else's.
     for name in (3, 150):
         place = gathered.names.index(("participant", name))
-        less = Owned(
+        less = SingleOwnerRows(
             gather_tuples(doubled.without("participant", name), question).relations, signed=False
         )
         rest = np.delete(whole.loads, place)

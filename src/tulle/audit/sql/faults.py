@@ -27,7 +27,7 @@ from tulle.audit.sql.single_owner import BROKEN_CUTS, Cut, law_of_owned
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.relations.mechanisms.recursive import RecursiveSettings
-from tulle.relations.mechanisms.single_owner import Owned
+from tulle.relations.mechanisms.single_owner import SingleOwnerRows
 from tulle.sql.mechanisms.truncation import OnDatabase
 from tulle.sql.queries import SqlQuery
 
@@ -40,7 +40,7 @@ def cut_otherwise(mechanism: OnDatabase, what: str, cut: Cut) -> Broken:
     ) -> Mapping[str, Law]:
         assert isinstance(terms.query, SqlQuery)
         signed = mechanism.signed(bound(terms.query))
-        owned = Owned(relations(terms.query, data), signed=signed)
+        owned = SingleOwnerRows(relations(terms.query, data), signed=signed)
         return {
             "answer": law_of_owned(RecursiveSettings.read(settings), owned, cut=cut, signed=signed)
         }

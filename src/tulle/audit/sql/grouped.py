@@ -30,7 +30,7 @@ from tulle.relations.mechanisms.grouped import (
     InBall,
     truncated_values,
 )
-from tulle.relations.mechanisms.single_owner import Owned
+from tulle.relations.mechanisms.single_owner import SingleOwnerRows
 from tulle.relations.truncation.totals import least_level, truncate
 
 Key = tuple[tuple[int, ...], ...]
@@ -45,9 +45,9 @@ SEVERAL = GroupedSettings(
     Fraction(9, 10),
     groups=GROUPS,
     groups_per_person=GROUPS,
-    alone=False,
+    single_owner=False,
 )
-ALONE = replace(SEVERAL, groups_per_person=1, alone=True)
+SINGLE_OWNER = replace(SEVERAL, groups_per_person=1, single_owner=True)
 RHO = SEVERAL.rho_select + SEVERAL.rho_answer
 
 PEOPLE = 4
@@ -199,16 +199,16 @@ def check(way: GroupRelease, cases: Iterator[tuple[Any, Any]], what: str) -> Fin
 CHECK = "exact, many groups"
 
 HONEST = GroupRelease(own_programs, SEVERAL)
-BALL = GroupRelease(lambda people: look_in_ball(contributions(people)), ALONE)
+BALL = GroupRelease(lambda people: look_in_ball(contributions(people)), SINGLE_OWNER)
 
 
 def look_in_ball(
-    owned: Owned, cut: Callable[[InBall, float], Any] = InBall.clipped
+    owned: SingleOwnerRows, cut: Callable[[InBall, float], Any] = InBall.clipped
 ) -> tuple[int, list[list[float | Fraction]]]:
     """Look at contributions of one participant each."""
     ball = InBall(owned)
-    rows = [list(cut(ball, ALONE.threshold(j)).tolist()) for j in LEVELS]
-    return least_level(ball, ALONE.thresholds), rows
+    rows = [list(cut(ball, SINGLE_OWNER.threshold(j)).tolist()) for j in LEVELS]
+    return least_level(ball, SINGLE_OWNER.thresholds), rows
 
 
 def sum_of_levels(key: Key) -> tuple[int, list[list[float | Fraction]]]:

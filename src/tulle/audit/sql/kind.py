@@ -36,7 +36,7 @@ from tulle.core.unit import Unit
 from tulle.noise import SeededSource
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
-from tulle.relations.mechanisms.single_owner import Owned
+from tulle.relations.mechanisms.single_owner import SingleOwnerRows
 from tulle.sql.compile.gather import gather
 from tulle.sql.data import Database
 from tulle.sql.mechanisms.truncation import DatabaseRecursive, OnDatabase
@@ -219,9 +219,9 @@ class AuditedDatabases(AuditView):
         assert isinstance(dataset, Database)
         assert isinstance(terms.query, SqlQuery)
         query, found = bound(terms.query), relations(terms.query, dataset)
-        if query.alone and name_of(mechanism) == "recursive":
+        if query.single_owner and name_of(mechanism) == "recursive":
             signed = mechanism.signed(query)
-            owned = Owned(found, signed=signed)
+            owned = SingleOwnerRows(found, signed=signed)
             law = law_of_owned(
                 RecursiveSettings.read(settings), owned, signed=signed, integral=query.integral
             )
@@ -243,8 +243,8 @@ class AuditedDatabases(AuditView):
         assert isinstance(mechanism, OnDatabase)
         assert isinstance(terms.query, SqlQuery)
         query, found = bound(terms.query), relations(terms.query, dataset)
-        if query.alone and isinstance(mechanism, DatabaseRecursive):
-            owned = Owned(found, signed=mechanism.signed(query))
+        if query.single_owner and isinstance(mechanism, DatabaseRecursive):
+            owned = SingleOwnerRows(found, signed=mechanism.signed(query))
 
             def run(source: Any = None) -> Outcome:
                 return mechanism.run_owned(query, settings, owned, source)

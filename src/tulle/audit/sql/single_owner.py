@@ -24,13 +24,13 @@ from tulle.audit.relations.truncated import Grid, Truncated
 from tulle.core.arrays import Array
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings
-from tulle.relations.mechanisms.single_owner import NoiseOnGroups, Owned
+from tulle.relations.mechanisms.single_owner import NoiseOnGroups, SingleOwnerRows
 from tulle.relations.truncation.totals import least_level
 
 Person = tuple[float, ...]
 People = tuple[Person, ...]
-Cut = Callable[[Owned, float], Array]
-Level = Callable[[Owned], int]
+Cut = Callable[[SingleOwnerRows, float], Array]
+Level = Callable[[SingleOwnerRows], int]
 
 GROUPS = 2
 AMOUNTS = (-2.0, 0.0, 1.0, 3.0)
@@ -42,7 +42,7 @@ EPSILON = CHOICE.epsilon_select + CHOICE.epsilon_answer
 _CHECK = "exact, one owner each"
 
 
-def contributions(people: People, *, signed: bool = True) -> Owned:
+def contributions(people: People, *, signed: bool = True) -> SingleOwnerRows:
     """Return made-up contributions: each amount comes from two tuples."""
     relations = []
     for group in range(GROUPS):
@@ -56,7 +56,7 @@ def contributions(people: People, *, signed: bool = True) -> Owned:
         weights = [part for _, part in halves]
         offsets = np.arange(len(members) + 1)
         relations.append(Relation.conjunctive(offsets, members, weights, count=len(people)))
-    return Owned(relations, signed=signed)
+    return SingleOwnerRows(relations, signed=signed)
 
 
 def neighbours() -> Iterator[tuple[People, People]]:
@@ -70,16 +70,16 @@ def neighbours() -> Iterator[tuple[People, People]]:
                 yield less, people
 
 
-def least(owned: Owned) -> int:
+def least(owned: SingleOwnerRows) -> int:
     """Return the level that a release starts from."""
     return least_level(owned, CHOICE.thresholds)
 
 
 def law_of_owned(
     chosen: RecursiveSettings,
-    owned: Owned,
+    owned: SingleOwnerRows,
     *,
-    cut: Cut = Owned.clipped,
+    cut: Cut = SingleOwnerRows.clipped,
     level: int | None = None,
     signed: bool = False,
     integral: bool = False,
@@ -106,7 +106,9 @@ def _grid(chosen: RecursiveSettings, groups: int) -> Grid:
     return Grid(levels, taus, lattices, scales, tuple(s * chosen.epsilon_answer for s in scales))
 
 
-def check_owned(*, signed: bool = True, cut: Cut = Owned.clipped, level: Level = least) -> Finding:
+def check_owned(
+    *, signed: bool = True, cut: Cut = SingleOwnerRows.clipped, level: Level = least
+) -> Finding:
     """Compare the loss with epsilon on all small contributions."""
 
     @cache
@@ -129,26 +131,26 @@ def check_owned(*, signed: bool = True, cut: Cut = Owned.clipped, level: Level =
     )
 
 
-def cut_each_group(owned: Owned, tau: float) -> Array:
+def cut_each_group(owned: SingleOwnerRows, tau: float) -> Array:
     """Cut everyone to tau in each group, and not in all together: a broken way."""
     cut: Array = np.bincount(owned.places, np.clip(owned.amounts, -tau, tau), owned.groups)
     return cut
 
 
-def cut_nobody(owned: Owned, tau: float) -> Array:
+def cut_nobody(owned: SingleOwnerRows, tau: float) -> Array:
     """Cut nobody: a broken way."""
     whole: Array = np.bincount(owned.places, owned.amounts, owned.groups)
     return whole
 
 
-def cut_together(owned: Owned, tau: float) -> Array:
+def cut_together(owned: SingleOwnerRows, tau: float) -> Array:
     """Scale all totals by what the largest contribution needs: a broken way."""
     largest = max(float(owned.loads.max(initial=tau)), tau)
     scaled: Array = cut_nobody(owned, tau) * (tau / largest)
     return scaled
 
 
-def level_of_totals(owned: Owned) -> int:
+def level_of_totals(owned: SingleOwnerRows) -> int:
     """Let the level follow the total, which one participant moves by anything: a broken way."""
     return int(owned.loads.sum())
 
@@ -176,7 +178,7 @@ MOST_OF_A_ROW = (0.5, 1.0, 2.5)
 PRICE_OF_A_ROW = Fraction(1)
 
 
-def check_one_row(cut: Cut = Owned.clipped) -> Finding:
+def check_one_row(cut: Cut = SingleOwnerRows.clipped) -> Finding:
     """Compare the largest log-ratio with epsilon, for everyone who may leave."""
     noises = [(most, NoiseOnGroups.at(most, GROUPS, PRICE_OF_A_ROW)) for most in MOST_OF_A_ROW]
     cases, worst, witness = 0, 0.0, ""

@@ -47,7 +47,7 @@ from tulle.core.mechanism import Settings
 from tulle.core.source import Source
 from tulle.noise import Lattice, discrete_gaussian
 from tulle.noise.charge import GaussianCharge, charge
-from tulle.relations.mechanisms.single_owner import SUMMED, ByNorm, Clipped, Owned
+from tulle.relations.mechanisms.single_owner import SUMMED, ByNorm, Clipped, SingleOwnerRows
 from tulle.relations.truncation.mechanism import value_moves
 from tulle.relations.truncation.totals import (
     GAP,
@@ -82,7 +82,7 @@ class GroupedSettings(Settings):
     groups: int
     groups_per_person: int
     """In how many of the groups one participant can be."""
-    alone: bool
+    single_owner: bool
     """Whether the schema says that each row is about one participant."""
 
     @property
@@ -103,7 +103,7 @@ class GroupedSettings(Settings):
         costs less than noise for them would; where it is more, the threshold is raised by a power
         of how many times more, up to ``reach``, which suits USUAL_LEVEL times as many.
         """
-        if self.alone or self.reach <= 1:
+        if self.single_owner or self.reach <= 1:
             return self.reach
         deviation = math.sqrt(self.groups_per_person / (2 * float(self.rho_answer)))
         part = math.log(max(level, 1) / deviation) / math.log(USUAL_LEVEL)
@@ -125,7 +125,7 @@ class GaussianNoise:
     @classmethod
     def at(cls, tau: float, chosen: GroupedSettings) -> GaussianNoise:
         """Return the noise that fits values truncated at tau."""
-        if chosen.alone:
+        if chosen.single_owner:
             # Snapping adds a step to each group: in L2, the root of their number.
             moves = Fraction(tau) * (1 + SUMMED)
             roots = math.isqrt(chosen.groups - 1) + 1
@@ -216,12 +216,13 @@ class InBall(ByNorm):
 
     Example:
         >>> people, places = np.array([0, 0, 1]), np.array([0, 1, 1])
-        >>> owned = Owned.of_rows(people, places, np.array([3.0, 4.0, 1.0]), 2, signed=False)
+        >>> amounts = np.array([3.0, 4.0, 1.0])
+        >>> owned = SingleOwnerRows.of_rows(people, places, amounts, 2, signed=False)
         >>> InBall(owned).clipped(2.5).round(3)
         array([1.5, 3. ])
     """
 
-    def __init__(self, owned: Owned) -> None:
+    def __init__(self, owned: SingleOwnerRows) -> None:
         self.owned = owned
         people, sizes = owned.people, np.abs(owned.amounts)
         count = len(owned.loads)

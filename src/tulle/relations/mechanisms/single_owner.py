@@ -82,7 +82,7 @@ class ByNorm:
         return float(self.above(tau))
 
 
-class Owned(ByNorm):
+class SingleOwnerRows(ByNorm):
     """What each participant contributes to each group. Custodian side.
 
     It decides as :class:`tulle.relations.truncation.totals.Truncation` does, with N(tau) for
@@ -90,7 +90,7 @@ class Owned(ByNorm):
 
     Example:
         >>> visits = Relation.conjunctive([0, 1, 2, 3], [0, 0, 1], [3.0, 2.0, 1.0])
-        >>> Owned([visits], signed=False).clipped(4.0)
+        >>> SingleOwnerRows([visits], signed=False).clipped(4.0)
         array([5.])
     """
 
@@ -115,7 +115,7 @@ class Owned(ByNorm):
     @classmethod
     def of_rows(
         cls, people: Array, places: Array, amounts: Array, groups: int, *, signed: bool
-    ) -> Owned:
+    ) -> SingleOwnerRows:
         """Return what rows say: each has a participant, or -1 for nobody, and a group.
 
         Nobody may occur twice in a group: then there is one order in which sums are rounded,

@@ -47,7 +47,7 @@ class Form:
     """For some of the values, by name, the range they lie in."""
     whose: tuple[Whose, ...] = ()
     """For each slot the terms over values that say who it is; empty where nothing is known."""
-    alone: bool = False
+    single_owner: bool = False
     """Whether all slots are one participant, unless a key on a path is not unique."""
     once: bool = False
     """Whether nobody has more than one row, as far as declared keys hold."""

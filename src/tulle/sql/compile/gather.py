@@ -11,7 +11,7 @@ import numpy as np
 from tulle.core.arrays import Floats, Wholes
 from tulle.relations.alternatives import Alternatives
 from tulle.relations.data import Relation
-from tulle.relations.mechanisms.single_owner import Owned
+from tulle.relations.mechanisms.single_owner import SingleOwnerRows
 from tulle.sql.compile.alternatives import NOBODY, least_ways, merge_equal
 from tulle.sql.compile.derivations import Slot
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT, Rewritten
@@ -65,7 +65,7 @@ def gather(rewritten: Rewritten, table: pyarrow.Table) -> Gathered:
     return Gathered(tuple(relations), identifiers)
 
 
-def gather_owned(rewritten: Rewritten, table: pyarrow.Table, *, signed: bool) -> Owned:
+def gather_owned(rewritten: Rewritten, table: pyarrow.Table, *, signed: bool) -> SingleOwnerRows:
     """Return what each participant adds to each group, where rows are about one of them alone.
 
     Rows of several participants, where a key on a path to owners is not unique, count for nothing.
@@ -89,7 +89,7 @@ def gather_owned(rewritten: Rewritten, table: pyarrow.Table, *, signed: bool) ->
     amounts = _numbers(table, ABOVE, 0.0) + (_numbers(table, BELOW, 0.0) if signed else 0.0)
     if not bool(one.all()):
         people, places, amounts = people[one], places[one], amounts[one]
-    return Owned.of_rows(people, places, amounts, rewritten.groups, signed=signed)
+    return SingleOwnerRows.of_rows(people, places, amounts, rewritten.groups, signed=signed)
 
 
 def _number_participants(

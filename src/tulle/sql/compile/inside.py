@@ -239,7 +239,7 @@ class Inside:
                 "a row that is there because of several people is nobody's own. Select the owner "
                 "too, or use UNION ALL",
             )
-        form = self._rewriter.project(self._block, wanted, distinct=False, alone=True)
+        form = self._rewriter.project(self._block, wanted, distinct=False, single_owner=True)
         self._slots = list(form.slots)
         return form
 
@@ -363,7 +363,7 @@ class Inside:
             slots,
             ranges=ranges,
             whose=known,
-            alone=bool(slots),
+            single_owner=bool(slots),
             once=self._once and bool(slots),
         )
 

@@ -94,7 +94,7 @@ def outline_of(query: SqlQuery, schema: Schema) -> Outline:
         for table in found
     )
     kinds = Counter(slot.entity for slot in rewritten.slots)
-    if rewritten.alone:
+    if rewritten.single_owner:
         # Several tables say whose the row is, and all of them name the same one.
         kinds = Counter(dict.fromkeys(kinds, 1))
     return Outline(

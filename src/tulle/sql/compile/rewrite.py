@@ -80,7 +80,7 @@ class Rewritten:
     """The most that one row adds, by the same; infinite when nothing says so."""
     linked: int
     """How many links between participants of one kind, as in a network, make up a joined row."""
-    alone: bool
+    single_owner: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
     once: bool
     """Whether nobody has more than one row, as far as declared keys hold."""
@@ -163,8 +163,8 @@ def rewrite(
     size = 1
     for _, values in groups:
         size *= len(values)
-    alone = form.keys is None and (
-        len(slots) == 1 or (bool(slots) and (form.alone or needs_one(named, schema)))
+    single_owner = form.keys is None and (
+        len(slots) == 1 or (bool(slots) and (form.single_owner or needs_one(named, schema)))
     )
     total = total_statement(query, schema, functions=functions, summed=WEIGHT)
     if groups and slots and form.keys is None and dialect_of(schema.dialect).gathers_first:
@@ -180,8 +180,8 @@ def rewrite(
         weights.low < 0,
         max(abs(weights.low), abs(weights.high)),
         _links(named, schema),
-        alone,
-        alone and form.once,
+        single_owner,
+        single_owner and form.once,
         rewriter.per_person,
         schema,
         named,

@@ -225,9 +225,9 @@ class Rewriter:
         if distinct:
             wanted = [(SameValue(this=e), name) for e, name in wanted]
         form = self.project(block, wanted, distinct=distinct)
-        if one and form.alone and len(form.slots) > 1:
+        if one and form.single_owner and len(form.slots) > 1:
             self._keep_to_person()
-            return self.project(block, wanted, distinct=False, alone=True)
+            return self.project(block, wanted, distinct=False, single_owner=True)
         return self.exactly_whose(form, block, wanted) if distinct else form
 
     def exactly_whose(self, form: Form, block: Block, wanted: Sequence[tuple[Any, str]]) -> Form:
@@ -238,7 +238,7 @@ class Rewriter:
         if not self._tells_owner(terms):
             return form
         once = block.settles(expression for expression, _ in wanted)
-        return replace(form, keys=None, whose=terms, alone=True, once=once)
+        return replace(form, keys=None, whose=terms, single_owner=True, once=once)
 
     def _owned_union(self, made: Form, sides: Sequence[Form]) -> Form:
         """Return a UNION as rows of their own where one column is the owner on both sides."""
@@ -246,7 +246,9 @@ class Rewriter:
             return made
         terms = common_terms(sides)
         return (
-            replace(made, keys=None, whose=terms, alone=True) if self._tells_owner(terms) else made
+            replace(made, keys=None, whose=terms, single_owner=True)
+            if self._tells_owner(terms)
+            else made
         )
 
     def _tells_owner(self, terms: tuple[Whose, ...]) -> bool:
@@ -512,7 +514,7 @@ class Rewriter:
         made = type(tree)(
             this=both.query.this, expression=both.query.expression, distinct=tree.args["distinct"]
         )
-        return replace(both, query=made, alone=True, once=left.once, ranges=left.ranges)
+        return replace(both, query=made, single_owner=True, once=left.once, ranges=left.ranges)
 
     def _identified(self, name: str, form: Form) -> Form:
         """Return the rows of a source with a key, so that equal ones are one tuple, counted."""
@@ -589,11 +591,11 @@ class Rewriter:
         *,
         distinct: bool,
         conditions: Sequence[Any] = (),
-        alone: bool = False,
+        single_owner: bool = False,
     ) -> Form:
         """Return the wanted expressions of a block's tuples, with their owners.
 
-        With ``alone``, all owners of a tuple have to be one, who is the only slot.
+        With ``single_owner``, all owners of a tuple have to be one, who is the only slot.
 
         Raises:
             QueryError: when they are not, as far as the statement says.
@@ -620,13 +622,13 @@ class Rewriter:
                     owners.append(alias(column(slot.name, name), slots[-1].name))
         same = merged(people)
         one = len({number for number, _ in same}) <= 1
-        if alone and not one:
+        if single_owner and not one:
             refuse(
                 "A sub-select with GROUP BY, an aggregate or a window over rows of several people",
                 "it may be about one person's rows only: join tables on their owners, or on the "
                 "keys that lead to them",
             )
-        if alone and len(slots) > 1:
+        if single_owner and len(slots) > 1:
             first, *others = (owner.this for owner in owners)
             conditions = [
                 *conditions,
@@ -682,7 +684,7 @@ class Rewriter:
             tuple(slots),
             ranges=ranges,
             whose=tuple(told),
-            alone=one and bool(slots),
+            single_owner=one and bool(slots),
             once=one and bool(slots) and block.has_one_row_each(),
         )
 

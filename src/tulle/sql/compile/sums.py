@@ -120,11 +120,13 @@ def sum_of_doubles(dialect: Dialect, value: Any, bound: float, kind: Kind) -> An
     from decimals, they are whole multiples of public steps, whose sums are exact. Otherwise
     they are added in order. No value is beyond the bound, nor NaN.
     """
+    exponent = math.frexp(bound)[1]
+    fine = exponent - _STEPS
+    if dialect.exact and kind.name == DOUBLE and -_LARGEST_EXPONENT <= exponent <= _STEPS:
+        return _sum_of_steps(value, exponent, fine)
     if dialect.exact:
         exact = call("ROUND", exp.cast(value, named_type("DECIMAL")), number(300))
         return exp.Sum(this=exact)
-    exponent = math.frexp(bound)[1]
-    fine = exponent - _STEPS
     if kind.name in {WHOLE, DECIMAL} and kind.digits is not None:
         exponent = min(exponent, (10**kind.digits).bit_length())
         fine = -(10**kind.scale).bit_length() - _SPARE
@@ -143,6 +145,26 @@ def sum_of_doubles(dialect: Dialect, value: Any, bound: float, kind: Kind) -> An
     left = exp.Sub(this=exp.paren(value), expression=exp.Mul(this=many, expression=_power(coarse)))
     parts = _in_steps(dialect, value.copy(), coarse), _in_steps(dialect, left, fine)
     return exp.paren(exp.Add(this=parts[0], expression=parts[1]))
+
+
+def _sum_of_steps(value: Any, exponent: int, fine: int) -> Any:
+    """Return the sum in steps of two to the power ``fine``, which is not above 0.
+
+    An engine that fails on what does not fit gets no such number: all are cut to the bound, and a
+    step is at most one, so that none becomes too small either.
+    """
+    most, least = _power(exponent), exp.Neg(this=_power(exponent))
+    cut = exp.Case(
+        ifs=[
+            exp.If(this=exp.GT(this=exp.paren(value), expression=most), true=most.copy()),
+            exp.If(this=exp.LT(this=exp.paren(value.copy()), expression=least), true=least.copy()),
+        ],
+        default=value.copy(),
+    )
+    steps = exp.Mul(this=exp.paren(cut), expression=_power(-fine))
+    whole = exp.cast(call("ROUND", steps), named_type("BIGINT"))
+    added = exp.cast(exp.Sum(this=whole), named_type("DOUBLE"))
+    return exp.Mul(this=added, expression=_power(fine))
 
 
 def _parsed(dialect: Dialect, text: str) -> Any:

@@ -52,7 +52,7 @@ class ValueRows:
     """Between which numbers the declared ranges say that values lie."""
     whole: bool
     """Whether values are whole numbers, by their type."""
-    alone: bool
+    single_owner: bool
     """Whether each row needs one participant alone, but where a key on a path is not unique."""
     once: bool
     """Whether a primary key says that nobody has more than one row."""
@@ -129,8 +129,9 @@ def value_rows(
     there = exp.Not(this=exp.Is(this=exp.paren(argument.copy()), expression=exp.null()))
     block = rewriter.block(named.tree, rewriter.views(named.tree, {}))
     form = rewriter.project(block, wanted, distinct=False, conditions=[*conditions, there])
-    alone = form.keys is None and (
-        len(form.slots) == 1 or (bool(form.slots) and (form.alone or needs_one(named, schema)))
+    single_owner = form.keys is None and (
+        len(form.slots) == 1
+        or (bool(form.slots) and (form.single_owner or needs_one(named, schema)))
     )
     query = _merged(rewriter.namer, form, grouped=bool(groups))
     compiler = Compiler(schema, functions, VALUE)
@@ -143,7 +144,7 @@ def value_rows(
         prod(len(values) for _, values in groups),
         form.range(VALUE),
         kind.name == WHOLE,
-        alone,
+        single_owner,
         form.once,
         tuple(_undeclared(argument, named)),
         schema,

@@ -217,7 +217,7 @@ class DiscoveredTable(TableQuestion):
         dialect, where, table = self.dialect, COUNTED, ""
         with not_too_deep():
             rows = key_rows(text, dialect, self.names, schema, None, self.functions)
-            if not rows.alone:
+            if not rows.single_owner:
                 text, rows, where, table = self._route(rows, schema)
                 dialect = schema.dialect
         counting = {*self.options.given()} - {"other"}
@@ -260,7 +260,7 @@ class DiscoveredTable(TableQuestion):
         if found is not None:
             text, table = found
             inner = key_rows(text, schema.dialect, self.names, schema, None, self.functions)
-            if inner.alone:
+            if inner.single_owner:
                 return text, inner, OF_TABLE, table
             if not inner.slots:
                 return text, inner, PUBLIC, table

@@ -73,7 +73,7 @@ class KeyRows:
     """Gives the text of each key column, the text of the whole key, and the owners."""
     kinds: tuple[Kind, ...]
     slots: tuple[Slot, ...]
-    alone: bool
+    single_owner: bool
     """Whether each row is about one participant."""
     once: bool
     """Whether a primary key says that nobody has more than one row."""
@@ -192,13 +192,15 @@ def key_rows(
     ]
     query = select(chosen, [source_of(form.query, name)])
     Compiler(schema, functions).query(query, Scope({}))
-    alone = form.keys is None and (len(slots) == 1 or (bool(slots) and needs_one(named, schema)))
+    single_owner = form.keys is None and (
+        len(slots) == 1 or (bool(slots) and needs_one(named, schema))
+    )
     return KeyRows(
         str(query.sql(dialect=schema.dialect)),
         known,
         slots,
-        alone,
-        alone and form.once,
+        single_owner,
+        single_owner and form.once,
         named,
         dialect=schema.dialect,
     )

@@ -124,8 +124,8 @@ class DatabaseGaussian(Mechanism):
             rho * share,
             rho * (1 - share),
             groups=group_count(query),
-            groups_per_person=1 if query.alone else group_count(query),
-            alone=query.alone,
+            groups_per_person=1 if query.single_owner else group_count(query),
+            single_owner=query.single_owner,
         )
         if GaussianNoise.at(1.0, chosen).variance * 4 > LARGEST_VARIANCE:
             raise QueryError(
@@ -144,11 +144,11 @@ class DatabaseGaussian(Mechanism):
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         chosen, query = GroupedSettings.read(settings), bound_query(terms)
         if like is None:
-            each = usual_groups(query) if chosen.alone else chosen.groups_per_person
+            each = usual_groups(query) if chosen.single_owner else chosen.groups_per_person
             noise = math.sqrt(each / (2 * float(chosen.rho_answer)) * _sides(query))
             return Prediction(None, None, relative=noise)
         cut, variance, slack = np.zeros(chosen.groups), 0.0, 0.0
-        if chosen.alone:
+        if chosen.single_owner:
             ball = person_totals(query, like, power=2)
             tau = chosen.threshold(least_level(in_full_size(ball, like), chosen.thresholds))
             noise_on = GaussianNoise.at(tau, chosen)
@@ -177,7 +177,7 @@ class DatabaseGaussian(Mechanism):
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         query, chosen = bound_query(terms), GroupedSettings.read(settings)
-        if chosen.alone:
+        if chosen.single_owner:
             values, tau, noise = release_in_ball(
                 person_totals(query, dataset, power=2), chosen, source
             )

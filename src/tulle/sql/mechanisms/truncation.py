@@ -29,7 +29,7 @@ from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, SqlSum, person_totals_of, relations_of
 from tulle.sql.stand_in.laws import StandInLaw, in_full_size, laplace_points
 
-ALONE = Tuning(reach=1.75, share=Fraction(3, 10))
+SINGLE_OWNER = Tuning(reach=1.75, share=Fraction(3, 10))
 """Usual settings where each row is about one participant."""
 
 UNLINKED, LINKED, NETWORK = Tuning(reach=2.0), Tuning(reach=4.0), Tuning()
@@ -41,7 +41,7 @@ class DatabaseRecursiveSettings(RecursiveSettings):
     """The public settings of the recursive mechanism on a question in SQL."""
 
     groups: int
-    alone: bool
+    single_owner: bool
     """Whether the schema says that each row is about one participant."""
 
 
@@ -157,7 +157,7 @@ def answer(query: SqlQuery, values: Any) -> Any:
 
 
 def _is_alone(query: Query) -> bool:
-    return isinstance(query, SqlQuery) and query.alone
+    return isinstance(query, SqlQuery) and query.single_owner
 
 
 def group_count(query: SqlQuery) -> int:
@@ -219,7 +219,9 @@ class DatabaseRecursive(OnDatabase, Recursive):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query = bound_query(terms)
         shared = self.shared_settings(terms, query, options)
-        return DatabaseRecursiveSettings(**shared, groups=group_count(query), alone=query.alone)
+        return DatabaseRecursiveSettings(
+            **shared, groups=group_count(query), single_owner=query.single_owner
+        )
 
     def defaults(self, query: SqlQuery) -> Parameters:
         """Start at the most that one row adds, but for rows of several links in a network.
@@ -227,7 +229,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
         A participant with a single row is then never cut.
         """
         known = 1e-9 <= query.term <= 1e12
-        return {"theta": query.term} if known and (query.alone or query.linked < 2) else {}
+        return {"theta": query.term} if known and (query.single_owner or query.linked < 2) else {}
 
     def tuning(self, query: Query) -> Tuning:
         """Return less reach than for networks, and least where each row is about one participant.
@@ -238,7 +240,11 @@ class DatabaseRecursive(OnDatabase, Recursive):
         questions on TPC-H.
         """
         assert isinstance(query, SqlQuery)
-        return ALONE if query.alone else (UNLINKED, LINKED, NETWORK)[min(query.linked, 2)]
+        return (
+            SINGLE_OWNER
+            if query.single_owner
+            else (UNLINKED, LINKED, NETWORK)[min(query.linked, 2)]
+        )
 
     def sides(self, query: Query) -> int:
         """Return one where each row is about one participant: what they add is then one number."""
@@ -246,7 +252,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
 
     def shares(self, query: SqlQuery) -> int:
         """Return one where each row is about one participant: cut over all groups at once."""
-        return 1 if query.alone else super().shares(query)
+        return 1 if query.single_owner else super().shares(query)
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
         query, chosen = bound_query(terms), RecursiveSettings.read(settings)
@@ -254,7 +260,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
         if like is None:
             # A standard deviation in parts of the threshold; over rows of one participant that is
             # for all groups together.
-            groups = usual_groups(query) if query.alone else math.sqrt(self.sides(query))
+            groups = usual_groups(query) if query.single_owner else math.sqrt(self.sides(query))
             return Prediction(
                 None, None, relative=math.sqrt(2) * groups / float(chosen.epsilon_answer)
             )
@@ -280,7 +286,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
         cuts: list[Any] = []
         scales: list[Fraction] = []
         slack = 0.0
-        if query.alone:
+        if query.single_owner:
             owned = person_totals(query, like)
             level = least_level(in_full_size(owned, like), chosen.thresholds)
             for moved in _offsets(_MANY_LEVELS, chosen):
@@ -316,7 +322,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
         self, terms: Terms, settings: Parameters, dataset: Dataset, source: Source | None
     ) -> Outcome:
         query = bound_query(terms)
-        if not query.alone:
+        if not query.single_owner:
             return super().run(terms, settings, dataset, source)
         owned = person_totals(query, dataset)
         return self.run_owned(query, settings, owned, source)

@@ -267,9 +267,9 @@ def _middle(found: Range) -> float:
 def _centre(rows: ValueRows, *, known: bool) -> float:
     """Return what averages are taken around; ``known`` says that the plain sum is bought anyway."""
     found = rows.range
-    if known and (rows.alone or found.low >= 0):
+    if known and (rows.single_owner or found.low >= 0):
         return 0.0
-    if rows.alone:
+    if rows.single_owner:
         return _middle(found)
     if math.isfinite(found.low):
         return found.low

@@ -89,7 +89,7 @@ class SqlQuantile(SqlQuestion):
                 f"The quantile {float(self.at)} of {self.value} is too fine: write at most four "
                 "decimals."
             )
-        if not rows.alone:
+        if not rows.single_owner:
             raise QueryError(
                 f"A quantile, MEDIAN, MIN or MAX of {self.value} is not supported over rows that "
                 "need several people, or that are there because of other rows (joins of several "
