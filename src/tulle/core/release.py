@@ -102,7 +102,7 @@ class Release:
         if self.error is None and self.parts:
             raise NoIntervalError(
                 f"This release of {self.query} is a table: release.value has the ends of each "
-                "column beside it, as name_low and name_high."
+                "column beside it: of n, in n_low and n_high."
             )
         if self.error is None:
             bought = "epsilon_spread" in self.parameters

@@ -138,15 +138,18 @@ def _ends_beside(table: LabelledTable) -> str:
             continue
         low, high = (any(end is not None for end in table[side]) for side in sides)
         if low and high:
-            words = "between name_low and name_high"
+            words = "between {}_low and {}_high"
         elif low:
-            words = "at least name_low, no upper end is known"
+            words = "at least {}_low, no upper end is known"
         elif high:
-            words = "at most name_high, no lower end is known"
+            words = "at most {}_high, no lower end is known"
         else:
             words = "no end is known"
         said.setdefault(words, []).append(name)
-    listed = [f"{', '.join(names)} {words}" for words, names in said.items()]
+    listed = [
+        f"{', '.join(names)} {words.replace('{}', names[0] if len(names) == 1 else '…')}"
+        for words, names in said.items()
+    ]
     return f"{'; '.join(listed)}; all rows of a column at once" if listed else "it has none"
 
 

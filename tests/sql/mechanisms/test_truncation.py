@@ -69,7 +69,7 @@ def test_public_groups_give_one_number_each(friends: Any) -> None:
     assert r.value.names == ("k", "COUNT(*)", "COUNT(*)_low", "COUNT(*)_high")
     assert list(r.value["k"]) == [0, 1, 2, 7]
     assert list(r.value["COUNT(*)_high"]) == [None] * 4
-    assert "COUNT(*) at least name_low, no upper end is known" in str(r)
+    assert "COUNT(*) at least COUNT(*)_low, no upper end is known" in str(r)
     assert tulle.Release.from_json(r.to_json()).value == r.value
     (part,) = r.parts.values()
     assert part.value.tolist() == list(r.value["COUNT(*)"])

@@ -91,7 +91,7 @@ def test_a_table_has_keys_columns_and_ends(staff: Any) -> None:
     again = tulle.Release.from_json(r.to_json())
     assert again.value == table
     assert again.table() == table
-    with pytest.raises(tulle.core.errors.NoIntervalError, match="name_low"):
+    with pytest.raises(tulle.core.errors.NoIntervalError, match="n_low"):
         r.interval(0.9)
 
 

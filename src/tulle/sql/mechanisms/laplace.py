@@ -75,17 +75,17 @@ class OneRow(Mechanism):
     reference: ClassVar[str] = "Dwork et al., TCC 2006"
 
     def offers(self, query: Query, unit: Unit) -> bool:
-        """Say whether the schema that the question is bound to has such a key."""
+        """Say whether every row is one participant's, so that a key could be declared."""
         known = query.bound if isinstance(query, SqlQuery) else None
-        return known is not None and known.once
+        return known is not None and known.single_owner
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query = bound_query(terms)
         assert query.bound is not None
         if not query.bound.once:
             raise QueryError(
-                "it needs one table with one row for each owner: a primary key of the columns "
-                "that say whose a row is"
+                "it needs one row of each participant, in one table: where that is so, and no "
+                "primary key says it, declare keys={'table': 'column'}"
             )
         if not 1e-240 <= query.term <= 1e240:
             raise QueryError("it needs the most that one row adds: declare ranges of the columns")
