@@ -2,7 +2,7 @@
 
 Run with ``python -m benchmarks owners``. Made-up owners of rows, and two relations in which rows
 need several people: acquaintances who share a group, and distinct things that any of some people
-has. "alone" is what a question in SQL gets by itself whose rows are about one person each,
+has. "single_owner" is what a question in SQL gets by itself whose rows are about one person each,
 "programs" what it gets otherwise; beside them stand the settings of Chen & Zhou's paper, and
 race-to-the-top with a bound of 1,024. "best" is what somebody would get who chooses the threshold
 with the data at hand: no private mechanism can promise it.
@@ -89,7 +89,7 @@ def run_of(name: str, relation: Relation, epsilon: float, **options: Any) -> Cal
     return draw
 
 
-def run_alone(relation: Relation, epsilon: float) -> Callable[[], float]:
+def run_single_owner(relation: Relation, epsilon: float) -> Callable[[], float]:
     """Return a draw as a question in SQL gets it whose rows are about one person each."""
     mechanism: Any = mechanisms("relation")["recursive"]
     terms = Terms(total(), Unit.of("participant"), rational(epsilon), rational(0), {})
@@ -130,10 +130,10 @@ def run() -> list[dict[str, Any]]:
         count = len(loads)
         relation = Relation.conjunctive(np.arange(count + 1), np.arange(count), loads)
         for epsilon in EPSILONS:
-            mine = error(run_alone(relation, epsilon), relation.total)
+            mine = error(run_single_owner(relation, epsilon), relation.total)
             top = float(loads.max())
             rows.append(
-                {"owners": name, "epsilon": epsilon, "alone %": mine}
+                {"owners": name, "epsilon": epsilon, "single_owner %": mine}
                 | compared(relation, UNLINKED.reach, epsilon)
                 | {"best %": best(relation, top, epsilon)}
             )
@@ -144,7 +144,7 @@ def run() -> list[dict[str, Any]]:
                 loads[person] += height
         for epsilon in EPSILONS:
             rows.append(
-                {"owners": name, "epsilon": epsilon, "alone %": ""}
+                {"owners": name, "epsilon": epsilon, "single_owner %": ""}
                 | compared(relation, reach, epsilon)
                 | {"best %": best(relation, float(loads.max()), epsilon)}
             )
