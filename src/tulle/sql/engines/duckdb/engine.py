@@ -386,6 +386,8 @@ class DuckDB(Engine):
 class TemporaryTables(Workspace):
     """Temporary tables of a cursor of its own, with which they go."""
 
+    keeps: ClassVar[bool] = True
+
     def __init__(self, engine: DuckDB) -> None:
         super().__init__(engine)
         self._cursor = engine.attempt(engine._new_cursor, EngineError())

@@ -328,6 +328,8 @@ class PostgreSQL(Engine):
 class TemporaryTables(Workspace):
     """Temporary tables of the connection; those that nobody reads any more go before the next."""
 
+    keeps: ClassVar[bool] = True
+
     def __init__(self, engine: PostgreSQL) -> None:
         super().__init__(engine)
         self._write, self._finished = engine._write, engine._finished

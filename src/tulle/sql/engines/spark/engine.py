@@ -255,6 +255,8 @@ _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 class CachedFrames(Workspace):
     """Frames that Spark keeps in memory and on disk, as temporary views of names of their own."""
 
+    keeps: ClassVar[bool] = True
+
     def __init__(self, engine: Spark) -> None:
         super().__init__(engine)
         self._session = engine._session
