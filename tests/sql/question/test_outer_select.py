@@ -20,6 +20,10 @@ WHOLE = (
     "AS more FROM t ORDER BY dept, sex LIMIT 7",
     "SELECT * FROM (SELECT dept, sex, n, RANK() OVER (ORDER BY n DESC) AS r FROM (SELECT dept, "
     f"sex, COUNT(*) AS n {ROWS})) WHERE r <= 3 ORDER BY r, dept, sex",
+    f"SELECT * EXCLUDE (paid), paid / n AS mean FROM (SELECT dept, sex, SUM(pay) AS paid, COUNT(*) "
+    f"AS n {ROWS}) ORDER BY dept, sex",
+    "WITH x AS (SELECT * FROM staff WHERE pay > 99) SELECT dept, sex, n FROM (WITH x AS (SELECT * "
+    "FROM staff) SELECT dept, sex, COUNT(*) AS n FROM x GROUP BY dept, sex) ORDER BY dept, sex",
     "SELECT dept, sex, COUNT(*) AS n, SUM(n) OVER (PARTITION BY dept ORDER BY sex) AS running "
     f"{ROWS} HAVING COUNT(*) > 2 QUALIFY ROW_NUMBER() OVER (PARTITION BY sex ORDER BY n DESC, "
     "dept) <= 2 ORDER BY dept, sex",
@@ -45,6 +49,11 @@ def test_both_are_one_question() -> None:
         "SELECT dept FROM (SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept LIMIT 2) t",
         "SELECT x FROM (SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept) t",
         "SELECT MAX(n) AS m FROM (SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept) t",
+        "SELECT * REPLACE (1 AS n) FROM (SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept) t",
+        "SELECT dept FROM (SELECT dept, COUNT(*) AS n FROM staff GROUP BY dept) t WHERE n > "
+        "(SELECT COUNT(*) AS n FROM staff)",
+        "WITH RECURSIVE staff AS (SELECT * FROM staff) SELECT dept FROM (SELECT dept, "
+        "COUNT(*) AS n FROM staff GROUP BY dept) t",
     ],
 )
 def test_what_is_not_one_table_is_not_merged(staff: Any, text: str) -> None:

@@ -65,6 +65,7 @@ def alike(dialect: Dialect, given: Sequence[Typed], node: Any) -> tuple[list[Typ
     if (
         TEXT in names
         and len(names) > 1
+        and OPAQUE not in names
         and all(is_text_constant(one.node) for one in known if one.kind.name == TEXT)
     ):
         return alike(
@@ -144,10 +145,8 @@ def _read(dialect: Dialect, given: Typed, names: set[str], node: Any) -> Typed:
             return moment(written, others)
     except (ValueError, InvalidOperation):
         pass
-    if others <= {OPAQUE, kinds.BYTES, kinds.TIME}:
-        return (
-            given if OPAQUE in others else converted(dialect, given, Kind(next(iter(others))), node)
-        )
+    if others <= {kinds.BYTES, kinds.TIME}:
+        return converted(dialect, given, Kind(next(iter(others))), node)
     listed = " or ".join(sorted(others))
     raise refused(node, f"'{written}' is compared with a {listed} and cannot be read as one")
 

@@ -6,6 +6,9 @@ one person, the sum of absolute amounts over all groups, or their L2 norm. They 
 with whose they are. The second cuts everyone whose load is above a threshold down to it and adds up
 by group. No row for each person leaves the engine.
 
+Where an engine keeps nothing, each statement sees the rows as they are then. So all loads come from
+one statement, and the one that cuts computes them itself: nobody who has come since is left whole.
+
 *Exact, in any order.* A load is rounded up, as a sum of whole steps of a public size, in parts of a
 few bits whose sums doubles hold exactly (or it is added in the order of the values, where no public
 bound says what size suits). What remains of an amount is rounded towards zero to whole multiples of
@@ -174,22 +177,23 @@ class PersonTotals:
             above = whole
         return f"({' + '.join(sums)})"
 
-    def largest(self, count: int) -> str:
-        """Return the statement that gives the largest loads, and whose they are."""
+    def largest(self, count: int | None) -> str:
+        """Return the statement that gives the largest loads, or all, and whose they are."""
         people = self._people(self._kept)
-        return f"SELECT o.i AS i, o.l AS l FROM ({people}) o ORDER BY o.l DESC LIMIT {count}"
+        first = "" if count is None else f" ORDER BY o.l DESC LIMIT {count}"
+        return f"SELECT o.i AS i, o.l AS l FROM ({people}) o{first}"
 
     @cached_property
     def _loads(self) -> Floats:
-        return self._fetch_loads(FETCHED)
+        return self._fetch_loads(FETCHED if self._space.keeps else None)
 
-    def _fetch_loads(self, count: int) -> Floats:
+    def _fetch_loads(self, count: int | None) -> Floats:
         """Return the largest loads, the least first; where there are groups, they are kept."""
         self._largest = f"({self.largest(count)})"
         if self.groups > 1:
             self._largest = self._space.keep(self.largest(count))
         found = self._space.fetch(f"SELECT o.l AS l FROM {self._largest} o").column("l").to_numpy()
-        self._all = len(found) < count
+        self._all = count is None or len(found) < count
         return np.sort(np.asarray(found, dtype=np.float64))
 
     def _above(self, tau: float) -> int:

@@ -385,7 +385,9 @@ class Compiler:
             if columns is not None:
                 kind = _named(columns, node.name)
                 if kind is not None:
-                    return _plain_column(node, kind)
+                    given = _plain_column(node, kind)
+                    # Its own comparisons and casts may fail: it is read as text.
+                    return convert(given, Kind(TEXT), self.dialect) if kind.own else given
             place = place.outer
         raise QueryError(f"The query does not fit the schema: there is no column {node.name}.")
 

@@ -15,6 +15,7 @@ from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
 from tulle.sql.compile.statements import total_statement
 from tulle.sql.expressions.kinds import named_type
 from tulle.sql.question.aggregate import Groups, find_aggregate, group_expressions, group_number
+from tulle.sql.question.with_names import body_of
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.schema import Schema
 
@@ -65,9 +66,9 @@ def true_statement(tree: exp.Select, groups: Groups, schema: Schema, gone: Gone 
     named = Named(tree, schema)
     whole = named.tree
     # First: a view must not be taken for the table of that name that a path to owners leads to.
-    _name_views_apart(whole)
+    _name_views_apart(whole, schema.dialect)
     for table in list(whole.find_all(exp.Table)):
-        if _view(table) is None:
+        if body_of(table, schema.dialect) is None:
             real = named.table(table)
             sources, conditions = owned_rows(schema, real, gone)
             columns = values_of(named.used(table.alias_or_name), named.ranges(real))
@@ -116,31 +117,11 @@ def participants(engine: Engine, schema: Schema, gone: Gone = None) -> list[tupl
     return sorted(found)
 
 
-def _name_views_apart(tree: Any) -> None:
+def _name_views_apart(tree: Any, dialect: str) -> None:
     """Give every body of WITH a name of its own: some dialects move them all to the top."""
-    references = [(table, _view(table)) for table in tree.find_all(exp.Table)]
+    references = [(table, body_of(table, dialect)) for table in tree.find_all(exp.Table)]
     for place, cte in enumerate(tree.find_all(exp.CTE)):
         cte.args["alias"].set("this", exp.to_identifier(f"{RESERVED}_view_{place}", quoted=True))
     for table, view in references:
         if view is not None:
             table.set("this", exp.to_identifier(view.alias, quoted=True))
-
-
-def _view(table: exp.Table) -> Any:
-    """Return the body of WITH that a name in FROM stands for, or None for a table."""
-    node: Any = table
-    while node is not None:
-        above = node.parent
-        if isinstance(node, exp.CTE):
-            # Inside a body only the names before it are known.
-            listed = above.expressions
-            known = listed[: [id(cte) for cte in listed].index(id(node))]
-            above = above.parent.parent
-        else:
-            with_clause = node.args.get("with_")
-            known = with_clause.expressions if with_clause is not None else []
-        for cte in known:
-            if cte.alias == table.name:
-                return cte
-        node = above
-    return None

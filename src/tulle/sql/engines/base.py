@@ -67,8 +67,12 @@ class EngineError(TulleError):
 class Workspace:
     """Where an engine keeps rows that several statements of one question read.
 
-    What is kept goes when this goes. An engine that keeps nothing computes it again each time.
+    What is kept goes when this goes. An engine that keeps nothing computes it again each time, and
+    rows may have changed since.
     """
+
+    keeps: ClassVar[bool] = False
+    """Whether all statements over what is kept see the same rows."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -1,13 +1,16 @@
-"""CSV files as tables: every column is text unless its type is declared.
+"""Files as tables. In CSV files every column is text unless its type is declared.
 
 Nothing is guessed from the rows: the first line names the columns, the ending of the file's name
-says what separates them, and a value that does not fit a declared type is NULL.
+says what separates them, and a value that does not fit a declared type is NULL. Nor is it guessed
+from which files there are: folders such as ``year=2024`` are a column where the path says so, and
+that column is text.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
@@ -34,19 +37,44 @@ def is_parquet(path: str) -> bool:
     return ".parquet" in path
 
 
+_WILD = re.compile(r"[*?\[{]")
+
+
+def partitioned_from(name: str, path: str) -> str | None:
+    """Return the folder below which folders are columns, as in ``sales/year=*/*.parquet``, if any.
+
+    The path alone decides: engines look at all folders that they find, and one that somebody's
+    rows are in would change which columns there are.
+
+    Raises:
+        InputError: when a folder may have any name, and so be a column or not.
+    """
+    if Path(path).is_dir():
+        return None
+    folders = Path(path).parts[:-1]
+    named = [re.match(r"[^=*?\[{]+=", folder) is not None for folder in folders]
+    if not any(named):
+        return None
+    for folder, is_named in zip(folders, named, strict=True):
+        if not is_named and _WILD.search(folder):
+            raise InputError(
+                f"tables[{name!r}]: in {path!r} some folders are columns, and {folder!r} may be "
+                "one or not. Name the column of every folder, as in year=*/month=*/*.parquet."
+            )
+    return str(Path(*folders[: named.index(True)]))
+
+
 def csv_file(name: str, path: str, types: Mapping[str, str], dialect: str) -> CsvFile:
     """Return a CSV file with its columns, and the types that are declared for this table.
 
     Raises:
-        InputError: when there is no such file or column, or a type is not one of the engine's.
+        InputError: when there is no such file or column, files name other columns, or a type is
+            not one of the engine's.
     """
     found = sorted(glob(path)) or [path]
-    first = Path(found[0])
-    delimiter = "\t" if ".tsv" in first.name.lower() else ","
+    delimiter = "\t" if ".tsv" in Path(found[0]).name.lower() else ","
     try:
-        opened: Any = gzip.open if first.suffix == ".gz" else open
-        with opened(first, "rt", encoding="utf-8-sig", newline="") as file:
-            columns = tuple(next(csv.reader(file, delimiter=delimiter), ()))
+        columns, *others = dict.fromkeys(_first_line(Path(file), delimiter) for file in found)
     except (OSError, UnicodeDecodeError, csv.Error, EOFError) as error:
         raise_alone(
             InputError(
@@ -54,12 +82,19 @@ def csv_file(name: str, path: str, types: Mapping[str, str], dialect: str) -> Cs
                 f"({type(error).__name__}); it names the columns, in UTF-8."
             )
         )
-    if not columns or len(set(columns)) != len(columns):
+    if others or not columns or len(set(columns)) != len(columns):
         raise InputError(
-            f"tables[{name!r}]: the first line of {path!r} must name the columns, each once."
+            f"tables[{name!r}]: the first line of {path!r} must name the columns, each once, and "
+            "the same in every file."
         )
     declared = declared_types(name, columns, types, dialect)
     return CsvFile(path, delimiter, columns, declared)
+
+
+def _first_line(file: Path, delimiter: str) -> tuple[str, ...]:
+    opened: Any = gzip.open if file.suffix == ".gz" else open
+    with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
+        return tuple(next(csv.reader(lines, delimiter=delimiter), ()))
 
 
 def declared_types(

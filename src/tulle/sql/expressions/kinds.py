@@ -39,6 +39,11 @@ class Kind:
         """How many digits there are at most; more than any engine has where nothing is known."""
         return 10**6 if self.digits is None else self.digits + self.scale
 
+    @property
+    def own(self) -> bool:
+        """Whether it is a type of the database's own, of which nobody knows what it does."""
+        return self.stored.startswith('"')
+
 
 _types = exp.DataType.Type
 _WHOLE = {
@@ -109,6 +114,8 @@ def kind_of_column(written: str, dialect: str) -> Kind:
         >>> kind_of_column("DECIMAL(15,2)", "duckdb").name
         'decimal'
     """
+    if written.startswith('"'):
+        return Kind(OPAQUE, stored=written)
     try:
         kind = exp.DataType.build(written, dialect=dialect)
     except (SqlglotError, ValueError):

@@ -11,29 +11,34 @@ from typing import Any
 
 from sqlglot import exp
 
+from tulle.sql.question.with_names import body_of
+
 _OUTER = {"with_", "expressions", "from_", "where", "qualify", "order", "limit", "offset"}
 _INNER = {"with_", "expressions", "from_", "joins", "where", "group", "having", "order"}
 
 
-def merge_outer_selects(tree: Any) -> Any:
+def merge_outer_selects(tree: Any, dialect: str) -> Any:
     """Return a statement whose outer SELECT, if it only computes with an answer, is merged in."""
     while isinstance(tree, exp.Select):
-        merged = _merged(tree)
+        merged = _merged(tree, dialect)
         if merged is None:
             return tree
         tree = merged
     return tree
 
 
-def _merged(outer: Any) -> Any:
+def _merged(outer: Any, dialect: str) -> Any:
     start = outer.args.get("from_")
     if start is None or any(found for name, found in outer.args.items() if name not in _OUTER):
         return None
-    if any(map(_is_total, outer.expressions)):
+    parts = {clause: outer.args.get(clause) for clause in ("where", "qualify", "order")}
+    if any(map(_is_total, outer.expressions)) or any(
+        part is not None and part.find(exp.Query) for part in parts.values()
+    ):
         return None
     views = outer.args.get("with_")
-    name, inner = start.this.alias_or_name, _source(start.this, views)
-    inner = merge_outer_selects(inner)
+    name, inner = start.this.alias_or_name, _source(start.this, views, dialect)
+    inner = merge_outer_selects(inner, dialect)
     if not isinstance(inner, exp.Select) or not _is_answer(inner):
         return None
     ranked = any(map(_has_window, inner.expressions))
@@ -47,11 +52,14 @@ def _merged(outer: Any) -> Any:
     listed = []
     for one in outer.expressions:
         if one.is_star:
+            left_out = _left_out(one)
+            if left_out is None:
+                return None
             names = [e.alias_or_name for e in inner.expressions]
+            names = [each for each in names if each.lower() not in left_out]
             listed += [exp.alias_(exp.column(each), each) for each in names]
         else:
             listed.append(exp.alias_(one.unalias().copy(), one.alias_or_name or one.sql()))
-    parts = {clause: outer.args.get(clause) for clause in ("where", "qualify", "order")}
     whole = exp.Tuple(expressions=[*listed, *(p.copy() for p in parts.values() if p is not None)])
     aliases = {one.alias.lower() for one in listed}
     for node in list(whole.find_all(exp.Column)):
@@ -74,7 +82,7 @@ def _merged(outer: Any) -> Any:
             made.set(clause.key, clause)
     for clause in ("limit", "offset"):
         made.set(clause, outer.args.get(clause))
-    made.set("with_", _views(views, start.this, inner.args.get("with_")))
+    made.set("with_", _views(views, body_of(start.this, dialect), inner.args.get("with_")))
     return made
 
 
@@ -95,25 +103,39 @@ def _has_window(expression: Any) -> bool:
     return expression.find(exp.Window) is not None
 
 
-def _source(source: Any, views: Any) -> Any:
+def _left_out(star: Any) -> set[str] | None:
+    """Return the columns that * EXCLUDE (...) leaves out; None where it says anything else."""
+    star = star.this if isinstance(star, exp.Column) else star
+    if not isinstance(star, exp.Star) or star.args.get("replace") or star.args.get("rename"):
+        return None
+    return {one.name.lower() for one in star.args.get("except_") or []}
+
+
+def _source(source: Any, views: Any, dialect: str) -> Any:
     """Return the SELECT that stands in FROM, written there or in WITH."""
+    if views is not None and views.args.get("recursive"):
+        return None
     if isinstance(source, exp.Subquery):
         plain = not source.args.get("joins") and not source.args.get("pivots")
         return source.this if plain else None
-    if not isinstance(source, exp.Table) or views is None or views.args.get("recursive"):
+    if not isinstance(source, exp.Table) or source.args.get("joins"):
         return None
-    listed = [one for one in views.expressions if one.alias == source.name]
-    if len(listed) != 1 or listed[0].args["alias"].columns or source.args.get("joins"):
+    body = body_of(source, dialect)
+    if body is None or body.parent is not views or body.args["alias"].columns:
         return None
-    named = [table for table in views.find_all(exp.Table) if table.name == source.name]
-    return None if named or source.args.get("db") else listed[0].this
+    named = [one for one in views.find_all(exp.Table) if body_of(one, dialect) is body]
+    return None if named else body.this
 
 
-def _views(views: Any, source: Any, own: Any) -> Any:
-    """Return what is left of WITH; a SELECT that brings its own comes after it."""
-    gone = source.name if isinstance(source, exp.Table) else None
-    listed = [one for part in (views, own) if part is not None for one in part.expressions]
-    kept = [one.copy() for one in listed if one.alias != gone]
+def _views(views: Any, body: Any, own: Any) -> Any:
+    """Return what is left of WITH: the names that are known where the inner SELECT stands.
+
+    Those that a SELECT brings itself come after them, and hide them.
+    """
+    seen = [] if views is None else views.expressions
+    if body is not None:
+        seen = seen[: [id(one) for one in seen].index(id(body))]
+    kept = [one.copy() for one in (*seen, *(own.expressions if own is not None else ()))]
     return exp.With(expressions=kept) if kept else None
 
 

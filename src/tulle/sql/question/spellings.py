@@ -51,7 +51,7 @@ def plain_spelling(tree: Any, dialect: str) -> Any:
         _turn_right_join(select)
         _divide_full_join(select)
         lift_sub_selects(select)
-    return merge_outer_selects(tree)
+    return merge_outer_selects(tree, dialect)
 
 
 def _function(node: Any, dialect: str) -> Any:

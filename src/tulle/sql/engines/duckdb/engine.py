@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Result, Size, Workspace
-from tulle.sql.engines.files import csv_file, declared_types, is_parquet
+from tulle.sql.engines.files import csv_file, declared_types, is_parquet, partitioned_from
 from tulle.sql.engines.frames import arrow_table, is_path
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 from tulle.sql.schema.computed import COMPUTED, UNREADABLE, with_computed
@@ -209,8 +209,12 @@ class DuckDB(Engine):
         )
         quoted, literal = _name(name), _text(pattern)
         if is_parquet(pattern):
+            partitioned = str(partitioned_from(name, pattern) is not None).lower()
             self._check_alike(name, literal, refusal)
-            statements = [f"CREATE VIEW {quoted} AS SELECT * FROM read_parquet({literal})"]
+            statements = [
+                f"CREATE VIEW {quoted} AS SELECT * FROM read_parquet({literal}, "
+                f"hive_partitioning = {partitioned}, hive_types_autocast = false)"
+            ]
             self._files.add(name)
         else:
             # Read once: parsing text again for every question would be slow. Cast afterwards: casts
@@ -228,6 +232,7 @@ class DuckDB(Engine):
                 f"CREATE TEMP TABLE {raw} AS SELECT * FROM read_csv({literal}, "
                 f"auto_detect = false, header = true, delim = {_text(source.delimiter)}, "
                 "quote = '\"', escape = '\"', null_padding = true, strict_mode = false, "
+                "hive_partitioning = false, "
                 f"columns = {{{listed}}})",
                 f"CREATE TABLE {quoted} AS SELECT {chosen} FROM {raw}",
                 f"DROP TABLE {raw}",
@@ -381,6 +386,8 @@ class DuckDB(Engine):
 class TemporaryTables(Workspace):
     """Temporary tables of a cursor of its own, with which they go."""
 
+    keeps: ClassVar[bool] = True
+
     def __init__(self, engine: DuckDB) -> None:
         super().__init__(engine)
         self._cursor = engine.attempt(engine._new_cursor, EngineError())
@@ -450,7 +457,9 @@ def _is_one_file(text: str) -> bool:
             path = listed[0].name
     elif isinstance(inner, exp.Identifier):
         path = inner.name
-    return path.endswith(".parquet") and not set(path) & set("*?[{")
+    plain = path.endswith(".parquet") and not set(path) & set("*?[{")
+    # Folders become columns whose types follow from their names.
+    return plain and not Path(path).is_dir()
 
 
 @lru_cache(maxsize=4096)

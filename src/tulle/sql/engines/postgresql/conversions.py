@@ -52,7 +52,7 @@ def converted(given: Typed, kind: Kind, target: Any) -> Typed:
     """Return a value of another kind; see :meth:`tulle.sql.dialect.Dialect.convert`."""
     step = _STEPS.get((given.kind.name, kind.name))
     if step is None and kind.name == kinds.TEXT:
-        step = _plain
+        step = _written_out if given.kind.own else _plain
     if step is None:
         raise Impossible(
             f"PostgreSQL fails when a {given.kind.name} has no value as a {kind.name}, and whether "
@@ -63,6 +63,13 @@ def converted(given: Typed, kind: Kind, target: Any) -> Typed:
 
 def _plain(given: Typed, kind: Kind, target: Any) -> Typed:
     return Typed(exp.Cast(this=given.node, to=target), kind)
+
+
+def _written_out(given: Typed, kind: Kind, target: Any) -> Typed:
+    """Return the text of a value of a type of the database's own, whatever casts that has."""
+    there = exp.EQ(this=call("NUM_NULLS", given.node), expression=number(0))
+    shown = call("FORMAT", text("%s"), given.node.copy())
+    return Typed(exp.Case(ifs=[exp.If(this=there, true=shown)]), kind)
 
 
 def as_numeric(given: Typed) -> Typed:

@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     import pyarrow
 
 # PostgreSQL fails on functions of texts whose collation takes different texts for equal, and there
-# one owner can be written in several ways: the type of such a column is none that is known.
+# one owner can be written in several ways: the type of such a column is none that is known. Types
+# of the database's own are in quotes: one may be called like a type that others have.
 _COLUMNS = """
 SELECT c.relname AS t, a.attname AS c,
-       format_type(a.atttypid, a.atttypmod)
+       CASE WHEN y.typnamespace = 'pg_catalog'::regnamespace
+            THEN format_type(a.atttypid, a.atttypmod)
+            ELSE '"' || n.nspname || '"."' || y.typname || '"' END
          || CASE WHEN o.collisdeterministic IS FALSE THEN ' COLLATE ' || quote_ident(o.collname)
             ELSE '' END AS k,
        CASE WHEN a.attgenerated = 'v' THEN pg_get_expr(d.adbin, d.adrelid) END AS computed
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
+JOIN pg_catalog.pg_namespace n ON n.oid = y.typnamespace
 LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
 LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation
 WHERE c.relnamespace = {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -322,6 +327,8 @@ class PostgreSQL(Engine):
 
 class TemporaryTables(Workspace):
     """Temporary tables of the connection; those that nobody reads any more go before the next."""
+
+    keeps: ClassVar[bool] = True
 
     def __init__(self, engine: PostgreSQL) -> None:
         super().__init__(engine)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
-from tulle.sql.engines.files import CsvFile, csv_file, is_parquet
+from tulle.sql.engines.files import CsvFile, csv_file, is_parquet, partitioned_from
 from tulle.sql.engines.spark.plans import NOT_STORED, read_plan
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 
@@ -99,10 +99,16 @@ class Spark(Engine):
             "not shown; read the file in Spark to see it."
         )
         source = None if is_parquet(path) else csv_file(name, path, types, self.dialect)
-        self.attempt(partial(self._make_view, name, path, source), refusal)
+        below = partitioned_from(name, path) if source is None else None
+        with _setting(self._session, _INFERENCE, "false"):
+            self.attempt(partial(self._make_view, name, path, source, below), refusal)
 
-    def _make_view(self, name: str, path: str, source: CsvFile | None) -> None:
+    def _make_view(self, name: str, path: str, source: CsvFile | None, below: str | None) -> None:
         reader = self._session.read
+        if below is None:
+            reader = reader.option("recursiveFileLookup", True)
+        else:
+            reader = reader.option("basePath", below)
         if source is None:
             # Files whose columns differ in type are refused now, not when a question needs them.
             frame = reader.option("mergeSchema", True).parquet(path)
@@ -239,12 +245,17 @@ class Spark(Engine):
             logging[0].updateLoggers()
 
 
+_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
+"""Lets Spark choose the type of a column by the names of all folders."""
+
 _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 """Lets Spark choose how many parts a kept frame has: of few rows 200 parts take seconds."""
 
 
 class CachedFrames(Workspace):
     """Frames that Spark keeps in memory and on disk, as temporary views of names of their own."""
+
+    keeps: ClassVar[bool] = True
 
     def __init__(self, engine: Spark) -> None:
         super().__init__(engine)
@@ -259,14 +270,20 @@ class CachedFrames(Workspace):
         return _quote(name)
 
     def _cache(self, name: str, statement: str) -> None:
-        conf = self._session.conf
-        before = conf.get(_ADAPTIVE, None)
-        conf.set(_ADAPTIVE, "true")
-        try:
+        with _setting(self._session, _ADAPTIVE, "true"):
             self._frames[name] = self._session.sql(statement).persist()
-        finally:
-            conf.unset(_ADAPTIVE) if before is None else conf.set(_ADAPTIVE, before)
         self._frames[name].createTempView(_quote(name))
+
+
+@contextmanager
+def _setting(session: Any, name: str, value: str) -> Iterator[None]:
+    """Set something for a while."""
+    before = session.conf.get(name, None)
+    session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        session.conf.unset(name) if before is None else session.conf.set(name, before)
 
 
 def _drop(session: Any, frames: dict[str, Any]) -> None:
