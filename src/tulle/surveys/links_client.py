@@ -50,10 +50,10 @@ class LinkForm:
     design: RandomizedResponse
 
     def __post_init__(self) -> None:
-        if validate.whole(nodes=self.nodes, at_least=2) > MOST_NODES:
-            raise InputError(
-                f"Links are collected among at most {MOST_NODES} people; got {self.nodes}."
-            )
+        nodes = validate.whole(nodes=self.nodes, at_least=2)
+        object.__setattr__(self, "nodes", nodes)
+        if nodes > MOST_NODES:
+            raise InputError(f"Links are collected among at most {MOST_NODES} people; got {nodes}.")
         if self.design.categories != 2:
             raise InputError("A link is reported as present or absent: two categories.")
 
