@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, forgetful
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
 from tulle.core.source import Source
@@ -103,6 +103,7 @@ class LinkForm:
 
 
 @public()
+@forgetful
 def report_links(
     form: LinkForm,
     client: int,
