@@ -6,12 +6,14 @@ import ast
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from traceback import TracebackException, extract_tb
 from typing import Any
 
 import pytest
 
 import tulle
-from tulle.core.errors import InputError, TulleError, raise_alone
+from tulle.core.dataset import Dataset
+from tulle.core.errors import InputError, TulleError, forgetful, raise_alone
 from tulle.models.data import Table
 
 SOURCE = Path(tulle.__file__).parent
@@ -122,6 +124,99 @@ def unreadable(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "a GraphML file", lambda: tulle.Graph.read(xml)
     parquet = file("table.parquet", SECRET)
     yield "a Parquet file", lambda: tulle.Graph.read(parquet)
+
+
+def handled(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield ways to hand over records that fail somewhere, with a value in a variable there."""
+    from tulle import surveys
+    from tulle.models import LinearRegression
+
+    yield from unreadable(folder)
+    names = [SECRET, SECRET]
+    yield "edges", lambda: tulle.Graph.from_edges([(SECRET, "b", 1)])  # type: ignore[list-item]
+    yield "contributions", lambda: tulle.Contributions(names, names, names, rows=2, columns=2)
+    yield "genotypes", lambda: tulle.Genotypes([[SECRET]])
+    yield "a table", lambda: Table({"x": names}, bounds={"x": (0, 1)})
+    yield "a series", lambda: tulle.Series(names, names[:1], every="day", first="2026-01-05",
+                                           steps=3, bound=1)  # fmt: skip
+    yield "tables", lambda: tulle.Database.from_tables({"t": {"a": names, "b": [1]}}, owners={})
+    private = LinearRegression(epsilon=1, unit="row", bounds=(0, 1), target_bounds=(0, 1))
+    yield "an estimator", lambda: private.fit([[SECRET]], [1])
+    form = surveys.Survey({"q": ["no", "yes"]}).form(epsilon=1)
+    mine = surveys.ClientAccount(epsilon=1, unit="client")
+    yield "a client", lambda: surveys.respond(form, {"q": SECRET}, account=mine)
+    yield "a survey", lambda: surveys.perturb(form, {"q": names})
+
+
+def shown(error: BaseException) -> list[str]:
+    """Return the functions of tulle whose variables a verbose traceback shows with the value."""
+    frames = TracebackException.from_exception(error, capture_locals=True).stack
+    return [
+        f"{frame.filename}: {frame.name}: {name}"
+        for frame in frames
+        for name, written in (frame.locals or {}).items()
+        if SECRET in written and frame.filename.startswith(str(SOURCE))
+    ]
+
+
+def test_no_frame_of_a_traceback_shows_a_record(tmp_path: Path) -> None:
+    for name, act in handled(tmp_path):
+        with pytest.raises(TulleError) as caught:
+            act()
+        assert SECRET not in str(caught.value), name
+        assert shown(caught.value) == [], name
+        assert caught.value.__traceback__ is not None
+        assert extract_tb(caught.value.__traceback__)[-1].filename.startswith(str(SOURCE)), name
+
+
+def test_nor_where_a_mechanism_fails_or_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    friends = tulle.Graph.from_edges([(SECRET, "b"), ("b", "c")])
+    for kind in (KeyboardInterrupt, MemoryError):
+
+        def stops(self: Any, graph: Any, kind: type[BaseException] = kind) -> Any:
+            names = list(graph.labels)
+            assert SECRET in names
+            raise kind
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(tulle.edges()), "truth", stops)
+            with pytest.raises(kind) as caught:
+                tulle.release(friends, tulle.edges(), unit="edge", epsilon=1)
+        frames = TracebackException.from_exception(caught.value, capture_locals=True).stack
+        shown_there = [f.name for f in frames if SECRET in str(f.locals)]
+        assert set(shown_there) <= {"test_nor_where_a_mechanism_fails_or_is_stopped"}
+        assert "stops" in [frame.name for frame in frames]
+
+
+def test_every_way_to_make_a_dataset_is_forgetful() -> None:
+    """A reader that is not would be found: one is made here, outside of a dataset."""
+
+    def remembers(records: list[str]) -> None:
+        raise InputError("Nothing is said of them.")
+
+    def frames(act: Callable[[], Any]) -> str:
+        with pytest.raises(InputError) as caught:
+            act()
+        return str(
+            [
+                frame.locals
+                for frame in TracebackException.from_exception(
+                    caught.value, capture_locals=True
+                ).stack
+                if frame.name in ("remembers", "call")
+            ]
+        )
+
+    records = [SECRET]
+    assert SECRET in frames(lambda: remembers(records))
+    assert SECRET not in frames(lambda: forgetful(remembers)(records))
+    kinds = {kind for kind in Dataset.__subclasses__() if kind.__module__.startswith("tulle.")}
+    assert len(kinds) >= 6
+    for kind in kinds:
+        for name, member in vars(kind).items():
+            made = member.__func__ if isinstance(member, classmethod) else member
+            if isinstance(member, classmethod) or name == "__init__":
+                assert hasattr(made, "__wrapped__"), f"{kind.__name__}.{name}"
 
 
 def test_readers_forget_what_they_stumbled_over(tmp_path: Path) -> None:

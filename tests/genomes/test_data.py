@@ -148,6 +148,38 @@ def test_bad_csv_is_refused(tmp_path, text, complaint):
         Genotypes.read(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("twice.csv", "person,rs1\nann,0\nbob,1\nann,2\n"),
+        ("twice.csv", "chrom,pos,id,ref,alt,ann,bob,ann\n1,5,rs1,A,G,0,1,2\n"),
+        ("twice.vcf", VCF.replace("bob", "ann", 1)),
+    ],
+)
+def test_a_person_with_two_rows_is_refused_alike_however_they_differ(tmp_path, name, text):
+    """Noise covers one row of each person."""
+    path = tmp_path / name
+    path.write_text(text)
+    declared = {"snps": ["rs1"], "counted": ["G"], "unlisted": "missing"}
+    for given in ({}, declared):
+        with pytest.raises(InputError, match="names a person twice") as caught:
+            Genotypes.read(path, **given)
+        assert "ann" not in str(caught.value)
+
+
+def test_people_of_two_families_may_share_a_name(tmp_path):
+    bed_reader = pytest.importorskip("bed_reader")
+    cells = np.array([[0], [1]], dtype=np.int8)
+    for families, fine in ((["f", "g"], True), (["f", "f"], False)):
+        path = tmp_path / f"{fine}.bed"
+        bed_reader.to_bed(path, cells, properties={"iid": ["1", "1"], "fid": families})
+        if fine:
+            assert Genotypes.read(path).shape == (2, 1)
+            continue
+        with pytest.raises(InputError, match="names a person twice"):
+            Genotypes.read(path)
+
+
 def test_odd_files_are_refused(tmp_path):
     path = tmp_path / "study.xyz"
     path.write_text("")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import combinations, product
@@ -256,3 +258,45 @@ def test_reports_travel_as_json_and_are_checked_on_arrival() -> None:
         with pytest.raises(InputError):
             collection.add(bad)  # type: ignore[arg-type]
     assert collection.responses == 20
+
+
+def in_child(act: Callable[[], str]) -> str:
+    """Return what a forked process answers."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            said = act()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            said = type(error).__name__
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        said = told.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_no_second_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = Survey({"smokes": ["no", "yes"]}).form(epsilon=1)
+    for path in (None, tmp_path / "mine.db"):
+        with ClientAccount(epsilon=1, unit="client", path=path) as mine:
+
+            def ask(mine: ClientAccount = mine) -> str:
+                return str(respond(form, {"smokes": "yes"}, account=mine))
+
+            assert in_child(ask) == "LedgerError"
+            assert in_child(lambda mine=mine: str(mine.remaining)) == "LedgerError"  # type: ignore[misc]
+            assert mine.remaining == 1
+            ask()
+            assert mine.remaining == 0
+    # A broken version without the check tells twice what was paid for once.
+    mine = ClientAccount(epsilon=1, unit="client")
+    monkeypatch.setattr(ClientAccount, "_check_process", lambda self: None)
+    assert "smokes" in in_child(lambda: str(respond(form, {"smokes": "yes"}, account=mine)))
+    assert mine.remaining == 1

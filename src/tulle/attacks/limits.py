@@ -97,11 +97,12 @@ def success_limit(
     """
     chance = _chance(before)
     epsilon, delta = grouped(guarantee, units)
+    count = None if values is None else validate.whole(values=values, at_least=2)
     if math.isinf(epsilon):
         return 1.0
     shrunk = (1 - chance) * math.exp(-epsilon)
     most = (chance + delta * shrunk) / (chance + shrunk) if chance else delta
-    if values == 2:
+    if count == 2:
         # The corners: never guess the rare value, guess both, never guess the likely one.
         inner = (1 - delta) / (1 + math.exp(min(epsilon, 700.0)))
         most = min(most, 1 - min((1 - chance) * (1 - delta), inner, chance * (1 - delta)))

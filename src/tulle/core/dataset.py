@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any, ClassVar, NoReturn
 
-from tulle.core.errors import SealedError, UnitError
+from tulle.core.errors import SealedError, UnitError, forgetful
 from tulle.core.unit import Unit
 
 Facts = Mapping[str, Any]
@@ -20,6 +20,15 @@ class Dataset(ABC):
     ``repr``, ``format``, ``pickle`` and ``copy`` show nothing. Methods that hand records to the
     custodian are named for it in each kind (for example ``Graph.edges``).
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let no error of whatever makes the data keep records in the frames it came through."""
+        super().__init_subclass__(**options)
+        for name, member in list(vars(cls).items()):
+            if isinstance(member, classmethod):
+                setattr(cls, name, classmethod(forgetful(member.__func__)))
+            elif name == "__init__":
+                setattr(cls, name, forgetful(member))
 
     kind: ClassVar[str]
     """The word for this kind of data in queries, plans and ledgers."""

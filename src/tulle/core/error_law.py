@@ -14,7 +14,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar
 
-from tulle.core import registry
+from tulle.core import registry, validate
 from tulle.core.errors import InputError
 from tulle.core.validate import rational, text, widen_up
 
@@ -104,9 +104,10 @@ def law_from_json(data: Mapping[str, Any] | None) -> ErrorLaw | None:
 
 def check_level(level: float) -> float:
     """Return the level if it lies strictly between 0 and 1."""
-    if not 0 < level < 1:
-        raise InputError(f"level must lie strictly between 0 and 1; got {level!r}.")
-    return float(level)
+    found = level if isinstance(level, float) else float(validate.number(level=level))
+    if not 0 < found < 1:
+        raise InputError(f"level must lie strictly between 0 and 1; got {validate.shown(level)}.")
+    return found
 
 
 @registry.register("law", "core", "exact")

@@ -7,9 +7,15 @@ own and name a line.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from functools import wraps
+from traceback import clear_frames
+from typing import NoReturn, ParamSpec, TypeVar
 
 from tulle.core.public import public
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 @public("Errors")
@@ -100,6 +106,47 @@ def raise_alone(error: BaseException) -> NoReturn:
         raise error from None
     finally:
         error.__context__ = None
+
+
+def forgetful(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Make a function whose errors keep none of its variables, nor those of what it called.
+
+    A traceback holds the variables of every frame on the way, and some programs print them
+    (``%xmode Verbose``, ``rich``, error trackers). Whatever handles records is entered through
+    here; lines and names of functions stay in the traceback.
+
+    Example:
+        >>> @forgetful
+        ... def read(record: str) -> int:
+        ...     return int(record)
+        >>> try:
+        ...     read("a record")
+        ... except ValueError as error:
+        ...     frame = error.__traceback__.tb_next.tb_next.tb_frame
+        ...     print(frame.f_code.co_name, frame.f_locals)
+        read {}
+    """
+
+    @wraps(function)
+    def call(*given: Given.args, **named: Given.kwargs) -> Result:
+        try:
+            return function(*given, **named)
+        except BaseException as error:
+            forget(error)
+            raise
+        finally:
+            del given, named  # this frame is in the traceback too
+
+    return call
+
+
+def forget(error: BaseException) -> None:
+    """Clear the variables of all frames that an error and those behind it came through."""
+    waiting: list[BaseException | None] = [error]
+    for one in waiting:
+        if one is not None:
+            clear_frames(one.__traceback__)
+            waiting += [other for other in (one.__cause__, one.__context__) if other not in waiting]
 
 
 class UnkeptAnswerWarning(UserWarning):

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
+from operator import index
 from typing import Any, SupportsFloat
 
 from tulle.core.errors import InputError, raise_alone
@@ -35,7 +36,7 @@ def rational(value: Number) -> Fraction:
         >>> rational(0.1) * 10
         Fraction(1, 1)
     """
-    if isinstance(value, bool):
+    if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
         raise ValueError("a truth value is not a number")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
@@ -123,6 +124,27 @@ def _single(named: dict[str, Any]) -> tuple[str, Any]:
     return name, value
 
 
+LONGEST = 80
+"""So many characters of what was given are shown in an error."""
+
+MOST_BITS = 2**16
+"""Numerators and denominators of arguments are no longer: prices are added up at their length."""
+
+
+def shown(value: Any) -> str:
+    """Write what was given, cut where it is long.
+
+    Example:
+        >>> shown("abc"), shown(-(10**5000)), len(shown("9" * 5000))
+        ("'abc'", 'a number of 16,610 binary digits', 80)
+    """
+    try:
+        written = repr(value)
+    except ValueError:  # Python does not write whole numbers of more than 4,300 digits
+        return _short(value) if isinstance(value, int) else type(value).__name__
+    return written if len(written) <= LONGEST else f"{written[: LONGEST - 3]}..."
+
+
 def _short(number: int) -> str:
     """Write a whole number; a very long one by the number of its binary digits."""
     bits = number.bit_length()
@@ -135,10 +157,13 @@ def number(*, at_most: int | None = 2**1000, **named: Any) -> Fraction:
     try:
         result = rational(value)
     except (ValueError, TypeError) as error:
-        raise_alone(InputError(f"{name} must be a finite number; got {value!r} ({error})."))
+        why = "" if len(str(error)) > LONGEST else f" ({error})"
+        raise_alone(InputError(f"{name} must be a finite number; got {shown(value)}{why}."))
     if at_most is not None and abs(result) > at_most:
         size = _short(math.floor(abs(result)))
         raise InputError(f"{name} must be at most {_short(at_most)}; got {size}.")
+    if at_most is not None and result.denominator.bit_length() > MOST_BITS:
+        raise InputError(f"{name} must have at most {MOST_BITS:,} binary digits; round it.")
     return result
 
 
@@ -147,7 +172,7 @@ def positive(*, at_most: int | None = 2**1000, **named: Any) -> Fraction:
     name, value = _single(named)
     result = number(at_most=at_most, **named)
     if result <= 0:
-        raise InputError(f"{name} must be above zero; got {value!r}.")
+        raise InputError(f"{name} must be above zero; got {shown(value)}.")
     return result
 
 
@@ -165,7 +190,7 @@ def epsilon(**named: Any) -> Fraction:
     if not LEAST_EPSILON <= result <= MOST_EPSILON:
         raise InputError(
             f"{name} must be at least {float(LEAST_EPSILON):g} and at most {int(MOST_EPSILON):,}; "
-            f"got {value!r}."
+            f"got {shown(value)}."
         )
     return result
 
@@ -175,7 +200,7 @@ def non_negative(*, at_most: int | None = 2**1000, **named: Any) -> Fraction:
     name, value = _single(named)
     result = number(at_most=at_most, **named)
     if result < 0:
-        raise InputError(f"{name} must not be negative; got {value!r}.")
+        raise InputError(f"{name} must not be negative; got {shown(value)}.")
     return result
 
 
@@ -184,7 +209,7 @@ def probability(**named: Any) -> Fraction:
     name, value = _single(named)
     result = number(**named)
     if not 0 < result < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
+        raise InputError(f"{name} must lie strictly between 0 and 1; got {shown(value)}.")
     return result
 
 
@@ -193,7 +218,7 @@ def delta(**named: Any) -> Fraction:
     name, value = _single(named)
     result = number(**named)
     if not 0 <= result < 1:
-        raise InputError(f"{name} must be at least 0 and below 1; got {value!r}.")
+        raise InputError(f"{name} must be at least 0 and below 1; got {shown(value)}.")
     return result
 
 
@@ -204,11 +229,14 @@ MOST = 2**53
 def whole(*, at_least: int, at_most: int | None = MOST, **named: Any) -> int:
     """Return the one keyword's value as an int within its limits; None is no limit above."""
     name, value = _single(named)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InputError(f"{name} must be a whole number; got {value!r}.")
-    result = int(value.__index__())
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        result = int(index(value))
+    except TypeError:  # also arrays, which have an index only when they hold one number
+        raise_alone(InputError(f"{name} must be a whole number; got {shown(value)}."))
     if result < at_least:
-        raise InputError(f"{name} must be at least {at_least}; got {value!r}.")
+        raise InputError(f"{name} must be at least {at_least}; got {shown(value)}.")
     if at_most is not None and result > at_most:
         raise InputError(f"{name} must be at most {at_most:,}; got {_short(result)}.")
     return result

@@ -54,6 +54,8 @@ class _Found(NamedTuple):
     counted: Sequence[str]
     other: Sequence[str]
     phenotypes: Sequence[str] | None = None
+    persons: Sequence[str] = ()
+    """What tells people apart, where their names alone do not: families may share them."""
     twice: frozenset[str] = frozenset()
     """Names that several lines have."""
 
@@ -188,6 +190,12 @@ def read_genotypes(
         wanted = _Declared(dict(zip(names, letters, strict=True)), unlisted == "none")
     with reading(Path(path).name):
         found = _READERS[known](Path(path), wanted)
+    listed = [name for name in (found.persons or found.people) if name]
+    if len(set(listed)) < len(listed):
+        raise InputError(
+            f"{Path(path).name} names a person twice, and noise covers one row of each. Leave all "
+            "but one of them out."
+        )
     if names is not None:
         found = _declared(found, names, letters, unlisted)
     if not found.names:
@@ -441,6 +449,7 @@ def _read_bed(path: Path, wanted: _Declared | None) -> _Found:
             counted = [str(allele).upper() for allele in bed.allele_1]
             other = [str(allele).upper() for allele in bed.allele_2]
             phenotypes = [str(value) for value in bed.pheno]
+            persons = [f"{family}\t{name}" for family, name in zip(bed.fid, people, strict=True)]
     except (OSError, ValueError) as error:
         raise_alone(InputError(f"{path.name} cannot be read as PLINK ({type(error).__name__})."))
     table = np.where(cells < 0, MISSING, cells).astype(np.int8)
@@ -451,7 +460,7 @@ def _read_bed(path: Path, wanted: _Declared | None) -> _Found:
     pairs = [sorted(pair) for pair in zip(counted, other, strict=True)]
     twice = frozenset(name for name, times in Counter(names).items() if times > 1)
     firsts, lasts = ([pair[end] for pair in pairs] for end in (0, 1))
-    return _Found(people, table, names, lasts, firsts, phenotypes, twice)
+    return _Found(people, table, names, lasts, firsts, phenotypes, persons, twice)
 
 
 def _labels(cases: Any, people: Sequence[str]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, forgetful
 from tulle.core.mechanism import Outcome
 from tulle.core.plan import Offer, Plan
 from tulle.core.public import public
@@ -252,6 +252,7 @@ def _put_together(plan: Plan, parts: Mapping[str, Release]) -> Outcome:
     return Outcome(value, None, {"expression": tree} | ends)
 
 
+@forgetful
 def _run(offer: Offer, dataset: Dataset, source: Source | None) -> Outcome:
     """Let the mechanism draw."""
     import numpy as np

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tulle.core.arrays import Floats
-from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.core.errors import InputError, MissingExtraError, forgetful, raise_alone
 from tulle.core.public import public
 from tulle.core.release import Release
 from tulle.core.unit import Unit
@@ -34,6 +35,43 @@ except ImportError:
 
 
 _TARGET = "y"
+
+
+_PUBLIC_WORDS = ("X has ", "The feature names ")
+"""How messages begin that tell of features only."""
+
+_TOLD = {
+    "Reshape your data": "X must have one row a person, one column a feature. Reshape your data.",
+    "Complex data": "Complex data not supported.",
+    "contains NaN": "The input contains NaN: each value must be a number.",
+    "contains infinity": "The input contains infinity: each value must be a finite number.",
+    "0 sample(s)": "There are 0 sample(s) while a minimum of 1 is required.",
+    "0 feature(s)": "There are 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.",
+    "target y is None": "A model requires y to be passed, but the target y is None.",
+    "Sparse data": "Sparse data was passed, but dense data is required.",
+    "Unknown label type": "Unknown label type: y must hold the declared classes.",
+    "inconsistent numbers": "X and y have inconsistent numbers of samples.",
+    "string or a real number": "Each value's argument must be a string or a number.",
+}
+"""What is said where scikit-learn finds fault with X or y, by words of its own message."""
+
+
+class _NoNumberError(InputError, TypeError):
+    """A value is of a type that is no number."""
+
+
+@contextmanager
+def _kept_back() -> Iterator[None]:
+    """Keep back what scikit-learn says of X and y: it quotes values, and how many there are."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = _NoNumberError if isinstance(error, TypeError) else InputError
+        words = str(error)
+        if not words.startswith(_PUBLIC_WORDS):
+            otherwise = "X must be a table of numbers and y one value a row, none of them missing."
+            words = next((told for name, told in _TOLD.items() if name in words), otherwise)
+        raise_alone(kind(words))
 
 
 class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -123,7 +161,8 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self, "model_")
-        rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+        with _kept_back():
+            rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
         return rows
 
 
@@ -180,18 +219,21 @@ class LinearRegression(RegressorMixin, _PrivateEstimator):  # type: ignore[misc]
         self.mechanism = mechanism
         self.random_state = random_state
 
+    @forgetful
     def fit(self, X: Any, y: Any) -> LinearRegression:  # noqa: N803
         """Release a model of y by the columns of X, or of the session's column named y."""
         if isinstance(X, Session):
             self._ask_session(linear, X, y)
         else:
-            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)  # noqa: N806
+            with _kept_back():
+                X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)  # noqa: N806
             if self.target_bounds is None:
                 raise InputError("target_bounds= has no default: declare (low, high) of y.")
             self._ask(linear, X, y, target_bounds={_TARGET: self.target_bounds})
         self.intercept_, self.coef_ = self.model_.intercept, self.model_.coefficients
         return self
 
+    @forgetful
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the predicted targets."""
         rows = self._rows(X)
@@ -251,16 +293,18 @@ class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[mi
         tags.classifier_tags.multi_class = False
         return tags
 
+    @forgetful
     def fit(self, X: Any, y: Any) -> LogisticRegression:  # noqa: N803
         """Release a model of the labels y by the columns of X, or of the session's column y."""
         if isinstance(X, Session):
             self._ask_session(logistic, X, y)
         else:
-            X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
-            check_classification_targets(y)
+            with _kept_back():
+                X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+                check_classification_targets(y)
+                labels = np.asarray(column_or_1d(y))
             if self.classes is None:
                 raise InputError("classes= has no default: declare the two labels of y.")
-            labels = np.asarray(column_or_1d(y))
             listed = np.asarray(self.classes)
             if len(listed) != 2:
                 raise InputError(
@@ -278,17 +322,20 @@ class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[mi
         self.coef_ = self.model_.coefficients[None, :]
         return self
 
+    @forgetful
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """Return the log-odds of the second class."""
         rows = self._rows(X)
         return self.model_.decision(rows)
 
+    @forgetful
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the probabilities of both classes."""
         rows = self._rows(X)
         second = self.model_.probability(rows)
         return np.column_stack((1 - second, second))
 
+    @forgetful
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
         """Return the likelier class of each row."""
         positive = self.decision_function(X) > 0

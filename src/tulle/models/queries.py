@@ -175,8 +175,9 @@ def _read(
         if not Fraction(1, 2**10) <= length <= 2**20:
             raise InputError(f"norm must lie between 2**-10 and 2**20; got {norm!r}.")
         norm = float(length)
-    if bits is not None and validate.whole(bits=bits, at_least=0) > 16:
-        raise InputError(f"bits must be at most 16; got {bits!r}.")
+    if bits is not None:
+        # As Python's number: powers of one of numpy's run over, and noise is scaled by them.
+        bits = validate.whole(bits=bits, at_least=0, at_most=16)
     return target, listed, hidden, text(ratio), bool(intercept), norm, bits
 
 

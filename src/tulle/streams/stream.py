@@ -39,7 +39,7 @@ import numpy.typing as npt
 from tulle.core import registry, validate
 from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, forgetful
 from tulle.core.events import Gaussian
 from tulle.core.guarantee import Guarantee, epsilon_of_rho, largest_rho
 from tulle.core.labels import Labels
@@ -232,6 +232,7 @@ class Stream:
         """Return the standard deviation of the total at a step, counted from 1; public."""
         return self._kept.deviation(step)
 
+    @forgetful
     def advance(self, *, source: Source | None = None) -> Release:
         """Release the next step: the total up to and with it, for each group.
 

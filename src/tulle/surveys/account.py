@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -59,7 +60,7 @@ class ClientAccount:
             raise UnitError(
                 f"A client's account protects per client or per edge, not per {self.unit.name}."
             )
-        self._lock = Lock()
+        self._lock, self._process = Lock(), os.getpid()
         try:
             self._database = sqlite3.connect(
                 ":memory:" if path is None else path,
@@ -95,6 +96,7 @@ class ClientAccount:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        self._check_process()
         # Immediate: two processes that answer at once must not both find the budget unspent.
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
@@ -105,9 +107,20 @@ class ClientAccount:
                 raise
             self._database.execute("COMMIT")
 
+    def _check_process(self) -> None:
+        # A fork copies what is in memory: both would have the whole budget, and tell one answer
+        # twice with noise of its own. SQLite forbids to use a connection on both sides as well.
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "This account was opened before the process was forked. Open it in the process "
+                "that answers, from its file; an account in memory stays where it was made. "
+                "Nothing was sent."
+            )
+
     @property
     def spent(self) -> Fraction:
         """The sum of what all stored reports cost."""
+        self._check_process()
         rows = self._database.execute("SELECT epsilon FROM reports")
         return sum((rational(row[0]) for row in rows), Fraction(0))
 
@@ -165,7 +178,8 @@ class ClientAccount:
 
     def __del__(self) -> None:
         # Accounts in memory are dropped rather than closed; that is no reason for a warning.
-        if hasattr(self, "_database"):
+        # A forked process leaves its copy alone: closing it would drop locks of the other.
+        if hasattr(self, "_database") and os.getpid() == self._process:
             self._database.close()
 
     def __enter__(self) -> ClientAccount:

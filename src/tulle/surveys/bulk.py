@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tulle.core.arrays import Array
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, forgetful
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import bernoulli, uniform_below
@@ -76,6 +76,7 @@ def encode(survey: Survey, answers: Mapping[str, Any]) -> dict[str, Array]:
 
 
 @public()
+@forgetful
 def perturb(form: Form, codes: Mapping[str, Any], *, source: Source | None = None) -> Reports:
     """Perturb the answers of many clients at once; answers are numbers of categories.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, forgetful
 from tulle.core.public import public
 from tulle.core.source import Source
 from tulle.noise import uniform_below
@@ -19,6 +19,7 @@ from tulle.surveys.form import Form
 
 
 @public()
+@forgetful
 def respond(
     form: Form,
     answers: Mapping[str, Any],

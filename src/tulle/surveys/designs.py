@@ -164,7 +164,8 @@ class RandomizedResponse(MatrixDesign):
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        validate.whole(categories=self.categories, at_least=2)
+        whole = validate.whole(categories=self.categories, at_least=2)
+        object.__setattr__(self, "categories", whole)
         if not 0 < self.other * self.categories < 1:
             raise InputError(
                 "The probability of another category must be above 0 and below "

@@ -75,7 +75,8 @@ class UnaryEncoding(SupportDesign):
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        validate.whole(categories=self.categories, at_least=2)
+        whole = validate.whole(categories=self.categories, at_least=2)
+        object.__setattr__(self, "categories", whole)
         if not 0 < self.other < Fraction(1, 2):
             raise InputError("The probability of another bit must be above 0 and below 1/2.")
         self._check_ratio()
@@ -179,9 +180,12 @@ class LocalHashing(SupportDesign):
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        validate.whole(categories=self.categories, at_least=2)
-        if self.buckets not in _PRIMES:
-            raise InputError(f"buckets must be a prime up to {_PRIMES[-1]}; got {self.buckets!r}.")
+        whole = validate.whole(categories=self.categories, at_least=2)
+        object.__setattr__(self, "categories", whole)
+        buckets = validate.whole(buckets=self.buckets, at_least=2)
+        object.__setattr__(self, "buckets", buckets)
+        if buckets not in _PRIMES:
+            raise InputError(f"buckets must be a prime up to {_PRIMES[-1]}; got {buckets}.")
         if not 0 < self.other * self.buckets < 1:
             raise InputError("The probability of another bucket must be above 0 and below 1/g.")
         self._check_ratio()

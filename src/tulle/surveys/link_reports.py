@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tulle.core import validate
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, forgetful
 from tulle.core.labels import Axis, Labels
 from tulle.core.public import public
 from tulle.core.release import Release
@@ -308,6 +308,7 @@ def links_to_keep(form: LinkForm, reported: int) -> int:
 
 
 @public()
+@forgetful
 def perturb_links(form: LinkForm, edges: Any, *, source: Source | None = None) -> LinkReports:
     """Make the reports of all clients at once, for simulations; ``edges`` has two columns.
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tulle.core import validate
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, forgetful
 from tulle.core.guarantee import Guarantee
 from tulle.core.public import public
 from tulle.core.source import Source
@@ -50,10 +50,10 @@ class LinkForm:
     design: RandomizedResponse
 
     def __post_init__(self) -> None:
-        if validate.whole(nodes=self.nodes, at_least=2) > MOST_NODES:
-            raise InputError(
-                f"Links are collected among at most {MOST_NODES} people; got {self.nodes}."
-            )
+        nodes = validate.whole(nodes=self.nodes, at_least=2)
+        object.__setattr__(self, "nodes", nodes)
+        if nodes > MOST_NODES:
+            raise InputError(f"Links are collected among at most {MOST_NODES} people; got {nodes}.")
         if self.design.categories != 2:
             raise InputError("A link is reported as present or absent: two categories.")
 
@@ -103,6 +103,7 @@ class LinkForm:
 
 
 @public()
+@forgetful
 def report_links(
     form: LinkForm,
     client: int,

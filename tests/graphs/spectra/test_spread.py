@@ -20,6 +20,7 @@ from tulle.graphs.spectra.spread import (
     TOLERANCE,
     capped,
     measured_square,
+    proved_bounds,
     rounded_place,
     scale_sensitivity,
     scaled,
@@ -168,3 +169,101 @@ def test_noise_is_of_the_stated_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_graphs_without_edges_and_with_one() -> None:
     assert spread_value(3, np.empty((0, 2), dtype=np.int64)) == 0
     assert spread_value(2, np.array([[0, 1]])) == pytest.approx(1, abs=0.05)
+
+
+def star(leaves: int) -> Any:
+    return np.column_stack([np.zeros(leaves, dtype=np.int64), np.arange(1, leaves + 1)])
+
+
+def shapes(generator: np.random.Generator) -> Any:
+    """Return the edges of a random graph of one of several shapes, and how many nodes it has."""
+    nodes = int(generator.integers(3, 90))
+    kind = generator.integers(5)
+    joined = generator.random((nodes, nodes)) < generator.choice([0.02, 0.1, 0.4, 0.95])
+    if kind == 1:  # hubs
+        joined[: generator.integers(1, 4)] |= generator.random((1, nodes)) < 0.9
+    elif kind == 2:  # cliques of several sizes, side by side
+        block = np.sort(generator.integers(0, 6, size=nodes))
+        joined = block[:, None] == block
+    elif kind == 3:  # a clique at the end of a path
+        core = generator.integers(nodes)
+        joined = np.abs(np.subtract.outer(np.arange(nodes), np.arange(nodes))) == 1
+        joined[:core, :core] = True
+    elif kind == 4:  # a star of stars
+        parent = generator.integers(0, np.maximum(np.arange(nodes) // 5, 1))
+        joined = np.zeros((nodes, nodes), dtype=bool)
+        joined[parent[1:], np.arange(1, nodes)] = True
+    return np.argwhere(np.triu(joined, 1)), nodes
+
+
+def test_it_ends_within_its_tolerance_and_far_from_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spread, "ROUNDS", 200)
+    generator = np.random.default_rng()
+    for _ in range(150):
+        edges, nodes = shapes(generator)
+        cap = Fraction(int(generator.choice([10, 27, 59])), 8)
+        if len(edges):
+            low, high = proved_bounds(nodes, edges, cap)
+            assert scaled(high, cap) - scaled(low, cap) <= TOLERANCE, edges.tolist()
+
+
+def test_what_ends_early_is_proved_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = crossed(3, 40)
+    exact = spread_value(graph.node_count, graph.edges())
+
+    def bracketed() -> float:
+        low, high = proved_bounds(graph.node_count, graph.edges())
+        assert low - 0.01 <= exact <= high + 0.01
+        return high - low
+
+    usual = bracketed()
+    monkeypatch.setattr(spread, "_POWERS", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(spread, "ROUNDS", 1)
+        assert bracketed() > 2 * usual
+    with monkeypatch.context() as patch:  # no step gains anything: the same place for ever
+        patch.setattr(spread._Problem, "step", lambda self, shares, direction: shares)
+        assert bracketed() > 2 * usual
+    with monkeypatch.context() as patch:  # no proof is ever found
+        unproved = spread._Found(False, np.full(graph.node_count, 1.0))
+        patch.setattr(spread._Problem, "refuted", lambda *given: unproved)
+        assert bracketed() > 2 * usual
+
+
+def test_rounding_hides_no_proof_where_a_node_has_many_neighbours() -> None:
+    """A star of 300,000 leaves was searched for ever: its hub's sum has as many terms."""
+    leaves = 300_000
+    problem = spread._Problem(leaves + 1, star(leaves), float(CAP))
+    value = leaves**0.5
+    margin = float(TOLERANCE) / (8 * value / (2 * float(CAP)))
+    vector = np.full(leaves + 1, (2 * leaves) ** -0.5)
+    vector[0] = 2**-0.5
+    assert problem.refuted(value + margin, value, vector).proved
+    assert not problem.refuted(value - margin, value - 2 * margin, vector).proved
+    # A bound that grows with the number of neighbours, as it would be for 10^8 of them.
+    problem.rounding = (10**8 + 4) * 2.0**-51
+    assert not problem.refuted(value + margin, value, vector).proved
+
+
+def test_products_are_added_up_in_blocks() -> None:
+    generator = np.random.default_rng()
+    for edges, nodes in [*(shapes(generator) for _ in range(20)), (star(5000), 5001)]:
+        if not len(edges):
+            continue
+        problem = spread._Problem(nodes, edges, float(CAP))
+        problem.weigh(generator.random(len(edges)))
+        column = generator.random(nodes)
+        exact = [
+            sum(
+                (Fraction(w) * Fraction(column[place]) for w, place in zip(data, row, strict=True)),
+                Fraction(0),
+            )
+            for row, data in (
+                (problem.matrix.indices[a:b], problem.matrix.data[a:b])
+                for a, b in zip(problem.matrix.indptr, problem.matrix.indptr[1:], strict=False)
+            )
+        ]
+        for found, true in zip(problem.times(column).tolist(), exact, strict=True):
+            assert abs(Fraction(found) - true) <= Fraction(problem.rounding) * true

@@ -27,10 +27,22 @@ to move y (Frank & Wolfe). Any estimate e of g with f(c/e) between L and U tells
 min(e, L) <= g <= max(e, U).
 
 *Proof.* That m exceeds the largest eigenvalue of a matrix B without negative entries is shown by
-any z > 0 with B·z < m·z (Collatz & Wielandt). Conjugate gradients solve (m - B)·z = 1 for it. If
-they find a direction d with d'(m - B)d <= 0, or a z with negative entries, whose negative part is
-such a direction, m was too small, and the search goes on there. So nothing is missed, on any graph.
-How long it takes depends on the graph and is not hidden.
+any z > 0 with B·z < m·z (Collatz & Wielandt). Conjugate gradients solve (m - B)·z = b for it, where
+b > 0 is about the vector sought: z is then about b/(m - v), and m·z - B·z everywhere as large a
+part of m·z as m is above v, so that rounding hides it nowhere. If they find a direction d with
+d'(m - B)d <= 0, or a z with negative entries, whose negative part is such a direction, m was too
+small, and the search goes on there. So nothing is missed, on any graph.
+
+*It ends.* (1) A proof of m is given up after some restarts; m then grows, by more each time, and
+the largest sum of a row of B needs no proof. (2) Let d be what the bounds of f(t) at y are apart,
+for the vector x of B exactly. With a part p of the way to the squares of x, the products of edges
+are at least (1 - p)·s + p·x_i·x_j (Cauchy & Schwarz), the squares of what moves add up to p² or
+less, and cap'' >= -1/(2ht). So f gains p·d - p²/(2ht), at p = d·h·t half of d²·h·t, and e a third
+of that at least: e' = f'(c/e') >= f'(c/e)·e/e'. While d is above what is tolerated, each round
+gains a public amount, and e never passes the number of nodes: the rounds are finite. Parts p are
+halved until below the best one. (3) Where numbers of 53 bits show no gain any more, or after ROUNDS
+rounds, the middle of what is proved is taken: within what the bounds tell, which was TOLERANCE on
+every graph that was tried. How long it takes depends on the graph and is not hidden.
 """
 
 from __future__ import annotations
@@ -63,9 +75,14 @@ TOLERANCE = Fraction(1, 64)
 STEPS = 256
 """Into how many parts one is divided when s(g) is rounded."""
 
+ROUNDS = 5000
+"""So many rounds are made at most; graphs that were tried needed 40."""
+
 _POWERS = 30
-_HALVINGS = 12
+_HALVINGS = 60
 _LANCZOS_CYCLES = 60
+_RESTARTS = 8
+_BLOCK = 64
 
 
 def scaled(value: float, cap: Fraction = CAP) -> float:
@@ -145,15 +162,27 @@ def spread_value(nodes: int, edges: Wholes, cap: Fraction = CAP) -> float:
     """
     if not len(edges):
         return 0.0
+    low, high = proved_bounds(nodes, edges, cap)
+    return (low + high) / 2
+
+
+def proved_bounds(nodes: int, edges: Wholes, cap: Fraction = CAP) -> tuple[float, float]:
+    """Return numbers between which g lies, for a graph with edges."""
     problem = _Problem(nodes, edges, float(cap))
     shares = problem.start()
-    while True:
+    low, high = 0.0, math.inf
+    for _ in range(ROUNDS):
         shares = problem.powers(shares)
         bounds = problem.bounds(shares)
-        apart = scaled(bounds.high, cap) - scaled(bounds.low, cap)
-        if apart <= float(TOLERANCE) * (1 - 2.0**-20):
-            return (bounds.low + bounds.high) / 2
-        shares = problem.step(shares, bounds.direction)
+        # Each of them holds by itself.
+        low, high = max(low, bounds.low), min(high, bounds.high)
+        if scaled(high, cap) - scaled(low, cap) <= float(TOLERANCE) * (1 - 2.0**-20):
+            break
+        moved = problem.step(shares, bounds.direction)
+        if moved is shares:
+            break
+        shares = moved
+    return low, high
 
 
 class _Bounds(NamedTuple):
@@ -161,6 +190,12 @@ class _Bounds(NamedTuple):
     high: float
     direction: Floats
     """The squared entries of the vector to move to."""
+
+
+class _Found(NamedTuple):
+    proved: bool
+    vector: Floats
+    """Where to look for a larger eigenvalue, if it is not."""
 
 
 class _Problem:
@@ -178,6 +213,11 @@ class _Problem:
         ).tocsr()
         self.edge = both.data - 1
         self.matrix: Any = both.astype(np.float64)
+        degree = max(int(np.diff(both.indptr).max()), 1)
+        self.levels = 1
+        while _BLOCK**self.levels < degree:
+            self.levels += 1
+        self.rounding = (_BLOCK * self.levels + 4) * 2.0**-52
         self.weigh(np.ones(len(edges)))
 
     def weigh(self, weights: Floats) -> None:
@@ -253,7 +293,7 @@ class _Problem:
             elif kept is not shares:
                 break
             part /= 2
-        return kept
+        return kept  # as given where nothing is gained
 
     def leading(self, residual: float, start: Floats | None = None) -> tuple[float, Floats]:
         """Return about the largest eigenvalue and a vector without negative entries."""
@@ -285,42 +325,68 @@ class _Problem:
     def proved(self, margin: float, start: Floats) -> tuple[float, Floats]:
         """Return a number above the largest eigenvalue, by about the margin, and a vector.
 
-        Where the search found no larger one and there is no proof, the number grows.
+        Where the search found no larger one and there is no proof, the number grows, to the largest
+        sum of a row at most.
         """
         value, vector = self.leading(margin / 2, start)
-        limit = value + margin
-        while (missed := self.refuted(limit, value, vector)) is not None:
-            held = missed / np.linalg.norm(missed)
-            found = [self.leading(margin / 2, held), (float(held @ (self.matrix @ held)), held)]
-            value, vector = max([*found, (value, vector)], key=lambda one: one[0])
-            limit = max(value, limit) + margin
-        return limit, vector
+        limit, more = value + margin, margin
+        largest = float(self.times(np.ones(self.nodes)).max()) * (1 + self.rounding)
+        while limit < largest and not (found := self.refuted(limit, value, vector)).proved:
+            held = found.vector / np.linalg.norm(found.vector)
+            tried = [self.leading(margin / 2, held), (float(held @ (self.matrix @ held)), held)]
+            best = max([*tried, (value, vector)], key=lambda one: one[0])
+            # A larger value is progress; without any, the next limit is further off.
+            more = margin if best[0] > value else 2 * more
+            value, vector = best
+            limit = max(value, limit) + more
+        return min(limit, largest), vector
 
-    def refuted(self, limit: float, value: float, vector: Floats) -> Floats | None:
-        """Return None if the limit is proved, or a vector whose quotient is at least the limit."""
+    def times(self, column: Floats) -> Floats:
+        """Return the product with a column without negative entries, right to ``rounding``.
+
+        Terms are added in blocks, and the sums of blocks again: in whichever order, each level
+        adds the errors of a block's numbers only, however many neighbours a node has.
+        """
+        terms = self.matrix.data * column[self.matrix.indices]
+        starts = self.matrix.indptr
+        for _ in range(self.levels):
+            counts = -(-np.diff(starts) // _BLOCK)
+            after = np.r_[0, np.cumsum(counts)]
+            block = np.arange(after[-1]) - np.repeat(after[:-1], counts)
+            first = np.repeat(starts[:-1], counts) + block * _BLOCK
+            terms = np.add.reduceat(terms, first) if len(first) else terms
+            starts = after
+        made = np.zeros(self.nodes)
+        made[np.diff(starts) > 0] = terms
+        return made
+
+    def refuted(self, limit: float, value: float, vector: Floats) -> _Found:
+        """Look for a proof of the limit, or for a vector whose quotient is at least the limit."""
 
         def times(column: Floats) -> Floats:
             made: Floats = limit * column - self.matrix @ column
             return made
 
-        ones = np.ones(self.nodes)
-        rounding = (int(np.diff(self.matrix.indptr).max()) + 4) * 2.0**-51
-        made = vector * (float(vector.sum()) / (limit - value))
-        while True:
-            rest = ones - times(made)
+        # About the vector; more than nothing where that is nothing.
+        aim = vector + self.nodes**-0.5
+        made = vector * (float(vector @ aim) / (limit - value))
+        for _ in range(_RESTARTS):
+            rest = aim - times(made)
             direction, size = rest.copy(), float(rest @ rest)
             for _ in range(self.nodes + 10):
-                if np.abs(rest).max() < 0.5:
+                if bool((np.abs(rest) < 0.5 * aim).all()):
                     break
                 image = times(direction)
                 curve = float(direction @ image)
                 if curve <= 0:
-                    return np.abs(direction)
+                    return _Found(False, np.abs(direction))
                 made = made + (size / curve) * direction
                 rest = rest - (size / curve) * image
                 before, size = size, float(rest @ rest)
                 direction = rest + (size / before) * direction
-            # Each is a sum of as many numbers as a node has neighbours, rounded to 53 bits.
-            slack = times(made) - rounding * limit * np.abs(made)
-            if float(slack.min()) > 0:
-                return None if float(made.min()) > 0 else np.maximum(-made, 0.0)
+            if float(made.min()) > 0:
+                if bool((limit * made * (1 - self.rounding) > self.times(made)).all()):
+                    return _Found(True, vector)
+            elif float(times(made).min()) > 0:
+                return _Found(False, np.maximum(-made, 0.0))
+        return _Found(False, vector)
