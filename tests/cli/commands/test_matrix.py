@@ -120,7 +120,9 @@ def test_yes_and_no_from_every_kind_of_file(run: Run, votes: Path, tmp_path: Pat
         released = np.loadtxt(tmp_path / "v.csv", delimiter=",")
         assert released.shape == bits.shape
         assert set(np.unique(released)) <= {0, 1}
-    general = run("matrix", "plan", votes, "xor('general', pi=[[-1]])", "--unit", "cell", *TERMS[2:])
+    general = run(
+        "matrix", "plan", votes, "xor('general', pi=[[-1]])", "--unit", "cell", *TERMS[2:]
+    )
     assert general.code == 2
     assert "pi has 1 row" in general.err
 
