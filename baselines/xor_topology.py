@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from baselines.xor_columns import column_law
 from tulle.core.arrays import Wholes
 from tulle.core.errors import InputError
 from tulle.core.source import Source
 from tulle.core.validate import Number, rational
 from tulle.graphs.data import Graph
 from tulle.graphs.topology.response import Topology, topology
-from tulle.matrices.binary.families import column_law, read_entries
+from tulle.matrices.binary.families import read_entries
 from tulle.noise.charge import PatternCharge, charge
 from tulle.noise.watch import disjoint, part
 from tulle.noise.xor.general import Couplings

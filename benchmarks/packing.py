@@ -52,7 +52,7 @@ HIGHS_LIMIT = 20.0
 HIGHS_TUPLES = 100_000
 """HiGHS is not tried beyond this: building the model alone would take longer than the limit."""
 LARGE = 1_000_000
-CLAUSES = (2, 3, 4, 5, 6, 8, 12, 16)
+CLAUSES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32)
 TREES, PEOPLE = 1_000, 300
 """Tuples and participants of the and/or trees."""
 
@@ -317,7 +317,11 @@ def trees() -> list[dict[str, Any]]:
             (together(*(either(*map(Participant, clause)) for clause in note)), 1.0)
             for note in drawn.tolist()
         ]
-        row: dict[str, Any] = {"tuples": tuples, "clauses": clauses, "ways each": 3**clauses}
+        row: dict[str, Any] = {
+            "tuples": tuples,
+            "clauses": clauses,
+            "combinations": 3**clauses,
+        }
         for name, normalise in (("as written s", False), ("normal form s", True)):
             begun = time.perf_counter()
             held = Relation.from_annotations(notes, normalise=normalise)

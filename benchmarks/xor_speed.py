@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from baselines.xor_columns import paper_xor
 
+import baselines
 import tulle
 from benchmarks.common import print_table
 
@@ -50,8 +52,8 @@ def cases() -> list[tuple[str, Any, Any, str]]:
     graph = tulle.Graph.from_edges(generator.integers(0, NODES, (90_000, 2)), nodes=NODES)
     return [
         ("cells, 4039 x 4039, cell", square, tulle.xor(), "cell"),
-        ("columns (paper), 4039 x 4039, cell", square, tulle.xor("paper"), "cell"),
-        ("columns (paper), 4039 x 4039, row", square, tulle.xor("paper"), "row"),
+        ("columns (paper), 4039 x 4039, cell", square, paper_xor(), "cell"),
+        ("columns (paper), 4039 x 4039, row", square, paper_xor(), "row"),
         ("two_level, 4039 x 4039, row", square, tulle.xor(), "row"),
         ("two_level, 100000 x 16, row", tall, tulle.xor(), "row"),
         ("two_level, 100000 x 100, row", taller, tulle.xor(), "row"),
@@ -94,6 +96,7 @@ MINUTE: dict[str, Any] = {
 
 def main() -> None:
     """Print the table, and say whether the bars are met."""
+    baselines.register()
     rows = run()
     print_table("Whole releases, epsilon = 1", rows)
     met = all(row["seconds"] <= BARS[row["release"]] for row in rows if row["release"] in BARS)

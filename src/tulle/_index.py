@@ -314,7 +314,6 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("mechanism", "matrix"): {
         "cells": "tulle.matrices.binary.cells",
-        "columns": "tulle.matrices.binary.columns",
         "coupled": "tulle.matrices.binary.coupled",
         "two_level": "tulle.matrices.binary.two_level",
     },
@@ -450,7 +449,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "synthetic_2k": ("Synthetic",),
         "response": ("WholeTopology",),
     },
-    "matrix": {"cells": ("Xor",), "columns": ("Xor",), "coupled": ("Xor",), "two_level": ("Xor",)},
+    "matrix": {"cells": ("Xor",), "coupled": ("Xor",), "two_level": ("Xor",)},
     "relation": {"race": ("Total",), "recursive": ("Total",), "sparse_vector": ("Total",)},
     "table": {
         "adassp": ("Linear", "Logistic"),

@@ -19,7 +19,7 @@ from tulle.surveys import Survey
 
 
 def test_mechanisms_are_found_by_name_after_registration():
-    assert len(_known) == 3
+    assert len(_known) == 4
     for item in _known:
         assert isinstance(registry.make_mechanism(item.kind, item.name), item)
         assert item.name not in _index.REGISTERED["mechanism", item.kind]

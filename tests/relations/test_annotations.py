@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.relations.written_out import slope
+from tests.relations.written_out import slope, ways
 
 from tulle.core.errors import InputError
+from tulle.relations import annotations
 from tulle.relations.annotated_table import AnnotatedTable
 from tulle.relations.annotations import (
     ALWAYS,
@@ -179,3 +180,48 @@ def test_relations_refuse_arrays_that_do_not_fit(arguments: tuple[object, ...], 
     with pytest.raises(InputError, match=what):
         Relation.conjunctive(*arguments)  # type: ignore[arg-type]
     assert either(NEVER) == NEVER
+
+
+clauses = st.lists(st.sets(st.integers(0, 7), min_size=1, max_size=3), min_size=2, max_size=7).map(
+    lambda listed: together(*(either(*map(Participant, clause)) for clause in listed))
+)
+
+
+def has_the_ways_of_the_normal_form(note: Annotation) -> bool:
+    """Neither a way that contains another nor one who is met twice: both would change burdens."""
+    found = ways(note.factored_form())
+    return {frozenset(way) for way in found} == note.clauses() and all(
+        len(set(way)) == len(way) for way in found
+    )
+
+
+@given(clauses)
+@settings(max_examples=300)
+def test_linked_clauses_are_divided_without_changing_their_ways(note: Annotation) -> None:
+    assert has_the_ways_of_the_normal_form(note)
+
+
+def test_a_division_that_lets_others_stand_in_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: ways with x need nobody to leave. The relaxation is the same, the ways are not."""
+    listed = [(0, 1, 2), (0, 3, 4), (1, 3, 5), (2, 4, 5)]
+    note = together(*(either(*map(Participant, clause)) for clause in listed))
+    assert has_the_ways_of_the_normal_form(note)
+    real = annotations._without
+
+    def stays(parts, people):
+        return real(parts, people if len(people) < 2 else ())
+
+    monkeypatch.setattr(annotations, "_without", stays)
+    assert not has_the_ways_of_the_normal_form(note)
+
+
+def test_many_linked_clauses_stay_short() -> None:
+    """Clauses in a ring, each sharing one with the next: ways are millions, the form is short."""
+    ring = together(
+        *(either(*map(Participant, (2 * n, 2 * n + 1, (2 * n + 2) % 40))) for n in range(20))
+    )
+
+    def length(note: Annotation) -> int:
+        return sum(map(length, note.parts)) if isinstance(note, Together | Either) else 1
+
+    assert length(ring.factored_form()) < 2_000

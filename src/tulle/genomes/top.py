@@ -27,8 +27,20 @@ from tulle.genomes.scores import chi_square_sensitivity, true_chi_squares, true_
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 
-SCORE_SHARE = Fraction(1, 2)
-"""Part of epsilon that buys the scores of the chosen SNPs, where they are asked for."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """What epsilon is divided into where scores are asked for.
+
+    Not chosen on any data: with halves neither part has more than twice the noise that the whole
+    epsilon would leave it, and no other division promises that.
+    """
+
+    score_share: Fraction = Fraction(1, 2)
+    """Buys the scores of the chosen SNPs; the rest chooses them."""
+
+
+_TUNING = Tuning()
 
 
 @registry.register("law", "genotypes", "selection")
@@ -109,7 +121,7 @@ class TopMechanism(Mechanism):
             raise QueryError(f"{query} asks for {query.count} SNPs; there are {snps}.")
         groups = groups_of(terms)
         moved, step, weights = _sensitivity(query, groups, terms.unit)
-        share = SCORE_SHARE if query.scores else Fraction(0)
+        share = _TUNING.score_share if query.scores else Fraction(0)
         chosen = self.selection_scale(query.count, moved, terms.epsilon * (1 - share), terms.delta)
         check_noise(chosen, terms)
         scale = query.count * moved / (terms.epsilon * share) if query.scores else None

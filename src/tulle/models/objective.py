@@ -41,16 +41,28 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import Charge, LaplaceCharge, charge
 from tulle.noise.watch import spend
 
-OUTPUT = Fraction(1, 32)
-"""The share of epsilon (and delta) for the gap between the minimum and what was found."""
-SHARES = tuple(Fraction(percent, 100) for percent in (2, 5, 10, 20, 35))
-"""Shares of epsilon for the change of volume, of which the best is taken by public facts."""
-LEAST_PENALTY = 2.0**-10
-"""The least penalty, relative to the squared length of a row."""
 STEPS = 46
 """The noise has about two to this power of steps."""
 _CURVATURE = 10
 """What is bought of the curvature is released in steps of two to minus this power."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What epsilon is divided into. No data chose any of it."""
+
+    output: Fraction = Fraction(1, 32)
+    """The share of epsilon (and delta) for the gap between the minimum and what was found. What it
+    has to hide is as small as one likes to compute, so it is small; the tilt's noise grows by a
+    thirty-first."""
+    shares: tuple[Fraction, ...] = tuple(Fraction(percent, 100) for percent in (2, 5, 10, 20, 35))
+    """Shares of epsilon for the change of volume, of which the best is taken by public facts."""
+    least_penalty: float = 2.0**-10
+    """The least penalty, relative to the squared length of a row: of no weight beside the
+    curvature of a row, and enough for the minimum to be certified."""
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +102,7 @@ class Objective(Mechanism):
 
     kind: ClassVar[str] = "table"
     noise: ClassVar[str]
-    shares: ClassVar[tuple[Fraction, ...]] = SHARES
+    shares: ClassVar[tuple[Fraction, ...]] = TUNING.shares
     options: ClassVar[tuple[str, ...]] = ("gap", "curvature", "coefficients")
 
     def supports(self, query: Query, unit: Unit) -> bool:
@@ -163,8 +175,8 @@ class Objective(Mechanism):
         # and one near zero would let the minimiser's last digits reach far.
         volume = min(float(share * terms.epsilon), 40.0)
         needed = float(longest) / 4 / math.expm1(volume) * (1 + 2.0**-30)
-        penalty = Fraction(max(needed, float(longest) * LEAST_PENALTY))
-        return penalty, terms.epsilon * (1 - share - OUTPUT)
+        penalty = Fraction(max(needed, float(longest) * TUNING.least_penalty))
+        return penalty, terms.epsilon * (1 - share - TUNING.output)
 
     def volume(self, frame: Frame, chosen: ObjectiveSettings) -> Fraction:
         """Return what the change of volume costs on top of the tilt, rounded up."""
@@ -180,7 +192,7 @@ class Objective(Mechanism):
         assert isinstance(terms.query, Regression)
         longest = frame.length_squared + frame.intercept
         penalty, left = self.split(terms, frame, share)
-        spread = short_up(self.spread(frame, left, terms.delta * (1 - 2 * OUTPUT)))
+        spread = short_up(self.spread(frame, left, terms.delta * (1 - 2 * TUNING.output)))
         exponent = math.frexp(float(spread))[1] - STEPS
         step = Fraction(2) ** exponent
         tolerance = gap * Fraction(round_up(Fraction(math.sqrt(float(longest)))))
@@ -194,14 +206,16 @@ class Objective(Mechanism):
             )
         root = _root(frame)
         apart = 2 * (tolerance + root * step / 2) / penalty
-        output = self.output_spread(frame, apart, OUTPUT * terms.epsilon, OUTPUT * terms.delta)
+        output = self.output_spread(
+            frame, apart, TUNING.output * terms.epsilon, TUNING.output * terms.delta
+        )
         fine = math.frexp(float(output))[1] - 12
         # Snapping moves the found minimum by half a step in each coordinate.
         snapped = self.output_spread(
             frame,
             apart + root * Fraction(2) ** fine,
-            OUTPUT * terms.epsilon,
-            OUTPUT * terms.delta,
+            TUNING.output * terms.epsilon,
+            TUNING.output * terms.delta,
         )
         return ObjectiveSettings(
             MOST_BITS if terms.query.bits is None else terms.query.bits,

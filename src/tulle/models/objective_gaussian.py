@@ -21,7 +21,7 @@ from tulle.core.guarantee import largest_rho
 from tulle.core.mechanism import Terms
 from tulle.core.source import Source
 from tulle.models.design import Frame
-from tulle.models.objective import OUTPUT, STEPS, Objective, persons
+from tulle.models.objective import STEPS, TUNING, Objective, persons
 from tulle.models.queries import Logistic
 from tulle.noise import discrete_gaussian
 from tulle.noise.charge import Charge, Draw, GaussianCharge, PricedCharge
@@ -77,7 +77,7 @@ class ObjectiveGaussian(Objective):
         return Fraction(ratio * math.sqrt(float(longest))) * (1 + Fraction(1, 2**30))
 
     def check(self, terms: Terms, frame: Frame) -> None:
-        if self.rounding(terms, frame) > terms.delta * OUTPUT:
+        if self.rounding(terms, frame) > terms.delta * TUNING.output:
             raise QueryError(
                 "delta is too small, or epsilon too large, for Gaussian noise on a lattice; "
                 "mechanism='objective_laplace' needs no delta."
@@ -102,7 +102,7 @@ class ObjectiveGaussian(Objective):
         def priced(draws: Sequence[Draw]) -> Event:
             (draw,) = draws
             deviation = math.sqrt(draw.exact("variance")) * float(step)
-            delta = terms.delta * (1 - 2 * OUTPUT)
+            delta = terms.delta * (1 - 2 * TUNING.output)
             ratio = deviation / math.sqrt(frame.length_squared + frame.intercept)
             epsilon = tilt_epsilon(persons(frame), ratio, delta)
             rounded = Approximate(Fraction(0), Fraction(self.rounding(terms, frame)))
@@ -111,7 +111,7 @@ class ObjectiveGaussian(Objective):
         return PricedCharge(priced, ("gaussian",))
 
     def charge_output(self, terms: Terms, frame: Frame, apart: Fraction) -> Charge:
-        return GaussianCharge(apart**2, delta=OUTPUT * terms.delta)
+        return GaussianCharge(apart**2, delta=TUNING.output * terms.delta)
 
     def rounding(self, terms: Terms, frame: Frame) -> float:
         """Return what drawing whole steps in place of continuous noise adds to delta."""

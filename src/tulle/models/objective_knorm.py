@@ -13,9 +13,8 @@ from tulle.core.mechanism import Terms
 from tulle.core.source import Source
 from tulle.models.design import Frame
 from tulle.models.objective import (
-    LEAST_PENALTY,
-    OUTPUT,
     STEPS,
+    TUNING,
     ObjectiveSettings,
     persons,
     row_entry,
@@ -82,11 +81,11 @@ class ObjectiveKNorm(ObjectiveLaplace):
         return persons(frame) * row_entry(frame) / (epsilon - min(_STEP, epsilon / 2))
 
     def split(self, terms: Terms, frame: Frame, share: Fraction) -> tuple[Fraction, Fraction]:
-        left = terms.epsilon * (1 - OUTPUT)
+        left = terms.epsilon * (1 - TUNING.output)
         longest = frame.length_squared + frame.intercept
         # A little more than the argument needs: the scale of the noise is rounded up.
         needed = longest * persons(frame) / left * (1 + Fraction(1, 2**10))
-        return max(needed, longest * Fraction(LEAST_PENALTY)), left
+        return max(needed, longest * Fraction(TUNING.least_penalty)), left
 
     def volume(self, frame: Frame, chosen: ObjectiveSettings) -> Fraction:
         longest = frame.length_squared + frame.intercept

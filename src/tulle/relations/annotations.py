@@ -12,12 +12,15 @@ Reference: Chen & Zhou, Recursive mechanism, SIGMOD 2013, sections 2.4 and 5.2.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any
 
 Clause = frozenset[Any]
+
+_WRITTEN_OUT = 3
+"""Up to so many linked parts are simply multiplied."""
 
 
 class Annotation(ABC):
@@ -59,13 +62,17 @@ class Annotation(ABC):
         return either(*(together(*map(Participant, sorted(c, key=repr))) for c in ordered))
 
     def factored_form(self) -> Annotation:
-        """Return the normal form with what shares nobody left as it is written.
+        """Return an expression with the ways of the normal form, each once or more, but shorter.
 
-        Its ways are those of the normal form: of parts without common participants, every choice of
-        one way of each (*and*) or any of them (*or*) contains no other. So the relaxation is the
-        same, and what each participant bears of it, and it is as long as the expression where
-        nobody is named twice. Only the parts of an *and* or an *or* that are linked by common
-        participants are written out.
+        So the relaxation is the same, and what each participant bears of it. Of parts that share
+        nobody, every choice of one way of each (*and*) or any of them (*or*) contains no other:
+        they stay as they are written, and the expression as it is where nobody is named twice.
+        Alternatives of an *or* that share somebody are written out. Parts of an *and* that do are
+        divided by participants whom several name (:func:`_divided`), so that the length grows with
+        how closely they are linked rather than with how many there are.
+
+        That there is no short form for all expressions is no wonder: the relaxation of the normal
+        form of (a or b or c) and (c or d or e) and ... at one point is a weighted set cover.
         """
         return self
 
@@ -151,7 +158,7 @@ class Together(Annotation):
         return found
 
     def factored_form(self) -> Annotation:
-        return together(*_factored(self.parts, together))
+        return together(*map(_divided, _linked(self.parts)))
 
 
 @dataclass(frozen=True)
@@ -176,7 +183,12 @@ class Either(Annotation):
         return _least(chain.from_iterable(part.clauses() for part in self.parts))
 
     def factored_form(self) -> Annotation:
-        return either(*_factored(self.parts, either))
+        return either(
+            *(
+                listed[0].factored_form() if len(listed) == 1 else either(*listed).normal_form()
+                for listed in _linked(self.parts)
+            )
+        )
 
 
 def together(*parts: Annotation) -> Annotation:
@@ -211,10 +223,8 @@ def either(*parts: Annotation) -> Annotation:
     return Either(tuple(flat))
 
 
-def _factored(
-    parts: tuple[Annotation, ...], join: Callable[..., Annotation]
-) -> Iterator[Annotation]:
-    """Yield the factored forms of parts, those that are linked by common participants as one."""
+def _linked(parts: Iterable[Annotation]) -> list[list[Annotation]]:
+    """Return the parts in groups that share nobody with each other."""
     linked: list[tuple[set[Any], list[Annotation]]] = []
     for part in parts:
         people, together_with = set(part.participants()), [part]
@@ -226,8 +236,69 @@ def _factored(
                 people |= others
                 together_with = listed + together_with
         linked = [*apart, (people, together_with)]
-    for _, listed in linked:
-        yield listed[0].factored_form() if len(listed) == 1 else join(*listed).normal_form()
+    return [listed for _, listed in linked]
+
+
+def _divided(listed: list[Annotation]) -> Annotation:
+    """Return an expression with the ways of the conjunction of linked parts that contain no other.
+
+    Take a participant x whom several parts name, all of them disjunctions of participants. Ways
+    without x are those of what is left when x leaves. A way with x needs x, so there is a part P
+    in which nobody else of it is; the rest of it is a way of the parts that do not name x, and
+    contains no other, once all others of P have left. Conversely x and such a rest contain no
+    other way: x is needed for P, and everybody else for the parts without x. A way may be found by
+    several P, and counts once: the larger of x and x is x.
+    """
+    if len(listed) == 1:
+        return listed[0].factored_form()
+    plain = [part.participants() for part in listed if _is_disjunction(part)]
+    # A disjunction that contains another says nothing besides.
+    listed = [
+        part
+        for part in dict.fromkeys(listed)
+        if not (_is_disjunction(part) and any(one < part.participants() for one in plain))
+    ]
+    chosen = _dividing(listed)
+    if chosen is None:
+        return together(*listed).normal_form()
+    name = [part for part in listed if chosen in part.participants()]
+    others = [part for part in listed if chosen not in part.participants()]
+    found = [_without(listed, {chosen}).factored_form()]
+    for part in name:
+        rest = _without(others, part.participants() - {chosen}).factored_form()
+        found.append(together(Participant(chosen), rest))
+    return either(*found)
+
+
+def _dividing(listed: list[Annotation]) -> Any:
+    """Return the participant without whom the parts fall apart best; none where few are linked."""
+    named: dict[Any, list[Annotation]] = {}
+    for part in listed:
+        for name in part.participants():
+            named.setdefault(name, []).append(part)
+    shared = [
+        name for name, parts in named.items() if len(parts) > 1 and all(map(_is_disjunction, parts))
+    ]
+    if len(listed) <= _WRITTEN_OUT or not shared:
+        return None
+
+    def left(name: Any) -> tuple[int, int]:
+        parts = (part.without(name) for part in listed)
+        return max(map(len, _linked(parts))), len(named[name])
+
+    return min(shared, key=left)
+
+
+def _without(parts: Iterable[Annotation], people: Iterable[Any]) -> Annotation:
+    for person in people:
+        parts = [part.without(person) for part in parts]
+    return together(*parts)
+
+
+def _is_disjunction(note: Annotation) -> bool:
+    """Say whether one of some participants is all that is needed."""
+    parts = note.parts if isinstance(note, Either) else (note,)
+    return all(isinstance(part, Participant) for part in parts)
 
 
 def _least(sets: Iterable[Clause]) -> frozenset[Clause]:

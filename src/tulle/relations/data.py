@@ -117,11 +117,12 @@ class Relation(Dataset):
 
         Annotations get the relaxation of their disjunctive normal form, which is always safe and
         never costs accuracy. They are written out only where parts share participants
-        (:meth:`Annotation.factored_form`), since elsewhere nothing changes; but where many parts
-        do, that can be long. ``normalise=False`` keeps them as they are: time then grows with
-        their length alone, and a participant named twice on one way counts twice, which may cost
-        accuracy. Either way all are treated alike: whether a simplification applies must not
-        depend on who takes part.
+        (:meth:`Annotation.factored_form`), since elsewhere nothing changes. Where many parts share
+        many, that is long: the numbers of the normal form are a weighted set cover, for which no
+        fast method is known. ``normalise=False`` keeps annotations as they are: time then grows
+        with their length alone, and a participant named twice on one way counts twice, which may
+        cost accuracy. It is for whoever builds the relation to choose, and for all data alike:
+        whether a simplification applies must not depend on who takes part.
         """
         listed = [(note.factored_form() if normalise else note, height) for note, height in items]
         names: dict[Any, int] = {}

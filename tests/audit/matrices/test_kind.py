@@ -12,7 +12,7 @@ from tulle.audit.table import closed_form
 from tulle.core import registry
 
 MATRICES = kind_of("matrix")
-NAMES = ["cells", "two_level", "columns", "coupled"]
+NAMES = ["cells", "two_level", "coupled"]
 
 
 def test_all_mechanisms_are_here():

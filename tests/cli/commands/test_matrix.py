@@ -120,8 +120,11 @@ def test_yes_and_no_from_every_kind_of_file(run: Run, votes: Path, tmp_path: Pat
         released = np.loadtxt(tmp_path / "v.csv", delimiter=",")
         assert released.shape == bits.shape
         assert set(np.unique(released)) <= {0, 1}
-    paper = run("matrix", "plan", votes, "xor('paper', alpha=0.5)", "--unit", "cell", *TERMS[2:])
-    assert paper.code == 0, paper.err
+    general = run(
+        "matrix", "plan", votes, "xor('general', pi=[[-1]])", "--unit", "cell", *TERMS[2:]
+    )
+    assert general.code == 2
+    assert "pi has 1 row" in general.err
 
 
 def test_cells_that_nobody_listed(run: Run, trips: Path) -> None:

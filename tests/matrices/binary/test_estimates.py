@@ -12,7 +12,7 @@ TRUTH = (GENERATOR.random((300, 8)) < np.linspace(0.02, 0.98, 8)).astype(np.uint
 TRUTH[:, 7] = 1
 MATRIX = tulle.BinaryMatrix(TRUTH)
 PI = np.eye(8) * -2 + 0.05 + np.diag(np.linspace(0, 0.5, 8))
-QUERIES = [tulle.xor(), tulle.xor("paper", alpha=0.2), tulle.xor("general", pi=PI)]
+QUERIES = [tulle.xor(), tulle.xor("general", pi=PI)]
 RUNS = 250
 
 
@@ -47,7 +47,7 @@ def test_means_are_sums_over_sizes():
 
 
 def test_a_stored_release_gives_the_same_estimates():
-    r = tulle.release(MATRIX, tulle.xor("paper"), unit="cell", epsilon=3)
+    r = tulle.release(MATRIX, tulle.xor(), unit="cell", epsilon=3)
     back = tulle.Release.from_json(r.to_json())
     assert np.array_equal(sums(back).value, sums(r).value)
     assert debias(back).shape == TRUTH.shape

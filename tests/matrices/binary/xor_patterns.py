@@ -6,13 +6,23 @@ i·P + j.
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from math import exp
 
 import numpy as np
+import pytest
+from scipy import stats
+
+import tulle
+from tulle.core.mechanism import Terms
+from tulle.core.registry import mechanisms
+from tulle.core.unit import Unit
+from tulle.matrices.binary.data import all_matrices
 
 SHAPES = [(n, p) for n in range(1, 13) for p in range(1, 13) if n * p <= 12]
 """All shapes of at most twelve cells."""
+EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(5)]
 
 
 def cells_of(rows, columns):
@@ -84,3 +94,62 @@ def law_of(mechanism, settings, epsilon):
         numbers = Fraction(settings["theta"]), Fraction(settings["coupling"])
         return algorithm_one(rows, columns, *numbers)
     raise ValueError(mechanism)
+
+
+def settings_of(name, query, unit, rows, columns, epsilon):
+    """Return the terms, the mechanism of that name and its public settings."""
+    terms = Terms(query, Unit.of(unit), epsilon, Fraction(0), {"rows": rows, "columns": columns})
+    mechanism = mechanisms("matrix")[name]
+    assert mechanism.supports(query, Unit.of(unit))
+    return terms, mechanism, mechanism.settings(terms, {})
+
+
+def check_worst_ratio(name, query, unit, rows, columns):
+    """The worst ratio of all patterns is epsilon: never above, and nothing is wasted either."""
+    for epsilon in EPSILONS:
+        _, _, settings = settings_of(name, query, unit, rows, columns, epsilon)
+        logs = law_of(name, settings, epsilon)
+        worst = worst_loss(logs, rows, columns, unit)
+        assert worst == pytest.approx(float(epsilon), rel=1e-12)
+        assert settings["flip"] == pytest.approx(flips(logs, rows, columns), abs=1e-12)
+        assert settings["flip"] >= settings["least_flip"] - 1e-15
+
+
+def check_all_neighbours(name, query, unit, rows, columns):
+    """The whole way: dataset, its own list of neighbours, probabilities of each release."""
+    epsilon = Fraction(3, 2)
+    _, _, settings = settings_of(name, query, unit, rows, columns, epsilon)
+    noise = law_of(name, settings, epsilon)
+    weights = 1 << np.arange(rows * columns)
+    releases = np.arange(len(noise))
+    worst, pairs = 0.0, 0
+    for matrix in all_matrices(rows, columns):
+        here = int(matrix.to_numpy().ravel() @ weights)
+        for neighbour in matrix.neighbours(unit):
+            there = int(neighbour.to_numpy().ravel() @ weights)
+            ratios = noise[releases ^ here] - noise[releases ^ there]
+            worst = max(worst, float(ratios.max()))
+            pairs += 1
+    each = rows * columns if unit == "cell" else rows * (2**columns - 1)
+    assert pairs == 2 ** (rows * columns) * each
+    assert worst == pytest.approx(1.5, rel=1e-12)
+
+
+def check_runs(terms, mechanism, settings, logs):
+    """Real runs have the listed law, on a matrix of 2 x 2."""
+    matrix = tulle.BinaryMatrix([[1, 0], [1, 1]])
+    truth = 0b1101
+    runs = 4000
+    seen = Counter(
+        int(mechanism.run(terms, settings, matrix, None).value.ravel() @ (1 << np.arange(4)))
+        for _ in range(runs)
+    )
+    expected = np.exp(logs)[np.arange(16) ^ truth] * runs
+    observed = np.array([seen[k] for k in range(16)])
+    frequent = expected >= 5
+    rest = [[x[~frequent].sum()] if (~frequent).any() else [] for x in (observed, expected)]
+    observed, expected = (
+        np.concatenate([x[frequent], r]) for x, r in zip((observed, expected), rest, strict=True)
+    )
+    expected = np.maximum(expected, 1e-3)
+    assert stats.chisquare(observed, expected * runs / expected.sum()).pvalue > 1e-6

@@ -17,7 +17,6 @@ from tulle.audit.faults import BOTH, EXACT, broken
 from tulle.audit.matrices.kind import (
     QUESTIONS,
     AskedMatrix,
-    column_noise,
     dense,
     flips_noise,
     noise_of,
@@ -27,13 +26,8 @@ from tulle.audit.matrices.kind import (
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.core.query import Query
-from tulle.core.validate import rational
-from tulle.matrices.binary.columns import ColumnSettings
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.queries import Xor
-
-TEMPERATURE = Fraction(3, 100_000)
-"""By what the published code divides its parameters."""
 
 WrongNoise = Callable[[Terms, Parameters, BinaryMatrix], Noise]
 
@@ -78,23 +72,6 @@ def cut_by_data(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noi
     return two_level_noise(*matrix.shape, terms.epsilon, cut)
 
 
-def printed_columns(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-    """Take Theta and Lambda as algorithm 1 prints them, for one changed cell."""
-    rows, columns = matrix.shape
-    assert isinstance(terms.query, Xor)
-    alpha = rational(terms.query.alpha or "1")
-    width = Fraction(float(np.sqrt(columns)))
-    pairs = max(rows * (rows - 1), 1)
-    theta, coupling = alpha / width, 2 * (1 - alpha) / (width * pairs)
-    return column_noise(rows, columns, theta * terms.epsilon, coupling * terms.epsilon)
-
-
-def temperature(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
-    """Divide all parameters by a small number, as in the published code."""
-    known = ColumnSettings.read(settings)
-    return column_noise(*matrix.shape, known.theta / TEMPERATURE, known.coupling / TEMPERATURE)
-
-
 def printed_couplings(terms: Terms, settings: Parameters, matrix: BinaryMatrix) -> Noise:
     """Price any Pi by its Frobenius norm, as theorem 1 does for one changed cell."""
     assert isinstance(terms.query, Xor)
@@ -129,9 +106,7 @@ def _after_one_sweep(noise: Noise) -> Noise:
 def matrix_faults() -> list[Broken]:
     """Return all broken versions."""
     real = registry.mechanisms("matrix")
-    cells, two_level, columns, coupled = (
-        real[name] for name in ("cells", "two_level", "columns", "coupled")
-    )
+    cells, two_level, coupled = (real[name] for name in ("cells", "two_level", "coupled"))
     return [
         with_noise(
             cells,
@@ -152,19 +127,6 @@ def matrix_faults() -> list[Broken]:
             "the shape of the noise tells how many ones a row has",
             cut_by_data,
             caught_by=BOTH,
-        ),
-        with_noise(
-            columns,
-            "the printed condition",
-            "theorem 1 leaves out cross terms: pairs of flips cost more",
-            printed_columns,
-            (AskedMatrix("paper", "cell", "0.05"),),
-        ),
-        with_noise(
-            columns,
-            "temperature",
-            "parameters divided by 3e-5: hardly a bit is ever flipped",
-            temperature,
         ),
         with_noise(
             coupled,

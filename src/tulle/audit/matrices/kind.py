@@ -20,7 +20,6 @@ from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
 from tulle.core.query import Query, Shape
 from tulle.core.unit import Unit
 from tulle.core.validate import rational
-from tulle.matrices.binary.columns import ColumnSettings
 from tulle.matrices.binary.coupled import CoupledSettings
 from tulle.matrices.binary.data import BinaryMatrix, all_matrices
 from tulle.matrices.binary.outcome import shape_of
@@ -44,8 +43,6 @@ class AskedMatrix(Query):
 
     def fit(self, rows: int, columns: int) -> Xor:
         """Return the question proper for one shape."""
-        if self.family == "paper":
-            return xor("paper", alpha=self.couplings)
         if self.family == "general":
             return xor("general", pi=_PI[self.couplings](rows * columns))
         return xor()
@@ -72,9 +69,6 @@ _PI: dict[str, Callable[[int], Any]] = {
 QUESTIONS: dict[str, tuple[AskedMatrix, ...]] = {
     "cells": (AskedMatrix("optimal", "cell"),),
     "two_level": (AskedMatrix("optimal", "row"),),
-    "columns": tuple(
-        AskedMatrix("paper", unit, alpha) for unit in ("cell", "row") for alpha in ("0.7", "0.05")
-    ),
     "coupled": tuple(
         AskedMatrix("general", unit, name)
         for unit in ("cell", "row")
@@ -107,16 +101,6 @@ def two_level_noise(rows: int, columns: int, epsilon: Fraction, cut: int) -> Noi
 
 
 @lru_cache(maxsize=256)
-def column_noise(rows: int, columns: int, theta: Fraction, coupling: Fraction) -> Noise:
-    """Return the matrix-valued Bernoulli law of definition 4, Theta and Lambda scalar."""
-    found = patterns(rows, columns)
-    gram = np.einsum("bip,bjp->bij", found, found)
-    both = gram.sum(axis=(1, 2))
-    single = np.einsum("bii->b", gram)
-    return Noise(float(theta) * single + float(coupling) * (both - single))
-
-
-@lru_cache(maxsize=256)
 def quadratic_noise(query: Xor, rows: int, columns: int, scale: Fraction) -> Noise:
     """Return exp(scale · b'Πb), for Π of a single row or of the whole matrix."""
     pi = dense(query)
@@ -141,9 +125,6 @@ def noise_of(name: str, terms: Terms, settings: Parameters) -> Noise:
         return flips_noise(*shape, terms.epsilon)
     if name == "two_level":
         return two_level_noise(*shape, terms.epsilon, TwoLevelSettings.read(settings).cut)
-    if name == "columns":
-        known = ColumnSettings.read(settings)
-        return column_noise(*shape, known.theta, known.coupling)
     assert isinstance(terms.query, Xor)
     # The settings' scale is for Π in whole numbers; here Π is taken as it was written.
     whole = np.lcm.reduce([rational(v).denominator for _, _, v in terms.query.entries or ()])
@@ -208,7 +189,7 @@ class AuditedMatrices(AuditView):
 
     def odd_questions(self) -> Sequence[Query]:
         two = [[-1, "0.5"], ["0.5", -2]]
-        return [xor(), xor("paper"), xor("paper", alpha="1e-9"), xor("general", pi=two)]
+        return [xor(), xor("general", pi=two)]
 
 
 @lru_cache(maxsize=32)

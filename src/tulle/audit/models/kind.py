@@ -32,7 +32,7 @@ from tulle.models.moments import (
     frame_for,
 )
 from tulle.models.objective import (
-    OUTPUT,
+    TUNING,
     Objective,
     ObjectiveSettings,
     persons,
@@ -157,8 +157,8 @@ def describe_objective(
         chosen.spread,
         persons(frame) * _LONGEST[mechanism.noise](frame),
         volume(frame, penalty) if together else chosen.volume_share * terms.epsilon,
-        OUTPUT * terms.epsilon,
-        2 * OUTPUT * terms.delta,
+        TUNING.output * terms.epsilon,
+        2 * TUNING.output * terms.delta,
         1 / BINS,
     )
     return Description((("minimum", law),))

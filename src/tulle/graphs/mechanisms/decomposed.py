@@ -30,15 +30,26 @@ from tulle.graphs.queries.statistics import AverageClustering, Clustering
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 
-DEGREE_SHARE = Fraction(1, 5)
-AVERAGE_SHARE = Fraction(1, 2)
-_SHARES = {
-    "average_share": tuple(Fraction(k, 20) for k in (1, 4, 10, 16, 18)),
-    "degree_share": tuple(Fraction(k, 20) for k in (1, 2, 4, 6, 10)),
-}
-"""Parts of epsilon that are tried on a stand-in: the average's, then the degrees' in the rest."""
 
-_TRIALS = 3
+@dataclass(frozen=True)
+class Tuning:
+    """What epsilon is divided into where nobody says otherwise.
+
+    The two shares alone are used where there is no stand-in; which data chose them is not on
+    record. With one, and plans make one up, the best of those listed on it is taken.
+    """
+
+    degree_share: Fraction = Fraction(1, 5)
+    average_share: Fraction = Fraction(1, 2)
+    average_shares: tuple[Fraction, ...] = tuple(Fraction(k, 20) for k in (1, 4, 10, 16, 18))
+    """Of the average; they are tried first."""
+    degree_shares: tuple[Fraction, ...] = tuple(Fraction(k, 20) for k in (1, 2, 4, 6, 10))
+    """Of the degrees, in the rest."""
+    trials: int = 3
+    """How many draws on the stand-in each is judged by; not chosen on data."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +159,12 @@ class Decomposed(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)
-        share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
+        share = validate.probability(degree_share=options.get("degree_share", _TUNING.degree_share))
         if not _needs_triangles(terms.query):
             return DecomposedSettings(nodes, 2, 2 / terms.epsilon)
-        part = validate.probability(average_share=options.get("average_share", AVERAGE_SHARE))
+        part = validate.probability(
+            average_share=options.get("average_share", _TUNING.average_share)
+        )
         average = replace(
             terms,
             query=AverageClustering(),
@@ -184,7 +197,8 @@ class Decomposed(Mechanism):
         rest = replace(terms, query=TrianglesPerNode())
         if terms.delta > 0:
             options = PrivateBound().tune(rest, options, like)
-        for name, shares in _SHARES.items():
+        for name in ("average_share", "degree_share"):
+            shares = _TUNING.average_shares if name == "average_share" else _TUNING.degree_shares
             if name not in options:
                 tried = [{**options, name: share} for share in shares]
                 options = min(
@@ -198,7 +212,7 @@ class Decomposed(Mechanism):
         truth = terms.query.truth(like)
         runs = (
             self.run(terms, public, like, SeededSource(seed)).value
-            for seed in range(1, _TRIALS + 1)
+            for seed in range(1, _TUNING.trials + 1)
         )
         return float(np.mean([np.abs(drawn - truth).mean() for drawn in runs]))
 

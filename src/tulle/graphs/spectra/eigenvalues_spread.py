@@ -35,8 +35,19 @@ from tulle.noise.charge import LaplaceCharge, charge
 
 _MOST_STEPS = 2**10
 
-_SMALL, _LARGE = 0.05, 1e3
-"""From which epsilon on less is cut off, and up to which: halved, roughly, while noise doubles."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """Where products are cut off, by epsilon; which data chose it is not on record."""
+
+    small: float = 0.05
+    large: float = 1e3
+    """From which epsilon on less is cut off, and up to which."""
+    power: float = 1 / 3
+    """What is cut off is halved, roughly, while noise doubles."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -164,7 +175,7 @@ def cap_for(epsilon: Fraction) -> Fraction:
         >>> [str(cap_for(Fraction(epsilon))) for epsilon in ("0.01", "1", "10")]
         ['5/4', '27/8', '29/4']
     """
-    wider = (min(float(epsilon), _LARGE) / _SMALL) ** (1 / 3)
+    wider = (min(float(epsilon), _TUNING.large) / _TUNING.small) ** _TUNING.power
     return max(Fraction(round(8 * wider * float(CAP)), 8), CAP)
 
 

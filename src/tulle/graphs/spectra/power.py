@@ -66,8 +66,28 @@ def whole_rows(rows: Floats, longest: float, levels: int, order: int) -> Wholes:
         made[long] -= np.sign(made[long])
 
 
-_CERTAIN = 4.0
-"""For a matrix of low rank, values of fewer deviations of their noise are taken for zero."""
+@dataclass(frozen=True)
+class Tuning:
+    """Iterations, reach and threshold, as text.
+
+    Found on the public networks of ``benchmarks/spectra.py``; which of them is not on record.
+    """
+
+    single: tuple[int, str, str] = (4, "0.5", "2")
+    """One vector, epsilon below 2."""
+    single_of_many: tuple[int, str, str] = (5, "0.15", "3")
+    """The same among more than 20,000 nodes."""
+    single_clear: tuple[int, str, str] = (5, "0.8", "2.5")
+    """One vector, epsilon of 2 and above."""
+    several: tuple[str, str] = ("0.15", "0.7")
+    several_clear: tuple[str, str] = ("0.25", "0.7")
+    """Reach and threshold for several vectors, in the same order."""
+    certain: float = 4.0
+    """For a matrix of low rank, values of fewer deviations of their noise are taken for zero. Not
+    chosen on data: noise alone exceeds it once in 16,000."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +123,13 @@ class _Iteration(Mechanism):
         """Return iterations, reach and threshold, from public facts.
 
         More noise, by epsilon or by size, asks for harder clipping; a single vector starts well
-        (from all ones) and can be cleaned of more. Found on public networks, with
-        benchmarks/spectra.py.
+        (from all ones) and can be cleaned of more.
         """
         if k == 1 and epsilon < 2:
-            return (4, "0.5", "2") if nodes <= _LARGE else (5, "0.15", "3")
+            return _TUNING.single if nodes <= _LARGE else _TUNING.single_of_many
         if k == 1:
-            return 5, "0.8", "2.5"
-        return self.many, "0.15" if epsilon < 2 else "0.25", "0.7"
+            return _TUNING.single_clear
+        return self.many, *(_TUNING.several if epsilon < 2 else _TUNING.several_clear)
 
     @abstractmethod
     def spread(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
@@ -222,7 +241,7 @@ class _Iteration(Mechanism):
         vectors, _ = np.linalg.qr(self.clean(image @ turn, noise, settings))
         if terms.query.by_size:
             # Noise alone would take the matrix further away than zeros are.
-            values = np.where(np.abs(values) > _CERTAIN * noise, values, 0.0)
+            values = np.where(np.abs(values) > _TUNING.certain * noise, values, 0.0)
         most = chosen.nodes - 1
         level = float(noise.mean()) * math.sqrt(chosen.nodes)
         return Spectrum(np.clip(values, -most, most), oriented(vectors), level)

@@ -38,17 +38,27 @@ from tulle.noise.xor.patterns import flip_probability
 LARGEST_CORE = 20_000
 """At most so many nodes have a coin for every pair: more would take too much memory and time."""
 
-DEGREE_SHARE = Fraction(3, 20)
-"""Part of epsilon for the degrees."""
-
-SPREAD_SHARE = Fraction(1, 20)
-"""Part of epsilon for the first value."""
-
-QUOTIENT_SHARE = Fraction(1, 40)
-"""Part of epsilon for how true the vectors are. Both chosen on facebook_combined, ca-GrQc and
-generated networks, where an edge moves the quotients of found vectors by a twentieth or so."""
-
 _PIECE = 512
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What epsilon is divided into.
+
+    Chosen on facebook_combined, ca-GrQc and generated networks (preferential attachment, small
+    world, power-law configuration, blocks, cliques), the first also on wiki-Vote.
+    """
+
+    degree_share: Fraction = Fraction(3, 20)
+    """For the degrees, unless the user says otherwise."""
+    spread_share: Fraction = Fraction(1, 20)
+    """For the first value."""
+    quotient_share: Fraction = Fraction(1, 40)
+    """For how true the vectors are: an edge moves the quotients of found vectors by a twentieth or
+    so."""
+
+
+_TUNING = Tuning()
 
 
 class FlippedMatrix(NoisyMatrix):
@@ -216,7 +226,7 @@ class SpectralResponse(Mechanism):
         core = validate.whole(core=options.get("core", core), at_least=max(k, 2))
         if core > most:
             raise InputError(f"core must be at most {most:,}; got {core:,}.")
-        share = validate.probability(degree_share=options.get("degree_share", DEGREE_SHARE))
+        share = validate.probability(degree_share=options.get("degree_share", _TUNING.degree_share))
         part, spread = (
             validate.non_negative(**{name: options.get(name, usual)})
             for name, usual in usual_shares(terms).items()
@@ -306,8 +316,8 @@ def usual_shares(terms: Terms) -> dict[str, Fraction]:
     assert isinstance(terms.query, VectorQuery)
     matrix, single = terms.query.by_size, rank_of(terms) == 1
     return {
-        "quotient_share": QUOTIENT_SHARE if matrix or not single else Fraction(0),
-        "spread_share": SPREAD_SHARE if not matrix else Fraction(0),
+        "quotient_share": _TUNING.quotient_share if matrix or not single else Fraction(0),
+        "spread_share": _TUNING.spread_share if not matrix else Fraction(0),
     }
 
 

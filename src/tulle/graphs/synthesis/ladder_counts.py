@@ -10,7 +10,7 @@ import numpy as np
 from tulle.core.source import Source
 from tulle.graphs.data import Graph
 from tulle.graphs.mechanisms.ladder import (
-    SMOOTHING_SHARE,
+    TUNING,
     LadderSettings,
     best_middle,
     draw_ladder,
@@ -25,12 +25,12 @@ _SHARES = tuple(Fraction(parts, 16) for parts in (1, 2, 3, 4, 6))
 
 
 def ladder_settings(
-    query: ProfiledCount, nodes: int, epsilon: Fraction, share: Fraction = SMOOTHING_SHARE
+    query: ProfiledCount, nodes: int, epsilon: Fraction, share: Fraction = TUNING.smoothing_share
 ) -> LadderSettings:
     """Return the settings of the ladder that a count is drawn from."""
     decay, smoothing = epsilon * (1 - share), epsilon * share
     # The global bound, from the public length on, must not show through the smoothing.
-    slowest = min(decay, smoothing * (1 / SMOOTHING_SHARE - 1))
+    slowest = min(decay, smoothing * (1 / TUNING.smoothing_share - 1))
     length = public_length(query, nodes, slowest)
     return LadderSettings(nodes, epsilon, Fraction(0), length, smoothing, decay, best_middle(decay))
 
@@ -40,7 +40,7 @@ def draw_count(
     graph: Graph,
     epsilon: Fraction,
     source: Source | None,
-    share: Fraction = SMOOTHING_SHARE,
+    share: Fraction = TUNING.smoothing_share,
 ) -> int:
     """Return a count, drawn from a smoothed ladder; it may come out negative.
 
@@ -68,7 +68,7 @@ class Rungs(NamedTuple):
     growth: float
     bend: float = 0.0
 
-    def scale(self, epsilon: float, share: float = float(SMOOTHING_SHARE)) -> float:
+    def scale(self, epsilon: float, share: float = float(TUNING.smoothing_share)) -> float:
         """Return about how far a draw is from the truth, on average."""
         smoothing, decay = epsilon * share, epsilon * (1 - share)
         # Far rungs in steps of several; they are as wide as smoothing makes them.

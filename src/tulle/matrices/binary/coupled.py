@@ -60,7 +60,8 @@ class CoupledNoise(XorMechanism):
         A draw is exact: all patterns are listed, or coupling from the past is run to its end.
 
     Error:
-        At least that of ``optimal``, whatever Π.
+        The share of wrong cells is at least that of ``optimal``, whatever Π. What Π decides is
+        which cells are wrong: those with larger entries on its diagonal less often, and together.
 
     Raises:
         InputError: for more than twenty coupled cells when an entry off the diagonal is negative,

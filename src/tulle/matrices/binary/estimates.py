@@ -39,9 +39,9 @@ def debias(release: Release) -> Floats:
 def sums(release: Release, axis: Axis = "columns") -> FlipEstimate:
     """Estimate how many ones each column, each row or the whole matrix has.
 
-    *Error.* Flips of different lines are independent. Within a line (a row, or a column for the
-    family ``paper``) two flips have a known covariance c; a sum over a line of n cells then has
-    the variance n·f·(1 - f) + c·((n - 2·ones)² - n), divided by (1 - 2·f)², where f is the flip
+    *Error.* Flips of different lines are independent. Within a line (a row, or a column where its
+    flips attract each other) two flips have a known covariance c; a sum over a line of n cells then
+    has the variance n·f·(1 - f) + c·((n - 2·ones)² - n), divided by (1 - 2·f)², where f is the flip
     probability. It is stated for the worst number of ones.
 
     Raises:

@@ -12,32 +12,11 @@ from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.mechanism import Terms
 from tulle.core.validate import counted, rational, text
 from tulle.noise.xor.general import Couplings
-from tulle.noise.xor.laws import Coupled
 
-Family = Literal["optimal", "paper", "general"]
+Family = Literal["optimal", "general"]
 
 LARGEST_PI = 4_096
 """A dense pi may have so many rows; a larger one has to be sparse."""
-
-
-def column_law(rows: int, columns: int, alpha: Fraction, epsilon: Fraction, unit: str) -> Coupled:
-    """Return the law of the flips in one column, with the published proportions.
-
-    Algorithm 1 gives every flip the weight theta and every pair of flips in a column, counted in
-    both orders, lambda, with theta : lambda = alpha : 2 (1 - alpha) / (rows (rows - 1)). Here
-    theta is negative, so that more budget means fewer flips, and both are scaled so that the
-    exact price is epsilon. One changed cell costs the price of one column; one changed row may
-    change a cell in every column, each in the worst direction: ``columns`` times as much.
-
-    Example:
-        >>> column_law(100, 8, Fraction(1, 2), Fraction(4), "row").price()
-        Fraction(1, 2)
-    """
-    pairs = rows * (rows - 1)
-    shape = Coupled(-alpha, 2 * (1 - alpha) / pairs if pairs else Fraction(0), rows)
-    share = epsilon / columns if unit == "row" else epsilon
-    scale = share / shape.price()
-    return Coupled(shape.field * scale, shape.coupling * scale, rows)
 
 
 def read_entries(pi: Any) -> tuple[int, tuple[tuple[int, int, str], ...]]:

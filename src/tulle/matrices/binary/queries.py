@@ -6,18 +6,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core import registry, validate
-from tulle.core.errors import InputError, QueryError
+from tulle.core import registry
+from tulle.core.errors import QueryError
 from tulle.core.labels import Axis
 from tulle.core.public import public
 from tulle.core.query import Query, Shape
-from tulle.core.validate import Number, text
 from tulle.matrices.binary.data import BinaryMatrix
 from tulle.matrices.binary.families import Family, read_entries
 
@@ -28,9 +26,7 @@ Entries = tuple[tuple[int, int, str], ...]
 class Xor(Query):
     """The whole matrix, each cell of which may be flipped by noise of the family named."""
 
-    family: Family
-    alpha: str | None = None
-    """For ``paper``: the share of the budget for single flips, as exact text."""
+    family: str
     entries: Entries | None = None
     """For ``general``: the entries (i, j, value as exact text) of Π with i <= j."""
     size: int | None = None
@@ -67,15 +63,11 @@ class Xor(Query):
 
     def canonical(self) -> dict[str, Any]:
         found: dict[str, Any] = {"query": self.name, "family": self.family}
-        if self.alpha is not None:
-            found["alpha"] = self.alpha
         if self.entries is not None:
             found |= {"size": self.size, "entries": [list(entry) for entry in self.entries]}
         return found
 
     def __str__(self) -> str:
-        if self.alpha is not None:
-            return f"xor({self.family}, alpha={self.alpha})"
         if self.entries is not None:
             # The matrix may be long; its digest still tells two questions apart.
             digest = hashlib.sha256(json.dumps(self.canonical()).encode()).hexdigest()[:12]
@@ -85,39 +77,29 @@ class Xor(Query):
 
 @public("Publish a matrix")
 @registry.register("query", "matrix", "xor")
-def xor(family: Family = "optimal", *, alpha: Number | None = None, pi: Any = None) -> Xor:
+def xor(family: Family = "optimal", *, pi: Any = None) -> Xor:
     """Ask for the whole matrix, with noise XORed onto its cells.
 
-    ``optimal`` flips the fewest cells that the guarantee allows. ``paper`` is the published
-    mechanism with its faults mended: single flips get the share ``alpha`` of the budget (0.7 if
-    not given), pairs of flips in one column the rest; with 1, the setting of its experiments,
-    flips are independent. ``general`` draws the noise b with weight
-    exp(b'Πb) for a public symmetric matrix ``pi``: one row and column of it for each cell of a
-    row (then rows get independent noise) or for each cell of the matrix, row by row. Only the
+    ``optimal`` flips the fewest cells that the guarantee allows. ``general`` draws the noise b with
+    weight exp(b'Πb) for a public symmetric matrix ``pi``: one row and column of it for each cell of
+    a row (then rows get independent noise) or for each cell of the matrix, row by row. Only the
     shape of ``pi`` counts: it is scaled so that the budget asked for is used up.
 
     Asked of a graph, per edge, ``optimal`` flips each pair of nodes once, as ``topology`` does.
 
     Raises:
-        QueryError: when the family is not known or an argument belongs to another family.
+        QueryError: when the family is not known, or ``pi`` and ``general`` do not come together.
         InputError: when ``pi`` is not a symmetric matrix of finite numbers.
 
     Example:
-        >>> str(xor()), str(xor("paper", alpha=0.5))
-        ('xor(optimal)', 'xor(paper, alpha=0.5)')
+        >>> str(xor())
+        'xor(optimal)'
     """
     if family not in get_args(Family):
         known = ", ".join(get_args(Family))
         raise QueryError(f"There is no noise family {family!r}. Known: {known}.")
-    if alpha is not None and family != "paper":
-        raise QueryError(f"alpha belongs to the family 'paper', not to {family!r}.")
     if (pi is not None) != (family == "general"):
         raise QueryError("The family 'general' needs pi=, and no other family takes it.")
-    if family == "paper":
-        share = validate.positive(alpha=Fraction(7, 10) if alpha is None else alpha)
-        if share > 1:
-            raise InputError(f"alpha must be above 0 and at most 1; got {text(share)}.")
-        return Xor(family, alpha=text(share))
     if family == "general":
         size, entries = read_entries(pi)
         return Xor(family, entries=entries, size=size)

@@ -31,10 +31,22 @@ from tulle.noise.partition_selection import Rule, best_rule, rule_from_json, sel
 LEVEL = 0.95
 """At which level the intervals of a table hold, those of one column all at once."""
 
-SHARE = Fraction(1, 2)
-"""Which part of epsilon finds the cells; the rest is for their totals."""
-
 MOST_CELLS = 10**6
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What epsilon is divided into.
+
+    Not chosen on any data: with halves neither part has more than twice the noise that the whole
+    epsilon would leave it, and no other division promises that.
+    """
+
+    share: Fraction = Fraction(1, 2)
+    """Finds the cells; the rest is for their totals."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -213,7 +225,7 @@ class CellSelection(Mechanism):
         }
         epsilon, delta = terms.epsilon, terms.delta
         if query.bound is not None:
-            epsilon = terms.epsilon * SHARE
+            epsilon = terms.epsilon * _TUNING.share
             made |= self._noise(query, terms.epsilon - epsilon, terms.delta / 2)
             if made["noise"] == "gaussian":
                 delta = terms.delta / 2

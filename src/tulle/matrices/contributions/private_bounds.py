@@ -27,9 +27,17 @@ from tulle.matrices.contributions.labels import PublicArray, read_labels
 from tulle.noise import exponential
 from tulle.noise.charge import ExponentialCharge, charge
 
-STEEPNESS = 2
-"""With a quantile a candidate is exp of this times as likely as the next larger one, before any
-data."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is likely before any data; as in :mod:`tulle.noise.keys_per_person`. Which data chose it
+    here is not on record."""
+
+    steepness: int = 2
+    """With a quantile a candidate is exp of this times as likely as the next larger one."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,9 @@ class BlockBounds(Query):
         candidates that the data cannot tell apart adds more noise on average than another.
         """
         if self.error_at is None:
-            return [Fraction(STEEPNESS * place) for place in range(len(self.candidates.values))]
+            return [
+                Fraction(_TUNING.steepness * place) for place in range(len(self.candidates.values))
+            ]
         first, *_ = values = self.candidates.values.tolist()
         return [Fraction(math.log(value / first)) for value in values]
 

@@ -26,11 +26,19 @@ from tulle.noise.charge import LaplaceCharge, charge
 PIECES = 2**16
 """In how many pieces each person's one vote is divided."""
 
-APART = 4
-"""Each further block begins at so many times the threshold of the one before."""
-
 _MARGIN = 1 - 2.0**-26
 """Covers the rounding of a sum over up to 2**26 cells and of a few operations."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Where blocks begin; which data chose it is not on record."""
+
+    apart: int = 4
+    """Each further block begins at so many times the threshold of the one before."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ def thresholds(cells: int, blocks: int, scale: Fraction) -> list[float]:
         True
     """
     first = float(scale) * max(math.log(cells / 2), 1.0)
-    return [first * APART**place for place in range(blocks - 1)]
+    return [first * _TUNING.apart**place for place in range(blocks - 1)]
 
 
 def labelled(

@@ -24,8 +24,17 @@ from tulle.relations.truncation.totals import GAP, Truncation
 _UP = 1.0 + 2.0**-40
 """Covers the rounding of a few products."""
 
-FAILURE = 0.1
-"""The chance, in all, that some threshold's noise carries it above the truth."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """Not chosen on any data: a threshold that misleads once in ten is rare enough, and the penalty
+    grows with the logarithm only."""
+
+    failure: float = 0.1
+    """The chance, in all, that some threshold's noise carries it above the truth."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +113,7 @@ class Lane:
         self.gap = GAP * self.tau
         self.noise = NoiseOnValue.at(self.tau, share)
         self.lattice, self.scale = self.noise.lattice, self.noise.scale
-        self.penalty = float(self.scale) * math.log(count / FAILURE)
+        self.penalty = float(self.scale) * math.log(count / _TUNING.failure)
 
     def draw(self, source: Source | None) -> int:
         """Draw the noise, in steps of the lattice."""

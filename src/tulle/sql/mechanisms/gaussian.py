@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -43,9 +43,17 @@ from tulle.sql.mechanisms.truncation import (
 from tulle.sql.queries import GroupedSqlCount, GroupedSqlSum, SqlQuery
 from tulle.sql.stand_in.laws import StandInLaw, gaussian_points, in_full_size
 
-SELECTION_SHARE = Fraction(1, 8)
-"""Part of rho that chooses the threshold; the rest is for the answer."""
 
+@dataclass(frozen=True)
+class Tuning:
+    """What rho is divided into; which data chose it is not on record."""
+
+    selection_share: Fraction = Fraction(1, 8)
+    """Chooses the threshold. The rest is for the answer, whose noise it makes larger by the root
+    of 8/7, a fourteenth."""
+
+
+_TUNING = Tuning()
 LARGEST_VARIANCE = 2**94
 """Of the noise in steps of a lattice: what can be drawn for all groups in one call."""
 
@@ -102,7 +110,7 @@ class DatabaseGaussian(Mechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query = bound_query(terms)
         share = validate.probability(
-            selection_share=options.get("selection_share", SELECTION_SHARE)
+            selection_share=options.get("selection_share", _TUNING.selection_share)
         )
         rho = largest_rho(terms.epsilon, terms.delta)
         if not terms.composed:

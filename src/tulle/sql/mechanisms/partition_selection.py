@@ -37,8 +37,20 @@ from tulle.sql.mechanisms.found_keys import FoundKeys, FoundTable, table_of
 from tulle.sql.schema.schema import Schema
 from tulle.sql.tables.question import LEVEL
 
-SHARE = Fraction(1, 2)
-"""Which part of epsilon and of delta finds the keys; the rest is for their answers."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """What epsilon and delta are divided into.
+
+    Not chosen on any data: with halves neither part has more than twice the noise that the whole
+    epsilon would leave it, and no other division promises that.
+    """
+
+    share: Fraction = Fraction(1, 2)
+    """Finds the keys; the rest is for their answers."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +168,8 @@ class PartitionSelection(Mechanism):
             )
         whole = not _bought(found)
         choice = terms.epsilon * TUNING.share if found.chosen else Fraction(0)
-        epsilon = (terms.epsilon - choice) * (1 if whole else SHARE)
-        delta = terms.delta if whole else terms.delta * SHARE
+        epsilon = (terms.epsilon - choice) * (1 if whole else _TUNING.share)
+        delta = terms.delta if whole else terms.delta * _TUNING.share
         about |= {
             "epsilon_keys": epsilon,
             "delta_keys": delta,

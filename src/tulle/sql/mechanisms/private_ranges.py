@@ -22,8 +22,20 @@ from tulle.sql.tables.question import SqlTable
 from tulle.sql.tables.value_cells import beyond_at_most, draw_range, likely_range
 from tulle.sql.unranged import Unranged, UnrangedTable
 
-SHARE = Fraction(1, 2)
-"""Which part of epsilon buys bounds, in equal parts for all ends; the rest is for the answers."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """What epsilon is divided into.
+
+    Not chosen on any data: with halves neither part has more than twice the noise that the whole
+    epsilon would leave it, and no other division promises that.
+    """
+
+    share: Fraction = Fraction(1, 2)
+    """Buys bounds, in equal parts for all ends; the rest is for the answers."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +92,7 @@ class PrivateRanges(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         _, found = _bound(terms)
-        spent = terms.epsilon * SHARE
+        spent = terms.epsilon * _TUNING.share
         end = spent / found.ends
         if end < validate.LEAST_EPSILON:
             raise QueryError(f"epsilon is too small to divide among {counted(found.ends, 'bound')}")

@@ -37,16 +37,8 @@ from tulle.sql.tables.rank_choice import (
     weights_of,
 )
 
-REACH = 1.75
-SHARE = Fraction(3, 10)
-"""How far above the threshold found to cut, and the part of epsilon that finds it: as for counts of
-rows that belong to one person each."""
-
 _HEAVIEST = 2**40
 """Nobody's rows weigh more than this many: a public rule."""
-
-VALUE_SHARE = Fraction(3, 5)
-"""The part of the answer's epsilon that draws the quantile; its ends get the rest."""
 
 ENDS_LEVEL = 0.99
 """With which probability the ends drawn beside the quantiles of all groups hold, all at once."""
@@ -56,6 +48,26 @@ POINTS = 511
 
 _FARTHEST = 2**60
 """Ends that would have to be looked for further away than this are not drawn."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How thresholds are found and epsilon is divided.
+
+    The first two are those of counts of rows of one owner each
+    (:mod:`tulle.sql.mechanisms.truncation`), and what they were chosen on; which data chose the
+    third is not on record.
+    """
+
+    reach: float = 1.75
+    """The threshold found is raised by this factor before anything is cut."""
+    share: Fraction = Fraction(3, 10)
+    """Part of epsilon that finds the threshold."""
+    value_share: Fraction = Fraction(3, 5)
+    """Part of the answer's epsilon that draws the quantile; its ends get the rest."""
+
+
+_TUNING = Tuning()
 
 
 @registry.register("law", "database", "quantile_ends")
@@ -203,11 +215,12 @@ class Quantile(Mechanism):
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query = _bound(terms)
         size = min(max(float(terms.epsilon), 1e-9), 1.0)
-        chosen = {"theta": 1.0, "reach": REACH * size**-0.125, "selection_share": SHARE}
+        chosen = {"theta": 1.0, "reach": _TUNING.reach * size**-0.125}
+        chosen["selection_share"] = _TUNING.share
         found = RecursiveSettings.read(RelationRecursive().settings(terms, chosen))
         whole = found.epsilon_answer
         sides = sides_of(query.at)
-        end = whole * (1 - VALUE_SHARE) / len(sides)
+        end = whole * (1 - _TUNING.value_share) / len(sides)
         return QuantileSettings(
             **found.typed(),
             quantile=query.at,

@@ -17,7 +17,7 @@ import numpy as np
 
 from tulle.core.arrays import Floats, Wholes
 from tulle.graphs.mechanisms.isotonic import decreasing
-from tulle.graphs.mechanisms.ladder import SMOOTHING_SHARE
+from tulle.graphs.mechanisms.ladder import TUNING as LADDER
 from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.estimates.degree_counts import choose_counts, with_totals
 from tulle.graphs.synthesis.estimates.staircase import weigh_staircases
@@ -38,7 +38,7 @@ class Climbed(NamedTuple):
 
     value: int
     epsilon: Fraction
-    smoothing: Fraction = SMOOTHING_SHARE
+    smoothing: Fraction = LADDER.smoothing_share
     """What part of it was spent on smoothing."""
 
 

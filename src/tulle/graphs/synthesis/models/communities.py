@@ -26,11 +26,19 @@ from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random, post_processing
 from tulle.noise.watch import disjoint, part
 
-GROUP_SIZE = 20
-"""How many nodes are thrown together before communities are looked for."""
-
 _MOST_GROUPS = 2_000
 _LARGEST_SCALE = 2**40
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What holds unless the user says otherwise; which data chose it is not on record."""
+
+    group_size: int = 20
+    """How many nodes are thrown together before communities are looked for."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,7 +95,7 @@ class Communities(SynthesisModel):
     options: ClassVar[tuple[str, ...]] = ("size", "partition")
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
-        size = validate.whole(size=options.get("size", GROUP_SIZE), at_least=1)
+        size = validate.whole(size=options.get("size", _TUNING.group_size), at_least=1)
         groups = min(-(-nodes // size), _MOST_GROUPS)
         if 6 / terms.epsilon > _LARGEST_SCALE:
             raise QueryError(

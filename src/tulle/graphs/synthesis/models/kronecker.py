@@ -26,11 +26,20 @@ from tulle.noise import discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random
 
-TRIANGLES_SHARE = Fraction(1, 3)
-"""Part of epsilon that the number of triangles gets."""
-
 _GRID = 9
 _ZOOMS = 9
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Not chosen on any data: three numbers are fitted (edges, stars, triangles), of which the
+    degrees give two."""
+
+    triangles_share: Fraction = Fraction(1, 3)
+    """Part of epsilon that the number of triangles gets."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,7 +91,7 @@ class Kronecker(SynthesisModel):
         asked = options.get("triangles", "yes")
         if asked not in ("yes", "no"):
             raise InputError(f"triangles must be yes or no; got {asked!r}.")
-        share = TRIANGLES_SHARE if asked == "yes" else Fraction(0)
+        share = _TUNING.triangles_share if asked == "yes" else Fraction(0)
         check_noise(nodes, terms.epsilon * (1 - share), terms.epsilon)
         return KroneckerSettings(
             nodes=nodes,

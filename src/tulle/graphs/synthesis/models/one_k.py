@@ -32,8 +32,17 @@ FORMS = {"cumulative": DegreeDistribution(), "sequence": Degrees()}
 MOST_INVENTED = 2_000_000
 """A budget at which noise alone makes more edges than this is refused."""
 
-LEAST_SMOOTHED = Fraction(2, 3)
-"""From this scale of noise on, steps of the cumulative counts are smoothed."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """When noise is smoothed. It helps on facebook_combined (docs/models-graphs.md); whether other
+    data had a say is not on record."""
+
+    least_smoothed: Fraction = Fraction(2, 3)
+    """From this scale of noise on, steps of the cumulative counts are smoothed."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,7 +148,7 @@ def degrees_from_counts(noisy: Wholes, scale: Fraction) -> Wholes:
     """
     nodes = len(noisy) + 1
     reached = np.clip(decreasing(noisy), 0, nodes)
-    if scale >= LEAST_SMOOTHED:
+    if scale >= _TUNING.least_smoothed:
         reached = _through_middles(reached, nodes)
     counts = np.rint(reached).astype(np.int64)
     # The degree sequence and these counts are conjugate partitions of the number of edge ends.

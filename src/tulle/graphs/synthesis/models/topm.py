@@ -26,9 +26,6 @@ from tulle.noise.charge import KeptCharge, LaplaceCharge, charge
 from tulle.noise.post_processing import Random
 from tulle.noise.source import exp_bounds
 
-COUNT_SHARE = Fraction(1, 10)
-"""Part of epsilon that the number of edges gets."""
-
 _DIGITS = 192
 """Binary digits of chances and of the bounds that they are compared with."""
 
@@ -39,6 +36,18 @@ _LARGEST_MADE = 2**27
 
 _REACH = 40
 """Noise beyond so many times its scale is not reckoned with: its chance is below 10^-17."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Not chosen on any data: the coins' epsilon is lowered by a tenth, and the number of edges is
+    off by ten over epsilon or so, little beside any network's."""
+
+    count_share: Fraction = Fraction(1, 10)
+    """Part of epsilon that the number of edges gets."""
+
+
+_TUNING = Tuning()
 
 
 class Rates(NamedTuple):
@@ -117,9 +126,9 @@ class TopM(SynthesisModel):
                 f"{_STEPS:,} are handled."
             )
         if (edges := options.get("edges")) is None:
-            spent = terms.epsilon * COUNT_SHARE
+            spent = terms.epsilon * _TUNING.count_share
             if min(_REACH / spent, Fraction(comb(nodes, 2))) > _LARGEST_MADE:
-                least = _REACH / (COUNT_SHARE * _LARGEST_MADE)
+                least = _REACH / (_TUNING.count_share * _LARGEST_MADE)
                 raise QueryError(
                     f"At epsilon = {display(terms.epsilon)} noise alone could make more than "
                     f"{_LARGEST_MADE:,} edges on {counted(nodes, 'node')}. Use an epsilon of at "

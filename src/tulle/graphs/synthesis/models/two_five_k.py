@@ -17,6 +17,7 @@ from tulle.core.source import Source
 from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.graphs.kernels.counts import degrees, triangles_per_node
+from tulle.graphs.mechanisms.ladder import TUNING as LADDER
 from tulle.graphs.mechanisms.ladder import draw_ladder, smooth_widths
 from tulle.graphs.queries.counts import Triangles
 from tulle.graphs.sensitivity.counts import Profile, public_length
@@ -36,9 +37,6 @@ from tulle.graphs.synthesis.models.two_k import (
 from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise.charge import LadderCharge, charge
 from tulle.noise.post_processing import Random
-
-KEPT = 0.001
-"""How far, relatively, swaps may move the sum of products of degrees."""
 
 WORK_PER_EDGE = 1_000
 """Neighbours looked at per edge while swapping, at most."""
@@ -79,23 +77,30 @@ def cluster(
     blocks = np.repeat(np.arange(len(sizes)), sizes)
     work = min(WORK_PER_EDGE * len(edges), MOST_WORK)
     joined = float(room[edges].prod(axis=1).sum())
-    aims = Aims(triangles=Aim(wanted), products=Aim(joined, KEPT * joined))
+    aims = Aims(triangles=Aim(wanted), products=Aim(joined, _TUNING.kept * joined))
     return tune(edges, blocks, aims, work, random)
 
 
-SHARES = {
-    "degree_share": Fraction(9, 20),
-    "joint_share": Fraction(3, 20),
-    "triangle_share": Fraction(1, 5),
-    "class_share": Fraction(1, 5),
-}
-"""How epsilon is divided, unless the user says otherwise."""
+@dataclass(frozen=True)
+class Tuning:
+    """What holds unless the user says otherwise; which data chose it is not on record."""
 
-CLASS_RATIO = Fraction(8)
-"""How far apart the grid points of the clustering are."""
+    degree_share: Fraction = Fraction(9, 20)
+    joint_share: Fraction = Fraction(3, 20)
+    triangle_share: Fraction = Fraction(1, 5)
+    class_share: Fraction = Fraction(1, 5)
+    """How epsilon is divided."""
+    class_ratio: Fraction = Fraction(8)
+    """How far apart the grid points of the clustering are."""
+    smoothing_share: Fraction = LADDER.smoothing_share
+    """Part of a ladder's epsilon that smooths its widths: as for counts of triangles."""
+    kept: float = 0.001
+    """How far, relatively, swaps may move the sum of products of degrees. Not chosen on data: too
+    little to be seen in the assortativity."""
 
-SMOOTHING_SHARE = Fraction(1, 8)
-"""Part of a ladder's epsilon that smooths its widths."""
+
+_TUNING = Tuning()
+_SHARES = ("degree_share", "joint_share", "triangle_share", "class_share")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -155,12 +160,12 @@ class TwoFiveK(SynthesisModel):
     title: ClassVar[str] = "a random graph with private joint degrees and clustering"
     reference: ClassVar[str] = "after Gjoka et al., INFOCOM 2013"
     anonymous: ClassVar[bool] = True
-    options: ClassVar[tuple[str, ...]] = ("ratio", "step", "class_ratio", *SHARES)
+    options: ClassVar[tuple[str, ...]] = ("ratio", "step", "class_ratio", *_SHARES)
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         shares = {
-            name: validate.probability(**{name: options.get(name, share)})
-            for name, share in SHARES.items()
+            name: validate.probability(**{name: options.get(name, getattr(_TUNING, name))})
+            for name in _SHARES
         }
         if sum(shares.values()) > 1:
             raise InputError(
@@ -169,7 +174,7 @@ class TwoFiveK(SynthesisModel):
             )
         epsilon = terms.epsilon
         check_noise(nodes, epsilon * shares["degree_share"], epsilon)
-        ratio = validate.positive(class_ratio=options.get("class_ratio", CLASS_RATIO))
+        ratio = validate.positive(class_ratio=options.get("class_ratio", _TUNING.class_ratio))
         if ratio < Fraction(3, 2):
             raise InputError(f"class_ratio must be at least 1.5; got {text(ratio)}.")
         each = epsilon * shares["class_share"] / soft_classes(nodes, ratio).count
@@ -180,10 +185,10 @@ class TwoFiveK(SynthesisModel):
         return ClusteredSettings(
             **joint.typed(),
             class_ratio=ratio,
-            decay=total * (1 - SMOOTHING_SHARE),
-            smoothing=total * SMOOTHING_SHARE,
-            class_decay=each * (1 - SMOOTHING_SHARE),
-            class_smoothing=each * SMOOTHING_SHARE,
+            decay=total * (1 - _TUNING.smoothing_share),
+            smoothing=total * _TUNING.smoothing_share,
+            class_decay=each * (1 - _TUNING.smoothing_share),
+            class_smoothing=each * _TUNING.smoothing_share,
         )
 
     def measure(

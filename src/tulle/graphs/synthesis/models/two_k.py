@@ -27,14 +27,21 @@ from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random
 
-RATIO = Fraction(4)
-"""How far apart the grid points of the joint degrees are, unless the user says otherwise."""
-
 STEP = Fraction(1, 1024)
 """The lattice of the joint degrees, in edges."""
 
-JOINT_SHARE = Fraction(1, 4)
-"""Part of epsilon for the joint degrees; the rest is for the degrees."""
+
+@dataclass(frozen=True)
+class Tuning:
+    """What holds unless the user says otherwise; which data chose it is not on record."""
+
+    ratio: Fraction = Fraction(4)
+    """How far apart the grid points of the joint degrees are."""
+    joint_share: Fraction = Fraction(1, 4)
+    """Part of epsilon for the joint degrees; the rest is for the degrees."""
+
+
+_TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,7 +98,7 @@ class TwoK(SynthesisModel):
     options: ClassVar[tuple[str, ...]] = ("ratio", "joint_share", "step")
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
-        share = validate.probability(joint_share=options.get("joint_share", JOINT_SHARE))
+        share = validate.probability(joint_share=options.get("joint_share", _TUNING.joint_share))
         check_noise(nodes, terms.epsilon * (1 - share), terms.epsilon)
         return joint_settings(nodes, terms.epsilon * (1 - share), terms.epsilon * share, options)
 
@@ -114,7 +121,7 @@ def joint_settings(
     Raises:
         InputError: when the grid would be too fine.
     """
-    ratio = validate.positive(ratio=options.get("ratio", RATIO))
+    ratio = validate.positive(ratio=options.get("ratio", _TUNING.ratio))
     if ratio < Fraction(3, 2):
         raise InputError(f"ratio must be at least 1.5; got {text(ratio)}.")
     step = Lattice(validate.positive(step=options.get("step", STEP))).step
