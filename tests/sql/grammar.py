@@ -4,9 +4,9 @@ A statement is put together from tables of parts, so that what is new in one of 
 statements by itself: functions and operators (``tulle.sql.expressions.total.ENTRIES`` and the
 shapes of ``sql_extremes``), rows of any people (``sql_generator``), what is inside one person's
 rows (``inside_generator``), views (``VIEWS``), values that are equal and yet differ (``ALIKE``),
-aggregates with arithmetic on them (``AGGREGATES``, ``QUANTILES``), and keys, listed or to be found
-(``KEYS``). Some statements compare or divide by something else than the owner where they should
-not: these are mostly refused, and whatever is accepted is judged like all others.
+aggregates with arithmetic on them (``AGGREGATES``, ``QUANTILES``; of dates, ``DATED``), and keys,
+listed or to be found (``KEYS``). Some statements compare or divide by something else than the owner
+where they should not: these are mostly refused, and whatever is accepted is judged like all others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,17 @@ RANGED = (
 )
 """Such rows, each with such a number."""
 
-READING = "who INTEGER, v DOUBLE, tag VARCHAR"
+DATED = (
+    *(("reading r", "r.who", "r.seen"), ("reading r", "r.who", "r.heard")),
+    ("reading r", "r.who", "COALESCE(r.seen, DATE '2020-02-29')"),
+    ("reading r", "r.who", "CASE WHEN r.v > 0 THEN r.heard END"),
+    ("(SELECT who AS k, MAX(seen) AS m FROM reading GROUP BY who) g", "g.k", "g.m"),
+    ("(SELECT who AS k, MAX(seen) - MIN(seen) AS m FROM reading GROUP BY who) g", "g.k", "g.m"),
+    ("reading r", "r.who", "DATE_DIFF('day', DATE '2001-01-01', r.seen)"),
+)
+"""Such rows, each with a number and with a date, a timestamp, or days between dates."""
+
+READING = "who INTEGER, v DOUBLE, tag VARCHAR, seen DATE, heard TIMESTAMP"
 VIEWS = (
     "CREATE VIEW adult AS SELECT id AS k, age AS x, id AS y FROM person WHERE age > 20",
     "CREATE VIEW bought AS SELECT o.cust AS k, i.sku AS x, i.qty AS y FROM orders o JOIN item i"
@@ -170,6 +180,8 @@ class Grammar:
         """Which of ``FORMS`` is added, if any."""
         self.looked = random.Random(2 * 10**9 + seed)
         """Which of ``TRUTHS`` and ``LOOKED_UP`` are in it, if any."""
+        self.dated = random.Random(3 * 10**9 + seed)
+        """Which of ``DATED`` is ranked, if any."""
         more = [f"SELECT k, x, y FROM {view}" for view in OWNED_VIEWS]
         more.append("SELECT who AS k, v AS x, who AS y FROM reading")
         self.inside = Inside(seed, more=more)
@@ -197,6 +209,9 @@ class Grammar:
         if kind < 0.42:
             (source, number), before, listed = self.draw.choice(RANGED), "", QUANTILES
             columns, numbers = re.findall(r"\w\.\w+", number), [number]
+            if self.dated.random() < 0.4:
+                source, column, date = self.dated.choice(DATED)
+                columns, numbers = [column], [date]
         else:
             # Each aggregate compiles the rows anew: those of several are less deep.
             before, source, columns = self.source(depth - (several > 1 or kind < 0.5))

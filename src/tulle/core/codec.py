@@ -119,11 +119,14 @@ def _decode_array(data: Mapping[str, Any]) -> Any:
 
 
 def finite(data: Any) -> Any:
-    """Return JSON-able data with numbers that have no end left out, since JSON has none.
+    """Return data that can be written as JSON.
+
+    Numbers that have no end are left out, since JSON has none; dates, decimals and whatever else
+    it has no form for are texts.
 
     Example:
-        >>> finite({"low": 1.0, "high": float("inf")})
-        {'low': 1.0, 'high': None}
+        >>> finite({"low": 1.0, "high": float("inf"), "day": date(2024, 2, 29)})
+        {'low': 1.0, 'high': None, 'day': '2024-02-29'}
     """
     if isinstance(data, float):
         return data if abs(data) < float("inf") else None
@@ -131,4 +134,4 @@ def finite(data: Any) -> Any:
         return {name: finite(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
         return [finite(value) for value in data]
-    return data
+    return data if data is None or isinstance(data, bool | int | str) else str(data)

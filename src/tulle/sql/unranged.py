@@ -136,6 +136,12 @@ class UnrangedTable(TableQuestion):
             missing = Missing(value, shown(value, self.dialect), rows.whole, rows.range)
             if not missing.ends:
                 continue
+            if rows.kind:
+                raise QueryError(
+                    f'ranges="{PRIVATE}" cannot buy bounds of {missing.name}: it is a {rows.kind}, '
+                    "and bounds are powers of two. Declare ranges= of the columns "
+                    "(--ranges TABLE.COLUMN=FIRST,LAST), such as 2020-01-01, 2029-12-31."
+                )
             if rows.slots and not rows.single_owner:
                 raise QueryError(
                     f'ranges="{PRIVATE}" cannot buy bounds of {missing.name} here: the rows need '

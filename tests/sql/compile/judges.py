@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -44,6 +45,8 @@ RANGES = {
     "item.sku": (0, 10),
     "visit.minutes": (0, 60),
     "reading.v": (-5, 5),
+    "reading.seen": ("1990-01-01", "2030-12-31"),
+    "reading.heard": ("1960-01-01", "2030-12-31 23:59:59"),
 }
 """Wide enough that nothing is cut, so that the engine sees the same values."""
 
@@ -101,9 +104,15 @@ def readings(seed: int, *, plain: bool) -> list[tuple[Any, ...]]:
     names = ["ann", "bob", None] if plain else ["ann", "Ann", "aNN", None]
     draw = np.random.default_rng(seed)
     people = [1, 2, 3, 3, None, 1, 2, 3, 1, 2]
-    return [
+    found = [
         (who, numbers[draw.integers(len(numbers))], names[draw.integers(len(names))])
         for who in people
+    ]
+    days = [date(2020, 2, 29), date(1999, 12, 31), date(2020, 3, 5), date(2013, 7, 1), None]
+    moments = [datetime(2020, 2, 29, 23, 59, 59), datetime(1969, 12, 31, 12, 30, 1), None]
+    return [
+        (*row, days[draw.integers(len(days))], moments[draw.integers(len(moments))])
+        for row in found
     ]
 
 
@@ -111,6 +120,8 @@ def _literal(value: Any) -> str:
     if isinstance(value, float):
         sign = "-" if math.copysign(1.0, value) < 0 else ""
         return f"{sign}CAST('{abs(value)}' AS DOUBLE)"
+    if isinstance(value, date):
+        return f"'{value}'"
     return "NULL" if value is None else repr(value)
 
 
@@ -386,10 +397,10 @@ def _engine_says(mine: float, answer: float) -> Iterator[str]:
 def _quantile(question: SqlQuantile, here: World) -> Watched:
     """Watch whether leaving does more than take rows of one load away, that many."""
     text = question.rewrite(here.database.schema).text
-    whole = _values(here.database._engine.fetch(text))
+    whole = value_counts(here.database._engine.fetch(text))
 
     def judge(who: Who, rows: Any, theirs: float | None) -> Iterator[str]:
-        left = _values(rows)
+        left = value_counts(rows)
         fallen, risen = whole - left, left - whole
         loads = {load for _, _, load in fallen}
         if risen or len(loads) > 1 or (fallen and fallen.total() > max(loads)):
@@ -398,7 +409,7 @@ def _quantile(question: SqlQuantile, here: World) -> Watched:
     return Watched(text, judge)
 
 
-def _values(table: Any) -> Counter[Any]:
+def value_counts(table: Any) -> Counter[Any]:
     found: Counter[Any] = Counter()
     for row in table.to_pylist():
         value = row[VALUE]
@@ -504,9 +515,18 @@ def _alike(mine: Any, theirs: Any) -> bool:
     if theirs is None:
         # SQL has no sum of nothing; here, as in all answers, it is zero.
         return mine is None or mine == 0
+    if isinstance(theirs, date):
+        # A quantile between two days, or two seconds, is the earlier one; the engine has a time.
+        return bool(mine == _earlier(theirs, whole=isinstance(mine, datetime)))
     if not math.isfinite(theirs):
         # What is not a number weighs nothing.
         return True
     # DuckDB cuts what it interpolates between decimals off to their digits.
     near = 0.0101 if type(theirs).__name__ == "Decimal" else 1e-6
     return mine is not None and math.isclose(float(mine), float(theirs), rel_tol=1e-6, abs_tol=near)
+
+
+def _earlier(moment: date, *, whole: bool) -> date:
+    if not isinstance(moment, datetime):
+        return moment
+    return moment.replace(microsecond=0) if whole else moment.date()

@@ -26,6 +26,7 @@ from tests.sql.compile.test_inside import SEEDS
 from tests.sql.grammar import (
     AGGREGATES,
     ALIKE,
+    DATED,
     FORMS,
     KEYS,
     LOOKED_UP,
@@ -122,7 +123,8 @@ def test_statements_are_made_of_every_part() -> None:
     for written in parts:
         longest = max(re.split(r"\{\w*\}(?:\.\w)?|x\.b", written), key=len).strip(" ()")
         assert longest in texts, written
-    for rows in (*ALIKE, *(source for source, _ in RANGED), *OWNED_VIEWS):
+    ranked = (*(source for source, _ in RANGED), *(date for *_, date in DATED))
+    for rows in (*ALIKE, *ranked, *OWNED_VIEWS):
         assert rows.replace("ANY_OF", "(0.0)") in texts, rows
     # Rows of others and of a shared key come from short lists, and are drawn again.
     assert len({Grammar(seed).question().text for seed in range(200)}) > 175

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.drawn import Drawn, are_enough
-from tests.sql.compile.judges import RANGES, busy_world, unique_keys, world
+from tests.sql.compile.judges import RANGES, busy_world, unique_keys, value_counts, world
 from tests.sql.compile.test_inside import QUESTIONS
 from tests.sql.engines.test_engines import fill_postgresql
 from tests.sql.grammar import VIEWS, Asked, Grammar
@@ -20,6 +20,7 @@ from tulle.core.errors import QueryError
 from tulle.sql.data import Database
 from tulle.sql.keys.question import DiscoveredTable
 from tulle.sql.queries import SqlQuery, gather_tuples, sql
+from tulle.sql.tables.quantiles import SqlQuantile
 
 
 def check(database: Database, embedded: Database, texts: Iterable[str], least: float) -> None:
@@ -94,13 +95,17 @@ SPELLED = re.compile(r"CAST\(\w+\.\w+ AS VARCHAR\)")
 
 
 def relations_of_parts(database: Database, asked: Asked) -> list[Any]:
-    """Return the relations of all that is bought for a statement."""
+    """Return the relations, or the values that are ranked, of all that is bought."""
     question: Any = sql(asked.text, groups=asked.groups).bind(database)
     if isinstance(question, DiscoveredTable):
         return []
     parts = [question] if isinstance(question, SqlQuery) else question.parts()
     gathered = [gather_tuples(database, part) for part in parts if isinstance(part, SqlQuery)]
-    return [summary(relation, one.names) for one in gathered for relation in one.relations]
+    ranked = [part.rewrite(database.schema).text for part in parts if isinstance(part, SqlQuantile)]
+    return [
+        *(summary(relation, one.names) for one in gathered for relation in one.relations),
+        *(value_counts(database._engine.fetch(text)) for text in ranked),
+    ]
 
 
 def check_grammar(database: Database, seeds: Iterable[int], least: float) -> None:
@@ -126,9 +131,12 @@ def whole_postgresql(url: str) -> Database:
     here = world(2, True)
     fill_postgresql(url, here.rows)
     with driver.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE reading (who INTEGER, v DOUBLE PRECISION, tag TEXT)")
+        cursor.execute(
+            "CREATE TABLE reading (who INTEGER, v DOUBLE PRECISION, tag TEXT, seen DATE, "
+            "heard TIMESTAMP)"
+        )
         for row in here.rows["reading"]:
-            values = ", ".join("NULL" if value is None else repr(value) for value in row)
+            values = ", ".join("NULL" if value is None else f"'{value}'" for value in row)
             cursor.execute(f"INSERT INTO reading VALUES ({values})")
         for view in VIEWS:
             cursor.execute(view)

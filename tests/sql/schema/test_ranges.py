@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tulle.ledger.answer import plan_for
 from tulle.sql.compile import owned_rows as owned
 from tulle.sql.compile.gather import gather
 from tulle.sql.data import Database
+from tulle.sql.expressions.kinds import DATE, TIMESTAMP
 from tulle.sql.queries import relation_of, sql
 from tulle.sql.schema.ranges import ANY, POSITIVE, Range, range_of
 from tulle.sql.schema.schema import Schema
@@ -205,7 +207,7 @@ def test_columns_on_the_way_to_an_owner_have_no_range(name: str) -> None:
 
 def test_a_range_on_an_owner_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: ranges of owners are taken, and cut what is compared but not who it is."""
-    monkeypatch.setattr("tulle.sql.schema.schema.check_ranges", lambda ranges, owners: None)
+    monkeypatch.setattr("tulle.sql.schema.schema.check_ranges", lambda *declared: None)
     cut = {"person.id": (2, 3), "edge.a": (1, 2), "orders.cust": (2, 2)}
     texts = [
         "SELECT COUNT(*) FROM person p JOIN person q ON p.id = q.id",
@@ -363,3 +365,62 @@ def test_expressions_stay_within_their_range() -> None:
         assert found.low <= low <= high <= found.high, text
         told += found.low > -math.inf
     assert told > len(kept) / 4
+
+
+def test_days_between_dates_stay_within_their_range() -> None:
+    """Dates have ranges, and so have their differences; nothing else made of them has one."""
+    known = {
+        ("t", "a"): Range(18_000, 18_400, DATE),
+        ("t", "b"): Range(18_100, 18_200, DATE),
+        ("t", "m"): Range(18_000 * 86_400, 18_001 * 86_400, TIMESTAMP),
+        ("t", "n"): Range(1, 2),
+    }
+    days = ["t.a", "t.b", "COALESCE(t.a, t.b)", "CASE WHEN t.n > 1 THEN t.a ELSE t.b END"]
+    days += ["DATE '2019-06-01'", "GREATEST(t.a, DATE '2019-12-31')", "(t.b)", "LEAST(t.a, t.b)"]
+    moments = ["t.m", "TIMESTAMP '2019-04-14 10:00:00'", "LEAST(t.m, t.m)"]
+    numbers = [f"{x} - {y}" for x in days for y in days]
+    numbers += [f"DATE_DIFF('day', {x}, {y})" for x in days for y in days]
+    numbers += [f"DATE_DIFF('second', {x}, {y})" for x in moments for y in moments]
+    numbers += ["CAST(t.n > 1 AS INT)", "CAST(t.n > 1 AND t.a IS NULL AS INT)"]
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (a DATE, b DATE, m TIMESTAMP, n INTEGER)")
+    for a, b, m, n in product((0, 170, 400), (100, 200), (0, 40_000, 86_400), (1, 2)):
+        connection.execute(
+            "INSERT INTO t VALUES (DATE '2019-04-14' + ?, DATE '2019-04-14' + ?, "
+            "TIMESTAMP '2019-04-14' + to_seconds(?), ?)",
+            [a, b, m, n],
+        )
+    for text in numbers:
+        found = range_of(sqlglot.parse_one(text, dialect="duckdb"), known)
+        low, high = connection.execute(f"SELECT MIN({text}), MAX({text}) FROM t").fetchone()
+        assert found.low <= low <= high <= found.high, text
+        assert math.isfinite(found.high - found.low), text
+        assert not found.kind
+    others = [
+        "t.a + 1",
+        "-t.a",
+        "t.a + t.n",
+        "t.m - t.m",
+        "CAST(t.a AS INT)",
+        "t.a * 2",
+    ]
+    others += ["DATE_DIFF('day', t.m, t.m)", "DATE_DIFF('month', t.a, t.b)", "t.a - t.m"]
+    others += ["COALESCE(t.a, t.n)", "CASE WHEN t.n > 1 THEN t.m ELSE t.a END", "CAST(t.m AS DATE)"]
+    for text in others:
+        assert range_of(sqlglot.parse_one(text, dialect="duckdb"), known) == ANY, text
+
+
+def test_a_truth_counts_one_or_nothing() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT range AS who, range % 3 = 0 AS yes FROM range(9)")
+    database = Database.connect(connection, owners={"t": "who"}, keys={"t": "who"})
+    for text in (
+        "SELECT SUM(yes) FROM t",
+        "SELECT SUM(who > 3) FROM t",
+        "SELECT SUM(CAST(yes OR who > 3 AS INTEGER)) FROM t",
+        "SELECT SUM(n) FROM (SELECT who, NOT yes AS n FROM t) AS u",
+        "SELECT SUM(n) FROM (SELECT who, MAX(yes) AS n FROM t GROUP BY who) AS u",
+    ):
+        found = sql(text).rewrite(database.schema)
+        assert (found.signed, found.term) == (False, 1.0), text
+        assert sql(text).truth(database) == connection.execute(text).fetchone()[0], text

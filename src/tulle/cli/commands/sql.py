@@ -479,7 +479,11 @@ def _schema_table(schema: Schema) -> Table:
 
 
 def _ends(found: Any) -> str:
-    return f"[{found.low:g}, {found.high:g}]"
+    low, high = (
+        f"{end:g}" if isinstance(written, float) or written is None else written
+        for written, end in zip(found.to_json(), (found.low, found.high), strict=True)
+    )
+    return f"[{low}, {high}]"
 
 
 def _show_outline(outline: Outline) -> None:

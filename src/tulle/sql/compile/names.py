@@ -18,6 +18,7 @@ from tulle.core.errors import QueryError, raise_alone
 from tulle.core.validate import counted
 from tulle.sql.compile.views import expand
 from tulle.sql.dialect import dialect_of
+from tulle.sql.expressions.kinds import BOOLEAN, kind_of_column
 from tulle.sql.schema.catalogue import RESERVED
 from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import Schema
@@ -78,6 +79,15 @@ class Named:
         """Return the declared ranges of a table's columns, under the names used here."""
         declared = self.schema.ranges.get(table, {})
         return {self.normal(name): found for name, found in declared.items()}
+
+    def truths(self, table: str) -> dict[str, Range]:
+        """Return the columns of a table that are true or false: added up, they count 1 or 0."""
+        dialect = self.schema.dialect
+        return {
+            self.normal(name): Range(0.0, 1.0)
+            for name, written in self.schema.tables[table].items()
+            if kind_of_column(written, dialect).name == BOOLEAN
+        }
 
     def used(self, source: str) -> list[str]:
         """Return the columns of a source that the statement mentions anywhere."""

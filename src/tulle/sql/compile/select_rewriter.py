@@ -558,7 +558,7 @@ class Rewriter:
             tuple(values),
             tuple(slots),
             origins=tuple(origins),
-            ranges=ranges,
+            ranges={**self.named.truths(table), **ranges},
             whose=known,
             once=alone and bool(key) and set(key) <= set(ties[0].columns),
             unique=() if ties or set(key) & set(ranges) else tuple(map(self.named.normal, key)),

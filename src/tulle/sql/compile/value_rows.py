@@ -17,7 +17,7 @@ from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.single_owner import needs_one
 from tulle.sql.compile.statements import Compiler, Scope
-from tulle.sql.expressions.kinds import WHOLE, named_type
+from tulle.sql.expressions.kinds import BOOLEAN, DATE, WHOLE, named_type
 from tulle.sql.question.aggregate import (
     Groups,
     Number,
@@ -26,7 +26,7 @@ from tulle.sql.question.aggregate import (
     group_number,
 )
 from tulle.sql.schema.catalogue import RESERVED
-from tulle.sql.schema.ranges import Range
+from tulle.sql.schema.ranges import UNITS, Range, moment_of
 from tulle.sql.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class ValueRows:
     """Whether a primary key says that nobody has more than one row."""
     undeclared: tuple[str, ...]
     """Columns in the expression that have no range with two ends."""
+    kind: str
+    """Of dates and timestamps, which they are: their values are days or seconds since 1970."""
     schema: Schema = field(compare=False, repr=False)
     """What it was written for."""
 
@@ -134,21 +136,41 @@ def value_rows(
         or (bool(form.slots) and (form.single_owner or needs_one(named, schema)))
     )
     query = _merged(rewriter.namer, form, grouped=bool(groups))
-    compiler = Compiler(schema, functions, VALUE)
-    inner = form.query.copy()
-    kind = compiler.query(inner, Scope({}))[VALUE]
+    kind = Compiler(schema, functions).query(form.query.copy(), Scope({}))[VALUE].name
+    if kind in UNITS:
+        days = value_rows(_counted(tree, kind), groups, schema, gone, functions, number)
+        return replace(days, undeclared=tuple(_undeclared(argument, named)), kind=kind)
     Compiler(schema, functions, VALUE).query(query, Scope({}))
     return ValueRows(
         str(query.sql(dialect=schema.dialect, pretty=True, copy=False)),
         form.slots,
         prod(len(values) for _, values in groups),
         form.range(VALUE),
-        kind.name == WHOLE,
+        kind in (WHOLE, BOOLEAN),
         single_owner,
         form.once,
         tuple(_undeclared(argument, named)),
+        "",
         schema,
     )
+
+
+def _counted(tree: exp.Select, kind: str) -> exp.Select:
+    """Return a statement that sums dates or timestamps, as one that sums days or seconds."""
+    made = tree.copy()
+    (inner,) = find_aggregate(made).arguments
+    first = exp.cast(
+        exp.Literal.string(str(moment_of(0, kind))),
+        named_type("DATE" if kind == DATE else "TIMESTAMP"),
+    )
+    counted = exp.DateDiff(
+        this=inner.copy(),
+        expression=first,
+        unit=exp.Var(this=UNITS[kind].upper()),
+        date_part_boundary=True,
+    )
+    inner.replace(counted)
+    return made
 
 
 def _merged(namer: Any, form: Any, *, grouped: bool) -> Any:

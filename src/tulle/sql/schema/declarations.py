@@ -4,7 +4,8 @@ The same texts are understood in Python, in TOML, on the command line and in the
 
 - owners: ``orders = customer_id``; several owners of one row are joined by ``and``;
 - groups: ``region = north, south``, or a list, ``region = ["north", "a, b"]``;
-- ranges: ``orders.price = 0, 100``; an end that is left out, or ``inf``, is open;
+- ranges: ``orders.price = 0, 100``, ``orders.day = 2024-01-01, 2024-12-31``; an end that is left
+  out, or ``inf``, is open;
 - types: ``orders.price = DOUBLE``.
 
 Where a mapping is given instead of a text, its values may be texts of this kind or lists.
@@ -16,7 +17,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
@@ -145,8 +146,8 @@ def read_groups(given: str | Iterable[str], form: str) -> dict[str, list[Any]] |
     return {name: read_values(listed, name) for name, listed in pairs} or None
 
 
-def read_ends(given: Any) -> tuple[float, float] | None:
-    """Return the two ends of a range, or None when it is not one.
+def read_ends(given: Any, number: Callable[[Any], float] = float) -> tuple[float, float] | None:
+    """Return the two ends of a range, or None when it is not one; ``number`` reads an end.
 
     Example:
         >>> read_ends("0, inf"), read_ends([None, 3])
@@ -156,16 +157,18 @@ def read_ends(given: Any) -> tuple[float, float] | None:
         ends: Sequence[Any] = given.split(",") if isinstance(given, str) else list(given)
         if len(ends) != 2:
             return None
-        low, high = (_end(end, sign) for end, sign in zip(ends, (-1, 1), strict=True))
+        low, high = (_end(end, sign, number) for end, sign in zip(ends, (-1, 1), strict=True))
     except (TypeError, ValueError):
         return None
     return None if not low <= high or low == math.inf or high == -math.inf else (low, high)
 
 
-def _end(given: Any, sign: int) -> float:
+def _end(given: Any, sign: int, number: Callable[[Any], float]) -> float:
     if given is None or (isinstance(given, str) and not given.strip()):
         return sign * math.inf
-    return float(given)
+    if isinstance(given, float) and given == sign * math.inf:
+        return given
+    return number(given)
 
 
 def _bare(text: str) -> Any:

@@ -93,7 +93,7 @@ class Schema:
     # What was worked out from the above, so that it is worked out once.
 
     def __post_init__(self) -> None:
-        check_ranges(self.ranges, self.owners)
+        check_ranges(self.ranges, self.owners, self.times if self.period else {})
 
     @classmethod
     def build(

@@ -110,7 +110,7 @@ def _build(query: Query, schema: Schema, assumption: Assumption, unit: Unit) -> 
         owners={t: [str(o) for o in schema.owners[t]] for t in rows.tables if t in schema.owners},
         public=[table for table in rows.tables if table not in schema.owners],
         ranges={
-            f"{table}.{column}": (found.low, found.high)
+            f"{table}.{column}": found.to_json()
             for table, listed in schema.ranges.items()
             for column, found in listed.items()
             if table in rows.tables

@@ -24,6 +24,7 @@ from sqlglot.errors import SqlglotError
 from tulle.core.arrays import Array
 from tulle.sql.dialect import DEFAULT
 from tulle.sql.schema.owners import Step
+from tulle.sql.schema.ranges import moment_of
 from tulle.sql.schema.schema import Schema
 from tulle.sql.stand_in.assumption import PEOPLE, Assumption, Formula
 from tulle.sql.stand_in.mentions import EQUAL, LIKE, ORDERED, YEAR, Mentions, Place
@@ -434,6 +435,11 @@ class MadeUpRows:
             return self._numbers(constants, declared, stated, kind, size)
         if kind in ("date", "moment"):
             found: list[date] = [value for _, value in constants]
+            if declared is not None and math.isfinite(declared.low + declared.high):
+                ends = (moment_of(end, declared.kind) for end in (declared.low, declared.high))
+                return self._between(
+                    *(date(end.year, end.month, end.day) for end in ends), kind, size
+                )
             first, last = min(found, default=_DAY), max(found, default=_DAY)
             more = max(last - first, timedelta(days=365))
             return self._between(first - more, last + more, kind, size)
@@ -512,6 +518,10 @@ class MadeUpRows:
         if kind == "whole":
             return np.floor(low + parts * (high - low + 1)).astype(np.int64)
         return None if kind not in ("number",) else np.round(low + parts * (high - low), 2)
+
+
+def _day_of(moment: date) -> date:
+    return moment.date() if isinstance(moment, datetime) else moment
 
 
 def _is_near(held: Any) -> bool:

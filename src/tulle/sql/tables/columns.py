@@ -32,6 +32,8 @@ class Column:
     slopes: Mapping[str, Floats] = field(default_factory=dict)
     known: bool = False
     """Whether the truth is a number in every row: a COUNT or a SUM, which is 0 without rows."""
+    kind: str = ""
+    """Of dates and timestamps, which they are; empty for numbers."""
 
     @classmethod
     def exact(cls, value: Any, size: int) -> Column:

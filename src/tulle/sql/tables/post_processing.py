@@ -16,6 +16,7 @@ from tulle.core.arrays import Floats
 from tulle.core.errors import QueryError
 from tulle.sql.question.check import refuse
 from tulle.sql.tables.columns import Arithmetic, Column, mixed
+from tulle.sql.tables.moments import UNKNOWN, moments
 from tulle.sql.tables.select_list import aggregates_in, shown
 from tulle.sql.tables.windows import window_column
 
@@ -136,7 +137,12 @@ class PostProcessing:
             return [inner.name] * self.size
         if isinstance(inner, exp.Cast) and inner.this.is_string:
             return [inner.this.name] * self.size
-        return [None if np.isnan(v) else v for v in self.column(inner).value.tolist()]
+        column = self.column(inner)
+        if column.kind == UNKNOWN:
+            return [None] * self.size
+        if column.kind:
+            return moments(column.value, column.kind)
+        return [None if np.isnan(v) else v for v in column.value.tolist()]
 
     def _key(self, node: Any) -> Values | None:
         for name, meant, values in self._keys:
@@ -287,7 +293,8 @@ def _chosen(first: npt.NDArray[np.bool_], one: Column, other: Column) -> Column:
 def _alike(left: Values, right: Values, node: Any) -> tuple[Values, Values]:
     """Return two lists that can be compared: texts beside dates are read as dates.
 
-    Only keys and constants are anything but numbers, so what is refused is refused at once.
+    Of what kind values are follows from the statement and the schema, so what is refused is
+    refused before anything is paid.
     """
     kinds = [{_kind(value) for value in side if value is not None} for side in (left, right)]
     moments = next((v for side in (left, right) for v in side if isinstance(v, date)), None)
@@ -296,9 +303,9 @@ def _alike(left: Values, right: Values, node: Any) -> tuple[Values, Values]:
             [_moment(v, moments, node) if isinstance(v, str) else v for v in side]
             for side in (left, right)
         )
-    found = [one or {"number"} for one in kinds]
+    found = [one or other or {"number"} for one, other in (kinds, kinds[::-1])]
     if found[0] != found[1] or len(found[0]) != 1:
-        refuse(shown(node), "it compares a text with a number, or keys of several kinds")
+        refuse(shown(node), "it compares values of two kinds: numbers, texts or dates")
     return left, right
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,12 @@ from sqlglot import exp
 from tulle.core.query import Query
 from tulle.sql.compile.value_rows import ValueRows, value_rows
 from tulle.sql.question.aggregate import Groups
+from tulle.sql.question.check import refuse
 from tulle.sql.schema.ranges import ANY, Range
 from tulle.sql.schema.schema import Schema
 from tulle.sql.tables.columns import Arithmetic, Column
 from tulle.sql.tables.quantiles import SqlQuantile
-from tulle.sql.tables.select_list import Call, SelectList
+from tulle.sql.tables.select_list import Call, SelectList, shown
 
 Ask = Callable[[Any], Query]
 Cuts = tuple[tuple[Any, Any], ...]
@@ -81,11 +82,13 @@ class Recipe:
     centre: float = 0.0
     middle: float = 0.0
     range: Range = ANY
+    kind: str = ""
+    """Of a quantile of dates or timestamps, which they are."""
 
     def column(self, arithmetic: Arithmetic, bought: Callable[[str], Column]) -> Column:
         """Return the aggregate's column."""
         if self.call.kind in ("count", "sum", "quantile"):
-            return bought(self.leaves[0])
+            return replace(bought(self.leaves[0]), kind=self.kind)
         count, total = bought(self.leaves[0]), bought(self.leaves[1])
         size = len(count.value)
         share = arithmetic.divide(total, count)
@@ -184,8 +187,15 @@ class _Buyer:
         if call.kind == "sum":
             return Recipe(call, (self._total(value, 0.0, distinct=call.distinct),))
         if call.kind == "quantile":
-            return Recipe(call, (self._quantile(value, call),))
+            rows = self._values(value)
+            return Recipe(call, (self._quantile(value, call),), kind=rows.kind)
         rows = self._values(value)
+        if rows.kind:
+            refuse(
+                f"The average or spread of {shown(written)}",
+                f"it is a {rows.kind}. Ask for MEDIAN({shown(written)}), or for the average of "
+                f"days: AVG(DATE_DIFF('day', DATE '2020-01-01', {shown(written)}))",
+            )
         count = self._count(Call("count", call.arguments, call.distinct))
         if call.distinct:
             total = self._total(value, 0.0, distinct=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -28,6 +29,7 @@ from tulle.sql.question.aggregate import Groups
 from tulle.sql.question.parse import Statement
 from tulle.sql.stand_in.laws import StandInLaw
 from tulle.sql.tables.columns import OTHERS, Arithmetic, Column
+from tulle.sql.tables.moments import UNKNOWN, check_moments, earlier, moments
 from tulle.sql.tables.post_processing import PostProcessing
 from tulle.sql.tables.purchases import (
     Bind,
@@ -116,9 +118,18 @@ class SqlTable(TableQuestion, Composite):
         """
         for aggregate in _probes(self.chosen):
             self.ask(aggregate)
-        size = self.size
-        blank = Column.exact(1.0, size)
-        processing = PostProcessing(Arithmetic({}), self._keys(), lambda node: blank, size)
+        calls = self.chosen.calls()
+        self._check_after({n: UNKNOWN for n, call in calls.items() if call.kind == "quantile"})
+
+    def _check_after(self, kinds: Mapping[Any, str]) -> None:
+        """Refuse whatever cannot be worked out after the noise, by the kinds of aggregates."""
+        blank = Column.exact(1.0, self.size)
+        processing = PostProcessing(
+            Arithmetic({}),
+            self._keys(),
+            lambda node: replace(blank, kind=kinds.get(node, "")),
+            self.size,
+        )
         _finish(self.chosen, processing)
         for _, expression in self.chosen.columns:
             processing.column(expression)
@@ -187,6 +198,9 @@ class SqlTable(TableQuestion, Composite):
             resolved = str(vars(bought.leaves[0].query)["resolved"])
         else:
             resolved = resolved_text(Named(self.tree, schema).resolved, self.dialect)
+        kinds = {node: recipe.kind for node, recipe in bought.recipes}
+        check_moments(self.chosen, kinds)
+        self._check_after(kinds)
         return replace(self, bought=bought, resolved=resolved)
 
     def parts(self) -> tuple[Query, ...]:
@@ -356,15 +370,15 @@ class SqlTable(TableQuestion, Composite):
             made = processing.column(expression)
             counted = expression in recipes and recipes[expression].call.kind == "count"
             whole = counted or is_rank(expression)
-            columns[name] = _shown(made.value[rows], whole=whole)
+            columns[name] = _shown(made.value[rows], made.kind, whole=whole)
             if parts is not None:
                 lowest, highest = recipes[expression].ends() if expression in recipes else _ANY
                 there = ~np.isnan(made.value)
                 # The end of a declared range is known without asking.
                 low = np.where(there & (made.low > lowest), made.low, np.nan)
                 high = np.where(there & (made.high < highest), made.high, np.nan)
-                columns[f"{name}_low"] = _shown(low[rows])
-                columns[f"{name}_high"] = _shown(high[rows])
+                columns[f"{name}_low"] = _shown(low[rows], made.kind, rounded=math.floor)
+                columns[f"{name}_high"] = _shown(high[rows], made.kind, rounded=math.ceil)
         return LabelledTable(columns, keys=[name for name, _, _ in self._keys()])
 
 
@@ -450,8 +464,16 @@ def _finish(chosen: SelectList, processing: PostProcessing) -> list[int]:
     return rows[chosen.offset : stop]
 
 
-def _shown(numbers: Any, *, whole: bool = False) -> Any:
+def _shown(
+    numbers: Any,
+    kind: str = "",
+    *,
+    whole: bool = False,
+    rounded: Callable[[float], int] = earlier,
+) -> Any:
     """Return a column of a table: what has no end or is NULL is None."""
+    if kind:
+        return moments(numbers, kind, rounded)
     known = np.isfinite(numbers)
     if whole and known.all():
         # At a tiny epsilon noise goes beyond 64 bits.
