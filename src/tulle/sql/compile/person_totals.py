@@ -49,8 +49,8 @@ _EXPONENT = 240
 """With more groups, or larger powers of two in a row, loads are added in the order of values."""
 _STEPS, _SQUARED_STEPS = 60, 56
 """A load is whole steps of the largest row over two to this power; of its square, for squares."""
-_PART = 31
-"""Bits of a part: so many times the most groups are below 2**53, up to which doubles are exact."""
+_PART = 52
+"""Bits of a part, and of the number of groups: doubles are exact up to one more."""
 _UNIT = 50
 _UP = 1.0 + 2.0**-30
 """Covers the rounding of a load."""
@@ -108,9 +108,10 @@ class PersonTotals:
         if same:
             inner += f" WHERE {same}"
         least = self._number(_SMALLEST)
+        # Without a condition: an engine would work out every sum once more for it.
         return (
             f"SELECT a.g, a.i, CASE WHEN ABS(a.w) >= {least} THEN a.w ELSE {zero} END AS w "
-            f"FROM ({inner}) a WHERE ABS(a.w) >= {least}"
+            f"FROM ({inner}) a"
         )
 
     @cached_property
@@ -159,7 +160,8 @@ class PersonTotals:
 
         Each is rounded to a multiple of two to the power ``low``, after so many of it are added.
         """
-        ends = [*range(top - _PART, low, -_PART), low]
+        bits = _PART - (self.groups - 1).bit_length()
+        ends = [*range(top - bits, low, -bits), low]
         sums, above = [], ""
         for place, end in enumerate(ends):
             scaled = f"{value} * {self._number(math.ldexp(1.0, -end))}"
@@ -187,7 +189,7 @@ class PersonTotals:
         """Return the largest loads, the least first; where there are groups, they are kept."""
         self._largest = f"({self.largest(count)})"
         if self.groups > 1:
-            self._largest = self._space.keep(self.largest(count))
+            self._largest = self._space.keep(self.largest(count), looked_up="i")
         found = self._space.fetch(f"SELECT o.l AS l FROM {self._largest} o").column("l").to_numpy()
         self._all = len(found) < count
         return np.sort(np.asarray(found, dtype=np.float64))
@@ -215,7 +217,8 @@ class PersonTotals:
         source, load = f"{self._kept} e", f"(ABS(e.w) * {up})"
         part = f"CASE WHEN {load} > {limit} THEN {limit} / {load} ELSE {self._number(1.0)} END"
         if self.groups > 1:
-            known = self._all or self._above(tau) < len(self._loads)
+            # Where nothing is kept, more people may be above by now than were fetched.
+            known = self._space.keeps and (self._all or self._above(tau) < len(self._loads))
             people = self._largest if known else f"({self._people(self._kept)})"
             cut = f"(SELECT o.i AS i, o.l AS l FROM {people} o WHERE o.l > {limit})"
             source += f" LEFT JOIN {cut} c ON c.i = e.i"

@@ -381,12 +381,14 @@ class DuckDB(Engine):
 class TemporaryTables(Workspace):
     """Temporary tables of a cursor of its own, with which they go."""
 
+    keeps: ClassVar[bool] = True
+
     def __init__(self, engine: DuckDB) -> None:
         super().__init__(engine)
         self._cursor = engine.attempt(engine._new_cursor, EngineError())
         self._count = 0
 
-    def keep(self, statement: str) -> str:
+    def keep(self, statement: str, looked_up: str | None = None) -> str:
         self._count += 1
         name = f"{RESERVED}_kept_{self._count}"
         self._run(partial(self._cursor.execute, f"CREATE TEMP TABLE {name} AS {statement}"))

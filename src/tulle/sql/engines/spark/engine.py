@@ -246,13 +246,15 @@ _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 class CachedFrames(Workspace):
     """Frames that Spark keeps in memory and on disk, as temporary views of names of their own."""
 
+    keeps: ClassVar[bool] = True
+
     def __init__(self, engine: Spark) -> None:
         super().__init__(engine)
         self._session = engine._session
         self._frames: dict[str, Any] = {}
         weakref.finalize(self, _drop, self._session, self._frames)
 
-    def keep(self, statement: str) -> str:
+    def keep(self, statement: str, looked_up: str | None = None) -> str:
         name = f"{RESERVED}_kept_{uuid.uuid4().hex}"
         # It is computed by the first statement that reads it.
         self._engine.attempt(partial(self._cache, name, statement), EngineError())
