@@ -166,6 +166,31 @@ def test_more_loads_are_fetched_where_the_level_needs_them(monkeypatch: pytest.M
     assert differences(OWN) == (0, 2 * OWN)
 
 
+def grown_in_between() -> tuple[float, float]:
+    """Return what new people add, who came after loads were read, and what they may add."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE visit AS SELECT i AS person, i % 4 AS day FROM range(8) t(i)")
+    database = Database.connect(connection, owners={"visit": "person"})
+    question = sql(ASKED[3][0], groups=ASKED[3][1]).bind(database)
+    totals = person_totals_of(database, question, power=1)
+    totals._space = Workspace(database._engine)
+    assert totals.decide(1.5, 0)
+    connection.execute("INSERT INTO visit SELECT 100 + i % 50, i % 4 FROM range(2000) t(i)")
+    return float(totals.clipped(1.5).sum()) - 8.0, 50 * 1.5
+
+
+def test_people_who_came_in_between_are_cut_where_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The twin: those that were the largest when they were counted are cut, and no others."""
+    monkeypatch.setattr(person_totals, "FETCHED", 10)
+    added, most = grown_in_between()
+    assert added <= most
+    monkeypatch.setattr(Workspace, "keeps", True)
+    added, most = grown_in_between()
+    assert added > most
+
+
 # --- what one participant moves -------------------------------------------------------------------
 
 PEOPLE = """
@@ -289,15 +314,33 @@ def test_a_unit_is_a_power_of_two() -> None:
         assert 2.0**-51 < unit_of(tau) / tau <= 2.0**-49
 
 
-def sums_in_parts(values: list[float], top: int, low: int, up: float) -> float:
+def sums_in_parts(
+    values: list[float], top: int, low: int, up: float, groups: int | None = None
+) -> float:
     totals = PersonTotals.__new__(PersonTotals)
     totals._dialect, totals._double = dialect_of("duckdb"), "DOUBLE"
+    totals.groups = len(values) if groups is None else groups
     text = totals._sum_in_parts("v", top, low, up)
     rows = "SELECT unnest(?::DOUBLE[]) AS v"
     found: float = (
         duckdb.connect().execute(f"SELECT {text} FROM ({rows}) t", [values]).fetchone()[0]
     )
     return found
+
+
+def naive_in_parts(rng: random.Random) -> int:
+    """Return how often an amount in every group, each near the most, is added in some order."""
+    found = 0
+    for groups in (2, 90, 128, 129, 5000):
+        most = [2.0**24 * (1 - rng.random() * 2.0**-20) for _ in range(groups)]
+        shuffled = [rng.sample(most, groups) for _ in range(4)]
+        found += len({sums_in_parts(order, 24, -60, 0.5) for order in shuffled}) > 1
+    return found
+
+
+def test_parts_that_are_too_wide_for_the_groups_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(person_totals, "_PART", 58)
+    assert naive_in_parts(random.Random(1)) > 0
 
 
 def test_sums_in_parts_are_those_of_fractions_in_any_order() -> None:
@@ -309,8 +352,9 @@ def test_sums_in_parts_are_those_of_fractions_in_any_order() -> None:
         top, low = power * (exponent + 24), power * exponent - (60, 56)[power - 1]
         sizes = [rng.random() * 2.0 ** rng.randint(-80, 24) for _ in range(rng.randint(0, 20))]
         values = [(one * 2.0**exponent) ** power for one in (*sizes, 1.0, 2.0**24)]
+        groups = rng.choice((len(values), 90, 2**12, 2**22))
         found = {
-            sums_in_parts(order, top, low, 0.5)
+            sums_in_parts(order, top, low, 0.5, groups)
             for order in (values, values[::-1], rng.sample(values, len(values)))
         }
         naive += len({sum(values), sum(values[::-1])}) > 1
@@ -319,6 +363,7 @@ def test_sums_in_parts_are_those_of_fractions_in_any_order() -> None:
         most = (true + len(values) * Fraction(2) ** low) * (1 + Fraction(1, 2**50))
         assert true * (1 - Fraction(1, 2**50)) <= Fraction(found.pop()) <= most
     assert naive > 5  # added as they come they would differ
+    assert naive_in_parts(rng) == 0
     counts = [float(rng.randint(1, 2**31)) for _ in range(50)]
     assert sums_in_parts(counts, 31, 0, 0.0) == sum(counts)
     squares = sum(int(one) ** 2 for one in counts)

@@ -52,8 +52,8 @@ _EXPONENT = 240
 """With more groups, or larger powers of two in a row, loads are added in the order of values."""
 _STEPS, _SQUARED_STEPS = 60, 56
 """A load is whole steps of the largest row over two to this power; of its square, for squares."""
-_PART = 31
-"""Bits of a part: so many times the most groups are below 2**53, up to which doubles are exact."""
+_PART = 52
+"""Bits of a part, and of the number of groups: doubles are exact up to one more."""
 _UNIT = 50
 _UP = 1.0 + 2.0**-30
 """Covers the rounding of a load."""
@@ -111,9 +111,10 @@ class PersonTotals:
         if same:
             inner += f" WHERE {same}"
         least = self._number(_SMALLEST)
+        # Without a condition: an engine would work out every sum once more for it.
         return (
             f"SELECT a.g, a.i, CASE WHEN ABS(a.w) >= {least} THEN a.w ELSE {zero} END AS w "
-            f"FROM ({inner}) a WHERE ABS(a.w) >= {least}"
+            f"FROM ({inner}) a"
         )
 
     @cached_property
@@ -162,7 +163,8 @@ class PersonTotals:
 
         Each is rounded to a multiple of two to the power ``low``, after so many of it are added.
         """
-        ends = [*range(top - _PART, low, -_PART), low]
+        bits = _PART - (self.groups - 1).bit_length()
+        ends = [*range(top - bits, low, -bits), low]
         sums, above = [], ""
         for place, end in enumerate(ends):
             scaled = f"{value} * {self._number(math.ldexp(1.0, -end))}"
@@ -191,7 +193,7 @@ class PersonTotals:
         """Return the largest loads, the least first; where there are groups, they are kept."""
         self._largest = f"({self.largest(count)})"
         if self.groups > 1:
-            self._largest = self._space.keep(self.largest(count))
+            self._largest = self._space.keep(self.largest(count), looked_up="i")
         found = self._space.fetch(f"SELECT o.l AS l FROM {self._largest} o").column("l").to_numpy()
         self._all = count is None or len(found) < count
         return np.sort(np.asarray(found, dtype=np.float64))

@@ -144,6 +144,8 @@ def rewrite(
     listed &= not block.keyed
     if listed:
         wanted[:1] = [(key, f"{GROUP}_{place}") for place, key in enumerate(keys)]
+        # The join leaves out what is not among them.
+        conditions = [one for one in conditions if not isinstance(one, exp.In)]
     form = rewriter.project(block, wanted, distinct=aggregate.distinct, conditions=conditions)
     if aggregate.distinct and aggregate.kind == "count":
         form = rewriter.exactly_whose(form, block, wanted)
@@ -240,12 +242,9 @@ def _merge_tuples(
         sums = [alias(_double(exp.Count(this=exp.Star(), big_int=True)), ABOVE)]
     else:
         weight = column(WEIGHT, name)
-        # Infinities and NaN, which engines order after all numbers, weigh nothing.
-        above = exp.and_(exp.GT(this=weight, expression=_zero()), _at_most(weight))
-        sums = [alias(_double(_sum_where(above, weight, bound)), ABOVE)]
+        sums = [alias(_double(_sum_of_side(weight, bound, above=True)), ABOVE)]
         if signed:
-            below = exp.and_(exp.LT(this=weight, expression=_zero()), _at_least(weight))
-            sums.append(alias(_double(_sum_where(below, weight, bound)), BELOW))
+            sums.append(alias(_double(_sum_of_side(weight, bound, above=False)), BELOW))
     chosen = [*number, *_numbered(slots, name), *sums]
     return select(chosen, sources, conditions, group=by), _final_slots(slots)
 
@@ -333,20 +332,22 @@ def _final_slots(slots: Sequence[Slot]) -> list[Slot]:
     return [Slot(slot.entity, f"{OWNER}_{i}") for i, slot in enumerate(slots)]
 
 
-def _sum_where(condition: Any, weight: Any, bound: float) -> Any:
-    """Return the sum of the weights for which a condition holds; none is beyond the bound."""
-    case = exp.Case(ifs=[exp.If(this=condition, true=weight.copy())], default=_zero())
-    made = exp.Sum(this=case)
+def _sum_of_side(weight: Any, bound: float, *, above: bool) -> Any:
+    """Return the sum of the weights above zero, or of those below; none is beyond the bound."""
+    if bound < float(_LARGEST):
+        side: Any = _pick(exp.Greatest if above else exp.Least, weight, _zero())
+    else:
+        # Infinities and NaN, which engines order after all numbers, weigh nothing.
+        beyond, within = (exp.GT, exp.LTE) if above else (exp.LT, exp.GTE)
+        end = exp.Literal.number(_LARGEST if above else "-" + _LARGEST)
+        there = exp.and_(
+            beyond(this=weight, expression=_zero()),
+            within(this=weight.copy(), expression=_double(end)),
+        )
+        side = exp.Case(ifs=[exp.If(this=there, true=weight.copy())], default=_zero())
+    made = exp.Sum(this=side)
     made.meta[BOUND] = min(bound, float(_LARGEST))
     return made
-
-
-def _at_most(weight: Any) -> Any:
-    return exp.LTE(this=weight.copy(), expression=_double(exp.Literal.number(_LARGEST)))
-
-
-def _at_least(weight: Any) -> Any:
-    return exp.GTE(this=weight.copy(), expression=_double(exp.Literal.number("-" + _LARGEST)))
 
 
 def _double(expression: Any) -> Any:

@@ -118,7 +118,7 @@ def sum_of_doubles(dialect: Dialect, value: Any, bound: float, kind: Kind) -> An
     Engines add doubles in an order that follows from how all rows lie, so other people's rows
     would show in the last digits of a sum. Where the numbers have a public bound, or come
     from decimals, they are whole multiples of public steps, whose sums are exact. Otherwise
-    they are added in order. No value is beyond the bound, nor NaN.
+    they are added in order. No value is beyond the bound, NaN or NULL.
     """
     exponent = math.frexp(bound)[1]
     fine = exponent - _STEPS
@@ -154,14 +154,8 @@ def _sum_of_steps(value: Any, exponent: int, fine: int) -> Any:
     step is at most one, so that none becomes too small either.
     """
     most, least = _power(exponent), exp.Neg(this=_power(exponent))
-    cut = exp.Case(
-        ifs=[
-            exp.If(this=exp.GT(this=exp.paren(value), expression=most), true=most.copy()),
-            exp.If(this=exp.LT(this=exp.paren(value.copy()), expression=least), true=least.copy()),
-        ],
-        default=value.copy(),
-    )
-    steps = exp.Mul(this=exp.paren(cut), expression=_power(-fine))
+    cut = call("LEAST", call("GREATEST", value, least), most)
+    steps = exp.Mul(this=cut, expression=_power(-fine))
     whole = exp.cast(call("ROUND", steps), named_type("BIGINT"))
     added = exp.cast(exp.Sum(this=whole), named_type("DOUBLE"))
     return exp.Mul(this=added, expression=_power(fine))

@@ -68,17 +68,19 @@ class Workspace:
     """Where an engine keeps rows that several statements of one question read.
 
     What is kept goes when this goes. An engine that keeps nothing computes it again each time, and
-    rows may have changed since.
+    the tables may have changed in between.
     """
 
     keeps: ClassVar[bool] = False
-    """Whether all statements over what is kept see the same rows."""
+    """Whether the rows are the same in every statement that reads them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def keep(self, statement: str) -> str:
+    def keep(self, statement: str, looked_up: str | None = None) -> str:
         """Return what stands in FROM for the rows of a checked statement.
+
+        ``looked_up`` is a column by which rows are looked up in it later.
 
         Raises:
             EngineError: when the engine fails on the way, without its message.

@@ -393,7 +393,7 @@ class TemporaryTables(Workspace):
         self._cursor = engine.attempt(engine._new_cursor, EngineError())
         self._count = 0
 
-    def keep(self, statement: str) -> str:
+    def keep(self, statement: str, looked_up: str | None = None) -> str:
         self._count += 1
         name = f"{RESERVED}_kept_{self._count}"
         self._run(partial(self._cursor.execute, f"CREATE TEMP TABLE {name} AS {statement}"))

@@ -77,10 +77,14 @@ _REASONS = {
 }
 
 _SHADOWED = """
+WITH own AS MATERIALIZED (
+  SELECT p.proname, p.proargtypes
+  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+  WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema'
+)
 SELECT DISTINCT p.proname::text AS name
-FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema'
-  AND EXISTS (
+FROM own p
+WHERE EXISTS (
     SELECT 1 FROM pg_catalog.pg_proc b
     WHERE b.proname = p.proname AND b.pronamespace = 'pg_catalog'::regnamespace
   )
@@ -337,13 +341,16 @@ class TemporaryTables(Workspace):
         # Not dropped at once: the connection may be reading something else just then.
         weakref.finalize(self, self._finished.extend, self._names)
 
-    def keep(self, statement: str) -> str:
+    def keep(self, statement: str, looked_up: str | None = None) -> str:
         name = f"{RESERVED}_kept_{uuid.uuid4().hex}"
         self._names.append(name)
         finished = [self._finished.pop() for _ in range(len(self._finished))]
         drop = [f"DROP TABLE IF EXISTS pg_temp.{one}" for one in finished]
-        create = f"CREATE TEMPORARY TABLE {name} AS {statement}"
-        self._engine.attempt(partial(self._write, *drop, create), EngineError())
+        made = [f"CREATE TEMPORARY TABLE {name} AS {statement}"]
+        if looked_up is not None:
+            # Without statistics the planner expects many rows of each value, and sorts both sides.
+            made.append(f"ANALYZE pg_temp.{name} ({looked_up})")
+        self._engine.attempt(partial(self._write, *drop, *made), EngineError())
         return f"pg_temp.{name}"
 
 

@@ -263,7 +263,7 @@ class CachedFrames(Workspace):
         self._frames: dict[str, Any] = {}
         weakref.finalize(self, _drop, self._session, self._frames)
 
-    def keep(self, statement: str) -> str:
+    def keep(self, statement: str, looked_up: str | None = None) -> str:
         name = f"{RESERVED}_kept_{uuid.uuid4().hex}"
         # It is computed by the first statement that reads it.
         self._engine.attempt(partial(self._cache, name, statement), EngineError())
