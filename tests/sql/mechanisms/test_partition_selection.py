@@ -253,6 +253,29 @@ def test_a_key_is_shown_by_itself_and_not_by_how_a_row_spells_it() -> None:
     assert list(answer.value["town"]) == ["Oslo"]
 
 
+def signs_of_keys() -> list[float]:
+    """Return the keys that are found where half of the people have each sign of zero and NaN."""
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE visit AS SELECT range AS person, CASE range % 4 WHEN 0 THEN -0e0 WHEN 1 THEN "
+        "0e0 WHEN 2 THEN -x WHEN 3 THEN x END AS x FROM range(400), (SELECT CAST('NaN' AS DOUBLE) "
+        "AS x)"
+    )
+    town = tulle.Database.connect(connection, owners={"visit": "person"})
+    answer = release(town, "SELECT x, COUNT(*) AS n FROM visit GROUP BY x")
+    return list(answer.value["x"])
+
+
+def test_a_key_has_no_sign_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    zero, nan = signs_of_keys()
+    assert math.copysign(1.0, zero) == 1.0
+    assert zero == 0.0
+    assert math.isnan(nan)
+    # A broken version that writes numbers as rows have them.
+    monkeypatch.setattr(key_statements, "SameValue", lambda this: this)
+    assert len(signs_of_keys()) == 4
+
+
 def test_the_order_of_rows_plays_no_part() -> None:
     text = "SELECT town, day, SUM(cost) AS s, COUNT(DISTINCT person) AS n FROM visit GROUP BY 1, 2"
     listed = list(rows())

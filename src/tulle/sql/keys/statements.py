@@ -21,6 +21,7 @@ from sqlglot import exp, parse_one
 
 from tulle.core.errors import QueryError
 from tulle.sql.compile.derivations import Slot, alias, column, select, source_of
+from tulle.sql.compile.inside import SameValue
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP
@@ -334,11 +335,8 @@ def written_key(expression: Any, kind: Kind, dialect: str) -> Any:
     """Return the text of a key column: equal for equal values, NULL for NULL."""
     value: Any = exp.paren(expression.copy())
     if kind.name == kinds.DOUBLE:
-        # Zero has two signs; which of them a row has must not show.
-        zero = exp.EQ(this=value.copy(), expression=exp.Literal.number(0))
-        value = exp.Case(
-            ifs=[exp.If(this=zero, true=exp.cast("0", named_type("DOUBLE")))], default=value
-        )
+        # Zero and what is not a number have two signs; which of them a row has must not show.
+        value = SameValue(this=value)
     written: Any = exp.cast(value, named_type("TEXT"))
     if kind.name == kinds.TEXT:
         # Longer ones are no keys. Joined as they are, they could be longer than an engine allows.
