@@ -334,8 +334,9 @@ class Session:
         questions as text. One that text cannot ask again (groups of a database, bounds for every
         cell of a matrix) is shown with its truth if it is among ``questions``. For people
         outside, use ``release.report()`` or ``tulle report``. With ``path`` the page is written
-        there.
+        there, and only you may read the file.
         """
+        from tulle.core.custody import custodian_file
         from tulle.reports.inside import inside_report, inside_row
 
         given, rows = list(questions), []
@@ -345,7 +346,7 @@ class Session:
             rows.append(inside_row(release, truth, self._replanned(asked, release)))
         page = inside_report(self.name, rows, self._account.terms, str(self.remaining))
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            custodian_file(path).write_text(page, encoding="utf-8")
         return page
 
     def _asked_again(self, release: Release, given: Iterable[Query]) -> Query | None:
