@@ -509,3 +509,33 @@ def test_a_ledger_of_format_2_goes_on_with_every_promise(tmp_path: Path) -> None
     )
     assert weekly_path.remaining.epsilon == 1
     assert ledger.verify(head=noted, releases=published) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("study", "Study"),
+        ("study", "study "),
+        ("my study", "my  study"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("\ufb01sh", "fish"),
+        ("stra\u00dfe", "STRASSE"),
+        ("study1", "study\uff11"),
+    ],
+)
+def test_two_accounts_do_not_read_alike(
+    path: Path, name: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for first, second in ((name, other), (other, name)):
+        ledger = Ledger(path.with_name(f"{first.encode().hex()}.ledger"))
+        ledger.open(first, Jar(), unit="participant", epsilon=1)
+        with pytest.raises(LedgerError, match="read alike"):
+            ledger.open(second, Jar(), unit="participant", epsilon=1)
+        assert [account.name for account in ledger.accounts()] == [first]
+        # The account itself, and one that differs, are opened as ever.
+        ledger.open(first, Jar(), unit="participant", epsilon=1)
+        ledger.open(f"{first}2", Jar(), unit="participant", epsilon=1)
+    monkeypatch.setattr(ledger_module, "check_name", lambda name, known: None)
+    ledger.open("again", Jar(), unit="participant", epsilon=1)
+    ledger.open("Again", Jar(), unit="participant", epsilon=1)  # a broken version: twice the budget
+    assert len(ledger.accounts()) > 2

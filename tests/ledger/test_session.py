@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -213,6 +214,33 @@ def test_like_changes_the_prediction_and_the_split(friends: tulle.Graph) -> None
     assert plain.parts[0].guarantee != guided.parts[0].guarantee
     assert guided.stand_in is not None
     assert "like=" in guided.stand_in
+
+
+def test_the_data_is_not_its_own_stand_in(
+    friends: tulle.Graph, ledger: tulle.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips = tulle.Contributions([1, 2, 3], [0, 1, 0], [0, 0, 1], rows=2, columns=2)
+    study = ledger.open("friends", friends, unit="edge", epsilon=1)
+    grid = ledger.open("trips", trips, unit="participant", epsilon=1)
+    own = {"epsilon": 1, "like": friends}
+    referred = [tulle.weights(reference=trips, quantile=share) for share in (None, 0.5)]
+    terms = {"unit": "participant", "epsilon": 1}
+    ways: list[Callable[[], object]] = [
+        lambda: tulle.plan(friends, tulle.triangles(), unit="edge", **own),  # type: ignore[arg-type]
+        lambda: tulle.release(friends, tulle.triangles(), unit="edge", **own),  # type: ignore[arg-type]
+        lambda: study.plan(tulle.triangles(), **own),  # type: ignore[arg-type]
+        lambda: study.ask(tulle.triangles(), **own),  # type: ignore[arg-type]
+        lambda: study.ask_all([tulle.triangles()], share=1, like=friends),
+        *(lambda q=q: tulle.release(trips, q, **terms) for q in referred),  # type: ignore[misc]
+        *(lambda q=q: grid.ask(q, epsilon=1) for q in referred),  # type: ignore[misc]
+    ]
+    for act in ways:
+        with pytest.raises(tulle.InputError, match="the dataset itself"):
+            act()
+    assert study.remaining == grid.remaining == 1
+    # Without the check a plan has the truth in it.
+    monkeypatch.setattr("tulle.ledger.answer.check_stand_in", lambda *given: None)
+    assert tulle.plan(friends, tulle.triangles(), unit="edge", **own).offers  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), float("inf"), "much", None])

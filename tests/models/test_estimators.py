@@ -12,6 +12,8 @@ the estimators from outside, and named here:
 
 import subprocess
 import sys
+from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -235,3 +237,44 @@ def test_scikit_learn_is_imported_only_when_used():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600
     )
     assert "tulle[models]" in done.stdout
+
+
+SECRET = "hidden_7431"
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[0.1], [SECRET]], [0, 1]),
+        (np.array([[0.1], [SECRET]], dtype=object), [0, 1]),
+        ([[0.1], [0.2]], np.array([0, SECRET], dtype=object)),
+        ([[0.1], [0.2]], [0, SECRET]),
+        ([0.7431, 0.2], [0, 1]),  # one dimension: scikit-learn prints the array
+        ([[0.1], [0.2, SECRET]], [0, 1]),
+        ([[7431j], [0.2]], [0, 1]),
+        ([[0.1]] * 7431, [0]),
+        ([[]] * 7431, [0] * 7431),
+        ([["X has features as input, feature names " + SECRET]], [0]),
+        ([[float("nan")]], [0]),
+    ],
+)
+def test_errors_quote_no_value_and_no_number_of_rows(X, y):  # noqa: N803
+    made = [
+        LinearRegression(**PRIVATE, target_bounds=(0, 1)),
+        LogisticRegression(**PRIVATE, classes=[0, 1]),
+    ]
+    fitted = LinearRegression(**PRIVATE, target_bounds=(0, 1)).fit([[0.1], [0.2]], [0, 1])
+    acts = [partial(estimator.fit, X, y) for estimator in made]
+    if SECRET in str(X):
+        acts.append(partial(fitted.predict, X))
+    for act in acts:
+        with pytest.raises(InputError) as caught:
+            act()
+        assert "7431" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+def test_what_scikit_learn_says_itself_would_be_caught(monkeypatch):
+    monkeypatch.setattr("tulle.models.estimators._kept_back", nullcontext)
+    with pytest.raises(ValueError, match=SECRET):
+        LinearRegression(**PRIVATE, target_bounds=(0, 1)).fit([[SECRET]], [0])

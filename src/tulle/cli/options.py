@@ -284,10 +284,24 @@ class Network:
         )
 
 
+def check_public(name: str, path: Path | None, data: Path) -> None:
+    """Refuse the file of the data itself where a public one is due; neither is read.
+
+    Raises:
+        InputError: when it is the same file, by whichever name.
+    """
+    if path is not None and path.exists() and data.exists() and path.samefile(data):
+        raise InputError(
+            f"{name} names the data itself: what is planned on it would be read off its records, "
+            "and no epsilon covers that. Name other data that is public, or leave it out."
+        )
+
+
 def read_like(path: Path | None, network: Network) -> Graph | None:
     """Read the public stand-in, if one was named, in the way that the network is read."""
     if path is None:
         return None
+    check_public("--like", path, network.path)
     return replace(network, path=path, nodes=None, format=None, attributes=None).read()
 
 

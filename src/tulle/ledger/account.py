@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -215,6 +216,29 @@ def _composing(account: Account, composition_delta: Number | None) -> Account:
         return account
     assert terms.epsilon is not None
     return replace(account, composition_delta=part, order=best_order(terms.epsilon, part))
+
+
+def check_name(name: str, known: Sequence[str]) -> None:
+    """Refuse the name of a new account that reads like that of another.
+
+    The same data would have two budgets for a space, a capital or two ways to write an accent.
+
+    Raises:
+        LedgerError: naming the account that is there.
+    """
+    alike = [other for other in known if other != name and _read_aloud(other) == _read_aloud(name)]
+    if alike:
+        raise LedgerError(
+            f"Account {name!r} would be new, and {alike[0]!r} is there already: they read alike, "
+            "and one dataset has one account. Open that one, or choose a name that differs by "
+            "letters or digits. Nothing was opened."
+        )
+
+
+def _read_aloud(name: str) -> str:
+    """Return a name without case, width, ligatures, and more than one space."""
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join(plain.split())
 
 
 def debit_body(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from math import isinf
 from typing import Any, NamedTuple
@@ -52,6 +53,7 @@ def release(
         >>> print(r.guarantee)
         epsilon = 1, pure, per edge (add-remove)
     """
+    check_stand_in(dataset, query, like)
     held = protect(dataset, unit)
     made = _plan(held, query, epsilon, delta, mechanism, like, options)
     return _draw(made, held, source, debit=None)
@@ -99,6 +101,7 @@ def plan(
         >>> tulle.plan(square, tulle.edges(), unit="edge", epsilon=1.0).mechanism
         'laplace'
     """
+    check_stand_in(dataset, query, like)
     return plan_for(
         dataset,
         query,
@@ -110,6 +113,34 @@ def plan(
         options=options,
         assumed={"people": people, "rows_per_person": rows_per_person, "values": values},
     )
+
+
+def check_stand_in(dataset: Dataset, query: Query, like: Dataset | None) -> None:
+    """Refuse the dataset itself as its stand-in, or as a reference within the question.
+
+    Whether two datasets have the same records is not looked at: that would tell about them.
+
+    Raises:
+        InputError: when it is the same object.
+    """
+    if any(one is dataset for one in (like, *_datasets(query))):
+        raise InputError(
+            "The stand-in is the dataset itself: what is planned on it would be read off its "
+            "records, and no epsilon covers that. Give like= (or reference=) other data that is "
+            "public, or leave it out."
+        )
+
+
+def _datasets(value: Any) -> Iterator[Dataset]:
+    """Yield the datasets that a question holds."""
+    if isinstance(value, Dataset):
+        yield value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _datasets(getattr(value, field.name))
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from _datasets(part)
 
 
 class Protected(NamedTuple):

@@ -30,6 +30,7 @@ from tulle.ledger.account import (
     account_for,
     account_terms,
     check_affordable,
+    check_name,
     debit_body,
     described_version,
     differences,
@@ -141,7 +142,13 @@ class Ledger:
                     "The date of the data decides which period's budget is spent: give version= "
                     "and date=, such as version='2026-W46', date='2026-11-09'."
                 )
-            self._store.append("open", name, account.to_json(), reuse=View.first)
+            self._store.append(
+                "open",
+                name,
+                account.to_json(),
+                guard=lambda view: check_name(name, view.accounts()),
+                reuse=View.first,
+            )
         elif version is not None:
             self._check_terms(name, account, composition_delta)
             self.declare(name, version, date=date, dataset=dataset)

@@ -27,7 +27,7 @@ from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.core.validate import Number
-from tulle.ledger.answer import draw, kind_of_source, plan_for
+from tulle.ledger.answer import check_stand_in, draw, kind_of_source, plan_for
 
 if TYPE_CHECKING:
     from tulle.core.period import Day
@@ -46,6 +46,7 @@ class Session:
     def __init__(self, ledger: Ledger, account: Account, dataset: Dataset) -> None:
         self._ledger = ledger
         self._account = account
+        self._given = dataset
         # Of a budget that renews, with a unit of a period: the present period's records alone.
         self._dataset = account.divided(dataset)
 
@@ -108,9 +109,11 @@ class Session:
         )
         return replace(plan, account=self._ledger.price_words(self.name, plan))
 
-    def _plan(self, query: Query, **asked: Any) -> Plan:
+    def _plan(self, query: Query, *, like: Dataset | None = None, **asked: Any) -> Plan:
+        for data in (self._given, self._dataset):
+            check_stand_in(data, query, like)
         composed = self._account.filter.composes
-        return plan_for(self._dataset, query, unit=self.unit, **asked, composed=composed)
+        return plan_for(self._dataset, query, unit=self.unit, like=like, **asked, composed=composed)
 
     def ask(
         self,
@@ -334,8 +337,9 @@ class Session:
         questions as text. One that text cannot ask again (groups of a database, bounds for every
         cell of a matrix) is shown with its truth if it is among ``questions``. For people
         outside, use ``release.report()`` or ``tulle report``. With ``path`` the page is written
-        there.
+        there, and only you may read the file.
         """
+        from tulle.core.custody import custodian_file
         from tulle.reports.inside import inside_report, inside_row
 
         given, rows = list(questions), []
@@ -345,7 +349,7 @@ class Session:
             rows.append(inside_row(release, truth, self._replanned(asked, release)))
         page = inside_report(self.name, rows, self._account.terms, str(self.remaining))
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            custodian_file(path).write_text(page, encoding="utf-8")
         return page
 
     def _asked_again(self, release: Release, given: Iterable[Query]) -> Query | None:

@@ -328,6 +328,11 @@ class View:
             raise unsound(self._path, Problem(row[0], fault))
         return entry_of(row)
 
+    def accounts(self) -> list[str]:
+        """Return the names of all accounts of the ledger, sorted."""
+        rows = self._connection.execute("SELECT account FROM accounts").fetchall()
+        return sorted(row[0] for row in rows)
+
     def first(self) -> Entry | None:
         """Return the account's first entry, which opened it."""
         return self._one("ORDER BY number")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tulle.core.arrays import Floats
+from tulle.core.custody import custodian_file
 from tulle.core.errors import MissingExtraError, raise_alone
 from tulle.metrics.portrait import Portrait
 
@@ -47,7 +48,7 @@ def draw(path: str | PathLike[str], truth: Portrait, synthetic: Portrait, title:
     figure.legend(
         handles, labels, loc="upper right", bbox_to_anchor=(0.985, 0.985), ncols=2, frameon=False
     )
-    figure.savefig(path)
+    figure.savefig(custodian_file(path))
 
 
 def _name(axis: Any, title: str, across: str, upwards: str) -> None:

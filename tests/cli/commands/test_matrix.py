@@ -75,10 +75,16 @@ def test_weights_names_and_a_reference(run: Run, trips: Path, tmp_path: Path) ->
     (tmp_path / "places").write_text("0\n1\n2\n")
     listed = run("matrix", "plan", trips, WEIGHTS, *TERMS, *named, "--rows", "@places")
     assert listed.code == 0, listed.err
+    others = trips.with_name("public.csv")
+    others.write_bytes(trips.read_bytes())
     public = run(
         *("matrix", "plan", trips, "weights(blocks=1)", *TERMS, *named),
-        *("--rows", "0,1,2", "--reference", trips, "--like", trips, "--json"),
+        *("--rows", "0,1,2", "--reference", others, "--like", others, "--json"),
     )
+    for name in ("--reference", "--like"):
+        own = run("matrix", "plan", trips, WEIGHTS, *TERMS, *named, "--rows", "0,1,2", name, trips)
+        assert own.code == 2
+        assert f"{name} names the data itself" in own.err
     assert public.code == 0, public.out
     assert public.json()["half_width_95"] > 0
     fewer = run("matrix", "plan", trips, WEIGHTS, *TERMS, *named, "--rows", "2")

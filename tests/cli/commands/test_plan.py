@@ -44,8 +44,20 @@ def test_plan_with_one_mechanism_and_its_option(run: Run, friends: Path) -> None
 
 
 def test_plan_like_a_public_network(run: Run, friends: Path) -> None:
-    ran = run("plan", friends, "triangles", *EDGE, "--like", friends)
+    public = friends.with_stem("public")
+    public.write_bytes(friends.read_bytes())
+    ran = run("plan", friends, "triangles", *EDGE, "--like", public)
     assert "public stand-in given as --like" in ran.out
+
+
+def test_the_data_is_not_its_own_stand_in(run: Run, friends: Path) -> None:
+    other = friends.with_stem("link")
+    other.symlink_to(friends)
+    for name in (friends, other):
+        for asked, more in (("plan", ()), ("ask", ("--no-ledger",))):
+            ran = run(asked, friends, "triangles", *EDGE, "--like", name, *more)
+            assert ran.code == 2
+            assert "names the data itself" in ran.err
 
 
 def test_notes_speak_of_options(run: Run, friends: Path) -> None:

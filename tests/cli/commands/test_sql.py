@@ -95,8 +95,13 @@ def test_plan_json_is_about_public_facts_only(run: Run, shop: Path) -> None:
 
 
 def test_plan_like_a_public_database(run: Run, shop: Path) -> None:
-    plan = run("sql", "plan", shop, SPENT, *TERMS, "--like", shop, "--json").json()
+    public = shop.with_name("public.toml")
+    public.write_bytes(shop.read_bytes())
+    plan = run("sql", "plan", shop, SPENT, *TERMS, "--like", public, "--json").json()
     assert plan["offers"][0]["median_error"] > 0
+    same = run("sql", "plan", shop, SPENT, *TERMS, "--like", shop)
+    assert same.code == 2
+    assert "names the data itself" in same.err
 
 
 def test_plan_predicts_on_what_is_assumed(run: Run, shop: Path) -> None:

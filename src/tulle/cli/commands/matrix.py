@@ -253,6 +253,8 @@ def plan_matrix(
 ) -> None:
     """Show the mechanisms, their price and predicted error. Spends nothing."""
     price = answer_options.price(unit, epsilon, ("participant", "row", "cell"))
+    for name, public in (("--like", like), ("--reference", reading.reference)):
+        options.check_public(name, public, file)
     reader = reading.reader(price, named)
     query = reading.parse(question, price, reader)
     asking = answer_options.asking(query, price, None if like is None else reader(like))
@@ -277,6 +279,8 @@ def ask(
 ) -> None:
     """Answer a question and record its price. The identical question again is free."""
     price = answer_options.price(unit, epsilon, ("participant", "row", "cell"))
+    for name, public in (("--like", like), ("--reference", reading.reference)):
+        options.check_public(name, public, file)
     reader = reading.reader(price, named)
     query = reading.parse(question, price, reader)
     ledger_account = booking.ledger_account(file.name)

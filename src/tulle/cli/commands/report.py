@@ -36,6 +36,7 @@ def report(
     as_json: options.Json = False,
 ) -> None:
     """Publish a report: one page with all releases of an account; no truth, unless --truth."""
+    from tulle.core.custody import custodian_file
     from tulle.reports.report import outside_report
     from tulle.streams.stream import kept_streams
 
@@ -47,7 +48,7 @@ def report(
         page = outside_report(releases, series=series, title=f"Released: {chosen}")
     else:
         page = _inside(book, chosen, _read(truth, nodes, header))
-    out.write_text(page, encoding="utf-8")
+    (out if truth is None else custodian_file(out)).write_text(page, encoding="utf-8")
     if truth is not None:
         warn(INSIDE)
     if as_json:

@@ -368,7 +368,10 @@ def plan_question(
     asked = reading.parse(question, as_json, connection.private)
     opened = connection.open()
     bound = _bind(asked, opened, as_json)
-    asking = replace(answer_options.asking(bound, price, _read_like(like)), assumed=assumed.read())
+    asking = replace(
+        answer_options.asking(bound, price, _read_like(like, connection.database)),
+        assumed=assumed.read(),
+    )
     outline = _outline(bound, opened)
     if not as_json:
         _show_outline(outline)
@@ -401,7 +404,7 @@ def ask(
     answering.check_out(out)
     opened = connection.open()
     bound = _bind(asked, opened, as_json)
-    asking = answer_options.asking(bound, price, _read_like(like))
+    asking = answer_options.asking(bound, price, _read_like(like, connection.database))
     answering.answer(
         opened,
         asking,
@@ -456,10 +459,13 @@ def _pointer(text: str, message: str, as_json: bool) -> str:
     return f"\n  {shown}\n  {' ' * start}{'^' * (end - start)}"
 
 
-def _read_like(file: Path | None) -> Database | None:
+def _read_like(file: Path | None, database: str) -> Database | None:
     from tulle.sql.data import Database
 
-    return None if file is None else Database.from_toml(file)
+    if file is None:
+        return None
+    options.check_public("--like", file, Path(database))
+    return Database.from_toml(file)
 
 
 def _schema_table(schema: Schema) -> Table:

@@ -33,6 +33,8 @@ class Reference(NamedTuple):
     """The reference itself, where the quantile is to be chosen on it."""
     choices: tuple[Reference, ...] = ()
     """What it says at each of :data:`QUANTILES`; else empty."""
+    read_from: Contributions | None = None
+    """Whose records these are: never those that the question is asked of."""
 
     @property
     def digest(self) -> str:
@@ -89,9 +91,8 @@ def look_up(public: Contributions, quantile: float | None = 1.0) -> Reference:
     for power in (1, 2):
         table = np.bincount(where, weights=held**power, minlength=shape[0] * shape[1])
         tables.append(_runs(table.astype(np.float64).reshape(shape), share))
-    return Reference(
-        PublicArray(bound.reshape(public.shape)), PublicArray(tables[0]), PublicArray(tables[1])
-    )
+    read = bound.reshape(public.shape), *tables
+    return Reference(*map(PublicArray, read), read_from=public)
 
 
 def _runs(table: Floats, quantile: float) -> Floats:
