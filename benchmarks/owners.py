@@ -25,7 +25,7 @@ from tulle.core.validate import rational
 from tulle.relations.annotations import Participant, either
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.recursive import RecursiveSettings, Tuning
-from tulle.relations.mechanisms.single_owner import SingleOwnerRows, release_owned
+from tulle.relations.mechanisms.single_owner import SingleOwnerRows, release_totals
 from tulle.relations.queries import total
 from tulle.relations.truncation.totals import GAP, truncate
 from tulle.sql.mechanisms.truncation import LINKED as ONE_LINK
@@ -99,7 +99,7 @@ def run_single_owner(relation: Relation, epsilon: float) -> Callable[[], float]:
     )
     owned = SingleOwnerRows([relation], signed=False)
     return lambda: float(
-        max(release_owned(owned, RecursiveSettings.read(settings), None)[0][0], 0.0)
+        max(release_totals(owned, RecursiveSettings.read(settings), None)[0][0], 0.0)
     )
 
 

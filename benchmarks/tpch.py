@@ -251,7 +251,7 @@ def errors(database: Any, question: Any, relation: Any, truth: float) -> list[fl
     runs = MANY if few or query.single_owner else RUNS
     if query.single_owner:
         owned = SingleOwnerRows([relation], signed=mechanism.signed(query))
-        drawn = [mechanism.run_owned(query, settings, owned, None).value for _ in range(runs)]
+        drawn = [mechanism.run_totals(query, settings, owned, None).value for _ in range(runs)]
     else:
         parts = [(sign, Remembered(t)) for sign, t in mechanism.truncations(query, relation)]
         drawn = [mechanism.run_parts(query, settings, parts, None).value for _ in range(runs)]  # type: ignore[arg-type]

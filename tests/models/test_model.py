@@ -201,8 +201,8 @@ def test_sensitive_features_get_more_noise():
     chosen = plan.chosen
     assert Fraction(chosen.settings["attribute_epsilon"]) < Fraction(1, 5)
     mechanism = tulle.core.registry.mechanisms("table")["functional"]
-    spreads = sorted(set(mechanism.spreads(chosen.terms, chosen.settings).each()))
-    assert spreads[-1] == 20 * spreads[0]
+    scales = sorted(set(mechanism.scales(chosen.terms, chosen.settings).each()))
+    assert scales[-1] == 20 * scales[0]
 
 
 def test_releases_survive_json():

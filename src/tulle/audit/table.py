@@ -20,7 +20,7 @@ from tulle.audit.engine.kind import AuditView, is_audited, kind_of
 from tulle.audit.engine.world import World
 from tulle.audit.faults import broken_versions
 from tulle.audit.graphs.truncation import check_leaving, without_one_owner
-from tulle.audit.sql.single_owner import owned_findings
+from tulle.audit.sql.single_owner import totals_findings
 from tulle.audit.streams import kind as streams
 from tulle.audit.surveys.kind import catch_broken, check_surveys, unexamined
 from tulle.core import registry
@@ -261,7 +261,7 @@ def _besides(kind: AuditView, named: set[str], effort: Effort, tell: Progress) -
         return leaving(max(effort.sizes) - 1)
     if kind.name == "database":
         tell("contributions of one owner each")
-        return owned_findings()
+        return totals_findings()
     return []
 
 

@@ -24,7 +24,7 @@ from tulle.models.moments import (
     MomentMechanism,
     MomentSettings,
     Places,
-    Spreads,
+    Scales,
     choose_bits,
     frame_for,
 )
@@ -111,16 +111,16 @@ class AdaSSP(MomentMechanism):
         least = min(chosen.matrix_variance / 2, chosen.vector_variance)
         return Gaussian(chosen.rho, Fraction(moved), least)
 
-    def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
+    def scales(self, terms: Terms, settings: Parameters) -> Scales:
         chosen = AdasspSettings.read(settings)
         matrix, vector = chosen.matrix_variance, chosen.vector_variance
         places = Places.of(frame_for(terms))
         kinds = np.where(places.first == places.second, 0, 1)
         kinds = np.concatenate((kinds, np.full(places.targets, 2)))
-        return Spreads((matrix, matrix / 2, vector), kinds)
+        return Scales((matrix, matrix / 2, vector), kinds)
 
-    def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
-        return discrete_gaussian(variance=spread, size=count, source=source)
+    def draw(self, scale: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
+        return discrete_gaussian(variance=scale, size=count, source=source)
 
     def worst(
         self, terms: Terms, settings: Parameters, kinds: Sequence[int], rates: Sequence[Fraction]
@@ -132,8 +132,8 @@ class AdaSSP(MomentMechanism):
         steps: int = 16 ** MomentSettings.read(settings).bits
         return steps * (matrix * entries + vector * known.get(2, Fraction(0)))
 
-    def variance(self, spread: Fraction, bits: int) -> float:
-        return float(spread / 16**bits)
+    def variance(self, scale: Fraction, bits: int) -> float:
+        return float(scale / 16**bits)
 
 
 def squared_moves(frame: Frame) -> tuple[Fraction, Fraction]:

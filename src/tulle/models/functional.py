@@ -18,7 +18,7 @@ from tulle.models.moments import (
     MomentMechanism,
     MomentSettings,
     Places,
-    Spreads,
+    Scales,
     choose_bits,
     frame_for,
 )
@@ -99,13 +99,13 @@ class Functional(MomentMechanism):
         attribute = min(attribute_sensitivity(frame), moved) / unit_scale
         return replace(found, attribute_epsilon=Fraction(ceil(attribute * 10**6), 10**6))
 
-    def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
+    def scales(self, terms: Terms, settings: Parameters) -> Scales:
         frame, scale = frame_for(terms), FunctionalSettings.read(settings).scale
         kinds = Places.of(frame).pack(pair_kinds(frame), target_kinds(frame))
-        return Spreads(tuple(scale / weight for weight in kind_weights(frame)), kinds)
+        return Scales(tuple(scale / weight for weight in kind_weights(frame)), kinds)
 
-    def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
-        return discrete_laplace(scale=spread, size=count, source=source)
+    def draw(self, scale: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
+        return discrete_laplace(scale=scale, size=count, source=source)
 
     def worst(
         self, terms: Terms, settings: Parameters, kinds: Sequence[int], rates: Sequence[Fraction]
@@ -116,5 +116,5 @@ class Functional(MomentMechanism):
         steps: int = 4 ** MomentSettings.read(settings).bits
         return functional_sensitivity(frame) * steps * dearest
 
-    def variance(self, spread: Fraction, bits: int) -> float:
-        return 2 * float(spread / 4**bits) ** 2
+    def variance(self, scale: Fraction, bits: int) -> float:
+        return 2 * float(scale / 4**bits) ** 2

@@ -49,7 +49,7 @@ from tulle.models.model import frame_again
 from tulle.models.moments import NOISE_LAW, CoefficientLaw
 
 _LATTICES = 1 + 2.0**-20
-"""Covers that noise is on a lattice of 2^-45 of its spread, and rounding in floating point."""
+"""Covers that noise is on a lattice of 2^-45 of its scale, and rounding in floating point."""
 
 
 @public()
@@ -138,7 +138,7 @@ class MinimumLaw(ErrorLaw):
     """
 
     noise: str
-    spread: float
+    scale: float
     """Of the tilt; ``output`` that of the noise on the minimum."""
     output: float
     penalty: float
@@ -177,8 +177,8 @@ class MinimumLaw(ErrorLaw):
         known = 0.0
         if self.curvature_scale > 0 and not self.named:
             known = self.curvature - self.curvature_scale * math.log(2 / alpha)
-        length = tilt_length(self.noise, self.spread, count, alpha / 4)
-        largest = tilt_entry(self.noise, self.spread, count, alpha / 4)
+        length = tilt_length(self.noise, self.scale, count, alpha / 4)
+        largest = tilt_entry(self.noise, self.scale, count, alpha / 4)
         entry = self.output * (output_reach(self.noise, count, alpha / 4) + 2.0**-10)
         near = self.tolerance * _LATTICES / self.penalty
         away = near + math.sqrt(count) * entry
@@ -209,7 +209,7 @@ class MinimumLaw(ErrorLaw):
 
     def _seen(self, through: Floats, lengths: Floats, level: float) -> Floats:
         """Return widths of some coefficients at once, which the tilt and the output noise reach."""
-        tilt = tilt_deviation(self.noise, self.spread, len(self.lengths))
+        tilt = tilt_deviation(self.noise, self.scale, len(self.lengths))
         output = output_deviation(self.noise, self.output)
         deviations = np.hypot(tilt * through, output * lengths)
         law = CoefficientLaw(self.noise, tuple(deviations.tolist()), (0.0,) * len(deviations))
@@ -225,7 +225,7 @@ class MinimumLaw(ErrorLaw):
         return value - widths, value + widths
 
 
-def tilt_length(noise: str, spread: float, count: int, alpha: float) -> float:
+def tilt_length(noise: str, scale: float, count: int, alpha: float) -> float:
     """Return what the Euclidean length of the tilt exceeds with this probability at most.
 
     Example:
@@ -241,16 +241,16 @@ def tilt_length(noise: str, spread: float, count: int, alpha: float) -> float:
     else:
         largest = math.sqrt(count) * math.log(count / alpha)
         found = min(largest, float(gammainccinv(count, alpha)))
-    return spread * found * _LATTICES
+    return scale * found * _LATTICES
 
 
-def tilt_entry(noise: str, spread: float, count: int, alpha: float) -> float:
+def tilt_entry(noise: str, scale: float, count: int, alpha: float) -> float:
     """Return what no entry of the tilt exceeds, but with this probability."""
     from scipy.special import gammainccinv
 
     if noise != "knorm":
-        return spread * output_reach(noise, count, alpha) * _LATTICES
-    return spread * float(gammainccinv(count, alpha)) * _LATTICES
+        return scale * output_reach(noise, count, alpha) * _LATTICES
+    return scale * float(gammainccinv(count, alpha)) * _LATTICES
 
 
 @lru_cache(maxsize=64)
@@ -280,20 +280,20 @@ def _cube_length(count: int, alpha: float) -> float:
     return high
 
 
-def tilt_deviation(noise: str, spread: float, count: int) -> float:
+def tilt_deviation(noise: str, scale: float, count: int) -> float:
     """Return the standard deviation of one entry of the tilt."""
     if noise == "knorm":
-        return spread * math.sqrt((count + 1) * (count + 2) / 3)
-    return output_deviation(noise, spread)
+        return scale * math.sqrt((count + 1) * (count + 2) / 3)
+    return output_deviation(noise, scale)
 
 
-def output_deviation(noise: str, spread: float) -> float:
+def output_deviation(noise: str, scale: float) -> float:
     """Return the standard deviation of one entry of the noise on the minimum."""
-    return spread if noise == "gaussian" else math.sqrt(2) * spread
+    return scale if noise == "gaussian" else math.sqrt(2) * scale
 
 
 def output_reach(noise: str, count: int, alpha: float) -> float:
-    """Return what no entry of the noise on the minimum exceeds, in spreads, but so often."""
+    """Return what no entry of the noise on the minimum exceeds, in scales, but so often."""
     if noise == "gaussian":
         return -NormalDist().inv_cdf(alpha / (2 * count))
     return math.log(count / alpha)

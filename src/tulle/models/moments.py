@@ -141,7 +141,7 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
-class Spreads:
+class Scales:
     """The scale (of Gaussian noise the variance) of each coordinate's noise, in steps."""
 
     values: tuple[Fraction, ...]
@@ -169,15 +169,15 @@ class MomentMechanism(Mechanism):
     noise: ClassVar[str]
 
     @abstractmethod
-    def spreads(self, terms: Terms, settings: Parameters) -> Spreads:
+    def scales(self, terms: Terms, settings: Parameters) -> Scales:
         """Return how much noise each coordinate gets."""
 
     @abstractmethod
-    def draw(self, spread: Fraction, count: int, source: Source | None) -> Wholes:
+    def draw(self, scale: Fraction, count: int, source: Source | None) -> Wholes:
         """Draw so many numbers of noise."""
 
     @abstractmethod
-    def variance(self, spread: Fraction, bits: int) -> float:
+    def variance(self, scale: Fraction, bits: int) -> float:
         """Return the variance of such noise, in units of the scaled data."""
 
     @abstractmethod
@@ -192,13 +192,13 @@ class MomentMechanism(Mechanism):
         assert isinstance(dataset, Table)
         frame = frame_for(terms)
         centre = self.centre(terms, settings, dataset)
-        spreads = self.spreads(terms, settings)
+        scales = self.scales(terms, settings)
         noisy = np.array(centre, dtype=np.int64)
-        kinds = [kind for kind in range(len(spreads.values)) if (spreads.kinds == kind).any()]
+        kinds = [kind for kind in range(len(scales.values)) if (scales.kinds == kind).any()]
         with charge(WeightedCharge(lambda rates: self.worst(terms, settings, kinds, rates))):
             for kind in kinds:
-                where = spreads.kinds == kind
-                noisy[where] += self.draw(spreads.values[kind], int(where.sum()), source)
+                where = scales.kinds == kind
+                noisy[where] += self.draw(scales.values[kind], int(where.sum()), source)
         return self.finish(terms, settings, frame, noisy)
 
     def centre(self, terms: Terms, settings: Parameters, table: Table) -> list[int]:
@@ -233,12 +233,12 @@ class MomentMechanism(Mechanism):
         return solve(frame, products, crossed, variances[0]), variances
 
     def _variances(self, terms: Terms, settings: Parameters, frame: Frame) -> tuple[Floats, Floats]:
-        spreads = self.spreads(terms, settings)
+        scales = self.scales(terms, settings)
         known = np.array(
-            [self.variance(s, MomentSettings.read(settings).bits) for s in spreads.values]
+            [self.variance(s, MomentSettings.read(settings).bits) for s in scales.values]
         )
         products, crossed = np.zeros((frame.size, frame.size)), np.zeros(frame.size)
-        Places.of(frame).unpack(known[spreads.kinds], products, crossed)
+        Places.of(frame).unpack(known[scales.kinds], products, crossed)
         return products, crossed
 
     def _law(
@@ -254,7 +254,7 @@ class MomentMechanism(Mechanism):
             return CoefficientLaw(self.noise, (UNKNOWN,) * size, (0.0,) * size)
         covariance = noise_covariance(solution.scaled, products, crossed)
         shape = frame.transform() @ solution.inverse * factor
-        deviations = spread_through(shape, covariance)
+        deviations = deviations_through(shape, covariance)
         bias = shape @ (solution.penalty * solution.scaled)
         return CoefficientLaw(self.noise, tuple(deviations.tolist()), tuple(bias.tolist()))
 
@@ -287,7 +287,7 @@ def noise_covariance(at: Floats, products: Floats, crossed: Floats) -> Floats:
     return covariance
 
 
-def spread_through(shape: Floats, covariance: Floats) -> Floats:
+def deviations_through(shape: Floats, covariance: Floats) -> Floats:
     """Return the standard deviations of shape·x for x of this covariance."""
     return np.asarray(np.sqrt(np.sum((shape @ covariance) * shape, axis=1)))
 
@@ -323,8 +323,8 @@ def flattening(frame: Frame, products: Floats, at: Floats, like: Dataset | None)
     if not frame.logistic or not frame.rows:
         return np.zeros(frame.size)
     start = int(frame.intercept)
-    spread = float(at[start:] @ products[start:, start:] @ at[start:]) / frame.rows
-    return np.asarray(at * (1 - 1 / np.sqrt(1 + np.pi * spread / 8)))
+    variance = float(at[start:] @ products[start:, start:] @ at[start:]) / frame.rows
+    return np.asarray(at * (1 - 1 / np.sqrt(1 + np.pi * variance / 8)))
 
 
 def predicted(
@@ -340,10 +340,10 @@ def predicted(
 
     ``pull`` is what a penalty adds to the slope; ``short`` is what coefficients lose otherwise.
     """
-    scaled = factor * spread_through(inverse, covariance)
+    scaled = factor * deviations_through(inverse, covariance)
     pulled = factor * np.abs(inverse @ pull)
     shape = frame.transform() @ inverse * factor
-    deviations = spread_through(shape, covariance)
+    deviations = deviations_through(shape, covariance)
     bias = shape @ pull + frame.transform() @ np.broadcast_to(short, frame.size)
     law = CoefficientLaw(mechanism.noise, tuple(deviations.tolist()), tuple(bias.tolist()))
     mean = float(np.mean(np.sqrt(scaled**2 * 2 / np.pi) + pulled + np.abs(short)))
@@ -351,7 +351,7 @@ def predicted(
 
 
 def choose_bits(query: Regression, largest: Fraction, limit: int) -> int:
-    """Return the finest resolution at which noise of this spread (at 0 bits) can be drawn.
+    """Return the finest resolution at which noise of this scale (at 0 bits) can be drawn.
 
     ``largest`` grows fourfold with each bit and must stay below ``limit``.
 

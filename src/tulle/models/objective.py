@@ -72,12 +72,12 @@ class ObjectiveSettings(Settings):
     bits: int
     volume_share: Fraction
     penalty: Fraction
-    spread: Fraction
+    scale: Fraction
     """Of the noise on the slope, drawn in steps of two to the exponent."""
     exponent: int
     tolerance: Fraction
     """How long the gradient may be at the minimum that is found."""
-    output_spread: Fraction
+    output_scale: Fraction
     output_exponent: int
     curvature_scale: Fraction | None = None
     """Of the noise on the least curvature, where that is bought."""
@@ -114,21 +114,21 @@ class Objective(Mechanism):
         )
 
     @abstractmethod
-    def spread(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
+    def scale(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
         """Return the scale (Gaussian: standard deviation) of b that this budget needs."""
 
     @abstractmethod
-    def output_spread(
+    def output_scale(
         self, frame: Frame, apart: Fraction, epsilon: Fraction, delta: Fraction
     ) -> Fraction:
         """Return the same for noise on minimisers that are so far apart."""
 
     @abstractmethod
-    def draw(self, spread: Fraction, count: int, source: Source | None) -> Wholes:
+    def draw(self, scale: Fraction, count: int, source: Source | None) -> Wholes:
         """Draw b, in steps: continuous noise, rounded."""
 
     @abstractmethod
-    def draw_output(self, spread: Fraction, count: int, source: Source | None) -> Wholes:
+    def draw_output(self, scale: Fraction, count: int, source: Source | None) -> Wholes:
         """Draw the noise on the minimiser, in steps."""
 
     @abstractmethod
@@ -140,7 +140,7 @@ class Objective(Mechanism):
         """Return what noise on minimisers that are so many steps apart is charged for."""
 
     def reach(self, count: int) -> int:
-        """Return how many times its spread a number in b is at most, but once in 2^90."""
+        """Return how many times its scale a number in b is at most, but once in 2^90."""
         return 64
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
@@ -192,12 +192,12 @@ class Objective(Mechanism):
         assert isinstance(terms.query, Regression)
         longest = frame.length_squared + frame.intercept
         penalty, left = self.split(terms, frame, share)
-        spread = short_up(self.spread(frame, left, terms.delta * (1 - 2 * TUNING.output)))
-        exponent = math.frexp(float(spread))[1] - STEPS
+        scale = short_up(self.scale(frame, left, terms.delta * (1 - 2 * TUNING.output)))
+        exponent = math.frexp(float(scale))[1] - STEPS
         step = Fraction(2) ** exponent
         tolerance = gap * Fraction(round_up(Fraction(math.sqrt(float(longest)))))
         # A float keeps 52 bits of the tilt.
-        if 8 * self.reach(frame.size) * frame.size * spread / 2**52 > tolerance / 4:
+        if 8 * self.reach(frame.size) * frame.size * scale / 2**52 > tolerance / 4:
             raise QueryError(
                 f"epsilon = {display(terms.epsilon)} is too small for "
                 f"{counted(frame.size, 'coefficient')}: the noise would be so large that no "
@@ -206,12 +206,12 @@ class Objective(Mechanism):
             )
         root = _root(frame)
         apart = 2 * (tolerance + root * step / 2) / penalty
-        output = self.output_spread(
+        output = self.output_scale(
             frame, apart, TUNING.output * terms.epsilon, TUNING.output * terms.delta
         )
         fine = math.frexp(float(output))[1] - 12
         # Snapping moves the found minimum by half a step in each coordinate.
-        snapped = self.output_spread(
+        snapped = self.output_scale(
             frame,
             apart + root * Fraction(2) ** fine,
             TUNING.output * terms.epsilon,
@@ -221,10 +221,10 @@ class Objective(Mechanism):
             MOST_BITS if terms.query.bits is None else terms.query.bits,
             volume_share=share,
             penalty=penalty,
-            spread=spread,
+            scale=scale,
             exponent=exponent,
             tolerance=tolerance,
-            output_spread=short_up(snapped),
+            output_scale=short_up(snapped),
             output_exponent=fine,
         )
 
@@ -237,7 +237,7 @@ class Objective(Mechanism):
         features /= float(1 << chosen.bits)
         exponent = chosen.exponent
         with charge(self.charge_tilt(terms, frame, Fraction(2) ** exponent)):
-            drawn = self.draw(chosen.spread / Fraction(2) ** exponent, frame.size, source)
+            drawn = self.draw(chosen.scale / Fraction(2) ** exponent, frame.size, source)
         spend(Pure(self.volume(frame, chosen)))
         tilt = np.ldexp(drawn.astype(np.float64), exponent)
         found = near_minimum(
@@ -250,7 +250,7 @@ class Objective(Mechanism):
         fine = chosen.output_exponent
         with np.errstate(over="ignore"):
             steps = np.rint(np.clip(np.ldexp(found, -fine), -(2.0**62), 2.0**62)).astype(np.int64)
-        hidden = chosen.output_spread / Fraction(2) ** fine
+        hidden = chosen.output_scale / Fraction(2) ** fine
         apart = _apart(frame, chosen) + _root(frame) * Fraction(2) ** fine
         with charge(self.charge_output(terms, frame, apart / Fraction(2) ** fine)):
             steps += self.draw_output(hidden, frame.size, source)
@@ -269,8 +269,8 @@ class Objective(Mechanism):
         scale = float(chosen.curvature_scale or 0)
         return MinimumLaw(
             self.noise,
-            float(chosen.spread),
-            float(chosen.output_spread),
+            float(chosen.scale),
+            float(chosen.output_scale),
             float(chosen.penalty),
             float(chosen.tolerance),
             math.sqrt(frame.length_squared + frame.intercept),
@@ -293,8 +293,8 @@ class Objective(Mechanism):
             at, curvature = 2 * found[1], found[0] / 4
         chosen = ObjectiveSettings.read(settings)
         penalty = float(chosen.penalty)
-        variance = tilt_deviation(self.noise, float(chosen.spread), frame.size) ** 2
-        output = output_deviation(self.noise, float(chosen.output_spread)) ** 2
+        variance = tilt_deviation(self.noise, float(chosen.scale), frame.size) ** 2
+        output = output_deviation(self.noise, float(chosen.output_scale)) ** 2
         curvature = curvature + penalty * np.eye(frame.size)
         # Noise on the minimiser is as noise on the slope, seen through the curvature.
         covariance = variance * np.eye(frame.size) + output * curvature @ curvature

@@ -71,7 +71,7 @@ class ObjectiveGaussian(Objective):
     needs_delta: ClassVar[bool] = True
     noise: ClassVar[str] = "gaussian"
 
-    def spread(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
+    def scale(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
         longest = frame.length_squared + frame.intercept
         ratio = least_ratio(persons(frame), epsilon, delta)
         return Fraction(ratio * math.sqrt(float(longest))) * (1 + Fraction(1, 2**30))
@@ -83,20 +83,20 @@ class ObjectiveGaussian(Objective):
                 "mechanism='objective_laplace' needs no delta."
             )
 
-    def output_spread(
+    def output_scale(
         self, frame: Frame, apart: Fraction, epsilon: Fraction, delta: Fraction
     ) -> Fraction:
         # rho = apart²/(2·s²).
         rho = largest_rho(epsilon, delta)
         return apart * Fraction(math.sqrt(1 / (2 * float(rho)))) * (1 + Fraction(1, 2**30))
 
-    def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
-        return discrete_gaussian(sigma=spread, size=count, source=source)
+    def draw(self, scale: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
+        return discrete_gaussian(sigma=scale, size=count, source=source)
 
     def draw_output(
-        self, spread: Fraction, count: int, source: Source | None
+        self, scale: Fraction, count: int, source: Source | None
     ) -> npt.NDArray[np.int64]:
-        return discrete_gaussian(sigma=spread, size=count, source=source)
+        return discrete_gaussian(sigma=scale, size=count, source=source)
 
     def charge_tilt(self, terms: Terms, frame: Frame, step: Fraction) -> Charge:
         def priced(draws: Sequence[Draw]) -> Event:

@@ -75,7 +75,7 @@ class ObjectiveKNorm(ObjectiveLaplace):
     noise: ClassVar[str] = "knorm"
     shares: ClassVar[tuple[Fraction, ...]] = (Fraction(0),)
 
-    def spread(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
+    def scale(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
         # s >= (D + step)/epsilon, where step <= _STEP·s. A budget near _STEP is refused anyway:
         # floats do not hold its noise.
         return persons(frame) * row_entry(frame) / (epsilon - min(_STEP, epsilon / 2))
@@ -89,11 +89,11 @@ class ObjectiveKNorm(ObjectiveLaplace):
 
     def volume(self, frame: Frame, chosen: ObjectiveSettings) -> Fraction:
         longest = frame.length_squared + frame.intercept
-        covered = longest / chosen.penalty <= row_entry(frame) / chosen.spread
+        covered = longest / chosen.penalty <= row_entry(frame) / chosen.scale
         return Fraction(0) if covered else super().volume(frame, chosen)
 
-    def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
-        return discrete_knorm(scale=spread, count=count, source=source)
+    def draw(self, scale: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
+        return discrete_knorm(scale=scale, count=count, source=source)
 
     def charge_tilt(self, terms: Terms, frame: Frame, step: Fraction) -> Charge:
         return KNormCharge(persons(frame) * row_entry(frame) / step + 1)

@@ -55,22 +55,22 @@ class ObjectiveLaplace(Objective):
     reference: ClassVar[str] = "Chaudhuri et al., JMLR 2011; Iyengar et al., S&P 2019"
     noise: ClassVar[str] = "laplace"
 
-    def spread(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
+    def scale(self, frame: Frame, epsilon: Fraction, delta: Fraction) -> Fraction:
         return persons(frame) * row_length(frame) / epsilon
 
-    def output_spread(
+    def output_scale(
         self, frame: Frame, apart: Fraction, epsilon: Fraction, delta: Fraction
     ) -> Fraction:
         root = Fraction(math.sqrt(frame.size)) * (1 + Fraction(1, 2**40))
         return root * apart / epsilon
 
-    def draw(self, spread: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
-        return rounded_laplace(scale=spread, size=count, source=source)
+    def draw(self, scale: Fraction, count: int, source: Source | None) -> npt.NDArray[np.int64]:
+        return rounded_laplace(scale=scale, size=count, source=source)
 
     def draw_output(
-        self, spread: Fraction, count: int, source: Source | None
+        self, scale: Fraction, count: int, source: Source | None
     ) -> npt.NDArray[np.int64]:
-        return discrete_laplace(scale=spread, size=count, source=source)
+        return discrete_laplace(scale=scale, size=count, source=source)
 
     def charge_tilt(self, terms: Terms, frame: Frame, step: Fraction) -> Charge:
         return LaplaceCharge(persons(frame) * row_length(frame) / step)

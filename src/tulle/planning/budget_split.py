@@ -31,7 +31,7 @@ class Split:
 Planner = Callable[[Sequence[Fraction]], Split]
 """Plans all leaves at the given shares and predicts the expression's error from their laws."""
 
-Spreads = Callable[[Split], Sequence[float]]
+Deviations = Callable[[Split], Sequence[float]]
 """Returns the standard deviation that each leaf's noise causes in the expression's value."""
 
 
@@ -40,7 +40,9 @@ def even_shares(count: int) -> tuple[Fraction, ...]:
     return (Fraction(1, count),) * count
 
 
-def choose_split(count: int, plan: Planner, spreads: Spreads, *, vague: bool = False) -> Split:
+def choose_split(
+    count: int, plan: Planner, deviations: Deviations, *, vague: bool = False
+) -> Split:
     """Return the split with the least predicted error; never worse than equal shares.
 
     ``vague`` says that errors are predicted on something that need not be like the data. Then the
@@ -55,12 +57,12 @@ def choose_split(count: int, plan: Planner, spreads: Spreads, *, vague: bool = F
     """
     equal = plan(even_shares(count))
     tried = [equal]
-    if count == 1 or not _usable(spreads(equal)):
+    if count == 1 or not _usable(deviations(equal)):
         return equal
     powers = [1.0] * count
     for _ in range(_ROUNDS):
         last = tried[-1]
-        known = spreads(last)
+        known = deviations(last)
         if not _usable(known):
             break
         found = best_shares([float(share) for share in last.shares], known, powers)
@@ -68,7 +70,7 @@ def choose_split(count: int, plan: Planner, spreads: Spreads, *, vague: bool = F
         if any(shares == split.shares for split in tried):
             break
         tried.append(plan(shares))
-        after = spreads(tried[-1])
+        after = deviations(tried[-1])
         powers = [
             _power(last.shares[i], shares[i], known[i], after[i], before=powers[i])
             for i in range(count)
@@ -78,22 +80,24 @@ def choose_split(count: int, plan: Planner, spreads: Spreads, *, vague: bool = F
     return min(tried, key=lambda split: split.error)
 
 
-def _usable(spreads: Sequence[float]) -> bool:
-    return all(math.isfinite(spread) for spread in spreads) and any(s > 0 for s in spreads)
+def _usable(deviations: Sequence[float]) -> bool:
+    return all(math.isfinite(deviation) for deviation in deviations) and any(
+        s > 0 for s in deviations
+    )
 
 
 def _power(
-    share: Fraction, other: Fraction, spread: float, other_spread: float, *, before: float
+    share: Fraction, other: Fraction, deviation: float, other_deviation: float, *, before: float
 ) -> float:
-    """Return how fast a leaf's spread falls with its share, between two shares."""
+    """Return how fast a leaf's deviation falls with its share, between two shares."""
     step = math.log(float(other) / float(share))
-    if abs(step) < 0.05 or spread <= 0 or other_spread <= 0:
+    if abs(step) < 0.05 or deviation <= 0 or other_deviation <= 0:
         return before
-    return min(max(math.log(spread / other_spread) / step, 0.25), 4.0)
+    return min(max(math.log(deviation / other_deviation) / step, 0.25), 4.0)
 
 
 def best_shares(
-    shares: Sequence[float], spreads: Sequence[float], powers: Sequence[float]
+    shares: Sequence[float], deviations: Sequence[float], powers: Sequence[float]
 ) -> list[float]:
     """Return the shares that minimise the sum of (s_i·(share_i/x_i)^p_i)² over x adding up to one.
 
@@ -106,7 +110,7 @@ def best_shares(
     """
     logs = [
         math.log(p) + 2 * (math.log(max(s, 1e-300)) + p * math.log(x))
-        for x, s, p in zip(shares, spreads, powers, strict=True)
+        for x, s, p in zip(shares, deviations, powers, strict=True)
     ]
 
     def at(number: float) -> list[float]:
@@ -131,7 +135,7 @@ def rounded(shares: Sequence[float]) -> tuple[Fraction, ...]:
     return tuple(Fraction(share, _GRID) for share in whole)
 
 
-def spreads_of(
+def deviations_of(
     slopes: Mapping[str, float], variances: Mapping[str, float], names: Sequence[str]
 ) -> list[float]:
     """Return what the noise of each leaf does to the value, to first order."""

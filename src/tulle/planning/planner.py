@@ -245,7 +245,7 @@ def _plan_expression(
     limits: tuple[float, float] = (-float("inf"), float("inf")),
 ) -> Plan:
     from tulle.core.expression_error import slopes, slopes_nearby, variance_of
-    from tulle.planning.budget_split import Split, choose_split, even_shares, spreads_of
+    from tulle.planning.budget_split import Split, choose_split, deviations_of, even_shares
 
     leaves = query.parts()
     kind = kind_of(query)
@@ -265,18 +265,18 @@ def _plan_expression(
         error = float("inf") if law is None else law.half_width(0.5)
         return Split(tuple(shares), parts, error, law)
 
-    def spreads(split: Split) -> list[float]:
+    def deviations(split: Split) -> list[float]:
         laws = _laws(split.plans)
         if laws is None or values is None:
             return [float("inf")] * len(leaves)
         variances = {name: variance_of(law) for name, law in laws.items()}
-        steep = slopes_nearby(tree, values) if vague else slopes(tree, values)
-        return spreads_of(steep, variances, [str(leaf) for leaf in leaves])
+        slope = slopes_nearby(tree, values) if vague else slopes(tree, values)
+        return deviations_of(slope, variances, [str(leaf) for leaf in leaves])
 
     if values is None:
         split = plan(even_shares(len(leaves)))
     else:
-        split = choose_split(len(leaves), plan, spreads, vague=vague)
+        split = choose_split(len(leaves), plan, deviations, vague=vague)
     parts = split.plans
     return Plan(
         query,
@@ -349,10 +349,12 @@ def _plan_composite(
     laws = None if values is None else _laws(plan_parts(shares))
     if len(leaves) > 1:
         if laws is None:
-            spreads = query.spreads(None, None)
+            deviations = query.spreads(None, None)
         else:
-            spreads = query.spreads(values, {n: variance_of(law) ** 0.5 for n, law in laws.items()})
-        best = best_shares([float(share) for share in shares], spreads, [1.0] * len(leaves))
+            deviations = query.spreads(
+                values, {n: variance_of(law) ** 0.5 for n, law in laws.items()}
+            )
+        best = best_shares([float(share) for share in shares], deviations, [1.0] * len(leaves))
         # What a part does to the whole is known to first order, and without a stand-in that is
         # meant to be like the data, a guess: then no part gets less than half of an equal share.
         mixed = SURE if described == GIVEN and laws is not None else VAGUE

@@ -1,4 +1,4 @@
-"""Tuples that come about in several ways, as arrays: nothing is an object for each of them."""
+"""Tuples of several alternatives, as arrays: nothing is an object for each of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tulle.relations.annotations import Annotation, Either, Participant, Togethe
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
-    """Tuple t comes about in the ways ``starts[t]`` to ``starts[t + 1]``, each by itself; way w
-    needs all of ``members[offsets[w]:offsets[w + 1]]``. No way of a tuple is within another, and
-    each needs somebody.
+    """Tuple t has the alternatives ``starts[t]`` to ``starts[t + 1]``, each enough by itself;
+    alternative w needs all of ``members[offsets[w]:offsets[w + 1]]``. None of a tuple's is within
+    another, and each needs somebody.
 
     Example:
         >>> two = Alternatives(*map(np.array, ([0, 2], [0, 1, 3], [0, 1, 2], [5.0])))
@@ -30,7 +30,7 @@ class Alternatives:
 
     @classmethod
     def of_rows(cls, starts: Array, rows: Array, nobody: int, weights: Array) -> Alternatives:
-        """Return tuples whose ways are rows of participants, filled up with ``nobody``."""
+        """Return tuples whose alternatives are rows of participants, filled up with ``nobody``."""
         there = rows != nobody
         offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
         return cls(starts.astype(np.int64), offsets, rows[there].astype(np.int32), weights)
@@ -39,12 +39,12 @@ class Alternatives:
         """Return the tuples whose weights have this sign, with weights above zero."""
         kept = sign * self.weights > 0
         counts = np.diff(self.starts)
-        ways = np.repeat(kept, counts)
+        listed = np.repeat(kept, counts)
         sizes = np.diff(self.offsets)
         return Alternatives(
             np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64),
-            np.concatenate([[0], np.cumsum(sizes[ways])]).astype(np.int64),
-            self.members[np.repeat(ways, sizes)],
+            np.concatenate([[0], np.cumsum(sizes[listed])]).astype(np.int64),
+            self.members[np.repeat(listed, sizes)],
             sign * self.weights[kept],
         )
 

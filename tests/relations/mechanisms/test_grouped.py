@@ -50,10 +50,10 @@ def test_norms_and_clipped_sums_are_what_the_definitions_say() -> None:
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 1e200])
 def test_norms_round_outwards_at_every_size(scale: float) -> None:
     amounts = np.array([3.0, 4.0, 1 / 3, 1e-9]) * scale
-    owned = SingleOwnerRows.of_rows(
+    totals = SingleOwnerRows.of_rows(
         np.zeros(4, dtype=np.int64), np.arange(4), amounts, groups=4, signed=False
     )
-    ball = InBall(owned)
+    ball = InBall(totals)
     exact = sum(Fraction(float(a)) ** 2 for a in amounts)
     assert Fraction(float(ball.norms[0])) ** 2 >= exact
     assert Fraction(float(ball.norms[0])) ** 2 <= exact * (1 + Fraction(1, 10**8))
@@ -69,10 +69,10 @@ def test_no_data_make_a_release_fail(weight: float, count: int) -> None:
     for theta in (1e-9, 1e12):
         several = replace(SEVERAL, theta=theta, beta=10.0, reach=1e6)
         alone = replace(several, groups_per_person=1, single_owner=True)
-        owned = SingleOwnerRows([relation, relation], signed=False)
+        totals = SingleOwnerRows([relation, relation], signed=False)
         for values, tau, _ in (
             release_groups([truncate(relation)] * 2, several, SeededSource(1)),
-            release_in_ball(InBall(owned), alone, SeededSource(1)),
+            release_in_ball(InBall(totals), alone, SeededSource(1)),
         ):
             assert np.isfinite(values).all()
             assert tau <= LARGEST
@@ -119,9 +119,9 @@ def test_the_draws_follow_the_deviation_that_is_stated(single_owner: bool) -> No
     relations = groups_of(3)
     for _ in range(300):
         if single_owner:
-            owned = contributions(people)
-            values, tau, noise = release_in_ball(InBall(owned), SINGLE_OWNER, source)
-            centre = InBall(owned).clipped(tau)
+            totals = contributions(people)
+            values, tau, noise = release_in_ball(InBall(totals), SINGLE_OWNER, source)
+            centre = InBall(totals).clipped(tau)
         else:
             solved = [truncate(relation) for relation in relations]
             chosen = replace(SEVERAL, groups=3, groups_per_person=3)

@@ -19,7 +19,7 @@ from tulle.relations.mechanisms.single_owner import (
     MANY,
     NoiseOnGroups,
     SingleOwnerRows,
-    release_owned,
+    release_totals,
 )
 from tulle.relations.truncation.totals import LARGEST
 
@@ -50,7 +50,7 @@ def test_no_contributions_make_a_release_fail(weight: float, count: int) -> None
     found = SingleOwnerRows([relation, relation], signed=False)
     for theta in (1e-9, 1e12):
         choice = RecursiveSettings(theta, 10.0, 1.0, 1e6, Fraction(1, 4), Fraction(3, 4))
-        values, tau, _ = release_owned(found, choice, SeededSource(1))
+        values, tau, _ = release_totals(found, choice, SeededSource(1))
         assert np.isfinite(values).all()
         assert tau <= LARGEST
 
@@ -69,7 +69,7 @@ def test_the_draws_follow_the_scale_that_is_stated() -> None:
     source = SeededSource(7)
     below, drawn = 0, 0
     for _ in range(300):
-        values, tau, noise = release_owned(found, CHOICE, source)
+        values, tau, noise = release_totals(found, CHOICE, source)
         far = np.abs(values - found.clipped(tau))
         below += int(np.sum(far <= float(noise.scale) * math.log(2)))
         drawn += 2
@@ -84,7 +84,7 @@ def test_many_groups_get_the_same_noise_in_one_array() -> None:
     people = np.arange(groups)
     found = SingleOwnerRows.of_rows(people, people, np.full(groups, 3.0), groups, signed=False)
     with watch() as events:
-        values, tau, noise = release_owned(found, CHOICE, SeededSource(4))
+        values, tau, noise = release_totals(found, CHOICE, SeededSource(4))
     assert price(Composed(tuple(events)))[0] == CHOICE.epsilon_select + CHOICE.epsilon_answer
     # The mean absolute deviation of the noise is its scale; that of 1,224 draws is near it.
     off = np.abs(values - found.clipped(tau)).mean()

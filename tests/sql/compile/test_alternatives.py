@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tulle.relations.annotations import Either, Participant, either, together
-from tulle.sql.compile.alternatives import NOBODY, least_ways, merge_equal
+from tulle.sql.compile.alternatives import NOBODY, least_alternatives, merge_equal
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 
@@ -34,7 +34,7 @@ def members(row: Any) -> frozenset[int]:
 @pytest.mark.parametrize("seed", range(20))
 def test_ways_that_contain_another_are_struck(seed: int) -> None:
     starts, ways, rows = random_tuples(seed)
-    kept = least_ways(starts, ways, rows, 6)
+    kept = least_alternatives(starts, ways, rows, 6)
     for low, high in itertools.pairwise(starts):
         sets = [members(rows[way]) for way in ways[low:high]]
         expected = [not any(other < mine for other in sets) for mine in sets]

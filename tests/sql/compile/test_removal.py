@@ -174,7 +174,7 @@ def keep_one_way(patch: pytest.MonkeyPatch) -> str:
         kept[starts[:-1]] = True
         return kept
 
-    patch.setattr(tulle.sql.compile.gather, "least_ways", first)
+    patch.setattr(tulle.sql.compile.gather, "least_alternatives", first)
     return "SELECT COUNT(DISTINCT w) FROM edge"
 
 

@@ -69,7 +69,7 @@ INSIDE = {1: 32, 2: 6}
 """At how many points along each axis the density in one bin is looked at."""
 
 REACH = {"gaussian": 9, "laplace": 36, "knorm": 40}
-"""How many times its spread noise is at most, but for a negligible part of the mass."""
+"""How many times its scale noise is at most, but for a negligible part of the mass."""
 
 Person = tuple[tuple[float, ...], bool]
 
@@ -93,7 +93,7 @@ class Tilted(Law):
     people: tuple[Person, ...]
     features: int
     penalty: Fraction
-    spread: Fraction
+    scale: Fraction
     slope_move: Fraction
     """The most that one person moves the slope, in the norm of the noise, as claimed."""
     volume: Fraction
@@ -111,7 +111,7 @@ class Tilted(Law):
         return self._log_density(*self._bent(reach))
 
     def _log_density(self, slope: Floats, volume: Floats) -> Floats:
-        far = _size(self.noise, slope) / float(self.spread)
+        far = _size(self.noise, slope) / float(self.scale)
         return np.asarray(volume - (far**2 / 2 if self.noise == "gaussian" else far))
 
     def claims(self, other: Tilted) -> Iterator[Claim]:
@@ -122,7 +122,7 @@ class Tilted(Law):
         yield Claim("volume", ratio(most, float(self.volume)), f"log moves {most:.4g}")
 
     def loss(self, other: Tilted) -> float:
-        if (self.penalty, self.spread) != (other.penalty, other.spread):
+        if (self.penalty, self.scale) != (other.penalty, other.scale):
             return math.inf
         return float(np.max(self._logs() - other._logs())) + float(self.output)
 
@@ -135,10 +135,10 @@ class Tilted(Law):
         return np.append(masses, float(self.lost)), np.append(found, math.inf)
 
     def _reach(self, times: float) -> float:
-        """Return how far the minimum is at most while the noise is so many times its spread."""
+        """Return how far the minimum is at most while the noise is so many times its scale."""
         pulls = sum(float(np.linalg.norm(row)) for row, _ in self.people)
         # Up to a power of two, so that neighbours are mostly looked at in the same places.
-        most = times * float(self.spread) + 2.0 ** math.ceil(math.log2(pulls + 1))
+        most = times * float(self.scale) + 2.0 ** math.ceil(math.log2(pulls + 1))
         return most / float(self.penalty)
 
     def points(self, left_out: float) -> tuple[list[Any], Floats]:

@@ -23,7 +23,7 @@ from tulle.audit.sql.kind import (
     bound,
     relations,
 )
-from tulle.audit.sql.single_owner import BROKEN_CUTS, Cut, law_of_owned
+from tulle.audit.sql.single_owner import BROKEN_CUTS, Cut, law_of_totals
 from tulle.core import registry
 from tulle.core.mechanism import Mechanism, Parameters, Terms
 from tulle.relations.mechanisms.recursive import RecursiveSettings
@@ -40,9 +40,11 @@ def cut_otherwise(mechanism: OnDatabase, what: str, cut: Cut) -> Broken:
     ) -> Mapping[str, Law]:
         assert isinstance(terms.query, SqlQuery)
         signed = mechanism.signed(bound(terms.query))
-        owned = SingleOwnerRows(relations(terms.query, data), signed=signed)
+        totals = SingleOwnerRows(relations(terms.query, data), signed=signed)
         return {
-            "answer": law_of_owned(RecursiveSettings.read(settings), owned, cut=cut, signed=signed)
+            "answer": law_of_totals(
+                RecursiveSettings.read(settings), totals, cut=cut, signed=signed
+            )
         }
 
     fault = "one participant moves the totals by more than the threshold that noise follows"
@@ -68,7 +70,7 @@ def database_faults() -> list[Broken]:
         not_truncated(recursive, (MEETINGS, DIFFERENCES)),
         forget_owner(recursive, (MEETINGS,)),
         free_choice(recursive, (VISITS, MEETINGS)),
-        draw_less(recursive, "epsilon_answer", (VISITS,), method="run_owned"),
+        draw_less(recursive, "epsilon_answer", (VISITS,), method="run_totals"),
         whole_epsilon_for_each_group(recursive),
         *(cut_otherwise(recursive, what, cut) for what, cut in BROKEN_CUTS.items()),
         not_truncated(race, (MEETINGS, DIFFERENCES)),

@@ -203,10 +203,10 @@ BALL = GroupRelease(lambda people: look_in_ball(contributions(people)), SINGLE_O
 
 
 def look_in_ball(
-    owned: SingleOwnerRows, cut: Callable[[InBall, float], Any] = InBall.clipped
+    totals: SingleOwnerRows, cut: Callable[[InBall, float], Any] = InBall.clipped
 ) -> tuple[int, list[list[float | Fraction]]]:
     """Look at contributions of one participant each."""
-    ball = InBall(owned)
+    ball = InBall(totals)
     rows = [list(cut(ball, SINGLE_OWNER.threshold(j)).tolist()) for j in LEVELS]
     return least_level(ball, SINGLE_OWNER.thresholds), rows
 
@@ -250,15 +250,15 @@ def few_pairs() -> Iterator[tuple[Key, Key]]:
 
 def cut_each(ball: InBall, tau: float) -> Any:
     """Cut everyone to tau in each group, and not to a norm of tau: a broken way."""
-    owned = ball.owned
-    return np.bincount(owned.places, np.clip(owned.amounts, -tau, tau), owned.groups)
+    totals = ball.totals
+    return np.bincount(totals.places, np.clip(totals.amounts, -tau, tau), totals.groups)
 
 
 def cut_by_rounded_norms(ball: InBall, tau: float) -> Any:
     """Take norms of contributions that were rounded to whole numbers: a broken way."""
-    owned = ball.owned
-    squares = np.bincount(owned.people, np.floor(np.abs(owned.amounts)) ** 2, len(owned.loads))
-    return owned.scaled(np.minimum(1.0, tau / np.maximum(np.sqrt(squares), tau)))
+    totals = ball.totals
+    squares = np.bincount(totals.people, np.floor(np.abs(totals.amounts)) ** 2, len(totals.loads))
+    return totals.scaled(np.minimum(1.0, tau / np.maximum(np.sqrt(squares), tau)))
 
 
 def with_halves() -> Iterator[tuple[People, People]]:

@@ -27,7 +27,7 @@ from tulle.audit.sql.private_ranges import (
     range_findings,
 )
 from tulle.audit.sql.quantiles import quantile_findings
-from tulle.audit.sql.single_owner import law_of_owned, one_row_findings
+from tulle.audit.sql.single_owner import law_of_totals, one_row_findings
 from tulle.core import registry
 from tulle.core.dataset import Dataset
 from tulle.core.mechanism import Mechanism, Outcome, Parameters, Terms
@@ -221,9 +221,9 @@ class AuditedDatabases(AuditView):
         query, found = bound(terms.query), relations(terms.query, dataset)
         if query.single_owner and name_of(mechanism) == "recursive":
             signed = mechanism.signed(query)
-            owned = SingleOwnerRows(found, signed=signed)
-            law = law_of_owned(
-                RecursiveSettings.read(settings), owned, signed=signed, integral=query.integral
+            totals = SingleOwnerRows(found, signed=signed)
+            law = law_of_totals(
+                RecursiveSettings.read(settings), totals, signed=signed, integral=query.integral
             )
             return Description((("answer", law),))
         laws = [
@@ -244,10 +244,10 @@ class AuditedDatabases(AuditView):
         assert isinstance(terms.query, SqlQuery)
         query, found = bound(terms.query), relations(terms.query, dataset)
         if query.single_owner and isinstance(mechanism, DatabaseRecursive):
-            owned = SingleOwnerRows(found, signed=mechanism.signed(query))
+            totals = SingleOwnerRows(found, signed=mechanism.signed(query))
 
             def run(source: Any = None) -> Outcome:
-                return mechanism.run_owned(query, settings, owned, source)
+                return mechanism.run_totals(query, settings, totals, source)
         else:
             sides = mechanism.truncations(query, found[0])
             parts: Any = [(sign, Remembered(side)) for sign, side in sides]

@@ -70,14 +70,14 @@ def neighbours() -> Iterator[tuple[People, People]]:
                 yield less, people
 
 
-def least(owned: SingleOwnerRows) -> int:
+def least(totals: SingleOwnerRows) -> int:
     """Return the level that a release starts from."""
-    return least_level(owned, CHOICE.thresholds)
+    return least_level(totals, CHOICE.thresholds)
 
 
-def law_of_owned(
+def law_of_totals(
     chosen: RecursiveSettings,
-    owned: SingleOwnerRows,
+    totals: SingleOwnerRows,
     *,
     cut: Cut = SingleOwnerRows.clipped,
     level: int | None = None,
@@ -85,13 +85,13 @@ def law_of_owned(
     integral: bool = False,
 ) -> Truncated:
     """Return the law of a release: a level with noise, and at its threshold sums with noise."""
-    grid = _grid(chosen, owned.groups)
+    grid = _grid(chosen, totals.groups)
     sums = [
-        [lattice.snap(float(value)) for value in cut(owned, tau)]
+        [lattice.snap(float(value)) for value in cut(totals, tau)]
         for tau, lattice in zip(grid.taus, grid.lattices, strict=True)
     ]
-    centres = tuple(found[0] if owned.groups == 1 else tuple(found) for found in sums)
-    start = least_level(owned, chosen.thresholds) if level is None else level
+    centres = tuple(found[0] if totals.groups == 1 else tuple(found) for found in sums)
+    start = least_level(totals, chosen.thresholds) if level is None else level
     return Truncated(
         grid, centres, 0.0, start, chosen.epsilon_select, signed=signed, integral=integral
     )
@@ -106,15 +106,15 @@ def _grid(chosen: RecursiveSettings, groups: int) -> Grid:
     return Grid(levels, taus, lattices, scales, tuple(s * chosen.epsilon_answer for s in scales))
 
 
-def check_owned(
+def check_totals(
     *, signed: bool = True, cut: Cut = SingleOwnerRows.clipped, level: Level = least
 ) -> Finding:
     """Compare the loss with epsilon on all small contributions."""
 
     @cache
     def law(people: People) -> Truncated:
-        owned = contributions(people, signed=signed)
-        return law_of_owned(CHOICE, owned, cut=cut, level=level(owned))
+        totals = contributions(people, signed=signed)
+        return law_of_totals(CHOICE, totals, cut=cut, level=level(totals))
 
     losses = [(law(people).loss(law(others)), people, others) for people, others in neighbours()]
     worst, people, others = max(losses)
@@ -131,28 +131,28 @@ def check_owned(
     )
 
 
-def cut_each_group(owned: SingleOwnerRows, tau: float) -> Array:
+def cut_each_group(totals: SingleOwnerRows, tau: float) -> Array:
     """Cut everyone to tau in each group, and not in all together: a broken way."""
-    cut: Array = np.bincount(owned.places, np.clip(owned.amounts, -tau, tau), owned.groups)
+    cut: Array = np.bincount(totals.places, np.clip(totals.amounts, -tau, tau), totals.groups)
     return cut
 
 
-def cut_nobody(owned: SingleOwnerRows, tau: float) -> Array:
+def cut_nobody(totals: SingleOwnerRows, tau: float) -> Array:
     """Cut nobody: a broken way."""
-    whole: Array = np.bincount(owned.places, owned.amounts, owned.groups)
+    whole: Array = np.bincount(totals.places, totals.amounts, totals.groups)
     return whole
 
 
-def cut_together(owned: SingleOwnerRows, tau: float) -> Array:
+def cut_together(totals: SingleOwnerRows, tau: float) -> Array:
     """Scale all totals by what the largest contribution needs: a broken way."""
-    largest = max(float(owned.loads.max(initial=tau)), tau)
-    scaled: Array = cut_nobody(owned, tau) * (tau / largest)
+    largest = max(float(totals.loads.max(initial=tau)), tau)
+    scaled: Array = cut_nobody(totals, tau) * (tau / largest)
     return scaled
 
 
-def level_of_totals(owned: SingleOwnerRows) -> int:
+def level_of_totals(totals: SingleOwnerRows) -> int:
     """Let the level follow the total, which one participant moves by anything: a broken way."""
-    return int(owned.loads.sum())
+    return int(totals.loads.sum())
 
 
 BROKEN_CUTS: dict[str, Cut] = {
@@ -166,10 +166,10 @@ BROKEN: dict[str, dict[str, Any]] = {
 }
 
 
-def owned_findings() -> list[Finding]:
+def totals_findings() -> list[Finding]:
     """Return what is found on contributions, and on broken ways that must be caught."""
-    found = [check_owned(signed=signed) for signed in (True, False)]
-    return found + [check_owned(**broken).of_broken(name) for name, broken in BROKEN.items()]
+    found = [check_totals(signed=signed) for signed in (True, False)]
+    return found + [check_totals(**broken).of_broken(name) for name, broken in BROKEN.items()]
 
 
 MOST_OF_A_ROW = (0.5, 1.0, 2.5)
@@ -186,8 +186,8 @@ def check_one_row(cut: Cut = SingleOwnerRows.clipped) -> Finding:
         one, other = contributions(people), contributions(others)
         for most, noise in noises:
             snapped = [
-                np.array([noise.lattice.snap(float(v)) for v in cut(owned, most)])
-                for owned in (one, other)
+                np.array([noise.lattice.snap(float(v)) for v in cut(totals, most)])
+                for totals in (one, other)
             ]
             moved = float(np.abs(snapped[0] - snapped[1]).sum())
             found = moved * float(noise.lattice.step / noise.scale / PRICE_OF_A_ROW)

@@ -413,12 +413,12 @@ def raise_widths(query: Statistic, row: Profile, settings: Parameters) -> tuple[
     """Return the widths of rungs that a profile leads to, and the level."""
     chosen = StatisticLadderSettings.read(settings)
     largest = query.cap(chosen.units)
-    steep = smooth_widths(row[: chosen.length], largest, chosen.smoothing)
+    widths = smooth_widths(row[: chosen.length], largest, chosen.smoothing)
     if not chosen.level_length:
-        return steep, 0
+        return widths, 0
     # Slightly slower growth than is paid for, so that the level is exact.
     slow = smooth_widths(row[: chosen.level_length], largest, chosen.slope * (1 - _MARGIN))
-    return steep, width_level(slow[0], chosen.slope)
+    return widths, width_level(slow[0], chosen.slope)
 
 
 def _length(units: int, nodes: int, smoothing: Fraction) -> int:
@@ -452,9 +452,9 @@ def _known_law(
     query: Statistic, row: Profile, chosen: StatisticLadderSettings
 ) -> KnownStatisticLadderLaw:
     known = replace(chosen, level_length=0, length=len(row))
-    steep, _ = raise_widths(query, row, known)
+    widths, _ = raise_widths(query, row, known)
     most = query.cap(chosen.units)
-    return KnownStatisticLadderLaw(chosen.decay, chosen.units, most, tuple(steep), chosen.middle)
+    return KnownStatisticLadderLaw(chosen.decay, chosen.units, most, tuple(widths), chosen.middle)
 
 
 def width_level(width: int, slope: Fraction) -> int:

@@ -132,7 +132,7 @@ class _Iteration(Mechanism):
         return self.many, *(_TUNING.several if epsilon < 2 else _TUNING.several_clear)
 
     @abstractmethod
-    def spread(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
+    def noise_parameter(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
         """Return the name and value of the noise's parameter."""
 
     @abstractmethod
@@ -156,11 +156,11 @@ class _Iteration(Mechanism):
         levels = validate.whole(
             levels=options.get("levels", LEVELS), at_least=1, at_most=_MOST_LEVELS
         )
-        name, value = self.spread(terms, iterations, levels)
+        name, value = self.noise_parameter(terms, iterations, levels)
         # At a tiny epsilon the noise is so large that fine rounding would only lengthen numbers.
         while levels > 1 and value > _LARGEST_SCALE**self.order:
             levels //= 2
-            name, value = self.spread(terms, iterations, levels)
+            name, value = self.noise_parameter(terms, iterations, levels)
         return PowerSettings(nodes, k, iterations, share, cut, levels, **{name: value})
 
     def predict(self, terms: Terms, settings: Parameters, like: Dataset | None) -> Prediction:
@@ -292,7 +292,7 @@ class Power(_Iteration):
     order: ClassVar[int] = 2
     many: ClassVar[int] = 6
 
-    def spread(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
+    def noise_parameter(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
         squared = Fraction(2 * iterations * levels**2)
         return "variance", squared / (2 * rho_for(terms, squared))
 
@@ -345,7 +345,7 @@ class PowerPure(_Iteration):
     order: ClassVar[int] = 1
     many: ClassVar[int] = 3
 
-    def spread(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
+    def noise_parameter(self, terms: Terms, iterations: int, levels: int) -> tuple[str, Fraction]:
         return "scale", 2 * levels * iterations / terms.epsilon
 
     def deviation(self, settings: Parameters) -> float:

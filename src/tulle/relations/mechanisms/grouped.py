@@ -217,15 +217,15 @@ class InBall(ByNorm):
     Example:
         >>> people, places = np.array([0, 0, 1]), np.array([0, 1, 1])
         >>> amounts = np.array([3.0, 4.0, 1.0])
-        >>> owned = SingleOwnerRows.of_rows(people, places, amounts, 2, signed=False)
-        >>> InBall(owned).clipped(2.5).round(3)
+        >>> totals = SingleOwnerRows.of_rows(people, places, amounts, 2, signed=False)
+        >>> InBall(totals).clipped(2.5).round(3)
         array([1.5, 3. ])
     """
 
-    def __init__(self, owned: SingleOwnerRows) -> None:
-        self.owned = owned
-        people, sizes = owned.people, np.abs(owned.amounts)
-        count = len(owned.loads)
+    def __init__(self, totals: SingleOwnerRows) -> None:
+        self.totals = totals
+        people, sizes = totals.people, np.abs(totals.amounts)
+        count = len(totals.loads)
         largest = np.zeros(count)
         np.maximum.at(largest, people, sizes)
         # Parts of the largest: squares of the amounts themselves might overflow.
@@ -234,11 +234,11 @@ class InBall(ByNorm):
         self.norms = largest * np.sqrt(squares) * (1.0 + 2.0**-30)
         """Of each participant the L2 norm of all contributions, rounded up."""
         self.sorted = np.sort(self.norms)
-        self.groups, self.fixed = owned.groups, owned.fixed
+        self.groups, self.fixed = totals.groups, totals.fixed
 
     def clipped(self, tau: float) -> Array:
         """Return the sum for each group when nobody's contributions have a norm above tau."""
-        return self.owned.scaled(np.minimum(1.0, tau / np.maximum(self.norms, tau)))
+        return self.totals.scaled(np.minimum(1.0, tau / np.maximum(self.norms, tau)))
 
 
 def release_in_ball(

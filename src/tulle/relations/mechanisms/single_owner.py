@@ -121,9 +121,9 @@ class SingleOwnerRows(ByNorm):
         Nobody may occur twice in a group: then there is one order in which sums are rounded,
         whatever the order of the rows.
         """
-        owned = cls.__new__(cls)
-        owned._hold(people, places, _cut(amounts, signed=signed), groups)
-        return owned
+        totals = cls.__new__(cls)
+        totals._hold(people, places, _cut(amounts, signed=signed), groups)
+        return totals
 
     def _hold(self, people: Array, places: Array, amounts: Array, groups: int) -> None:
         kept = amounts != 0
@@ -183,8 +183,8 @@ class NoiseOnGroups:
         return cls((sensitivity + groups * lattice.step) / epsilon, lattice)
 
 
-def release_owned(
-    owned: Clipped, chosen: RecursiveSettings, source: Source | None
+def release_totals(
+    totals: Clipped, chosen: RecursiveSettings, source: Source | None
 ) -> tuple[Array, float, NoiseOnGroups]:
     """Return a noisy sum for each group, the threshold found, and the noise.
 
@@ -195,21 +195,21 @@ def release_owned(
         tau/epsilon_answer (with what rounding and snapping add). The two compose. See the module's
         text.
     """
-    level = least_level(owned, chosen.thresholds)
+    level = least_level(totals, chosen.thresholds)
     with charge(LaplaceCharge(1)):
         level += discrete_laplace(scale=1 / chosen.epsilon_select, source=source)
     tau = chosen.threshold(max(level, 0))
-    noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
+    noise = NoiseOnGroups.at(tau, totals.groups, chosen.epsilon_answer)
     scale = noise.scale / noise.lattice.step
-    moved = Fraction(tau) * (1 + SUMMED) / noise.lattice.step + owned.groups
-    if owned.groups > MANY and scale <= 2**47:
-        snapped = noise.lattice.snap(owned.clipped(tau))
+    moved = Fraction(tau) * (1 + SUMMED) / noise.lattice.step + totals.groups
+    if totals.groups > MANY and scale <= 2**47:
+        snapped = noise.lattice.snap(totals.clipped(tau))
         with charge(LaplaceCharge(moved)):
-            points = snapped + discrete_laplace(scale=scale, size=owned.groups, source=source)
-        return noise.lattice.value(points) + owned.fixed, tau, noise
-    values = np.empty(owned.groups)
-    with charge(LaplaceCharge(moved, calls=owned.groups)):
-        for group, value in enumerate(owned.clipped(tau).tolist()):
+            points = snapped + discrete_laplace(scale=scale, size=totals.groups, source=source)
+        return noise.lattice.value(points) + totals.fixed, tau, noise
+    values = np.empty(totals.groups)
+    with charge(LaplaceCharge(moved, calls=totals.groups)):
+        for group, value in enumerate(totals.clipped(tau).tolist()):
             point = noise.lattice.snap(value) + discrete_laplace(scale=scale, source=source)
-            values[group] = noise.lattice.value(point) + owned.fixed[group]
+            values[group] = noise.lattice.value(point) + totals.fixed[group]
     return values, tau, noise

@@ -1,7 +1,7 @@
-"""Tuples that come about in several ways, on arrays: normal forms, and equal tuples merged.
+"""Tuples of several alternatives, on arrays: normal forms, and equal tuples merged.
 
-A *way* is a set of participants, written as a sorted row that is filled up with NOBODY. The tuple
-numbered t has the ways ``ways[starts[t]:starts[t + 1]]``, numbers of rows, in increasing order.
+An alternative is a set of participants, written as a sorted row that is filled up with NOBODY. The
+tuple numbered t has ``alternatives[starts[t]:starts[t + 1]]``: numbers of rows, increasing.
 """
 
 from __future__ import annotations
@@ -15,50 +15,54 @@ NOBODY = np.iinfo(np.int64).max
 """Fills the places of a row that names fewer participants than there are columns."""
 
 
-def least_ways(starts: Wholes, ways: Wholes, rows: Wholes, count: int) -> Truths:
-    """Say which ways of each tuple do not need everyone whom another way of it needs.
+def least_alternatives(starts: Wholes, alternatives: Wholes, rows: Wholes, count: int) -> Truths:
+    """Say which alternatives of each tuple do not need everyone whom another one needs.
 
-    What is left is the normal form: ways of which none contains another.
+    What is left is the normal form: alternatives of which none contains another.
 
     Example:
         >>> rows = np.array([[0, NOBODY], [0, 1], [2, 3]])
-        >>> least_ways(np.array([0, 3]), np.array([0, 1, 2]), rows, 4).tolist()
+        >>> least_alternatives(np.array([0, 3]), np.array([0, 1, 2]), rows, 4).tolist()
         [True, False, True]
     """
-    kept = np.ones(len(ways), dtype=np.bool_)
+    kept = np.ones(len(alternatives), dtype=np.bool_)
     sizes = (rows != NOBODY).sum(axis=1)
-    if len(ways) and rows.shape[1] > 1:
-        _strike(starts, ways, np.ascontiguousarray(rows), sizes, count, kept)
+    if len(alternatives) and rows.shape[1] > 1:
+        _strike(starts, alternatives, np.ascontiguousarray(rows), sizes, count, kept)
     return kept
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _strike(
-    starts: Wholes, ways: Wholes, rows: Wholes, sizes: Wholes, count: int, kept: Truths
+    starts: Wholes, alternatives: Wholes, rows: Wholes, sizes: Wholes, count: int, kept: Truths
 ) -> None:
-    alone = np.full(count, -1, dtype=np.int64)
+    single = np.full(count, -1, dtype=np.int64)
     for t in range(len(starts) - 1):
         low, high = starts[t], starts[t + 1]
-        least = most = sizes[ways[low]]
+        least = most = sizes[alternatives[low]]
         for place in range(low, high):
-            size = sizes[ways[place]]
+            size = sizes[alternatives[place]]
             least, most = min(least, size), max(most, size)
             if size == 1:
-                alone[rows[ways[place], 0]] = t
+                single[rows[alternatives[place], 0]] = t
         if least == most:
             continue  # of equally large sets none contains another
         for place in range(low, high):
-            row, size = rows[ways[place]], sizes[ways[place]]
+            row, size = rows[alternatives[place]], sizes[alternatives[place]]
             if size > 1:
                 for member in row[:size]:
-                    if alone[member] == t:
+                    if single[member] == t:
                         kept[place] = False
                         break
             if not kept[place]:
                 continue
             for other in range(low, high):
-                smaller = sizes[ways[other]]
-                if smaller < size and smaller != 1 and _contains(row, rows[ways[other]], smaller):
+                smaller = sizes[alternatives[other]]
+                if (
+                    smaller < size
+                    and smaller != 1
+                    and _contains(row, rows[alternatives[other]], smaller)
+                ):
                     kept[place] = False
                     break
 
@@ -72,40 +76,42 @@ def _contains(row: Wholes, part: Wholes, size: int) -> bool:
     return place == size
 
 
-def merge_equal(starts: Wholes, ways: Wholes, weights: Floats) -> tuple[Wholes, Wholes, Floats]:
-    """Add up tuples with the same ways and weights of the same sign.
+def merge_equal(
+    starts: Wholes, alternatives: Wholes, weights: Floats
+) -> tuple[Wholes, Wholes, Floats]:
+    """Add up tuples with the same alternatives and weights of the same sign.
 
     Equal tuples are found by a fingerprint and then compared way by way; two different ones with
     one fingerprint are kept apart, which costs a row and nothing else.
 
     Example:
-        >>> starts, ways = np.array([0, 2, 4]), np.array([0, 1, 0, 1])
-        >>> merge_equal(starts, ways, np.array([1.0, 2.0]))[2].tolist()
+        >>> starts, alternatives = np.array([0, 2, 4]), np.array([0, 1, 0, 1])
+        >>> merge_equal(starts, alternatives, np.array([1.0, 2.0]))[2].tolist()
         [3.0]
     """
-    prints = _fingerprints(starts, ways)
+    prints = _fingerprints(starts, alternatives)
     # The weight is the last key to sort by: the order of addition is then the same every time.
     order = np.lexsort((weights, weights > 0, np.diff(starts), prints))
-    fresh = _first_of_its_kind(starts, ways, weights, order, prints)
+    fresh = _first_of_its_kind(starts, alternatives, weights, order, prints)
     heads = np.flatnonzero(fresh)
     if not len(heads):
-        return starts, ways, weights
+        return starts, alternatives, weights
     sums = np.add.reduceat(weights[order], heads)
     chosen = order[heads]
     sizes = np.diff(starts)[chosen]
     ends = np.cumsum(sizes)
     within = np.arange(int(ends[-1])) - np.repeat(ends - sizes, sizes)
-    taken = ways[np.repeat(starts[:-1][chosen], sizes) + within]
+    taken = alternatives[np.repeat(starts[:-1][chosen], sizes) + within]
     return np.concatenate([[0], ends]).astype(np.int64), taken, sums
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _fingerprints(starts: Wholes, ways: Wholes) -> Wholes:
+def _fingerprints(starts: Wholes, alternatives: Wholes) -> Wholes:
     found = np.zeros(len(starts) - 1, dtype=np.int64)
     for t in range(len(starts) - 1):
         mixed = np.uint64(0)
         for place in range(starts[t], starts[t + 1]):
-            mixed = (mixed ^ np.uint64(ways[place] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed = (mixed ^ np.uint64(alternatives[place] + 1)) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)
         found[t] = np.int64(mixed >> np.uint64(1))
     return found
@@ -113,7 +119,7 @@ def _fingerprints(starts: Wholes, ways: Wholes) -> Wholes:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _first_of_its_kind(
-    starts: Wholes, ways: Wholes, weights: Floats, order: Wholes, prints: Wholes
+    starts: Wholes, alternatives: Wholes, weights: Floats, order: Wholes, prints: Wholes
 ) -> Truths:
     fresh = np.ones(len(order), dtype=np.bool_)
     for place in range(1, len(order)):
@@ -125,6 +131,6 @@ def _first_of_its_kind(
             continue
         same = True
         for step in range(size):
-            same &= ways[starts[one] + step] == ways[starts[other] + step]
+            same &= alternatives[starts[one] + step] == alternatives[starts[other] + step]
         fresh[place] = not same
     return fresh

@@ -12,7 +12,7 @@ from tulle.core.arrays import Floats, Wholes
 from tulle.relations.alternatives import Alternatives
 from tulle.relations.data import Relation
 from tulle.relations.mechanisms.single_owner import SingleOwnerRows
-from tulle.sql.compile.alternatives import NOBODY, least_ways, merge_equal
+from tulle.sql.compile.alternatives import NOBODY, least_alternatives, merge_equal
 from tulle.sql.compile.derivations import Slot
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, TIMES, TUPLE, WEIGHT, Rewritten
 
@@ -53,7 +53,7 @@ def gather(rewritten: Rewritten, table: pyarrow.Table) -> Gathered:
     for group in range(rewritten.groups):
         here = order[ends[group] : ends[group + 1]]
         if rewritten.keyed:
-            relation = _from_ways(table.take(here), sets[here], count)
+            relation = _from_alternatives(table.take(here), sets[here], count)
         else:
             lower = here[below[here] < 0]
             relation = _conjunctive(
@@ -180,31 +180,33 @@ def _conjunctive(
     return Relation(found.offsets, found.participants, found.weights, count, alternatives=several)
 
 
-def _from_ways(table: pyarrow.Table, sets: Wholes, count: int) -> Relation:
-    """Build tuples that come about in several ways; one way is a plain conjunction."""
+def _from_alternatives(table: pyarrow.Table, sets: Wholes, count: int) -> Relation:
+    """Build tuples of several alternatives; a single one is a plain conjunction."""
     tuples = _numbers(table, TUPLE, 0.0).astype(np.int64)
     weights = _numbers(table, WEIGHT, 1.0) * _numbers(table, TIMES, 1.0)
     weights = np.where(np.isfinite(weights), weights, 0.0)
-    _, sample, ways = np.unique(_row_keys(sets, count), return_index=True, return_inverse=True)
+    _, sample, alternatives = np.unique(
+        _row_keys(sets, count), return_index=True, return_inverse=True
+    )
     clauses = sets[sample]
     # One row for each way of each tuple, in order.
-    order = np.lexsort((ways, tuples))
+    order = np.lexsort((alternatives, tuples))
     fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (np.diff(tuples[order]) != 0) | (np.diff(ways[order]) != 0)
+    fresh[1:] = (np.diff(tuples[order]) != 0) | (np.diff(alternatives[order]) != 0)
     order = order[fresh & (weights[order] != 0)]
-    tuples, ways, weights = tuples[order], ways[order], weights[order]
+    tuples, alternatives, weights = tuples[order], alternatives[order], weights[order]
     starts = np.append(np.flatnonzero(np.diff(tuples, prepend=-1)), len(tuples))
     heights = weights[starts[:-1]]
-    kept = least_ways(starts, ways, clauses, count)
+    kept = least_alternatives(starts, alternatives, clauses, count)
     starts = np.concatenate([[0], np.cumsum(kept)])[starts]
-    ways = ways[kept]
+    alternatives = alternatives[kept]
     single = np.diff(starts) == 1
     several = np.repeat(~single, np.diff(starts))
     offsets = np.concatenate([[0], np.cumsum(np.diff(starts)[~single])])
-    starts_of, ways_of, sums = merge_equal(offsets, ways[several], heights[~single])
+    starts_of, alternatives_of, sums = merge_equal(offsets, alternatives[several], heights[~single])
     return _conjunctive(
-        clauses[ways[starts[:-1][single]]],
+        clauses[alternatives[starts[:-1][single]]],
         heights[single],
         count,
-        Alternatives.of_rows(starts_of, clauses[ways_of], NOBODY, sums),
+        Alternatives.of_rows(starts_of, clauses[alternatives_of], NOBODY, sums),
     )

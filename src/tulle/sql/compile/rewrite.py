@@ -151,7 +151,7 @@ def rewrite(
         form = rewriter.exactly_whose(form, block, wanted)
     weights = form.range(WEIGHT) if aggregate.kind == "sum" else Range(0.0, 1.0)
     if form.keys is not None:
-        query, slots = _merge_ways(form, aggregate, bool(groups), rewriter.namer)
+        query, slots = _merge_alternatives(form, aggregate, bool(groups), rewriter.namer)
     else:
         query, slots = _merge_tuples(
             form,
@@ -269,10 +269,10 @@ def _list(values: Sequence[Any], name: str) -> Any:
     return exp.Values(expressions=pairs, alias=named)
 
 
-def _merge_ways(
+def _merge_alternatives(
     form: Form, aggregate: Aggregate, grouped: bool, namer: Namer
 ) -> tuple[Any, list[Slot]]:
-    """Return every way of every tuple once."""
+    """Return every alternative of every tuple once."""
     assert form.keys is not None
     name = namer.fresh()
     keys = [column(key, name) for key in form.keys]

@@ -108,17 +108,17 @@ class OneRow(Mechanism):
     ) -> Outcome:
         query, chosen = bound_query(terms), RowSettings.read(settings)
         assert isinstance(dataset, Database)
-        owned = person_totals_of(dataset, query)
+        totals = person_totals_of(dataset, query)
         noise = chosen.noise(terms.epsilon)
         step = noise.lattice.step
-        values = np.empty(owned.groups)
-        moved = Fraction(chosen.most) * (1 + SUMMED) / step + owned.groups
-        with charge(LaplaceCharge(moved, calls=owned.groups)):
-            for group, value in enumerate(owned.clipped(chosen.most).tolist()):
+        values = np.empty(totals.groups)
+        moved = Fraction(chosen.most) * (1 + SUMMED) / step + totals.groups
+        with charge(LaplaceCharge(moved, calls=totals.groups)):
+            for group, value in enumerate(totals.clipped(chosen.most).tolist()):
                 point = noise.lattice.snap(value)
                 point += discrete_laplace(scale=noise.scale / step, source=source)
-                values[group] = noise.lattice.value(point) + owned.fixed[group]
-        return Outcome(answer(query, values), _row_law(noise, owned.groups))
+                values[group] = noise.lattice.value(point) + totals.fixed[group]
+        return Outcome(answer(query, values), _row_law(noise, totals.groups))
 
 
 def _row_law(noise: NoiseOnGroups, groups: int) -> LaplaceLaw:

@@ -21,7 +21,7 @@ from tulle.relations.mechanisms.recursive import Recursive, RecursiveSettings, T
 from tulle.relations.mechanisms.single_owner import (
     Clipped,
     NoiseOnGroups,
-    release_owned,
+    release_totals,
 )
 from tulle.relations.truncation.mechanism import TruncationLaw, TruncationMechanism
 from tulle.relations.truncation.totals import least_level, predicted_level
@@ -156,7 +156,7 @@ def answer(query: SqlQuery, values: Any) -> Any:
     return found[0].item() if query.shape == "scalar" else found
 
 
-def _is_alone(query: Query) -> bool:
+def _has_single_owners(query: Query) -> bool:
     return isinstance(query, SqlQuery) and query.single_owner
 
 
@@ -248,7 +248,7 @@ class DatabaseRecursive(OnDatabase, Recursive):
 
     def sides(self, query: Query) -> int:
         """Return one where each row is about one participant: what they add is then one number."""
-        return 1 if _is_alone(query) else super().sides(query)
+        return 1 if _has_single_owners(query) else super().sides(query)
 
     def shares(self, query: SqlQuery) -> int:
         """Return one where each row is about one participant: cut over all groups at once."""
@@ -287,12 +287,12 @@ class DatabaseRecursive(OnDatabase, Recursive):
         scales: list[Fraction] = []
         slack = 0.0
         if query.single_owner:
-            owned = person_totals(query, like)
-            level = least_level(in_full_size(owned, like), chosen.thresholds)
+            totals = person_totals(query, like)
+            level = least_level(in_full_size(totals, like), chosen.thresholds)
             for moved in _offsets(_MANY_LEVELS, chosen):
                 tau = chosen.threshold(max(level + moved, 0))
-                noise = NoiseOnGroups.at(tau, owned.groups, chosen.epsilon_answer)
-                cuts.append((owned.clipped(tau) + owned.fixed) * like.stands_for)
+                noise = NoiseOnGroups.at(tau, totals.groups, chosen.epsilon_answer)
+                cuts.append((totals.clipped(tau) + totals.fixed) * like.stands_for)
                 scales.append(noise.scale)
                 slack = max(slack, float(noise.lattice.step))
             return cuts, scales, slack
@@ -312,8 +312,8 @@ class DatabaseRecursive(OnDatabase, Recursive):
                 ]
                 for group, known in zip(sides, levels, strict=True)
             ]
-            totals = [sum(sign * side.value for sign, side in group) for group in found]
-            cuts.append(np.array(totals) * like.stands_for)
+            sums = [sum(sign * side.value for sign, side in group) for group in found]
+            cuts.append(np.array(sums) * like.stands_for)
             scales.append(max(sum((s.scale for _, s in group), Fraction(0)) for group in found))
             slack = max(slack, *(sum(side.slack for _, side in group) for group in found))
         return cuts, scales, slack
@@ -324,15 +324,15 @@ class DatabaseRecursive(OnDatabase, Recursive):
         query = bound_query(terms)
         if not query.single_owner:
             return super().run(terms, settings, dataset, source)
-        owned = person_totals(query, dataset)
-        return self.run_owned(query, settings, owned, source)
+        totals = person_totals(query, dataset)
+        return self.run_totals(query, settings, totals, source)
 
-    def run_owned(
-        self, query: SqlQuery, settings: Parameters, owned: Clipped, source: Source | None
+    def run_totals(
+        self, query: SqlQuery, settings: Parameters, totals: Clipped, source: Source | None
     ) -> Outcome:
         """Draw the total of each group, where each row is about one participant."""
-        values, tau, noise = release_owned(owned, RecursiveSettings.read(settings), source)
-        law = TruncationLaw(noise.scale, float(noise.lattice.step) + 0.5, lanes=owned.groups)
+        values, tau, noise = release_totals(totals, RecursiveSettings.read(settings), source)
+        law = TruncationLaw(noise.scale, float(noise.lattice.step) + 0.5, lanes=totals.groups)
         error = None if self.signed(query) else law
         return Outcome(answer(query, values), error, {"thresholds": [tau]})
 
