@@ -75,8 +75,8 @@ def preview(
         made: Preview = make(plan.query, facts, public, unit, given)
         known = predicted_on(plan, made)
         if made.others and _drowns(known, made):
-            others = (made.once(f"other {i}", other) for i, other in enumerate(made.others))
-            known = _together([predicted_on(plan, other) for other in others])
+            # One after the other: together they may be large.
+            known = _together([predicted_on(plan, other()) for other in made.others])
         return replace(known, stand_in=made.words)
     except QueryError as error:
         return replace(plan, unpredicted=f"Errors are not predicted: {error}")

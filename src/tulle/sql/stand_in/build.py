@@ -18,7 +18,7 @@ from tulle.sql.data import Database
 from tulle.sql.dialect import DEFAULT
 from tulle.sql.schema.schema import Schema
 from tulle.sql.stand_in.assumption import Assumption, Formula
-from tulle.sql.stand_in.generators import MOST_ROWS, MadeUpRows, Type
+from tulle.sql.stand_in.generators import MANY_ROWS, MOST_ROWS, MadeUpRows, Type
 from tulle.sql.stand_in.mentions import Mentions
 
 KEPT = 12
@@ -51,10 +51,9 @@ def preview_database(
         while len(_made) >= KEPT:
             # Whoever still plans with it holds it; the rest is forgotten.
             _made.pop(next(iter(_made)))
-        others = (
-            partial(_build, query, schema, assumption, unit, seed) for seed in range(1, OTHERS)
-        )
-        _made[key] = replace(_build(query, schema, assumption, unit), others=tuple(others))
+        build = partial(_build, query, schema, assumption, unit)
+        others = tuple(partial(build, seed, MANY_ROWS) for seed in range(1, OTHERS + 1))
+        _made[key] = replace(build(), others=others)
     return _made[key]
 
 
