@@ -323,6 +323,56 @@ def test_of_people_some_may_have_no_rows() -> None:
     assert none == 600 - some
 
 
+@pytest.mark.parametrize(("rate", "most"), [(4, 7), (3, 3), (5, 40), (2, 2000)])
+def test_nobody_has_more_rows_than_is_said(rate: int, most: int) -> None:
+    found = made_up(
+        "SELECT COUNT(*) FROM orders",
+        "SELECT MAX(n) AS m, SUM(n) AS s FROM (SELECT COUNT(*) AS n FROM orders GROUP BY person)",
+        people=1000,
+        rows_per_person={"orders": (rate, most)},
+    )
+    ((largest, rows),) = found
+    assert rows == 1000 * rate
+    assert min(most / 4, 20) < largest <= most
+
+
+def test_tables_that_are_compared_by_two_columns_refer_to_each_other() -> None:
+    """Were both columns drawn by themselves, one row in thousands would find its like."""
+    joined = "FROM knows k JOIN orders o ON k.a = o.person AND k.b = o.number"
+    ((found,),) = made_up(
+        f"SELECT COUNT(*) {joined} WHERE o.kind = 'gift'",
+        f"SELECT COUNT(*) AS n {joined}",
+        people=500,
+        rows_per_person={"orders": 4, "knows": 16},
+    )
+    assert found >= 500 * 16 / 2
+
+
+def test_where_an_answer_drowns_several_databases_are_made_up() -> None:
+    """A handful of rows is there or not by chance; a clear answer needs one database."""
+    data = database()
+    made: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = build._build
+
+        def counted(*arguments: Any) -> Any:
+            made.append(arguments[4] if len(arguments) > 4 else 0)
+            return real(*arguments)
+
+        patch.setattr(build, "_build", counted)
+        patch.setattr(build, "_made", {})
+        clear = plan(data, "SELECT COUNT(*) FROM orders", {}, people=2000)
+        assert made == [0]
+        rare = "SELECT COUNT(*) FROM orders WHERE kind = 'gift' AND price > 49.9 AND number = 3"
+        drowned = plan(data, rare, {}, people=200)
+        assert made == [0, 0, *range(1, build.OTHERS + 1)]
+    assert type(clear.chosen.prediction.typical).__name__ == "StandInLaw"
+    law = drowned.chosen.prediction.typical
+    assert type(law).__name__ == "MixedLaw"
+    # The errors of all of them alike: no level is beyond those of the parts.
+    assert 0 <= law.half_width(0.2) <= law.of_one().half_width(0.5) <= law.half_width(0.99)
+
+
 def test_lists_of_a_public_table_are_its_rows() -> None:
     lists = {"town.name": ["Oslo", "Lund", "Bergen"], "town.land": ["no", "se", "no"]}
     text = "SELECT COUNT(*) FROM person JOIN town ON name = town WHERE land = 'se'"

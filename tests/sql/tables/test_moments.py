@@ -82,6 +82,8 @@ TRUTHS = (
     "SELECT MAX(CASE WHEN kind = 'a' THEN moment END), COUNT(*) FROM visit",
     "SELECT MEDIAN(last) FROM (SELECT who, MAX(day) AS last FROM visit GROUP BY who) AS t",
     "SELECT MAX(day) FROM visit WHERE day > DATE '2024-01-01'",
+    "SELECT kind, COUNT(*) FROM visit WHERE day > DATE '2024-01-01' GROUP BY kind "
+    "HAVING MAX(day) > '2020-02-01'",
 )
 
 
@@ -111,6 +113,8 @@ REFUSED = {
     "SELECT kind, MAX(day) FROM visit GROUP BY kind HAVING MAX(day) > 'noon'": "not a date",
     "SELECT kind, MAX(day) FROM visit GROUP BY kind HAVING MAX(day) > kind": "not a date",
     "SELECT kind, MAX(number) FROM visit GROUP BY kind HAVING MAX(number) > 'x'": "of two kinds",
+    "SELECT kind, MAX(day) FROM visit GROUP BY kind HAVING NULLIF(MAX(day), 1) > 'x'": "two kinds",
+    "SELECT kind, MAX(number) FROM visit GROUP BY kind HAVING 'x' = (MAX(number))": "of two kinds",
     "SELECT AVG(day) FROM visit": "MEDIAN(day)",
     "SELECT STDDEV(moment) FROM visit": "MEDIAN(moment)",
     "SELECT SUM(day) FROM visit": "DATE_DIFF",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
+from sqlglot.generator import Generator
 
 from tulle.core.errors import QueryError
 from tulle.sql.dialect import guarding
@@ -74,10 +75,32 @@ _USUAL_WORDS = {
     "LISTAGG": "STRING_AGG",
     "VARIANCE": "VAR_SAMP",
     "TIME_TO_UNIX": "EPOCH",
+    "BITWISE_OR_AGG": "BIT_OR",
+    "BITWISE_AND_AGG": "BIT_AND",
+    "BITWISE_XOR_AGG": "BIT_XOR",
 }
 """Where the parser's word for a function is not the one that people write."""
 
 _PARSER_WORDS = re.compile(rf"\b({'|'.join(_USUAL_WORDS)})\(")
+
+
+def _quantile(writer: Any, node: Any) -> str:
+    """Return a quantile; with what it is of as its argument, it is written QUANTILE_..."""
+    if node.expression is None:
+        return str(writer.function_fallback_sql(node))
+    word = "QUANTILE_CONT" if isinstance(node, exp.PercentileCont) else "QUANTILE_DISC"
+    return str(writer.func(word, node.this, node.expression))
+
+
+class _Reading(Generator):
+    """Writes SQL of no dialect, for reading."""
+
+    TRANSFORMS: ClassVar[Any] = {
+        **Generator.TRANSFORMS,
+        exp.Array: lambda writer, node: f"[{writer.expressions(node, flat=True)}]",
+        exp.PercentileCont: _quantile,
+        exp.PercentileDisc: _quantile,
+    }
 
 
 def as_written(node: Any, dialect: str | None = None) -> str:
@@ -87,8 +110,10 @@ def as_written(node: Any, dialect: str | None = None) -> str:
         >>> import sqlglot
         >>> as_written(sqlglot.parse_one("VAR_SAMP(x)"))
         'VAR_SAMP(x)'
+        >>> as_written(sqlglot.parse_one("QUANTILE_CONT(x, [0.1, 0.9])", read="duckdb"))
+        'QUANTILE_CONT(x, [0.1, 0.9])'
     """
-    text = str(node.sql(dialect=dialect))
+    text = str(node.sql(dialect=dialect) if dialect else _Reading().generate(node, copy=True))
     return _PARSER_WORDS.sub(lambda found: f"{_USUAL_WORDS[found[1]]}(", text)
 
 

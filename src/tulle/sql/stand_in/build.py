@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tulle.core import registry
@@ -16,11 +18,14 @@ from tulle.sql.data import Database
 from tulle.sql.dialect import DEFAULT
 from tulle.sql.schema.schema import Schema
 from tulle.sql.stand_in.assumption import Assumption, Formula
-from tulle.sql.stand_in.generators import MadeUpRows, Type
+from tulle.sql.stand_in.generators import MANY_ROWS, MOST_ROWS, MadeUpRows, Type
 from tulle.sql.stand_in.mentions import Mentions
 
 KEPT = 12
 """How many made-up databases are kept for other plans of the same questions."""
+
+OTHERS = 5
+"""How many databases are made up where the answer would drown in its noise."""
 
 _made: dict[str, Preview] = {}
 
@@ -46,7 +51,9 @@ def preview_database(
         while len(_made) >= KEPT:
             # Whoever still plans with it holds it; the rest is forgotten.
             _made.pop(next(iter(_made)))
-        _made[key] = _build(query, schema, assumption, unit)
+        build = partial(_build, query, schema, assumption, unit)
+        others = tuple(partial(build, seed, MANY_ROWS) for seed in range(1, OTHERS + 1))
+        _made[key] = replace(build(), others=others)
     return _made[key]
 
 
@@ -57,7 +64,14 @@ def _statements(query: Query) -> list[Any]:
     return [one for part in query.parts() if part is not query for one in _statements(part)]
 
 
-def _build(query: Query, schema: Schema, assumption: Assumption, unit: Unit) -> Preview:
+def _build(
+    query: Query,
+    schema: Schema,
+    assumption: Assumption,
+    unit: Unit,
+    seed: int = 0,
+    most_rows: int = MOST_ROWS,
+) -> Preview:
     import duckdb
     import pyarrow
 
@@ -76,7 +90,7 @@ def _build(query: Query, schema: Schema, assumption: Assumption, unit: Unit) -> 
             return None
         return found[0][0]
 
-    rows = MadeUpRows(schema, mentions, assumption, evaluate)
+    rows = MadeUpRows(schema, mentions, assumption, evaluate, seed, most_rows)
     for table in rows.tables:
         columns = rows.table(table)
         types = {

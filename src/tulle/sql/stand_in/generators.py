@@ -1,10 +1,10 @@
 """Made-up rows for the tables that a statement reads, the same ones for the same facts.
 
 Rows fall on people at random, so that of people with four rows on average some have ten and some
-none; where the most of anybody is said, shares are log-normal with that tail. Rows that link two
-people of one kind, as friends are, fall on people of heavy-tailed sociability, mostly near each
-other. Values of columns are even over what is known of them. Nothing private is read, numbers are
-ordinary pseudo-random ones, and nothing here may be used to protect anything.
+none; where the most of anybody is said, shares are log-normal with that tail, and nobody has more.
+Rows that link two people of one kind, as friends are, fall on people of heavy-tailed sociability,
+mostly near each other. Values of columns are even over what is known of them. Nothing private is
+read, numbers are ordinary pseudo-random ones, and nothing here may be used to protect anything.
 """
 
 from __future__ import annotations
@@ -45,6 +45,12 @@ MOST_ROWS = 60_000
 """More rows than this are not made up, unless there are few people of some kind: errors follow what
 few people have, not how many there are. In no case are there ten times as many."""
 
+MANY_ROWS = 240_000
+"""The same where errors follow few rows: one that stands for several would be taken for all."""
+
+_ROUNDS = 50
+"""So often rows beyond the most of anybody are given to others; each time far fewer are left."""
+
 _DAY = date(2020, 1, 1)
 _YEARS = (1900, 2200)
 
@@ -84,23 +90,33 @@ class MadeUpRows:
     """Makes up the rows of some tables of a schema."""
 
     def __init__(
-        self, schema: Schema, mentions: Mentions, assumption: Assumption, evaluate: Evaluate
+        self,
+        schema: Schema,
+        mentions: Mentions,
+        assumption: Assumption,
+        evaluate: Evaluate,
+        seed: int = 0,
+        most_rows: int = MOST_ROWS,
     ) -> None:
         self.schema, self.mentions, self.assumption = schema, mentions, assumption
         self.values = dict(assumption.values)
-        self.random = np.random.default_rng(20)
+        self.random = np.random.default_rng(20 + seed)
         self.evaluate = evaluate
+        self.composites: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+        """Of tables whose rows refer to others by several columns: to which, and by which."""
         self.tables = self._needed()
         self.rates = {table: self._rate(table) for table in self.tables if table in schema.owners}
         people = dict(assumption.people)
         total = sum(people[self._kind(table)] * rate[0] for table, rate in self.rates.items())
         kinds = {tie.entity for table in self.rates for tie in schema.ownership(table).ties}
         fewest = min((people[kind] for kind in kinds), default=PEOPLE)
-        enough = max(MOST_ROWS / max(total, 1.0), min(1.0, PEOPLE / fewest))
+        enough = max(most_rows / max(total, 1.0), min(1.0, PEOPLE / fewest))
         self.scale = min(1.0, enough, 10 * MOST_ROWS / max(total, 1.0))
         """Which part of the people and rows that are assumed are made up."""
         self.people = {kind: max(round(n * self.scale), 1) for kind, n in people.items()}
         self.sizes = {table: self._size(table) for table in self.tables}
+        self.composites = self._composites()
+        self.tables = self._needed()
         self.identifiers, self.references = self._ownership()
         self.kinds = {
             (table, column): Type.read(text, schema.dialect).kind
@@ -123,8 +139,14 @@ class MadeUpRows:
     def _needed(self) -> list[str]:
         """Return the tables that are read, and those on the way to owners, targets first."""
         order: dict[str, None] = {}
+        begun = set()
 
         def visit(table: str) -> None:
+            if table in begun:
+                return
+            begun.add(table)
+            if table in self.composites:
+                visit(self.composites[table][0])
             for owner in self.schema.owners.get(table, ()):
                 for step in owner.steps:
                     if step.table != table:
@@ -139,6 +161,24 @@ class MadeUpRows:
         for table in self.mentions.tables:
             visit(table)
         return list(order)
+
+    def _composites(self) -> dict[str, tuple[str, list[tuple[str, str]]]]:
+        """Return which tables are compared with another by several columns at once.
+
+        Each row of the larger one then refers to a row of the other: were the columns drawn one by
+        one, hardly any row would find its like.
+        """
+        pairs: dict[tuple[str, str], dict[str, str]] = {}
+        for one, other in self.mentions.alike:
+            if one[0] == other[0] or not {one[0], other[0]} <= self.sizes.keys():
+                continue
+            larger, smaller = sorted((one, other), key=lambda p: (-self.sizes[p[0]], p[0]))
+            pairs.setdefault((larger[0], smaller[0]), {}).setdefault(larger[1], smaller[1])
+        return {
+            larger: (smaller, list(columns.items()))
+            for (larger, smaller), columns in pairs.items()
+            if len(columns) > 1 and len({*columns.values()}) == len(columns)
+        }
 
     def _kind(self, table: str) -> str:
         """Return the kind of the first owner of a table's rows."""
@@ -314,7 +354,10 @@ class MadeUpRows:
     def _link(self, table: str, size: int) -> None:
         """Lay down who owns each row, and to which rows of other tables it refers."""
         kinds: dict[str, int] = {}
+        self._refer_jointly(table, size)
         for owner in self.schema.owners.get(table, ()):
+            if all((table, column) in self.codes for column in owner.columns) and not owner.steps:
+                continue
             if owner.steps:
                 self._refer(table, owner.steps[0], size)
                 continue
@@ -367,7 +410,21 @@ class MadeUpRows:
         tail = NormalDist().inv_cdf(1 - 0.5 / max(count, 2))
         ratio = math.log(max(most / max(mean, 1e-9), 1.0))
         spread = tail - math.sqrt(max(tail * tail - 2 * ratio, 0.0))
-        return self._drawn(np.exp(spread * self.random.standard_normal(count)), size)
+        drawn = self._drawn(np.exp(spread * self.random.standard_normal(count)), size)
+        return self._at_most(drawn, count, math.ceil(most))
+
+    def _at_most(self, codes: Array, count: int, most: int) -> Array:
+        """Return codes of which none occurs more often than so: what is too much goes to others."""
+        for _ in range(_ROUNDS):
+            room = most - np.bincount(codes - 1, minlength=count)
+            if (room >= 0).all() or not (room > 0).any():
+                break
+            order = np.argsort(codes, kind="stable")
+            first = np.searchsorted(codes[order], codes[order])
+            beyond = order[np.arange(len(codes)) - first >= most]
+            codes = codes.copy()
+            codes[beyond] = self._drawn(np.maximum(room, 0), len(beyond))
+        return codes
 
     def _drawn(self, weights: Array, size: int) -> Array:
         drawn = self.random.choice(len(weights), size=size, p=weights / weights.sum())
@@ -389,6 +446,18 @@ class MadeUpRows:
             if known is None:
                 known = np.arange(1, self.sizes[step.table] + 1)
             self.codes[table, column] = known[rows]
+
+    def _refer_jointly(self, table: str, size: int) -> None:
+        """Let each row refer to some row of another table by several columns at once."""
+        other, pairs = self.composites.get(table, ("", []))
+        known = {mine: self.codes.get((other, theirs)) for mine, theirs in pairs}
+        if not known or any(codes is None for codes in known.values()):
+            return
+        rows = self.random.integers(0, self.sizes[other], size=size)
+        self.rows_of[table, other] = rows
+        for mine, codes in known.items():
+            if codes is not None:
+                self.codes[table, mine] = codes[rows]
 
     def _shared_codes(self, place: Place, size: int) -> Array:
         count = self.classes[place]

@@ -121,7 +121,12 @@ class PostProcessing:
                 "after the noise, rows are chosen with comparisons, BETWEEN, IN (...), IS NULL, "
                 "AND, OR and NOT",
             )
-        left, right = _alike(self.values(node.this), self.values(node.expression), node)
+        sides = self.values(node.this), self.values(node.expression)
+        for side, values in zip((node.this, node.expression), sides, strict=True):
+            if self._is_dated(side) and not any(values):
+                # No date is known in any row; of what is not yet known to be one, neither.
+                return [None] * self.size
+        left, right = _alike(*sides, node)
         return [
             None if one is None or other is None else compare(one, other)
             for one, other in zip(left, right, strict=True)
@@ -143,6 +148,12 @@ class PostProcessing:
         if column.kind:
             return moments(column.value, column.kind)
         return [None if np.isnan(v) else v for v in column.value.tolist()]
+
+    def _is_dated(self, node: Any) -> bool:
+        inner = node.unnest()
+        return any(found is inner for found in aggregates_in(inner)) and bool(
+            self._leaf(inner).kind
+        )
 
     def _key(self, node: Any) -> Values | None:
         for name, meant, values in self._keys:
@@ -303,7 +314,7 @@ def _alike(left: Values, right: Values, node: Any) -> tuple[Values, Values]:
             [_moment(v, moments, node) if isinstance(v, str) else v for v in side]
             for side in (left, right)
         )
-    found = [one or other or {"number"} for one, other in (kinds, kinds[::-1])]
+    found = [one or {"number"} for one in kinds]
     if found[0] != found[1] or len(found[0]) != 1:
         refuse(shown(node), "it compares values of two kinds: numbers, texts or dates")
     return left, right

@@ -422,6 +422,9 @@ def _refuse_rows(tree: exp.Select) -> NoReturn:
     pivot = tree.find(exp.Pivot)
     if pivot is not None:
         check_statement(pivot, grouped=False, functions=())
+    unknown = next((e.find(exp.Anonymous) for e in tree.expressions if e.find(exp.Anonymous)), None)
+    if unknown is not None:
+        refuse(shown(unknown), f"if it is an aggregate, these are: {AGGREGATES}")
     if tree.args.get("group") is not None:
         raise QueryError(
             "The statement selects no aggregate: which groups there are is private. Add COUNT(*), "
