@@ -49,7 +49,9 @@ def read_table(path: str | Path, *, header: bool = True) -> Any:
     try:
         with reading(Path(path).name):
             if name.endswith((".parquet", ".pq")):
-                return parquet.read_table(name)
+                # One file: of a folder the names of all folders in it would become columns.
+                with parquet.ParquetFile(name) as file:
+                    return file.read()
             options = csv.ReadOptions(autogenerate_column_names=not header)
             parsing = csv.ParseOptions(newlines_in_values=True)
             with csv.open_csv(name, options, parsing) as opened:

@@ -107,7 +107,8 @@ class Database(Dataset):
 
         Columns of a CSV file in ``tables`` are texts unless ``types`` says otherwise, such as
         ``{"line.price": "DOUBLE"}``: a type that followed from the rows would tell of them. Values
-        that do not fit are NULL. The first line names the columns.
+        that do not fit are NULL. The first line names the columns. Folders of Parquet files are
+        columns, of text, where the path names them: ``sales/year=*/*.parquet``.
 
         ``times`` says which column is the time of a table's rows: ``{"trips": "started_on"}``, a
         date or a timestamp without time zone, in local time. Then ``unit="participant-week"`` (or

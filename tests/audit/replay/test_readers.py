@@ -609,3 +609,55 @@ def test_labels_of_bytes_are_told_apart_and_texts_are_found_among_them():
     for column in (given, pyarrow.array(given)):
         assert cells.codes(column, "c").tolist() == [0, 1, 2, 0]
         assert cells.places(column, ["ann"], "c").tolist() == [-1, -1, 0, -1]
+
+
+def folders_read(tmp_path):
+    """Return what reading a folder of Parquet files says, with somebody's files and without."""
+    import pyarrow
+    import pyarrow.parquet
+
+    from tulle.core.errors import TulleError
+    from tulle.graphs.io import node_sets
+
+    found = []
+    for names in (("k=1", "k=ann"), ("k=1",)):
+        folder = tmp_path / str(len(names)) / "rows.parquet"
+        for name in names:
+            (folder / name).mkdir(parents=True)
+            rows = pyarrow.table({"who": [1], "x": [2]})
+            pyarrow.parquet.write_table(rows, folder / name / "a.parquet")
+        for read in (cells.read_table, node_sets.read_table):
+            try:
+                table = read(folder)
+                found.append(str(table.schema if hasattr(table, "schema") else table))
+            except TulleError as error:
+                found.append(str(error).replace(str(folder), ""))
+    return found[:2], found[2:]
+
+
+def test_a_folder_is_not_read_as_one_table(tmp_path, monkeypatch):
+    """The names of folders would be columns, whose types hang on whose files are there."""
+    import pyarrow.parquet
+
+    one, other = folders_read(tmp_path / "kept")
+    assert one == other
+
+    class Whole:
+        """A broken version that reads a folder as the library does."""
+
+        def __init__(self, path):
+            self.path = path
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def read(self):
+            return pyarrow.parquet.read_table(self.path)
+
+    monkeypatch.setattr(pyarrow.parquet, "ParquetFile", Whole)
+    one, other = folders_read(tmp_path / "broken")
+    assert one[0] != other[0]
+    assert one[1] != other[1]

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+import tulle
 from tulle.sql.data import Database
 from tulle.sql.engines.base import EngineError, Workspace
+from tulle.sql.engines.duckdb import engine as duckdb_engine
 from tulle.sql.engines.spark import engine as spark_engine
 
 
@@ -81,3 +83,63 @@ def test_spark(spark_session: Any) -> None:
         database.close()
     finally:
         spark_session.catalog.dropTempView("noted")
+
+
+# --- one moment for what is paid for at once ------------------------------------------------------
+
+ONE_EACH = (
+    ("SELECT COUNT(*) FROM noted", {}, 1),
+    ("SELECT SUM(x) FROM noted", {}, 1),
+    ("SELECT AVG(x) AS a, COUNT(*) AS n FROM noted", {}, 3),
+    ("SELECT k, SUM(x) AS s FROM noted GROUP BY k", {"groups": {"k": [0, 1, 2]}}, 1),
+    ("SELECT k, MEDIAN(x) AS m FROM noted GROUP BY k", {"groups": {"k": [0, 1, 2]}}, 1),
+    ("SELECT COUNT(DISTINCT k) FROM noted", {}, 1),
+    ("SELECT COUNT(*) FROM noted p JOIN noted q ON p.k = q.k + 1", {}, 1),
+    ("SELECT k, COUNT(*) AS n FROM noted GROUP BY k", {}, 2),
+    ("SELECT k, COUNT(DISTINCT id) AS n FROM noted GROUP BY k", {"keys_per_person": "private"}, 2),
+    ("SELECT SUM(id) AS s FROM noted", {"ranges": "private"}, 2),
+)
+"""Questions, and how many of their parts have a price of their own: each reads the tables once."""
+
+
+def moments(text: str, options: Any, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how often the tables themselves are read while a question is answered."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE noted AS SELECT range % 500 AS id, range % 3 AS k, range % 7 AS x "
+        "FROM range(3000)"
+    )
+    database = Database.connect(connection, owners={"noted": "id"}, ranges={"noted.x": (0, 7)})
+    read: list[str] = []
+    with monkeypatch.context() as patch:
+        for kind, name in (
+            *((duckdb_engine.DuckDB, "read"), (duckdb_engine.TemporaryTables, "keep")),
+            (duckdb_engine.TemporaryTables, "fetch"),
+        ):
+            plain = getattr(kind, name)
+
+            def noting(self: Any, statement: str, plain: Any = plain) -> Any:
+                read.append(statement)
+                return plain(self, statement)
+
+            patch.setattr(kind, name, noting)
+        tulle.release(
+            database, tulle.sql(text, **options), unit="participant", epsilon=8.0, delta=1e-6
+        )
+    return sum('"noted"' in statement for statement in read)
+
+
+@pytest.mark.parametrize(("text", "options", "number"), ONE_EACH)
+def test_what_has_one_price_is_read_at_one_moment(
+    text: str, options: Any, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows may change meanwhile: bounds that hold for two moments together do not hold."""
+    assert moments(text, options, monkeypatch) == number
+
+
+def test_a_second_moment_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A broken version whose workspace keeps nothing.
+    monkeypatch.setattr(duckdb_engine.DuckDB, "workspace", lambda self: Workspace(self))
+    assert moments(*ONE_EACH[0][:2], monkeypatch) == 2

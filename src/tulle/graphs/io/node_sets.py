@@ -93,8 +93,9 @@ def read_table(file: Path) -> dict[str, list[Any]]:
     if kind == "parquet":
         from pyarrow import parquet
 
-        with reading(str(file)):
-            table = parquet.read_table(file)
+        with reading(str(file)), parquet.ParquetFile(file) as opened:
+            # One file: of a folder the names of all folders in it would become columns.
+            table = opened.read()
             columns = {name: table.column(name).to_pylist() for name in table.column_names}
     elif kind in ("csv", "tsv"):
         lines = [line for line in _text(file).split("\n") if line.strip()]

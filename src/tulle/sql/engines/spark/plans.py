@@ -34,6 +34,7 @@ _TEXTS = {"csv", "json", "text"}
 _OPTIONS = {
     *("path", "paths", "header", "sep", "delimiter", "quote", "escape", "nullvalue", "emptyvalue"),
     *("inferschema", "multiline", "comment", "mode", "serialization.format", "mergeschema"),
+    *("recursivefilelookup", "basepath"),
 }
 """Options of files of text with which no row makes reading fail; of mode, not FAILFAST."""
 
