@@ -14,6 +14,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import tulle
 from tulle import _index, noise
 from tulle.core.errors import InputError
 from tulle.noise import (
@@ -32,6 +33,25 @@ def test_only_the_system_source_is_secure():
     assert not SeededSource(1).secure
     assert not TapeSource("").secure
     assert system() is system()
+
+
+def test_no_source_is_secure_by_inheritance_or_by_assignment():
+    bits = SeededSource(2)
+
+    class Recorded(SystemSource):
+        def read(self, count: int) -> bytes:
+            return bits.read(count)
+
+    friends = tulle.Graph.from_edges([(0, 1)], nodes=3)
+    recorded, seeded = Recorded(), SeededSource(1)
+    assert not Recorded.secure
+    seeded.secure = True
+    for source in (recorded, seeded):
+        drawn = tulle.release(friends, tulle.edges(), unit="edge", epsilon=1, source=source)
+        assert not drawn.guarantee.holds
+    Recorded.secure = True  # as if it were taken over
+    drawn = tulle.release(friends, tulle.edges(), unit="edge", epsilon=1, source=recorded)
+    assert drawn.guarantee.holds
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -290,7 +291,9 @@ def check_public(name: str, path: Path | None, data: Path) -> None:
     Raises:
         InputError: when it is the same file, by whichever name.
     """
-    if path is not None and path.exists() and data.exists() and path.samefile(data):
+    # A database may be a URL, longer than any name of a file.
+    there = path is not None and os.path.exists(path) and os.path.exists(data)
+    if there and os.path.samefile(str(path), data):
         raise InputError(
             f"{name} names the data itself: what is planned on it would be read off its records, "
             "and no epsilon covers that. Name other data that is public, or leave it out."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class Source(ABC):
@@ -16,6 +16,13 @@ class Source(ABC):
     """
 
     secure: ClassVar[bool] = False
+    """Said by the class; one object cannot say otherwise."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let no class take over that it is secure: one that derives from such gives other bits."""
+        super().__init_subclass__(**options)
+        if "secure" not in cls.__dict__:
+            cls.secure = False
 
     @abstractmethod
     def read(self, count: int) -> bytes:

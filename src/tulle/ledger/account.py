@@ -229,7 +229,7 @@ def check_name(name: str, known: Sequence[str]) -> None:
     alike = [other for other in known if other != name and _read_aloud(other) == _read_aloud(name)]
     if alike:
         raise LedgerError(
-            f"Account {name!r} would be new, and {alike[0]!r} is there already: they read alike, "
+            f"Account {name!a} would be new, and {alike[0]!a} is there already: they read alike, "
             "and one dataset has one account. Open that one, or choose a name that differs by "
             "letters or digits. Nothing was opened."
         )

@@ -231,7 +231,7 @@ def plan_for(
 
 def kind_of_source(source: Source | None) -> str:
     """Say whether answers from this source keep their guarantee, as ledgers book it."""
-    return "secure" if source is None or source.secure else "replayable"
+    return "secure" if source is None or type(source).secure else "replayable"
 
 
 def draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | None) -> Release:

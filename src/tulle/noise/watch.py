@@ -164,7 +164,7 @@ def free_of_charge(source: Source | None) -> Iterator[None]:
             f"{asking.f_code.co_qualname} draws ordinary random numbers and holds a dataset."
         )
     # A generator with a public seed is no randomness: data may still be looked at after it.
-    found.finished |= source is None or source.secure or isinstance(source, _Watched)
+    found.finished |= source is None or type(source).secure or isinstance(source, _Watched)
     found.free = True
     try:
         yield

@@ -249,7 +249,7 @@ class Stream:
             raise InputError(
                 f"All {counted(declared.steps, 'step')} were released; there is no other."
             )
-        if source is not None and not source.secure:
+        if source is not None and not type(source).secure:
             raise InputError("A stream is entered in a ledger for good: it takes no test source.")
         with np.errstate(all="ignore"):
             exact = factor.encode(self._summed.totals(step + 1, terms.periods), step)

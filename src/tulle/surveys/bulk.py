@@ -96,7 +96,7 @@ def perturb(form: Form, codes: Mapping[str, Any], *, source: Source | None = Non
     columns = {
         name: _perturb_column(form.design(name), column, drawn) for name, column in checked.items()
     }
-    return Reports(form, columns, not drawn.secure)
+    return Reports(form, columns, not type(drawn).secure)
 
 
 def _checked(form: Form, codes: Mapping[str, Any]) -> dict[str, Array]:

@@ -340,4 +340,4 @@ def perturb_links(form: LinkForm, edges: Any, *, source: Source | None = None) -
         flips = bernoulli(form.design.other, size=int(np.count_nonzero(above)), source=drawn)
         upper[start:stop][above] ^= flips
         start = stop
-    return LinkReports._of(form, upper, not drawn.secure)
+    return LinkReports._of(form, upper, not type(drawn).secure)

@@ -91,8 +91,8 @@ def look_up(public: Contributions, quantile: float | None = 1.0) -> Reference:
     for power in (1, 2):
         table = np.bincount(where, weights=held**power, minlength=shape[0] * shape[1])
         tables.append(_runs(table.astype(np.float64).reshape(shape), share))
-    read = bound.reshape(public.shape), *tables
-    return Reference(*map(PublicArray, read), read_from=public)
+    cells, totals, squares = map(PublicArray, (bound.reshape(public.shape), *tables))
+    return Reference(cells, totals, squares, read_from=public)
 
 
 def _runs(table: Floats, quantile: float) -> Floats:
