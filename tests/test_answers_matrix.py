@@ -26,7 +26,7 @@ from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
 from tulle.core.release import Release
 from tulle.core.unit import Unit
-from tulle.reports.report import outside_report
+from tulle.reports.report import public_report
 
 FORMS = sorted(
     [name for name, *_ in cases()]
@@ -254,7 +254,7 @@ def test_text_in_a_drawing_cannot_end_its_element() -> None:
 
 def test_one_report_of_all_forms_stands(filled: Any) -> None:
     _, study, _ = filled
-    page = outside_report(study.ledger.releases("friends"), title="All of them")
+    page = public_report(study.ledger.releases("friends"), title="All of them")
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
     assert not _REPR.search(text)
     for release in releases().values():

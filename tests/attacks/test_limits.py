@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tulle.attacks.limits import advantage_limit, belief_limits, grouped, success_limit
+from tulle.attacks.limits import advantage_limit, belief_limits, group_privacy, success_limit
 from tulle.attacks.report import AttackReport
 from tulle.core.errors import InputError
 from tulle.core.guarantee import Guarantee
@@ -73,9 +73,9 @@ def test_randomized_response_attains_the_limits(epsilon, values):
 
 def test_units_beyond_one_cost_group_privacy():
     pure = Guarantee.of("participant", epsilon=1)
-    assert grouped(pure, 2)[0] == pytest.approx(2)
+    assert group_privacy(pure, 2)[0] == pytest.approx(2)
     loose = Guarantee.of("participant", epsilon=1, delta="0.001")
-    assert grouped(loose, 2)[1] == pytest.approx(0.001 * (1 + math.e))
+    assert group_privacy(loose, 2)[1] == pytest.approx(0.001 * (1 + math.e))
     assert success_limit("0.5", pure, units=2) == pytest.approx(1 / (1 + math.exp(-2)))
 
 

@@ -12,7 +12,7 @@ import tulle
 from tulle.graphs.generators import social_network
 from tulle.noise import SeededSource
 from tulle.reports.charts import heat_chart, interval_chart, line_chart
-from tulle.reports.report import outside_report
+from tulle.reports.report import public_report
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_the_most_that_a_belief_can_change_is_stated(friends: tulle.Graph) -> No
     assert "at most 73.1%" in page
     assert "at least 26.9%" in page
     two = [tulle.release(friends, tulle.edges(), unit="edge", epsilon=1) for _ in range(2)]
-    assert "at most 88.1%" in outside_report(two)
+    assert "at most 88.1%" in public_report(two)
 
 
 def test_no_truth_reaches_the_outside(friends: tulle.Graph) -> None:
@@ -159,7 +159,7 @@ def test_charts_bear_what_is_odd() -> None:
 
 
 def test_a_report_of_nothing_says_so() -> None:
-    assert "no release" in outside_report([])
+    assert "no release" in public_report([])
 
 
 def test_a_notebook_shows_plan_release_and_ledger(friends: tulle.Graph, tmp_path: Path) -> None:

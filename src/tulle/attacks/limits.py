@@ -18,7 +18,7 @@ BELIEF_REASON = "the odds of one unit move by at most exp(epsilon)"
 SUCCESS_REASON = "no test tells neighbours apart better than epsilon and delta allow"
 
 
-def grouped(guarantee: Guarantee, units: int = 1) -> tuple[float, float]:
+def group_privacy(guarantee: Guarantee, units: int = 1) -> tuple[float, float]:
     """Return epsilon and delta for datasets that differ in so many units; rounded up.
 
     Epsilon grows to k·epsilon, delta to delta·(1 + exp(epsilon) + ... + exp((k-1)·epsilon)). A
@@ -60,7 +60,7 @@ def belief_limits(before: Number, guarantee: Guarantee, *, units: int = 1) -> tu
     Reference: Ji et al., *An XOR Mechanism*, PVLDB 14(5), 2021, theorem 4, as an upper bound.
     """
     chance = _chance(before)
-    epsilon, delta = grouped(guarantee, units)
+    epsilon, delta = group_privacy(guarantee, units)
     if chance in (0.0, 1.0):
         return chance, chance
     if delta or math.isinf(epsilon):
@@ -96,7 +96,7 @@ def success_limit(
         0.734
     """
     chance = _chance(before)
-    epsilon, delta = grouped(guarantee, units)
+    epsilon, delta = group_privacy(guarantee, units)
     count = None if values is None else validate.whole(values=values, at_least=2)
     if math.isinf(epsilon):
         return 1.0
@@ -116,7 +116,7 @@ def advantage_limit(guarantee: Guarantee, *, units: int = 1) -> float:
         >>> round(advantage_limit(Guarantee.of("edge", epsilon=1)), 3)
         0.462
     """
-    epsilon, delta = grouped(guarantee, units)
+    epsilon, delta = group_privacy(guarantee, units)
     if math.isinf(epsilon):
         return 1.0
     return min(1.0, widen_up(1 - 2 * (1 - delta) / (1 + math.exp(min(epsilon, 700.0))), 8))

@@ -162,12 +162,12 @@ def _likelihood(
     for choice in product(*(zip(values, law, strict=True) for values, law in listed)):
         filled = {**columns, **{n: v for n, (v, _) in zip(unknown, choice, strict=True)}}
         chance = float(np.prod([p for _, p in choice]))
-        rows = model.design(_spread(filled, len(targets)))
+        rows = model.design(_repeated(filled, len(targets)))
         total += chance * _outcome_chance(model, rows, targets, confusion, deviation)
     return total
 
 
-def _spread(columns: Mapping[str, Any], count: int) -> dict[str, Any]:
+def _repeated(columns: Mapping[str, Any], count: int) -> dict[str, Any]:
     """Repeat single values for every target, and check the lengths of the others."""
     found = {}
     for name, values in columns.items():

@@ -340,14 +340,14 @@ class Session:
         there, and only you may read the file.
         """
         from tulle.core.custody import custodian_file
-        from tulle.reports.inside import inside_report, inside_row
+        from tulle.reports.custodian import custodian_report, custodian_row
 
         given, rows = list(questions), []
         for release in self._ledger.releases(self.name):
             asked = self._asked_again(release, given)
             truth = None if asked is None else asked.truth(self._dataset)
-            rows.append(inside_row(release, truth, self._replanned(asked, release)))
-        page = inside_report(self.name, rows, self._account.terms, str(self.remaining))
+            rows.append(custodian_row(release, truth, self._replanned(asked, release)))
+        page = custodian_report(self.name, rows, self._account.terms, str(self.remaining))
         if path is not None:
             custodian_file(path).write_text(page, encoding="utf-8")
         return page

@@ -46,7 +46,7 @@ class Portrait:
     def of(cls, graph: Graph, *, seed: int = 1) -> Portrait:
         """Look at a graph. The seed is for the order of Louvain's visits and for samples."""
         communities = louvain(graph, seed=seed)
-        values, vector = leading(graph)
+        values, vector = leading_eigenpair(graph)
         return cls(
             graph.node_count,
             graph.edge_count,
@@ -125,7 +125,7 @@ def assortativity(graph: Graph) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def leading(graph: Graph, count: int = SPECTRUM) -> tuple[Floats, Floats]:
+def leading_eigenpair(graph: Graph, count: int = SPECTRUM) -> tuple[Floats, Floats]:
     """Return the largest eigenvalues and the leading eigenvector, of length one, nonnegative."""
     nodes = graph.node_count
     if graph.edge_count == 0:

@@ -231,7 +231,7 @@ def heat_chart(matrix: Any, *, down: str = "row", across: str = "column") -> str
     )
 
 
-def alone(drawn: str, style: str) -> str:
+def standalone(drawn: str, style: str) -> str:
     """Return a chart as SVG that stands alone, with the style that its page would give it."""
     space = 'xmlns="http://www.w3.org/2000/svg"'
     if drawn.startswith("<img"):

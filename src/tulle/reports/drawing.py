@@ -21,12 +21,12 @@ from tulle.core.wording import (
     size_of_error,
 )
 from tulle.reports.charts import (
-    alone,
     bar_chart,
     heat_chart,
     interval_chart,
     line_chart,
     network_chart,
+    standalone,
 )
 from tulle.reports.layout import MOST_NODES
 from tulle.reports.terms import TERMS
@@ -86,7 +86,7 @@ def draw(release: Release) -> str:
             f"An answer to {release.query} cannot be drawn as one picture. release.table() has its "
             "numbers, and release.report() a page."
         )
-    return alone(drawn, STYLE)
+    return standalone(drawn, STYLE)
 
 
 def _number(release: Release, value: float) -> str:

@@ -31,7 +31,7 @@ from tulle.reports.page import cited, explained, number_text, page
 
 
 @registry.register("page", "release", "outside")
-def outside_report(
+def public_report(
     releases: Sequence[Release],
     *,
     series: Sequence[Sequence[Release]] = (),
@@ -50,7 +50,7 @@ def outside_report(
         >>> import tulle
         >>> square = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], nodes=4)
         >>> r = tulle.release(square, tulle.edges(), unit="edge", epsilon=1.0)
-        >>> page = outside_report([r])
+        >>> page = public_report([r])
         >>> "What epsilon means here" in page
         True
     """

@@ -25,9 +25,9 @@ from tulle.core.validate import Number, rational, text
 from tulle.surveys.exact import (
     checked_epsilon,
     epsilon_of_ratio,
+    exp_of_minus,
     ratio_is_within,
     round_up_to,
-    shrunk,
 )
 
 Report = int | str | tuple[int, int]
@@ -178,7 +178,7 @@ class RandomizedResponse(MatrixDesign):
         """Return the best design for so many categories at this epsilon."""
         categories = validate.whole(categories=categories, at_least=2)
         exact = checked_epsilon(epsilon)
-        ratio = shrunk(exact, PRECISION + 8)
+        ratio = exp_of_minus(exact, PRECISION + 8)
         # 1 / (exp(epsilon) + k - 1), which rises with exp(-epsilon): an upper bound of it.
         other = round_up_to(ratio / (1 + (categories - 1) * ratio), PRECISION)
         return cls(categories, other, exact)

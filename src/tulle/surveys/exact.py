@@ -18,7 +18,7 @@ def checked_epsilon(epsilon: Number) -> Fraction:
     return validate.positive(epsilon=epsilon)
 
 
-def shrunk(epsilon: Fraction, precision: int) -> Fraction:
+def exp_of_minus(epsilon: Fraction, precision: int) -> Fraction:
     """Return a fraction slightly above exp(-epsilon), right to ``precision`` bits of it."""
     used = min(epsilon, LARGEST_EPSILON)
     # exp(-epsilon) has about 1.45 epsilon leading zero bits.

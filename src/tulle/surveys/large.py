@@ -18,7 +18,7 @@ from tulle.core.errors import InputError, raise_alone
 from tulle.core.public import public
 from tulle.core.validate import Number, counted, text
 from tulle.surveys.designs import PRECISION, Design, Draw, Report, fraction_text, other_json
-from tulle.surveys.exact import checked_epsilon, round_up_to, shrunk
+from tulle.surveys.exact import checked_epsilon, exp_of_minus, round_up_to
 
 _MOST_LISTED = 1 << 16
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83)
@@ -85,7 +85,7 @@ class UnaryEncoding(SupportDesign):
     def of(cls, categories: int, *, epsilon: Number) -> UnaryEncoding:
         """Return the best design for so many categories at this epsilon."""
         exact = checked_epsilon(epsilon)
-        ratio = shrunk(exact, PRECISION + 8)
+        ratio = exp_of_minus(exact, PRECISION + 8)
         categories = validate.whole(categories=categories, at_least=2)
         return cls(categories, round_up_to(ratio / (1 + ratio), PRECISION), exact)
 
@@ -194,7 +194,7 @@ class LocalHashing(SupportDesign):
     def of(cls, categories: int, *, epsilon: Number, buckets: int | None = None) -> LocalHashing:
         """Return the best design; the number of buckets is the prime of least variance."""
         exact = checked_epsilon(epsilon)
-        ratio = shrunk(exact, PRECISION + 8)
+        ratio = exp_of_minus(exact, PRECISION + 8)
         choices = _PRIMES if buckets is None else (buckets,)
         designs = [
             cls(categories, g, round_up_to(ratio / (1 + (g - 1) * ratio), PRECISION), exact)

@@ -123,8 +123,9 @@ def correlation(
     powers = [np.broadcast_to(f, shares.shape) for f in (a, b, a * a, b * b, a * b)]
     first = np.array([float(np.sum(shares * power)) for power in powers])
     least = 0.25 / table.responses
-    if _spreads(first)[0] <= least * np.ptp(a) ** 2 or _spreads(first)[1] <= least * np.ptp(b) ** 2:
-        # Noise left no spread at all: the most likely shares always have some.
+    one, other = _variances(first)
+    if one <= least * np.ptp(a) ** 2 or other <= least * np.ptp(b) ** 2:
+        # Noise left no variance at all: the most likely shares always have some.
         shares, _ = _inside(table)
         first = np.array([float(np.sum(shares * power)) for power in powers])
     check_target(target)
@@ -138,7 +139,7 @@ def correlation(
     return Estimate("correlation", found, sqrt(max(variance, 0.0)), details)
 
 
-def _spreads(moments: Floats) -> tuple[float, float]:
+def _variances(moments: Floats) -> tuple[float, float]:
     """Return the variances of two scores, from their means, mean squares and mean product."""
     a, b, aa, bb, _ = moments.tolist()
     return aa - a * a, bb - b * b
@@ -146,13 +147,13 @@ def _spreads(moments: Floats) -> tuple[float, float]:
 
 def _correlation(moments: Floats) -> float:
     a, b, _, _, ab = moments.tolist()
-    spread_a, spread_b = _spreads(moments)
-    return float((ab - a * b) / sqrt(max(spread_a * spread_b, 1e-300)))
+    variance_a, variance_b = _variances(moments)
+    return float((ab - a * b) / sqrt(max(variance_a * variance_b, 1e-300)))
 
 
 def _derivatives(moments: Floats) -> tuple[Floats, Floats]:
     """Return first and second derivatives of the correlation by the moments, numerically."""
-    steps = 1e-4 * np.sqrt(np.maximum(np.abs(_spreads(moments)), 1e-12))
+    steps = 1e-4 * np.sqrt(np.maximum(np.abs(_variances(moments)), 1e-12))
     each = np.array([*steps, *(steps**2 * 1e4), steps[0] * steps[1] * 1e4])
 
     def at(*moves: Floats) -> float:

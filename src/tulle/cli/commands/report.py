@@ -37,7 +37,7 @@ def report(
 ) -> None:
     """Publish a report: one page with all releases of an account; no truth, unless --truth."""
     from tulle.core.custody import custodian_file
-    from tulle.reports.report import outside_report
+    from tulle.reports.report import public_report
     from tulle.streams.stream import kept_streams
 
     book, known = answering.one_account(ledger, account)
@@ -45,7 +45,7 @@ def report(
     releases = book.releases(chosen)
     series = [kept.releases(book) for kept in kept_streams(book, chosen)]
     if truth is None:
-        page = outside_report(releases, series=series, title=f"Released: {chosen}")
+        page = public_report(releases, series=series, title=f"Released: {chosen}")
     else:
         page = _inside(book, chosen, _read(truth, nodes, header))
     (out if truth is None else custodian_file(out)).write_text(page, encoding="utf-8")

@@ -215,16 +215,28 @@ class Triangles(ProfiledCount, SubgraphCount):
 
 
 @dataclass(frozen=True)
-class Stars(ProfiledCount, SubgraphCount):
-    """How many stars with k leaves: ways to choose a centre and k of its neighbours."""
+class SizedCount(ProfiledCount, SubgraphCount):
+    """A count of subgraphs of a size k that is asked for."""
 
     k: int
+    least: ClassVar[int] = 2
+    """Smaller ones have another name."""
+
+    def __post_init__(self) -> None:
+        size = validate.whole(k=self.k, at_least=self.least, at_most=LARGEST_K)
+        object.__setattr__(self, "k", size)
+
+    def law_key(self) -> tuple[str, int]:
+        return self.name, self.k
+
+
+@dataclass(frozen=True)
+class Stars(SizedCount):
+    """How many stars with k leaves: ways to choose a centre and k of its neighbours."""
+
     name: ClassVar[str] = "stars"
     words: ClassVar[str] = "How many stars are there: a node with {k} of its neighbours?"
     quantity: ClassVar[str] = "stars"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2, at_most=LARGEST_K))
 
     def truth(self, dataset: Graph) -> int:
         from tulle.graphs.kernels.counts import count_stars
@@ -249,9 +261,6 @@ class Stars(ProfiledCount, SubgraphCount):
     def largest_spread(self, nodes: int) -> int:
         return max(nodes - 1, 0)
 
-    def law_key(self) -> tuple[str, int]:
-        return self.name, self.k
-
     def copies(self, graph: Graph, *, nodes: bool) -> Copies:
         from tulle.graphs.patterns.enumeration import Lister
 
@@ -263,16 +272,12 @@ class Stars(ProfiledCount, SubgraphCount):
 
 
 @dataclass(frozen=True)
-class KTriangles(ProfiledCount, SubgraphCount):
+class KTriangles(SizedCount):
     """How many k-triangles: ways to choose an edge and k triangles that share it."""
 
-    k: int
     name: ClassVar[str] = "k_triangles"
     words: ClassVar[str] = "How many sets of {k} triangles share one link?"
     quantity: ClassVar[str] = "sets of triangles"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=2, at_most=LARGEST_K))
 
     def truth(self, dataset: Graph) -> int:
         from tulle.graphs.kernels.counts import count_k_triangles
@@ -298,9 +303,6 @@ class KTriangles(ProfiledCount, SubgraphCount):
     def largest_spread(self, nodes: int) -> int:
         return max(nodes - 1, 0)
 
-    def law_key(self) -> tuple[str, int]:
-        return self.name, self.k
-
     def copies(self, graph: Graph, *, nodes: bool) -> Copies:
         from tulle.graphs.patterns.enumeration import Lister
         from tulle.graphs.patterns.search import search_k_triangles
@@ -314,16 +316,13 @@ class KTriangles(ProfiledCount, SubgraphCount):
 
 
 @dataclass(frozen=True)
-class Cliques(ProfiledCount, SubgraphCount):
+class Cliques(SizedCount):
     """How many sets of k nodes that are all adjacent to each other."""
 
-    k: int
+    least: ClassVar[int] = 3
     name: ClassVar[str] = "cliques"
     words: ClassVar[str] = "How many groups of {k} nodes are all linked to each other?"
     quantity: ClassVar[str] = "groups"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", validate.whole(k=self.k, at_least=3, at_most=LARGEST_K))
 
     def truth(self, dataset: Graph) -> int:
         from tulle.graphs.kernels.cliques import count_cliques
@@ -350,9 +349,6 @@ class Cliques(ProfiledCount, SubgraphCount):
 
     def largest_spread(self, nodes: int) -> int:
         return max(nodes - 1, 0)
-
-    def law_key(self) -> tuple[str, int]:
-        return self.name, self.k
 
     def copies(self, graph: Graph, *, nodes: bool) -> Copies:
         from tulle.graphs.patterns.enumeration import Lister

@@ -79,7 +79,9 @@ class BlockMechanism(Mechanism):
     def budget(self, terms: Terms) -> Fraction:
         """Return what the sum of mass / scale (or mass / variance) over blocks may be at most."""
 
-    def alone(self, terms: Terms, budget: Fraction, least: Fraction, moved: int) -> Fraction:
+    def single_budget(
+        self, terms: Terms, budget: Fraction, least: Fraction, moved: int
+    ) -> Fraction:
         """Return the budget of one answer by itself, given the least scale at the budget of one
         among others and the most that one individual moves in all; both in steps.
         """
@@ -126,7 +128,9 @@ class BlockMechanism(Mechanism):
         paid, moved = None, None
         if self.squared and not terms.composed:
             caps, moved = masses(frame, limits, self.squared)
-            exact = self._exact_scales(frame, limits, self.alone(terms, budget, min(exact), moved))
+            exact = self._exact_scales(
+                frame, limits, self.single_budget(terms, budget, min(exact), moved)
+            )
             paid = price(caps, moved, [1 / scale for scale in exact])
         return BlockSettings(
             frame.labels.shape[0],

@@ -63,7 +63,9 @@ class BlockGaussian(BlockMechanism):
     def budget(self, terms: Terms) -> Fraction:
         return 2 * largest_rho(terms.epsilon, terms.delta)
 
-    def alone(self, terms: Terms, budget: Fraction, least: Fraction, moved: int) -> Fraction:
+    def single_budget(
+        self, terms: Terms, budget: Fraction, least: Fraction, moved: int
+    ) -> Fraction:
         # Variances are in inverse proportion to rho, up to their rounding.
         nearly = least * budget / 2 * (1 - Fraction(1, 2**20))
         found = largest_rho_where(

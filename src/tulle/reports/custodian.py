@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 from tulle.reports.page import cited, explained, number_text, page
 
 
-def inside_report(
+def custodian_report(
     account: str, rows: Sequence[Mapping[str, Any]], terms: Guarantee, left: str
 ) -> str:
     """Return the custodian's page: each answer beside the truth and the predicted error.
 
-    The rows are those of :func:`inside_row`. This page is not private.
+    The rows are those of :func:`custodian_row`. This page is not private.
     """
     name = html.escape(f"Inside: {account}")
     count = (
@@ -54,11 +54,11 @@ def inside_report(
 <b>{html.escape(str(terms))}</b>{explained(guarantee_terms(terms))}
 Of it, <b>{html.escape(left)}</b> is left.</p>
 {overview if rows else ""}{_PREDICTED if rows else ""}{missing}
-{"".join(map(_inside_section, rows))}"""
+{"".join(map(_section, rows))}"""
     return page(name, body)
 
 
-def _inside_section(row: Mapping[str, Any]) -> str:
+def _section(row: Mapping[str, Any]) -> str:
     """Return one answer beside its truth, in sentences."""
     told = {name: html.escape(number_text(row[name])) for name in ("released", "truth")}
     off, promised = (html.escape(_sized(row[name])) for name in ("off", "predicted"))
@@ -98,7 +98,7 @@ not hold the whole question. Give such a question again:
 <code>study.report(path, questions=[...])</code>.</p>"""
 
 
-def inside_row(release: Release, truth: Any, plan: Plan | None) -> dict[str, Any]:
+def custodian_row(release: Release, truth: Any, plan: Plan | None) -> dict[str, Any]:
     """Return what the custodian's page says of an answer; None where there is no number to tell."""
     import numpy as np
 
