@@ -14,10 +14,11 @@ noise is itself off by 1.4 / sqrt(n) of it: with 11 draws a perfect prediction m
 two one time in eight, with 101 never. Answers that noise takes below zero are shown as zero. Where
 that befalls about half of them, as in groups that nobody is in, half of the errors are one number,
 the answer itself, and the median of draws is that or something far above by the toss of a coin. So
-the measured median is printed with the ends between which the true one lies with 95 % chance;
-where the lower one is 0, or half of the answers are shown as zero up to what 95 % of draws stray,
-no median is known, and the upper quartile that was predicted is held against the measured one, by
-the same factor of two. Both counts are printed: by medians alone, and with quartiles there.
+the measured median is printed with the ends between which the true one lies with 95 % chance.
+Where half of the answers are shown as zero, up to what 95 % of draws stray, or the lower end is 0,
+and the upper end is more than twice the lower one, no median is known: the upper quartile that was
+predicted is held against the measured one, by the same factor of two. Both counts are printed: by
+medians alone, and with quartiles there.
 
 Run it with ``python -m benchmarks.sql_predictions [Q3 Q5 ...]``; TULLE_TPCH_SCALE sets the scale,
 0.01 if it is not set, and TULLE_RUNS the number of draws, 101 if it is not set.
@@ -384,7 +385,7 @@ def compare(
     like.close()
     rows = []
     for column, (error, low, high, quartile, zero) in found.items():
-        coin = low == 0 or abs(zero - 0.5) <= strays(runs)
+        coin = high > 2 * low and (low == 0 or abs(zero - 0.5) <= strays(runs))
         row = {
             **{"question": name, "column": column, "answer": answers[column]},
             **{"measured": error, "from": low, "to": high, "quartile": quartile, "zero": zero},

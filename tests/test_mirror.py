@@ -37,6 +37,7 @@ THEMES = {
     "sql/expressions/test_total_inside": "no row makes an engine stop",
     "sql/tables/test_truth": "tables without noise",
     "sql/test_column_types": "every column type in every place",
+    "sql/test_guide": "what the guide says about SQL",
     "sql/test_periods": "units with a period",
     "sql/test_tpch": "TPC-H",
     "studio/test_journeys": "a browser walks through the studio",

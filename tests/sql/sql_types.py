@@ -81,6 +81,7 @@ class Place:
 
 
 _V = {"t": "v"}
+_DAYS = {"t.v": ("2000-01-01", "2030-12-31")}
 PLACES = (
     Place("owner", "SELECT COUNT(*) FROM t", owners=_V),
     Place("owner with a weight", "SELECT SUM(w) FROM t WHERE w < 9", owners=_V),
@@ -151,6 +152,9 @@ PLACES = (
         "SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY v) FROM t",
         ranges={"t.v": (0, 10)},
     ),
+    Place("last day", "SELECT MAX(v) AS last, COUNT(*) AS n FROM t", ranges=_DAYS),
+    Place("days apart", "SELECT AVG(DATE_DIFF('day', DATE '2001-01-01', v)) FROM t", ranges=_DAYS),
+    Place("day and condition", "SELECT COUNT(*) FROM t WHERE v > '2001-01-01'", ranges=_DAYS),
 )
 
 

@@ -99,7 +99,8 @@ class Database(Dataset):
         about. A row whose owner is NULL, or whose path leads nowhere, is left out of all answers.
 
         ``ranges`` says between which numbers values of a column lie: ``{"line.price": (0, inf)}``,
-        or ``{"line.price": "0, inf"}``.
+        or ``{"line.price": "0, inf"}``; of dates and timestamps, between which days:
+        ``{"visit.day": ("2020-01-01", "2029-12-31")}``.
         Values beyond are clipped to the nearer end, by the engine and whatever the question, so
         nothing fails or shows when the declaration is wrong. Columns that say whose a row is, keys
         on the way to an owner included, have no range. A SUM of what cannot be negative then

@@ -279,3 +279,28 @@ def test_bounds_are_bought_on_demand(run: Run, shop: Path) -> None:
     said = run(*asked, "--ledger", shop.parent / "a.ledger", "--budget", "2").json()
     assert set(said["release"]["parameters"]["ranges_found"]) == {"price", "number"}
     assert "is not known" in said["not_in_the_interval"]
+
+
+def test_dates_have_ranges_and_are_written_as_texts(run: Run, tmp_path: Path) -> None:
+    """Keys and answers that JSON has no form for: dates, and decimals."""
+    with duckdb.connect(str(tmp_path / "visits.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE visit AS SELECT range AS who, DATE '2024-01-01' + (range % 2)::INTEGER"
+            " AS day, (range % 2)::DECIMAL(4, 1) AS cost FROM range(900)"
+        )
+    url = f"duckdb:///{tmp_path / 'visits.duckdb'}"
+    ends = ("--owners", "visit=who", "--ranges", "visit.day=2020-01-01,2024-12-31")
+    shown = run("sql", "show", url, *ends)
+    assert "day in [2020-01-01, 2024-12-31]" in shown.out
+    last = "SELECT MAX(day) AS last, COUNT(*) AS n FROM visit"
+    found = run("sql", "ask", url, last, *ends, *TERMS, "--no-ledger", "--json").json()
+    assert found["table"]["last"][0].startswith("202")
+    for key in ("day", "cost"):
+        text = f"SELECT {key}, COUNT(*) AS n FROM visit GROUP BY {key}"
+        found = run(
+            "sql", "ask", url, text, *ends, *TERMS, "--delta", "1e-6", "--no-ledger", "--json"
+        )
+        assert [str(one) for one in found.json()["table"][key]] in (
+            ["2024-01-01", "2024-01-02"],
+            ["0.0", "1.0"],
+        )

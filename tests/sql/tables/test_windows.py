@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
+from sqlglot import exp
 from tests.sql.tables.test_columns import parsed
 
 import tulle
@@ -102,17 +104,24 @@ def test_intervals_hold_whatever_lies_in_those_of_the_rows(text: str) -> None:
     check_intervals(text)
 
 
-def test_a_broken_interval_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "over"),
+    [("running", "()"), ("total", "(ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)")],
+)
+def test_a_broken_interval_would_be_caught(
+    name: str, over: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The twin takes the ends of its own row for those of all that it looks at."""
-    total = _Made.total
+    real = getattr(_Made, name)
 
-    def careless(self: Any, row: int, seen: Any, kind: Any) -> None:
-        total(self, row, seen, kind)
+    def careless(self: Any, row: Any, *arguments: Any) -> None:
+        real(self, row, *arguments)
         self._low[row] = self._value[row] - self._inner.value[row] + self._inner.low[row]
 
-    monkeypatch.setattr(_Made, "total", careless)
+    check_intervals(f"SUM(SUM(a)) OVER {over}")
+    monkeypatch.setattr(_Made, name, careless)
     with pytest.raises(AssertionError):
-        check_intervals("SUM(SUM(a)) OVER ()")
+        check_intervals(f"SUM(SUM(a)) OVER {over}")
 
 
 def test_errors_of_shares_and_running_sums_are_predicted() -> None:
@@ -168,3 +177,37 @@ def test_the_release_says_that_windows_came_after_the_noise(staff: Any) -> None:
 def test_what_is_not_supported_is_said_at_once(text: str, words: str) -> None:
     with pytest.raises(QueryError, match=words):
         tulle.sql(text)
+
+
+@pytest.mark.parametrize("kind", [exp.Sum, exp.Avg, exp.Count])
+@pytest.mark.parametrize("seed", range(8))
+def test_all_rows_at_once_are_what_they_are_one_by_one(kind: Any, seed: int) -> None:
+    """Of the first rows, up to any stop; with NULL, open ends and noise of other rows."""
+    draw = np.random.default_rng(seed)
+    size = 9
+    value = np.where(draw.random(size) < 0.25, np.nan, draw.normal(size=size))
+    low = np.where(draw.random(size) < 0.2, -np.inf, value - 1)
+    high = np.where(draw.random(size) < 0.2, np.inf, value + 1)
+    slopes = {"n": draw.normal(size=size), "s, in other rows": draw.random(size)}
+    inner = Column(value, low, high, slopes)
+    rows, stops = draw.permutation(size)[:7], draw.integers(0, 8, size=7)
+    one, all_at_once = _Made(inner, size), _Made(inner, size)
+    for row, stop in zip(rows.tolist(), stops.tolist(), strict=True):
+        one.total(row, rows[:stop], kind)
+    all_at_once.running(rows, stops, kind())
+    mine, theirs = all_at_once.column(), one.column()
+    for name in ("value", "low", "high"):
+        np.testing.assert_allclose(getattr(mine, name)[rows], getattr(theirs, name)[rows])
+    for name, slope in theirs.slopes.items():
+        np.testing.assert_allclose(mine.slopes[name][rows], slope[rows], atol=1e-7)
+
+
+def test_windows_over_many_groups_take_one_pass() -> None:
+    many = 20_000
+    counts = Column.exact(np.arange(many), many)
+    keys = [("k", parsed("k"), list(range(many)))]
+    processing = PostProcessing(Arithmetic({}), keys, lambda node: counts, many)
+    began = time.process_time()
+    found = processing.column(parsed("SUM(COUNT(*)) OVER (ORDER BY k)"))
+    assert time.process_time() - began < 3
+    assert found.value[-1] == many * (many - 1) / 2

@@ -232,7 +232,8 @@ class Connection:
         typer.Option(
             "--ranges",
             metavar="TABLE.COLUMN=LOW,HIGH",
-            help="Between which numbers values lie, such as line.price=0,inf; may be repeated. "
+            help="Between which numbers or days values lie, such as line.price=0,inf or "
+            "visit.day=2020-01-01,2029-12-31; may be repeated. "
             "'private' buys bounds of whatever has none.",
             rich_help_panel=_CONNECTING,
         ),

@@ -224,7 +224,7 @@ class Quantile(Mechanism):
         return QuantileSettings(
             **found.typed(),
             quantile=query.at,
-            values_between=tuple(query.range.to_json()),
+            values_between=(query.range.low, query.range.high),
             epsilon_value=whole - len(sides) * end,
             epsilon_end=end,
         )

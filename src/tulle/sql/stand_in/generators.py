@@ -505,10 +505,8 @@ class MadeUpRows:
         if kind in ("date", "moment"):
             found: list[date] = [value for _, value in constants]
             if declared is not None and math.isfinite(declared.low + declared.high):
-                ends = (moment_of(end, declared.kind) for end in (declared.low, declared.high))
-                return self._between(
-                    *(date(end.year, end.month, end.day) for end in ends), kind, size
-                )
+                low, high = (moment_of(end, declared.kind) for end in (declared.low, declared.high))
+                return self._between(_day_of(low), _day_of(high), kind, size)
             first, last = min(found, default=_DAY), max(found, default=_DAY)
             more = max(last - first, timedelta(days=365))
             return self._between(first - more, last + more, kind, size)

@@ -121,12 +121,12 @@ class PostProcessing:
                 "after the noise, rows are chosen with comparisons, BETWEEN, IN (...), IS NULL, "
                 "AND, OR and NOT",
             )
-        sides = self.values(node.this), self.values(node.expression)
-        for side, values in zip((node.this, node.expression), sides, strict=True):
+        left, right = self.values(node.this), self.values(node.expression)
+        for side, values in ((node.this, left), (node.expression, right)):
             if self._is_dated(side) and not any(values):
                 # No date is known in any row; of what is not yet known to be one, neither.
                 return [None] * self.size
-        left, right = _alike(*sides, node)
+        left, right = _alike(left, right, node)
         return [
             None if one is None or other is None else compare(one, other)
             for one, other in zip(left, right, strict=True)
