@@ -21,9 +21,12 @@ from tulle.core.table import LabelledTable
 from tulle.ledger.answer import plan_for
 from tulle.noise import SeededSource
 from tulle.noise.partition_selection import weight_levels
-from tulle.sql.compile.rewrite import ABOVE, GROUP
+from tulle.sql.engines.duckdb.dialect import DuckDBDialect
 from tulle.sql.keys import statements as key_statements
-from tulle.sql.keys.statements import KEY, LONGEST, PEOPLE, PLACE, numbered
+from tulle.sql.keys.question import DiscoveredTable
+from tulle.sql.keys.statements import KEY, LONGEST, PEOPLE, PLACE
+from tulle.sql.mechanisms.found_keys import FoundKeys, table_of
+from tulle.sql.queries import SqlQuery
 
 MAKE = (
     "CREATE TABLE visit (person INTEGER, town VARCHAR(2000), x DOUBLE PRECISION, day DATE, "
@@ -291,21 +294,27 @@ def sums_of_the_rest() -> list[float]:
         connection = duckdb.connect()
         connection.execute("SET threads = 1")
         connection.execute(
-            f"CREATE TABLE t AS SELECT 'k' || i AS {GROUP}, 1 AS owner, "
-            f"CAST(hash(i) % 10007 AS DOUBLE) / 7919 * POW(2, i % 40) AS {ABOVE} "
+            "CREATE TABLE t AS SELECT 'k' || i AS k, 1 AS person, "
+            "CAST(hash(i) % 10007 AS DOUBLE) / 7919 * POW(2, i % 40) AS w "
             f"FROM range(3000) r(i) ORDER BY {order}"
         )
-        listed = f"SELECT {GROUP}, owner, {ABOVE} FROM t"
-        text = numbered(listed, "duckdb", "ab" * 16, [], other=True)
-        (row,) = connection.execute(text).fetchall()
-        found.append(row[-1])
+        data = tulle.Database.connect(connection, owners={"t": "person"})
+        asked = tulle.sql("SELECT k, SUM(w) AS s FROM t GROUP BY k", other="rest").bind(data)
+        assert isinstance(asked, DiscoveredTable)
+        assert asked.bound is not None
+        none = FoundKeys(("k",), asked.bound.rows.kinds, "ab" * 16, (), ((),), "rest")
+        (part,) = table_of(asked, asked.bound, none).parts()
+        assert isinstance(part, SqlQuery)
+        assert part.bound is not None
+        (row,) = connection.execute(part.bound.text).fetchall()
+        found.append(row[2])
     return found
 
 
 def test_the_order_of_rows_plays_no_part_in_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(set(sums_of_the_rest())) == 1
     # The twin: the engine adds as it likes.
-    monkeypatch.setattr(key_statements, "ordered_sum", lambda value, dialect: f"SUM({value})")
+    monkeypatch.setattr(DuckDBDialect, "ordered_sum", lambda self, value: f"SUM({value})")
     assert len(set(sums_of_the_rest())) > 1
 
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tulle.core.arrays import Floats
+from tulle.sql.compile.fetched import numbers_in
 from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP, Rewritten
 from tulle.sql.dialect import dialect_of
 
@@ -194,9 +195,9 @@ class PersonTotals:
         self._largest = f"({self.largest(count)})"
         if self.groups > 1:
             self._largest = self._space.keep(self.largest(count), looked_up="i")
-        found = self._space.fetch(f"SELECT o.l AS l FROM {self._largest} o").column("l").to_numpy()
+        found = numbers_in(self._space.fetch(f"SELECT o.l AS l FROM {self._largest} o"), "l")
         self._all = count is None or len(found) < count
-        return np.sort(np.asarray(found, dtype=np.float64))
+        return np.sort(found.astype(np.float64))
 
     def _above(self, tau: float) -> int:
         """Return how many of the loads that were fetched are above tau."""
@@ -248,12 +249,12 @@ class PersonTotals:
         asked, nothing = tau, tau < _NOTHING
         tau = min(max(tau, _NOTHING), _LARGEST * _GROUPS)
         found = self._space.fetch(self.statement(tau))
-        places = found.column("g").to_numpy().astype(np.int64)
+        places = numbers_in(found, "g")
         sums, fixed = np.zeros(self.groups), np.zeros(self.groups)
         # A whole number is rounded to a double once, and units are powers of two.
         units = np.array([float(int(steps)) for steps in found.column("s").to_pylist()])
         sums[places] = 0.0 if nothing else units * unit_of(tau)
-        fixed[places] = np.nan_to_num(found.column("f").to_numpy().astype(np.float64), nan=0.0)
+        fixed[places] = np.nan_to_num(numbers_in(found, "f"), nan=0.0)
         self._fixed, self._sums = fixed, (asked, sums)
         return sums
 

@@ -24,12 +24,10 @@ from tulle.sql.compile.derivations import Slot, alias, column, select, source_of
 from tulle.sql.compile.inside import SameValue
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone
-from tulle.sql.compile.rewrite import ABOVE, BELOW, GROUP
+from tulle.sql.compile.rewrite import GROUP
 from tulle.sql.compile.select_rewriter import Rewriter
 from tulle.sql.compile.single_owner import needs_one
 from tulle.sql.compile.statements import Compiler, Scope
-from tulle.sql.compile.sums import ordered_sum
-from tulle.sql.compile.value_rows import COPIES
 from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.conversions import collation_name
@@ -61,9 +59,6 @@ _KEYS = frozenset(
     }
 )
 _ONLY = "source"
-_DOUBLES = {ABOVE, BELOW}
-_ADDED = {*_DOUBLES, COPIES}
-"""Columns that are added up where several keys become one row."""
 
 
 @dataclass(frozen=True)
@@ -241,33 +236,33 @@ def numbered(text: str, dialect: str, salt: str, digests: Sequence[str], *, othe
     Rows of other keys are left out, or with ``other`` are the last group.
     """
     # No digest is empty, so a list of none has one entry that is never met. One constant is read
-    # much faster than a list of a hundred thousand rows.
-    values = dialect_of(dialect).listed(",".join(digests))
-    on = f"n.h = md5('{salt}' || q.{GROUP})"
+    # much faster than a list of a hundred thousand rows; it is put in as it is.
+    values = exp.Var(this=dialect_of(dialect).listed(",".join(digests)))
+    place: Any = exp.column("p", table="n")
+    if other:
+        place = exp.Coalesce(this=place, expressions=[exp.Literal.number(len(digests))])
     statement: Any = parse_one(text, dialect=dialect)
-    names = statement.named_selects
-    kept = [name for name in names if name != GROUP]
-    if not other:
-        chosen = ", ".join([f"n.p AS {GROUP}", *(f"q.{name} AS {name}" for name in kept)])
-        return f"SELECT {chosen} FROM ({text}) q JOIN {values} AS n ON {on}"
-    place = f"COALESCE(n.p, {len(digests)})"
-    by = [name for name in kept if name not in _ADDED]
-    chosen = ", ".join(
-        [
-            f"{place} AS {GROUP}",
-            *(f"q.{name} AS {name}" for name in by),
-            # Whatever the order of rows: that must not show in the last digits of a sum.
-            *(
-                f"{ordered_sum(f'q.{name}', dialect)} AS {name}"
-                if name in _DOUBLES
-                else f"SUM(q.{name}) AS {name}"
-                for name in kept
-                if name in _ADDED
-            ),
-        ]
+    if statement.args.get("group"):
+        # Before rows are added up: numbers take less memory than keys.
+        rows, joined = statement.args["from_"].this.alias, statement
+        chosen, by = statement.expressions, statement.args["group"].expressions
+        for at, one in enumerate(chosen):
+            if one.alias_or_name == GROUP:
+                chosen[at] = exp.alias_(place, GROUP)
+        by[:] = [place.copy() if one.name == GROUP else one for one in by]
+    else:
+        rows = "q"
+        kept = [exp.column(name, table=rows) for name in statement.named_selects if name != GROUP]
+        joined = exp.select(exp.alias_(place, GROUP), *kept).from_(statement.subquery(rows))
+        joined = joined.distinct() if other else joined
+    digest = exp.func("md5", _joined([exp.Literal.string(salt), exp.column(GROUP, table=rows)]))
+    join = exp.Join(
+        this=exp.Table(this=values, alias=exp.TableAlias(this=exp.to_identifier("n"))),
+        side="LEFT" if other else None,
+        on=exp.EQ(this=exp.column("h", table="n"), expression=digest),
     )
-    group = ", ".join([place, *(f"q.{name}" for name in by)])
-    return f"SELECT {chosen} FROM ({text}) q LEFT JOIN {values} AS n ON {on} GROUP BY {group}"
+    joined.append("joins", join)
+    return str(joined.sql(dialect=dialect, copy=False))
 
 
 def keys_of_one_table(named: Named, names: Sequence[str]) -> tuple[str, str] | None:

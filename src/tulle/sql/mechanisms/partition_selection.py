@@ -30,6 +30,7 @@ from tulle.noise.partition_law import PeopleLaw
 from tulle.noise.partition_selection import Rule, best_rule, rule_from_json
 from tulle.planning.planner import make_plan
 from tulle.planning.preview import Preview, predicted_on
+from tulle.sql.compile.fetched import numbers_in, rows_at
 from tulle.sql.data import Database
 from tulle.sql.keys.question import OF_TABLE, PRIVATE, PUBLIC, DiscoveredTable, Discovery
 from tulle.sql.keys.statements import DIGEST, KEY, LONGEST, PEOPLE, PLACE
@@ -339,13 +340,13 @@ class PartitionSelection(Mechanism):
         if rule is None:
             people = np.zeros(fetched.num_rows, dtype=np.int64)
         else:
-            counted = fetched.column(PEOPLE).to_numpy()
+            counted = numbers_in(fetched, PEOPLE)
             if expected:
                 noisy = counted * dataset.stands_for
                 shown = noisy >= min(rule.enough(), noisy.max(initial=0))
             else:
                 shown, noisy = rule.show(counted, source)
-            fetched, people = fetched.filter(shown), noisy[shown]
+            fetched, people = rows_at(fetched, np.flatnonzero(shown)), noisy[shown]
             if found.numbers:
                 law = PeopleLaw(rule.threshold, _spread(rule), rows.once)
         keys, order = FoundKeys.of(

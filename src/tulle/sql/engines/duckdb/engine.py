@@ -192,11 +192,13 @@ class DuckDB(Engine):
 
     def _limit(self, memory: Size) -> None:
         refusal = InputError("DuckDB cannot be limited to this memory; choose another size.")
-        for setting, size in (
-            ("memory_limit", memory.kilobytes),
-            ("max_temp_directory_size", memory.on_disk),
+        for setting, value in (
+            ("memory_limit", f"'{memory.kilobytes}KiB'"),
+            ("max_temp_directory_size", f"'{memory.on_disk}KiB'"),
+            # What is freed goes back to the system, also while nothing is asked of DuckDB.
+            ("allocator_background_threads", "true"),
         ):
-            statement = f"SET {setting} = '{size}KiB'"
+            statement = f"SET {setting} = {value}"
             self.attempt(partial(self._connection.execute, statement), refusal)
 
     def _attach(self, name: str, path: Path, types: Mapping[str, str]) -> None:
