@@ -245,3 +245,23 @@ def test_work_is_bounded():
     assert apart(graph, tuned(graph, Aims(Aim(10**9)), work=0)) == 0
     made = tuned(graph, Aims(Aim(10**9)), work=10**9)
     assert count_triangles(made) > 2 * count_triangles(graph)
+
+
+def test_no_two_nodes_are_cut_off_from_the_rest():
+    """A swap never joins two nodes that have no other neighbour."""
+
+    def pairs(graph):
+        return int((degrees(graph)[graph.edges()] == 1).all(axis=1).sum())
+
+    graph = erdos_renyi(400, 0.006, seed=3)
+    for seed in range(5):
+        edges = tune(
+            graph.edges(),
+            np.zeros(400, dtype=np.int64),
+            Aims(triangles=Aim(150)),
+            WORK,
+            post_processing(SeededSource(seed)),
+        )
+        made = tulle.Graph.from_edges(edges, nodes=400)
+        assert count_triangles(made) > 100
+        assert pairs(made) <= pairs(graph)

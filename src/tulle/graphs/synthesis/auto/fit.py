@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from tulle.core.arrays import Wholes
 from tulle.graphs.data import Graph
@@ -16,9 +18,16 @@ from tulle.graphs.synthesis.edge_counts import closed_picks
 from tulle.graphs.synthesis.generators.affinity import FixedParts, Knobs, draw_affinity, draw_parts
 from tulle.graphs.synthesis.generators.joint_fit import JointDegrees, fit_joint
 from tulle.graphs.synthesis.generators.mixing import MixingCounts
-from tulle.graphs.synthesis.generators.nested import fit_nested
+from tulle.graphs.synthesis.generators.nested import Pull, draw_joint, fit_nested
 from tulle.graphs.synthesis.generators.swapping import steer
-from tulle.graphs.synthesis.generators.tuning import Aim, Aims, Target, TriangleTargets, tune
+from tulle.graphs.synthesis.generators.tuning import (
+    Aim,
+    Aims,
+    Target,
+    TriangleTargets,
+    off_by,
+    tune,
+)
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
 from tulle.noise.post_processing import Random
 
@@ -42,22 +51,50 @@ def fit_graph(frame: FixedParts, targets: TriangleTargets, random: Random) -> Wh
 
     Circles within circles, where they reach the triangles and the clustering; dense groups where
     they do not. At last, swaps bring all targets about together.
+
+    Groups of nodes of like degree are often cut off from each other. Swaps alone can make all
+    triangles, too: each joins nodes that have a neighbour in common already, so that small dense
+    circles hang on the rest as they do where people write papers together. Where that reaches
+    nearly as much and holds more nodes together, it is taken.
     """
     joint = joint_of(frame.degrees, targets.mixing, random)
     products = aim_of(joint)
     nested = fit_nested(frame, joint, targets, _TUNING.reached, random)
     if nested is not None:
-        return finish(nested.edges, frame, targets._replace(mixing=None), products, random)
+        aims = aims_of(nested.edges, frame, targets, products, random)._replace(mixing=None)
+        return finish(nested.edges, frame, aims, random)
     if (mixing := targets.mixing) is not None:
         one = FixedParts(frame.degrees, np.zeros_like(frame.blocks), frame.counts[:1, :1] * 0)
         chance = mixing.table(draw_affinity(one, Knobs(closing=0.0), random), frame.degrees)
         targets = targets._replace(mixing=mixing.shrunk(chance))
-    best = _Search(frame, targets, random).run()
+    search = _Search(frame, targets, random)
+    best = search.run()
     edges = best.edges
     if (mixing := targets.mixing) is not None:
         attempts = _TUNING.last_steering * len(edges)
         edges = steer(edges, best.free, frame.degrees, frame.blocks, mixing, attempts, random)
-    return finish(edges, frame, targets, products, random)
+    aims = aims_of(edges, frame, targets, products, random)
+    grouped = finish(edges, frame, aims, random)
+    if search.few:
+        return grouped
+    aims = aims._replace(mixing=None)
+    start = draw_joint(frame, joint, Pull(_TUNING.loose), random)
+    swapped = finish(start, frame, aims, random, gently=True)
+    further = off_by(swapped, frame.blocks, aims) - off_by(grouped, frame.blocks, aims)
+    nodes = len(frame.degrees)
+    whole = largest_part(swapped, nodes) > largest_part(grouped, nodes)
+    return swapped if whole and further <= _TUNING.as_near else grouped
+
+
+def largest_part(edges: Wholes, nodes: int) -> int:
+    """Return how many nodes the largest connected part has.
+
+    Example:
+        >>> largest_part(np.array([(0, 1), (1, 2), (3, 4)]), 6)
+        3
+    """
+    links = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(nodes, nodes))
+    return int(np.bincount(connected_components(links, directed=False)[1]).max())
 
 
 def joint_of(degrees: Wholes, mixing: MixingCounts | None, random: Random) -> JointDegrees:
@@ -80,10 +117,10 @@ def aim_of(joint: JointDegrees) -> Aim:
     return Aim(float(degree @ number @ degree), _TUNING.correlated * variance * count / 2)
 
 
-def finish(
+def aims_of(
     edges: Wholes, frame: FixedParts, targets: TriangleTargets, products: Aim | None, random: Random
-) -> Wholes:
-    """Return the edges after swaps that bring all targets about, as nearly as can be."""
+) -> Aims:
+    """Return what swaps should bring about; what the picks mean is seen on these edges."""
     triangles = clustering = None
     if targets.triangles is not None:
         triangles = Aim(round(max(targets.triangles.value, 0.0)))
@@ -91,9 +128,15 @@ def finish(
         clustering = _clustering(
             edges, frame.degrees, targets.closure, targets.closure_limit, random
         )
-    aims = Aims(triangles, clustering, products, targets.mixing)
+    return Aims(triangles, clustering, products, targets.mixing)
+
+
+def finish(
+    edges: Wholes, frame: FixedParts, aims: Aims, random: Random, gently: bool = False
+) -> Wholes:
+    """Return the edges after swaps that bring all aims about, as nearly as can be."""
     work = min(max(_TUNING.work_per_edge * len(edges), _TUNING.least_work), _TUNING.most_work)
-    return tune(edges, frame.blocks, aims, work, random)
+    return tune(edges, frame.blocks, aims, work, random, gently=gently)
 
 
 def _clustering(

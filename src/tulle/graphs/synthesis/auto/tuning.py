@@ -167,6 +167,14 @@ class Fit:
     """Nor nearer than this to the correlation of degrees."""
     coarse: Fraction = Fraction(4)
     """How far apart classes of degrees are, where no mixing was measured."""
+    loose: float = -2.0
+    """How strongly ends stay near in a graph whose triangles are made by swaps.
+
+    Chosen with ``as_near`` on ca-CondMat and ca-HepPh, given exact counts; ca-HepTh, ca-GrQc and
+    netscience were seen, too.
+    """
+    as_near: float = 0.15
+    """How much further off, in relative errors, it may be than groups are."""
     misfit_weight: float = 0.02
     """What a standard deviation in the mixing counts beside relative errors."""
 

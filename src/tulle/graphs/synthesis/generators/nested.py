@@ -95,6 +95,12 @@ def draw_nested(kinds: Kinds, pull: Pull, random: Random) -> Wholes:
     return place_rest(left, state, table, random)
 
 
+def draw_joint(frame: FixedParts, joint: JointDegrees, pull: Pull, random: Random) -> Wholes:
+    """Return the edges of a graph with this frame and these joint degrees."""
+    kinds, names = sort_by_kind(joint, frame.degrees, random, Parts(frame.blocks, frame.counts))
+    return np.asarray(names[draw_nested(kinds, pull, random)])
+
+
 @inner
 def _kind_of_other(left: Any, one: Any, first: Any, last: Any, random: Any) -> Any:
     """Return a kind that edges are left to, each as often as there are; -1 when there is none."""

@@ -151,7 +151,9 @@ class _Habit(NamedTuple):
     until: Floats
 
 
-def tune(edges: Wholes, blocks: Wholes, aims: Aims, work: int, random: Random) -> Wholes:
+def tune(
+    edges: Wholes, blocks: Wholes, aims: Aims, work: int, random: Random, gently: bool = False
+) -> Wholes:
     """Return the edges after swaps that bring about all that is aimed at, as nearly as can be.
 
     A swap exchanges the ends of two edges; it keeps all degrees, the number of edges between
@@ -159,7 +161,7 @@ def tune(edges: Wholes, blocks: Wholes, aims: Aims, work: int, random: Random) -
     less. At first each swap must bring much, join what is near, and leave dense circles alone;
     what cannot be had so may cost more of the structure. It stops when all is there, when nothing
     helps any more, or after so much work, in looked-at neighbours. The triangles come first where
-    not all can be had.
+    not all can be had; where many are off, any swap will do at once, unless ``gently``.
 
     Example:
         >>> from tulle.graphs.data import Graph
@@ -194,8 +196,14 @@ def tune(edges: Wholes, blocks: Wholes, aims: Aims, work: int, random: Random) -
     kinds = _TUNING.kinds
     before = _off_by(score) / len(network.neighbours)
     habit = _Habit(np.full(kinds, before), np.full(kinds, 1000.0), np.zeros(kinds))
-    _swap_towards(network, state, score, habit, work, random)
+    far = np.inf if gently else _TUNING.far
+    _swap_towards(network, state, score, habit, work, far, random)
     return network.edges
+
+
+def off_by(edges: Wholes, blocks: Wholes, aims: Aims) -> float:
+    """Return how far a graph is from its aims, as a sum of relative errors; the mixing aside."""
+    return _off_by(_score(edges, build_swap_graph(edges, blocks), aims))
 
 
 def _score(edges: Wholes, network: SwapGraph, aims: Aims) -> _Score:
@@ -211,7 +219,7 @@ def _score(edges: Wholes, network: SwapGraph, aims: Aims) -> _Score:
         wanted[1] = min(max(aim.value, 0.0), len(network.able))
         room[1] = max(aim.tolerance, _TUNING.near * wanted[1])
         price[1] = 1 / (wanted[1] + room[1] + 1)
-    mean = float(degrees @ degrees) / degrees.sum()
+    mean = float(degrees @ degrees) / max(int(degrees.sum()), 1)
     spread = float(degrees @ (degrees - mean) ** 2) / 2
     if (aim := aims.products) is not None and spread > 0:
         # Beside chance: the error of the correlation, relative to it.
@@ -328,13 +336,15 @@ def _propose(network: Any, kind: Any, reach: Any, tries: Any, random: Any) -> An
 
 
 @compiled
-def _swap_towards(network: Any, state: Any, score: Any, habit: Any, work: Any, random: Any) -> None:
+def _swap_towards(
+    network: Any, state: Any, score: Any, habit: Any, work: Any, far: Any, random: Any
+) -> None:
     period = max(
         min(_TUNING.period * len(network.neighbours), work // _TUNING.periods), _TUNING.least_period
     )
     stages = len(_STAGES) - 1
     before = _cost(score, 0, 4)
-    stage = stages if _off(score, 0, 0.0) > _TUNING.far else 0
+    stage = stages if _off(score, 0, 0.0) > far else 0
     tries = _TUNING.tries[1] if _off(score, 0, 0.0) > _TUNING.very_far else _TUNING.tries[0]
     done, turn, until = 0, 0, period
     least = surely = loose = reach = 0.0
@@ -378,6 +388,11 @@ def _swap_towards(network: Any, state: Any, score: Any, habit: Any, work: Any, r
         x, y = network.neighbours[ax], network.neighbours[cy]
         a, c = network.neighbours[network.mates[ax]], network.neighbours[network.mates[cy]]
         if not (is_loose(network, ax, loose) and is_loose(network, cy, loose)):
+            continue
+        # Two nodes with no other neighbour would be cut off from the rest.
+        if max(network.degrees[a], network.degrees[c]) == 1:
+            continue
+        if max(network.degrees[x], network.degrees[y]) == 1:
             continue
         if not may_swap(network, a, x, c, y):
             continue
