@@ -38,7 +38,7 @@ class Range:
 
     Example:
         >>> Range(0.0, 2.0) * (Range(1.0, 1.0) - Range(0.0, 0.5))
-        Range(low=0.0, high=2.0)
+        Range(low=0.0, high=2.0, kind='')
     """
 
     low: float = -math.inf
@@ -241,7 +241,7 @@ def range_of(expression: Any, known: Known) -> Range:
         >>> import sqlglot
         >>> tree = sqlglot.parse_one("t.price * (1 - t.discount)")
         >>> range_of(tree, {("t", "price"): POSITIVE, ("t", "discount"): Range(0, 1)})
-        Range(low=0.0, high=inf)
+        Range(low=0.0, high=inf, kind='')
     """
     rule = _RULES.get(type(expression))
     return ANY if rule is None else rule(expression, known)
