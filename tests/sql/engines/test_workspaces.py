@@ -17,10 +17,11 @@ from tulle.sql.engines.spark import engine as spark_engine
 def check_kept(engine: Any, drawn: str) -> tuple[str, str]:
     """Check that what a statement draws is drawn once; return what two workspaces kept."""
     space, other = engine.workspace(), engine.workspace()
+    assert space.keeps
     kept = space.keep(drawn)
     first = space.fetch(f"SELECT one FROM {kept} k").to_pylist()
     assert space.fetch(f"SELECT one FROM {kept} k").to_pylist() == first
-    again = space.keep(f"SELECT one FROM {kept} k")
+    again = space.keep(f"SELECT one FROM {kept} k", looked_up="one")
     assert space.fetch(f"SELECT one FROM {again} k").to_pylist() == first
     seven = other.keep("SELECT 7 AS one")
     assert other.fetch(f"SELECT one FROM {seven} k").to_pylist() == [{"one": 7}]

@@ -168,7 +168,7 @@ class PersonTotals:
         ends = [*range(top - bits, low, -bits), low]
         sums, above = [], ""
         for place, end in enumerate(ends):
-            scaled = f"{value} * {self._number(math.ldexp(1.0, -end))}"
+            scaled = f"{value} * {self._number(math.ldexp(1.0, -end))}" if end else value
             if end == low and up:
                 scaled += f" + {self._number(up)}"
             whole = self._dialect.nearest(scaled)
@@ -176,7 +176,9 @@ class PersonTotals:
             part = whole
             if above:
                 part += f" - {above} * {self._number(math.ldexp(1.0, ends[place - 1] - end))}"
-            sums.append(f"SUM({part}) * {self._number(math.ldexp(1.0, end))}")
+            sums.append(
+                f"SUM({part}) * {self._number(math.ldexp(1.0, end))}" if end else f"SUM({part})"
+            )
             above = whole
         return f"({' + '.join(sums)})"
 

@@ -148,6 +148,8 @@ _SETTINGS = {
     # order many sources; by default it keeps the written order beyond eight.
     "join_collapse_limit": "24",
     "from_collapse_limit": "24",
+    # Of what is kept for a question, a small sample tells the planner enough.
+    "default_statistics_target": "1",
     # The rest decides what a statement means, and how values are written.
     "client_encoding": "'UTF8'",
     "standard_conforming_strings": "on",
