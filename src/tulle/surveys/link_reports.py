@@ -210,16 +210,33 @@ class LinkReports:
         return self._release("triangles()", value, NormalLaw.of(sqrt(variance), skew, known=True))
 
     def triangles_by_node(self) -> Release:
-        """Estimate how many triangles each node is in, without bias."""
+        """Estimate how many triangles each node is in, without bias.
+
+        *Error.* For node i, the variance s²·(sum over others of c_ij² + C(d_i, 2)) + s⁴·pairs
+        + s⁶·C(n - 1, 2), with its common neighbours and the pairs of links that one more link would
+        close at i. As for all triangles, what is estimated is raised by its standard error, and
+        the interval is widened by the skewness: an error in one link of a hub is rare and counts
+        for many triangles.
+        """
         n, noise = self.form.nodes, self._noise
         degree = np.maximum(self._degree_estimates(), 0.0)
-        links = float(degree.sum()) / 2
-        linear = np.maximum(self._common_squares() + degree * (degree - 1) / 2, 0.0)
+        each = noise * (degree + float(degree.mean())) + noise**2 * (n - 2)
+        links = max(float(degree.sum()) / 2, 0.0) + self._edge_sigma()
+        common = np.maximum(self._common_squares(), 0.0)
+        # One report of i enters its common counts with everyone; by Cauchy-Schwarz with no more
+        # than all links have ends.
+        common += np.sqrt(2 * (n - 1) * each**2 + 4 * common * (each + 2 * noise * links))
+        others = np.maximum(degree - 1, 0.0)
+        degree = np.minimum(degree + sqrt((n - 1) * noise), n - 1.0)
+        beside = degree * (degree - 1).clip(0.0) / 2
         pairs = np.maximum(links - degree, 0.0) + degree * (n - 2)
-        variance = noise * linear + noise**2 * pairs + noise**3 * comb(n - 1, 2)
-        return self._release(
-            "triangles_by_node()", self._triangle_estimates(), NormalLaw.of(np.sqrt(variance))
-        )
+        invented = noise**2 * pairs + noise**3 * comb(n - 1, 2)
+        variance = noise * (common + beside) + invented
+        # As if all that share friends with i shared as many, and none more than i has.
+        shared = np.minimum(common / np.maximum(self._bits @ others, 1.0), degree)
+        skew = (noise * (common * shared + beside) + invented) / variance
+        law = NormalLaw.of(np.sqrt(variance), skew, known=True)
+        return self._release("triangles_by_node()", self._triangle_estimates(), law)
 
     def _triangle_estimates(self) -> Floats:
         """Return the sum of a_ij·a_ik·a_jk over the pairs j, k of others, for each node i."""

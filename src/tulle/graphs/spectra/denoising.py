@@ -218,7 +218,8 @@ class Found:
         be missing; one that drowns is anywhere between the mean degree, or what vectors hold of the
         matrix, and what would show. Of the others those that drown are taken to fall as 1/sqrt(i):
         squares of eigenvalues add up, so that none falls more slowly all the way. Where any shows,
-        the geometric mean with the level from which on others do is off by the least factor.
+        the geometric mean with the level from which on others do is off by the least factor, or
+        what was guessed without the square, if that is less: both are too large on polblogs.
         """
         order = leading(values, by_size=False)
         own, first = float(values[order[0]]), order[0]
@@ -233,7 +234,7 @@ class Found:
         for rank, place in enumerate(order):
             guess = min(largest / math.sqrt(rank + 1), self._most())
             if certain.any():
-                guess = math.sqrt(guess * min(guess, self.level))
+                guess = min(math.sqrt(guess * min(guess, self.level)), float(values[place]))
             made[place] = min(values[place], largest) if certain[place] else guess
         made[first] = largest
         return made
