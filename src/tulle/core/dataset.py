@@ -21,13 +21,16 @@ class Dataset(ABC):
     custodian are named for it in each kind (for example ``Graph.edges``).
     """
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let no error of whatever makes the data keep records in the frames it came through."""
+    def __init_subclass__(cls, *, only_assigns: bool = False, **options: Any) -> None:
+        """Let no error of whatever makes the data keep records in the frames it came through.
+
+        ``only_assigns`` says that the constructor cannot fail.
+        """
         super().__init_subclass__(**options)
         for name, member in list(vars(cls).items()):
-            if isinstance(member, classmethod):
+            if isinstance(member, classmethod) and not name.startswith("_"):
                 setattr(cls, name, classmethod(forgetful(member.__func__)))
-            elif name == "__init__":
+            elif name == "__init__" and not only_assigns:
                 setattr(cls, name, forgetful(member))
 
     kind: ClassVar[str]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tulle.core import registry
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError, forgetful
+from tulle.core.errors import InputError, forget
 from tulle.core.mechanism import Outcome
 from tulle.core.plan import Offer, Plan
 from tulle.core.public import public
@@ -283,15 +283,18 @@ def _put_together(plan: Plan, parts: Mapping[str, Release]) -> Outcome:
     return Outcome(value, None, {"expression": tree} | ends)
 
 
-@forgetful
 def _run(offer: Offer, dataset: Dataset, source: Source | None) -> Outcome:
     """Let the mechanism draw."""
     import numpy as np
 
     mechanism = registry.make_mechanism(offer.terms.query.kind, offer.mechanism)
-    # Whether a number overflows on the way may depend on records; nobody outside is told.
-    with np.errstate(all="ignore"):
-        return mechanism.run(offer.terms, offer.settings, dataset, source)
+    try:
+        # Whether a number overflows on the way may depend on records; nobody outside is told.
+        with np.errstate(all="ignore"):
+            return mechanism.run(offer.terms, offer.settings, dataset, source)
+    except BaseException as error:
+        forget(error)  # the frames that it came through hold records
+        raise
 
 
 def _today() -> str:

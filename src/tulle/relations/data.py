@@ -28,7 +28,7 @@ from tulle.relations.annotations import (
 from tulle.relations.trees import Trees
 
 
-class Relation(Dataset):
+class Relation(Dataset, only_assigns=True):
     """Tuples with weights, each annotated with the participants that it needs.
 
     Conjunctions ("all of these must be there") are stored as a sparse incidence, which is what
