@@ -65,6 +65,39 @@ def test_a_killed_process_is_replaced_and_brought_where_it_was(worker: Worker) -
     assert skipped.state == "cancelled"
 
 
+def test_what_was_cancelled_before_it_was_sent_is_not_done(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cancelled while its process is made ready: whoever cancels is told that nothing was spent."""
+    ready = Worker._ready
+
+    def cancel_meanwhile(self: Worker) -> None:
+        if self._current is late:
+            self.cancel(late)
+        ready(self)
+
+    late = Job("keep", {"value": 7}, "keep")
+    monkeypatch.setattr(Worker, "_ready", cancel_meanwhile)
+    worker.submit(late)
+    assert late.wait(PATIENCE)
+    assert late.state == "cancelled"
+    assert worker.call("give") == 0
+
+
+def test_a_closed_worker_begins_nothing_that_waited(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = worker.submit(Job("stall", {}, "stall"))
+    waiting = worker.submit(Job("give", {}, "give"))
+    while stuck.state != "running":
+        time.sleep(0.01)
+    worker.close()
+    assert waiting.wait(PATIENCE)
+    assert waiting.state == "failed"
+    assert "nothing was spent" in (waiting.problem or "")
+    assert worker.submit(Job("give", {}, "give")).state == "failed"
+
+
 def _open(state: StudioState) -> Any:
     study = next(iter(state.studies.values()))
     study.read({"kind": "graph", "path": study.place})
@@ -86,6 +119,26 @@ def test_a_cancelled_answer_stays_paid_and_says_so(state: StudioState) -> None:
     assert "is spent and stays spent" in (job.problem or "")
     assert float(state.ledger.remaining("friends")) == 1.5
     assert study.releases() == []
+
+
+def test_what_waits_is_not_said_to_have_paid_what_another_did(state: StudioState) -> None:
+    study = next(iter(state.studies.values()))
+    study.worker.close()
+    study.worker = Worker(Stalling)
+    _open(state)
+    one, two, three = (
+        state.track(study.ask(TRIANGLES, "0.5", "0", title="triangles")) for _ in range(3)
+    )
+    while one.label != "stalled":
+        assert not one.over, one.problem
+        time.sleep(0.02)
+    state.cancel(three)
+    assert "nothing was spent" in (three.problem or "")
+    state.cancel(one)
+    assert "stays spent" in (one.problem or "")
+    state.cancel(two)
+    spent = 2 - float(state.ledger.remaining("friends"))
+    assert ("stays spent" in (two.problem or "")) == (spent == 1.0)
 
 
 def test_an_answer_is_paid_kept_and_found(state: StudioState) -> None:
@@ -116,6 +169,10 @@ def test_files_outside_the_given_folders_stay_closed(state: StudioState, tmp_pat
     for place in ("duckdb:////etc/passwd", "file:///etc/passwd", str(tmp_path / "other.toml")):
         with pytest.raises(InputError, match="when you start the studio"):
             state.begin(place)
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for name in ("a" * 300, "circle", "nul\0", "circle/x.csv"):
+        with pytest.raises(InputError, match="no such file"):
+            state.begin(str(tmp_path / name))
     (tmp_path / "link.csv").symlink_to("/etc/passwd")
     with pytest.raises(InputError, match="outside the folders"):
         state.begin(str(tmp_path / "link.csv"))
@@ -129,6 +186,12 @@ def test_uploads_are_limited_and_named_plainly(
     assert ".." not in path.parts
     with pytest.raises(InputError, match="plain name"):
         state.upload("..", io.BytesIO(b""))
+    with pytest.raises(InputError, match="plain name"):
+        state.upload("é" * 200 + ".csv", io.BytesIO(b""))
+    # A study may be open on it.
+    with pytest.raises(InputError, match="another name"):
+        state.upload("friends.csv", io.BytesIO(b"others"))
+    assert path.read_bytes() == b"a,b\n1,2\n"
     monkeypatch.setattr(state_module, "LARGEST_UPLOAD", 10)
     with pytest.raises(InputError, match="limited"):
         state.upload("large.csv", io.BytesIO(b"x" * 11))

@@ -78,21 +78,53 @@ class _Declared:
     """Whose line lists the counted allele."""
 
     def __post_init__(self) -> None:
-        self._placed: dict[str, list[str]] = {}
+        self._placed: dict[str, list[tuple[str, str, str]]] = {}
         for name in self.counted:
-            self._placed.setdefault(name.rpartition(":")[0], []).append(name)
+            place, *pair = name.rsplit(":", 2)
+            if len(pair) == 2:
+                self._placed.setdefault(place, []).append((name, *_trimmed(*map(str.upper, pair))))
 
-    def names(self, place: str, name: str, ref: str) -> list[str]:
-        """Return the declared SNPs that a line tells of: by its name, or by place and letters."""
-        own = name if name not in ("", ".") else place
-        found = [own] if own in self.counted else []
-        found += self._placed.get(f"{place}:{ref}", [])
-        if self.alternative and any(self.counted[known] == ref.upper() for known in found):
+    def told(self, place: str, ids: Sequence[str], letters: Sequence[str]) -> dict[str, set[int]]:
+        """Return the declared SNPs that a line tells of, each with its alleles that are counted.
+
+        ``letters`` are the alleles of the line, the reference first, and are told by their number.
+        """
+        own = [name for name in ids if name not in ("", ".")] or [place]
+        found = {name: self._by_name(name, letters) for name in own if name in self.counted}
+        for name, ref, alt in self._placed.get(place, ()):
+            if ref in (letters[0], *(_trimmed(letters[0], one)[0] for one in letters[1:])):
+                found[name] = self._by_letters(name, ref, alt, letters)
+        if self.alternative and any(0 in numbers for numbers in found.values()):
             raise InputError(
                 "With unlisted='none' the counted allele must not be the reference of the file: "
                 "where a SNP is not listed everybody has it. Count the other allele."
             )
         return found
+
+    def _by_name(self, name: str, letters: Sequence[str]) -> set[int]:
+        letter, ref = self.counted[name], letters[0]
+        if letter == ref:
+            return {0}
+        if len(letter) > 1:
+            return {at for at, one in enumerate(letters) if at and letter == _trimmed(ref, one)[1]}
+        if len(ref) > 1 and letter == ref[0]:
+            raise InputError(
+                f"The file lists the SNP {name} with a reference of several letters that begins "
+                "with the counted one: a deletion, or the reference itself? Declare it by its "
+                "place and letters, CHROM:POS:REF:ALT."
+            )
+        return _with_letter(letters, letter)
+
+    def _by_letters(self, name: str, ref: str, alt: str, letters: Sequence[str]) -> set[int]:
+        letter = self.counted[name]
+        if len(ref) == len(alt) == 1:
+            return _with_letter(letters, letter)
+        same = {
+            at for at, one in enumerate(letters) if at and _trimmed(letters[0], one) == (ref, alt)
+        }
+        if letter == alt:
+            return same
+        return {*range(len(letters))} - same if letter == ref else set()
 
     def add(self, name: str, listed: bool, values: Cells, path: Path) -> None:
         """Keep the copies that a line tells of; ``listed`` says whether it has the allele."""
@@ -114,6 +146,23 @@ class _Declared:
         held = np.column_stack([*self.cells.values()]) if self.cells else np.empty(shape, np.int8)
         nothing = ["" for _ in self.cells]
         return _Found(self.people, held, list(self.cells), nothing, nothing)
+
+
+def _trimmed(ref: str, alt: str) -> tuple[str, str]:
+    """Return two alleles without the letters that both end with.
+
+    A caller that puts a deletion on the line of a SNP writes A and G as AT and GT: how long the
+    reference is follows from everybody in the file.
+    """
+    while len(ref) > 1 and len(alt) > 1 and ref[-1] == alt[-1]:
+        ref, alt = ref[:-1], alt[:-1]
+    return ref, alt
+
+
+def _with_letter(letters: Sequence[str], letter: str) -> set[int]:
+    """Return the alleles of a line that have a letter where it begins, and differ in no other."""
+    trimmed = (_trimmed(letters[0], one) for one in letters)
+    return {at for at, (ref, one) in enumerate(trimmed) if len(ref) == 1 and one == letter}
 
 
 @dataclass
@@ -322,12 +371,11 @@ def _by_snp(path: Path, rows: Any, people: list[str], wanted: _Declared | None) 
         if wanted is None:
             found.add(place, name, ref, alt, values)
             continue
-        for known in wanted.names(place, name, ref):
-            letter = wanted.counted[known]
-            copies = np.where(values == MISSING, MISSING, 0).astype(np.int8)
-            if letter in letters:
-                copies = values if letter == letters[1] else _turned(values)
-            wanted.add(known, letter in letters, copies, path)
+        for known, which in wanted.told(place, [name], letters).items():
+            # By the number of copies of the second allele, how many there are of those counted.
+            copies = np.array([(2 - n) * (0 in which) + n * (1 in which) for n in range(3)])
+            called = np.where(values == MISSING, MISSING, copies[values]).astype(np.int8)
+            wanted.add(known, bool(which), called, path)
     return found.found() if wanted is None else wanted.found()
 
 
@@ -379,19 +427,18 @@ def _read_vcf(path: Path, wanted: _Declared | None) -> _Found:
                 raise InputError(f"{path.name}, line {number}: not a line of a VCF with genotypes.")
             chrom, position, name, ref, alt = cells[:5]
             fields = cells[8].split(":") if len(cells) > 8 else ["GT"]
-            place, own = f"{chrom}:{position}", name.split(";")[0]
+            place, ids = f"{chrom}:{position}", name.split(";")
             at = fields.index("GT") if "GT" in fields else None
             said = [_field(cell, at) for cell in cells[9:]]
             letters = [ref.upper(), *(one.upper() for one in alt.split(",") if one != ".")]
             if wanted is None:
                 if len(letters) == 2 and at is not None:
-                    found.add(place, own, ref, alt, calls.copies(said, 1, 2, number))
+                    copies = calls.copies(said, frozenset({1}), 2, number)
+                    found.add(place, ids[0], ref, alt, copies)
                 continue
-            for known in wanted.names(place, own, ref):
-                letter = wanted.counted[known]
-                which = letters.index(letter) if letter in letters else -1
-                copies = calls.copies(said, which, len(letters), number)
-                wanted.add(known, which >= 0, copies, path)
+            for known, which in wanted.told(place, ids, letters).items():
+                copies = calls.copies(said, frozenset(which), len(letters), number)
+                wanted.add(known, bool(which), copies, path)
     if found is None:
         raise InputError(f"{path.name} has no line #CHROM: it is not a VCF.")
     if wanted is None:
@@ -410,10 +457,10 @@ class _Calls:
     """Genotypes of a VCF; each way to write one is read once."""
 
     path: Path
-    known: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    known: dict[tuple[str, frozenset[int], int], int] = field(default_factory=dict)
 
-    def copies(self, said: Sequence[str], which: int, alleles: int, line: int) -> Cells:
-        """Return how many copies of one of a line's alleles, by its number, GT fields say."""
+    def copies(self, said: Sequence[str], which: frozenset[int], alleles: int, line: int) -> Cells:
+        """Return how many copies of some of a line's alleles, by their numbers, GT fields say."""
         values = np.empty(len(said), dtype=np.int8)
         for person, written in enumerate(said):
             key = written, which, alleles
@@ -422,7 +469,7 @@ class _Calls:
             values[person] = self.known[key]
         return values
 
-    def _call(self, written: str, which: int, alleles: int, line: int) -> int:
+    def _call(self, written: str, which: frozenset[int], alleles: int, line: int) -> int:
         """Return the copies that one field says; one allele alone counts as it is."""
         said = written.replace("|", "/").split("/")
         if any(allele in ("", ".") for allele in said):
@@ -431,7 +478,7 @@ class _Calls:
             raise InputError(
                 f"{self.path.name}, line {line}: a genotype is not a pair of 0, 1 or dots."
             )
-        return sum(one == str(which) for one in said)
+        return sum(int(one) in which for one in said)
 
 
 # --- PLINK ------------------------------------------------------------------------------------

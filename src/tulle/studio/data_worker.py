@@ -55,7 +55,8 @@ class DataWorker:
         if path.endswith(".parquet"):
             import pyarrow.parquet
 
-            columns = [str(name) for name in pyarrow.parquet.read_schema(path).names]
+            with reading(Path(path).name):
+                columns = [str(name) for name in pyarrow.parquet.read_schema(path).names]
             return {"kind": "graph" if len(columns) == 2 else "contributions", "columns": columns}
         rows = _first_rows(path)
         header = rows[0] if rows and not _all_numbers(rows[0]) else []

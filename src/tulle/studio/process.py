@@ -21,6 +21,8 @@ FAULT = (
     "the same question with the tulle command and TULLE_DEBUG=1 to see them."
 )
 
+CLOSED = "The study was closed before this was begun: nothing was spent."
+
 
 class Worker:
     """The server's end: a queue of jobs, a thread that feeds them, the process that does them.
@@ -37,13 +39,18 @@ class Worker:
         self._process: Any = None
         self._pipe: Connection | None = None
         self._current: Job | None = None
+        self._closed = False
         self.first: list[tuple[str, dict[str, Any]]] = []
         self._thread = threading.Thread(target=self._feed, daemon=True)
         self._thread.start()
 
     def submit(self, job: Job) -> Job:
-        """Put a job at the end of the queue."""
-        self._queue.put(job)
+        """Put a job at the end of the queue; once it is closed a job fails at once."""
+        with self._lock:
+            if self._closed:
+                job.finish("failed", problem=CLOSED)
+            else:
+                self._queue.put(job)
         return job
 
     def call(self, verb: str, **arguments: Any) -> Any:
@@ -72,9 +79,10 @@ class Worker:
             job.finish("cancelled", problem=explain())
 
     def close(self) -> None:
-        """End the process and the thread."""
-        self._queue.put(None)
+        """End the process and the thread. Jobs that wait are not begun: they could be paid for."""
         with self._lock:
+            self._closed = True
+            self._queue.put(None)
             self._kill()
         self._thread.join(5)
 
@@ -87,6 +95,8 @@ class Worker:
     def _feed(self) -> None:
         while (job := self._queue.get()) is not None:
             with self._lock:
+                if self._closed:
+                    job.finish("failed", problem=CLOSED)
                 if job.over:
                     continue
                 self._current, job.state = job, "running"
@@ -104,6 +114,8 @@ class Worker:
     def _ready(self) -> None:
         """Start a process if there is none, and bring it where the last one was."""
         with self._lock:
+            if self._closed:
+                raise EOFError
             if self._process is not None and self._process.is_alive():
                 return
             self._pipe, other = _CONTEXT.Pipe()
@@ -116,10 +128,12 @@ class Worker:
             self._do(Job(verb, arguments, verb))
 
     def _do(self, job: Job) -> None:
-        pipe = self._pipe
-        if pipe is None:
-            raise EOFError
-        pipe.send((job.verb, job.arguments))
+        with self._lock:
+            pipe = self._pipe
+            # Whoever cancelled it was told that nothing was spent.
+            if pipe is None or job.over:
+                raise EOFError
+            pipe.send((job.verb, job.arguments))
         while True:
             what, *rest = pipe.recv()
             if what == "progress":

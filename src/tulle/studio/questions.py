@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from tulle.core.errors import QueryError
+from tulle.core.errors import QueryError, raise_alone
 
 if TYPE_CHECKING:
     from tulle.core.query import Query
@@ -25,28 +27,36 @@ def build(asked: Asked) -> Query:
         import tulle
 
         if asked["model"] == "per_node":
-            return tulle.synthetic_per_node(**arguments)
-        return tulle.synthetic(model=asked["model"], **arguments)
+            return _make(tulle.synthetic_per_node, arguments)
+        return _make(partial(tulle.synthetic, model=asked["model"]), arguments)
     if asked["kind"] == "graph":
-        return _parse(asked["text"])
+        return _parse(asked.get("text", ""))
     if asked["kind"] == "database":
         import tulle
 
         said = {name: value for name, value in arguments.items() if value not in (None, {})}
-        return tulle.sql(asked["text"], **said)
+        return _make(partial(tulle.sql, asked.get("text", "")), said)
     if asked["kind"] == "matrix":
         import tulle
 
-        return tulle.xor(**arguments)
+        return _make(tulle.xor, arguments)
     if asked["kind"] == "contributions":
         import tulle
 
         if asked.get("question") != "found_cells":
-            return tulle.weights(**arguments)
+            return _make(tulle.weights, arguments)
         if "cells_per_person" not in arguments:
             raise QueryError("Say for how many of their cells one person counts at most.")
-        return tulle.found_cells(**arguments)
+        return _make(tulle.found_cells, arguments)
     raise QueryError(f"Questions about a {asked['kind']} cannot be answered here.")
+
+
+def _make(question: Callable[..., Query], arguments: Mapping[str, Any]) -> Query:
+    try:
+        signature(question).bind(**arguments)
+    except TypeError:
+        raise_alone(QueryError("The question lacks an argument, or has one that it does not know."))
+    return question(**arguments)
 
 
 def _parse(text: str) -> Query:

@@ -21,6 +21,10 @@ templates.env.filters["odds"] = lambda epsilon: words.odds(float(epsilon))
 templates.env.globals["protected"] = words.PROTECTED
 
 
+_FIELDS = {"text": str, "model": str, "question": str, "partition": str, "arguments": dict}
+"""What a question may have besides its kind of data."""
+
+
 def state_of(request: Request) -> StudioState:
     """Return the studio that a request is about."""
     state: StudioState = request.app.state.studio
@@ -59,6 +63,10 @@ def asked_from(text: str) -> dict[str, Any]:
         asked = json.loads(text)
         assert isinstance(asked, dict)
         assert isinstance(asked["kind"], str)
-    except (ValueError, KeyError, AssertionError):
+        for name, form in _FIELDS.items():
+            assert isinstance(asked.get(name, form()), form)
+        # JSON can write halves of letters, which no page and no ledger can hold.
+        json.dumps(asked, ensure_ascii=False).encode()
+    except (ValueError, KeyError, AssertionError, RecursionError):
         raise_alone(TulleError("Choose a question first."))
     return asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -38,6 +39,8 @@ def serve(
         door = Door(build(state), port=port)
         # A traceback in the terminal may quote a record, so none is shown unless asked for.
         level = "warning" if os.environ.get("TULLE_DEBUG") == "1" else "critical"
+        # This one quotes the bytes of an upload that it stumbles over.
+        logging.getLogger("python_multipart").setLevel(level.upper())
         config = uvicorn.Config(door, log_level=level, access_log=False, server_header=False)
         ready(f"http://{HOST}:{port}{door.link()}")
         uvicorn.Server(config).run([listening])

@@ -101,13 +101,16 @@ class StudioState:
         study = self.study(job.study)
 
         def explain() -> str:
-            paid = {debit["digest"] for debit in study.debits()}
-            kept = {release["debit"] for release in study.releases()}
-            if paid - kept - job.known:
-                return (
-                    f"Cancelled after it was paid for: epsilon = {job.arguments['epsilon']} is "
-                    "spent and stays spent, and no answer was kept."
-                )
+            if job.state == "running":  # what waits has paid nothing, whatever others just paid
+                paid = {debit["digest"] for debit in study.debits()}
+                kept = {release["debit"] for release in study.releases()}
+                lost = paid - kept - job.known - study.lost
+                study.lost |= lost
+                if lost:
+                    return (
+                        f"Cancelled after it was paid for: epsilon = {job.arguments['epsilon']} is "
+                        "spent and stays spent, and no answer was kept."
+                    )
             return "Cancelled before it was paid for: nothing was spent."
 
         study.worker.cancel(job, explain)
@@ -126,7 +129,18 @@ class StudioState:
             self._folders.append(self._uploads.resolve())
         path = self._uploads / plain
         left = LARGEST_UPLOAD
-        with path.open("wb") as file:
+        try:
+            # Never over another: a study may be open on it, and reads it again after a cancelling.
+            opened = path.open("xb")
+        except FileExistsError:
+            raise_alone(
+                InputError(
+                    f"A file {plain!r} was uploaded before. Give this one another name first."
+                )
+            )
+        except OSError:
+            raise_alone(InputError("The uploaded file needs a plain name."))
+        with opened as file:
             while chunk := content.read(1 << 20):
                 left -= len(chunk)
                 if left < 0:
@@ -173,14 +187,18 @@ class StudioState:
         return str(self._inside_folders(str(place)))
 
     def _inside_folders(self, place: str) -> Path:
-        if "\0" in place:
-            raise InputError("There is no such file.")
-        path = Path(place).resolve()
-        if not any(path.is_relative_to(folder) for folder in self._folders):
+        try:
+            path = Path(place).resolve()
+            inside = any(path.is_relative_to(folder) for folder in self._folders)
+            exists = inside and path.is_file()
+        except (OSError, ValueError, RuntimeError):
+            # No file can have such a name, or links lead in a circle.
+            raise_alone(InputError("There is no such file."))
+        if not inside:
             raise InputError(
                 "That file lies outside the folders the studio was started with. Start it with "
                 "the file's path, or upload the file."
             )
-        if not path.is_file():
+        if not exists:
             raise InputError("There is no such file.")
         return path

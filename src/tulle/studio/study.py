@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,10 @@ class Study:
     """Which of the kind's questions can be asked under the unit."""
     last: str | None = None
     """The job that its page shows."""
+    lost: set[str] = field(default_factory=set)
+    """Debits of answers that were cancelled after they were paid for."""
+    opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    """Held while it is opened: two tabs may show the form."""
 
     @property
     def title(self) -> str:

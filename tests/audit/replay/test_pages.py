@@ -45,6 +45,9 @@ class InProcess(Worker):
             job.finish("failed", problem=FAULT.format(type(error).__name__))
         return job
 
+    def cancel(self, job: Any, explain: Any = lambda: "Cancelled.") -> None:
+        job.finish("cancelled", problem=explain())
+
     def close(self) -> None:
         pass
 
@@ -162,14 +165,18 @@ INSIDE = {
 """What shows records or numbers computed from them to the custodian, who holds them."""
 
 
-def test_every_page_is_replayed_or_inside():
-    """A new page is visited by the replay, or it is said that it shows what is inside."""
-    routes = {
-        (method, route.path)
+def all_routes():
+    """Return the routes of every room of pages."""
+    return [
+        route
         for room in ("answers", "ask", "audit", "home", "jobs", "ledger", "opening", "sql")
         for route in importlib.import_module(f"tulle.studio.pages.{room}").router.routes
-        for method in route.methods
-    }
+    ]
+
+
+def test_every_page_is_replayed_or_inside():
+    """A new page is visited by the replay, or it is said that it shows what is inside."""
+    routes = {(method, route.path) for route in all_routes() for method in route.methods}
     visited = {(method, address) for _, asked in CASES.values() for method, address, _ in asked}
 
     def seen(method, path):
@@ -193,6 +200,69 @@ def test_odd_numbers_in_forms_are_refused_in_words(number):
     visited.append(("GET", "/study/{study}/check.json", {"text": "SELECT 1", "top": number}))
     seen = replay_pages(connect, variants[:1], visited)
     assert not [one for one in seen.shown if "gives 500" in one.text]
+
+
+ODD_QUESTIONS = (
+    '{"kind": "graph", "text": 5, "partition": "x"}',
+    '{"kind": "graph", "text": "\\ud800"}',
+    '{"kind": "database", "text": "SELECT \\ud800"}',
+    '{"kind": "graph", "text": null}',
+    '{"kind": "graph", "text": {"a": 1}}',
+    '{"kind": "graph", "model": [1]}',
+    '{"kind": "graph", "model": "auto", "arguments": [1, 2]}',
+    '{"kind": "graph", "model": "auto", "arguments": {"model": "1k"}}',
+    '{"kind": "graph", "model": "auto", "arguments": {"nothing": 1}}',
+    '{"kind": "graph", "text": "triangles", "partition": {"a": []}}',
+    '{"kind": "matrix", "arguments": {"nothing": 1}}',
+    '{"kind": "contributions", "arguments": {"bound": {}}}',
+    '{"kind": "graph"}',
+    '{"kind": "database"}',
+    '{"kind": "nothing"}',
+    "[" * 100_000,
+)
+ODD_FIELDS = ("", " ", "nul\0", "a" * 300, "é" * 200, "../..", "1e400", "-1", "{", "<b>", "nan")
+
+
+def odd_visits(question):
+    """Every field of every page, with odd things in it, once a study is open."""
+    opening = {"account", "kind", "unit", "nodes", "attributes", "header"}
+    for route in all_routes():
+        path = route.path.replace("{identifier}", "{study}").replace("{debit}", "{answer}")
+        path = path.replace("/jobs/{study}", "/jobs/{job}").replace("{form}", "csv")
+        taken = [*route.dependant.query_params, *route.dependant.body_params]
+        names = {field.name for field in taken} or (opening if "open" in path else set())
+        plain = {name: question if name == "asked" else "1" for name in names}
+        for method in route.methods if not path.endswith("/close") else ():
+            yield method, path, plain
+            for name in sorted(names):
+                for odd in ODD_QUESTIONS if name == "asked" else ODD_FIELDS:
+                    yield method, path, {**plain, name: odd}
+                    if name == "asked":
+                        yield "GET", "/study/{study}", {}
+                        yield "GET", "/jobs/{job}.json", {}
+
+
+def failures(name):
+    """Return the requests that failed, and what the form of an open study says at last."""
+    variants, asked = CASES[name]
+    opening, question = asked[1], asked[3][2]["asked"]
+    seen = replay_pages(connect, variants[:1], [opening, *odd_visits(question), opening])
+    failed = [one for one in seen.shown if re.search("gives 5|Something went wrong", one.text)]
+    again = [one.text for one in seen.shown if one.place == "POST /study/{study}/open"]
+    return [f"{one.place}: {one.text[-300:]}" for one in failed], again[-1]
+
+
+@pytest.mark.parametrize("name", ["graph", "matrix", "contributions", "database"])
+def test_no_page_fails_whatever_its_fields_hold(name):
+    failed, again = failures(name)
+    assert failed == []
+    # Another tab may still show the form.
+    assert "is open already" in again
+
+
+def test_a_page_that_trusts_its_fields_is_caught(monkeypatch):
+    monkeypatch.setattr("tulle.studio.pages.ask.asked_from", json.loads)
+    assert failures("graph")[0]
 
 
 CASES = {

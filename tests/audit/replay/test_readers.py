@@ -18,6 +18,7 @@ from tests.audit.replay.worlds import write_rows
 
 import tulle
 from tulle.core import cells
+from tulle.genomes import reading as genotype_reading
 from tulle.models import Table
 from tulle.surveys.bulk import encode
 
@@ -347,10 +348,16 @@ def vcf(folder, people, sites):
     return folder / "study.vcf"
 
 
-def as_a_tool_writes(folder, people, letters, ending, split):
+DELETED = 3
+"""The number of the allele that lacks the letter after the site."""
+
+
+def as_a_tool_writes(folder, people, letters, ending, split, named=True):
     """Write sites as callers do: those at which somebody varies, with the alleles that are there.
 
-    ``people`` has two alleles of each site for everybody, by number, None where not called.
+    ``people`` has two alleles of each site for everybody, by number, None where not called. Whoever
+    has a deletion makes the reference of the whole line longer, unless lines are split; and it
+    brings a name of its own.
     """
     names = [f"p{i}" for i in range(len(people))]
     rows = []
@@ -366,8 +373,11 @@ def as_a_tool_writes(folder, people, letters, ending, split):
                     continue
                 own = [group.index(a) + 1 if a in group else 0 for a in pair]
                 calls.append(str(sum(own)) if ending == "csv" else "/".join(map(str, own)))
-            alt = ",".join(known[a] for a in group)
-            rows.append((str(site + 5), f"rs{site}", known[0], alt, calls))
+            after = "T" if DELETED in group else ""
+            alt = ",".join(known[0] if a == DELETED else known[a] + after for a in group)
+            ids = [f"del{site}"] * (DELETED in group) + [f"rs{site}"] * (group != [DELETED])
+            name = ";".join(ids) if named else "."
+            rows.append((str(site + 5), name, known[0] + after, alt, calls))
     if ending == "csv":
         lines = [",".join(["chrom", "pos", "id", "ref", "alt", *names])]
         lines += [",".join(["1", *row[:4], *row[4]]) for row in rows]
@@ -383,22 +393,29 @@ def misread(folder, unlisted, rounds=60):
     """Return in how many random files somebody's declared genotypes are not what they carry."""
     random, wrong = np.random.default_rng(3), 0
     letters, declared = ["AGT", "CAG", "TAC"], ["G", "A", "C"]
+    lettered = ["1:5:A:G", "1:6:C:A", "1:7:T:C"]
+    ways = (
+        (True, ["rs0", "rs1", "rs2"]),
+        (False, ["1:5", "1:6", "1:7"]),
+        (True, lettered),
+        (False, lettered),
+    )
     for _ in range(rounds):
         people = [
-            [None if random.random() < 0.1 else tuple((random.random(2) ** 3 * 3).astype(int))
+            [None if random.random() < 0.1 else tuple((random.random(2) ** 3 * 4).astype(int))
              for _ in letters]
             for _ in range(random.integers(1, 4))
         ]  # fmt: skip
         expected = [
             [
-                -1 if pair is None else sum(known[a] == letter for a in pair)
+                -1 if pair is None else sum(a != DELETED and known[a] == letter for a in pair)
                 for pair, known, letter in zip(person, letters, declared, strict=True)
             ]
             for person in people
         ]
         for ending, split in (("vcf", False), ("vcf", True), ("csv", True)):
-            path = as_a_tool_writes(folder, people, letters, ending, split)
-            for names in (["rs0", "rs1", "rs2"], ["1:5:A:G", "1:6:C:A", "1:7:T:C"]):
+            for named, names in ways:
+                path = as_a_tool_writes(folder, people, letters, ending, split, named)
                 table = tulle.Genotypes.read(
                     path, snps=names, counted=declared, unlisted=unlisted
                 ).to_numpy()
@@ -415,6 +432,26 @@ def test_declared_snps_come_out_alike_whoever_varies(tmp_path):
 
 def test_sites_that_are_missing_where_nobody_varies_would_be_caught(tmp_path):
     assert misread(tmp_path, "missing") > 20
+
+
+def test_alleles_compared_as_the_line_writes_them_would_be_caught(tmp_path, monkeypatch):
+    """One person's deletion makes A and G of a line AT and GT: nobody would have a G then."""
+    monkeypatch.setattr(genotype_reading, "_trimmed", lambda ref, alt: (ref, alt))
+    assert misread(tmp_path, "none") > 20
+
+
+def test_a_deletion_is_declared_by_its_letters(tmp_path):
+    people = [[(0, DELETED)], [(1, DELETED)], [(0, 0)]]
+    for split in (False, True):
+        path = as_a_tool_writes(tmp_path, people, ["AG"], "vcf", split)
+        copies = [
+            tulle.Genotypes.read(path, snps=["1:5:AT:A"], counted=[allele]).to_numpy().ravel()
+            for allele in ("A", "AT")
+        ]
+        assert [list(own) for own in copies] == [[1, 1, 0], [1, 1, 2]]
+    path = as_a_tool_writes(tmp_path, people, ["AG"], "vcf", False)
+    with pytest.raises(tulle.InputError, match="CHROM:POS:REF:ALT"):
+        tulle.Genotypes.read(path, snps=["rs0"], counted=["A"])
 
 
 def test_which_snps_are_listed_is_declared_or_assumed(tmp_path):

@@ -61,7 +61,7 @@ def study(request: Request, identifier: str) -> Response:
 @router.get("/study/{identifier}/synthetic")
 def synthetic(request: Request, identifier: str) -> Response:
     """Offer the models of synthetic graphs."""
-    found = opened(state_of(request), identifier)
+    found = opened(state_of(request), identifier, "graph")
     # Per edge the models keep far more than counts do.
     offered = {m: w for m, w in words.MODELS.items() if m != "per_node" or found.unit == "node"}
     asked = [{"kind": "graph", "model": model} for model in offered]
@@ -75,7 +75,8 @@ def synthetic(request: Request, identifier: str) -> Response:
 @router.get("/study/{identifier}/matrix")
 def matrix(request: Request, identifier: str) -> Response:
     """Offer the release of a whole matrix."""
-    return study_page(request, opened(state_of(request), identifier), "matrix.html")
+    found = opened(state_of(request), identifier, "matrix", "contributions")
+    return study_page(request, found, "matrix.html")
 
 
 @router.get("/study/{identifier}/heat.json")
@@ -168,15 +169,17 @@ def close(request: Request, identifier: str) -> Response:
     return go("/data")
 
 
-def opened(state: StudioState, identifier: str) -> Study:
-    """Return a study whose account is open.
+def opened(state: StudioState, identifier: str, *kinds: str) -> Study:
+    """Return a study whose account is open, of any of these kinds of data where some are named.
 
     Raises:
-        InputError: when it is still a draft.
+        InputError: when it is still a draft, or of another kind.
     """
     found = state.study(identifier)
     if found.account is None:
         raise InputError("Open the study first: say who is protected and for how much.")
+    if kinds and found.kind not in kinds:
+        raise InputError("This page is for another kind of data.")
     return found
 
 

@@ -61,8 +61,19 @@ async def open_study(request: Request, identifier: str) -> Response:
     state = state_of(request)
     study = state.study(identifier)
     form = {name: str(value) for name, value in (await request.form()).items()}
-    await run_in_threadpool(_open, state, study, form)
+    await run_in_threadpool(_open_once, state, study, form)
     return go(f"/study/{identifier}")
+
+
+def _open_once(state: StudioState, study: Study, form: Mapping[str, str]) -> None:
+    with study.opening:
+        if study.account is not None:
+            # Another tab's page would go on to ask, and be charged elsewhere under another unit.
+            raise InputError(
+                f"This study is open already, with the account {study.account!r}. Close it to open "
+                "its data in another way."
+            )
+        _open(state, study, form)
 
 
 def _open(state: StudioState, study: Study, form: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ router = APIRouter()
 @router.get("/study/{identifier}/sql")
 def sql(request: Request, identifier: str) -> Response:
     """Show the schema and take a statement."""
-    study = opened(state_of(request), identifier)
+    study = opened(state_of(request), identifier, "database")
     return study_page(request, study, "sql.html", schema=study.facts)
 
 
