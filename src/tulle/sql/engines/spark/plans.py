@@ -24,7 +24,8 @@ GUESSED = (
     "is a frame over files whose columns or types Spark chose by looking at rows or folders, so "
     "one row may change them. Say them: of CSV with spark.read.schema(...) and without "
     "inferSchema, of folders with a path in tables= of Database.connect. Or make it a table with "
-    "CREATE TABLE ... USING; JSON needs that in any case, since nothing tells whether its types were said."
+    "CREATE TABLE ... USING; JSON needs that in any case, since nothing "
+    "tells whether its types were said."
 )
 
 NAMES_ONLY = "partitioncolumntypeinference"
