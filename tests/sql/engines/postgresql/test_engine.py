@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -139,6 +139,12 @@ DOMAINS = (
     "CREATE DOMAIN feeling AS mood",
     "CREATE DOMAIN numbers AS integer[]",
 )
+CAST = (
+    "CREATE TYPE colour AS ENUM ('1')",
+    "CREATE DOMAIN shade AS colour",
+    "CREATE FUNCTION as_colour(integer) RETURNS colour LANGUAGE sql AS 'SELECT ''1''::colour'",
+    "CREATE CAST (integer AS colour) WITH FUNCTION as_colour(integer) AS IMPLICIT",
+)
 OWN = ("mood", "pair", "price", "fine", "feeling", "numbers")
 PLACES = (
     *("SELECT SUM(CAST({} AS SMALLINT)) FROM own", "SELECT COUNT(*) FROM own WHERE {} = '1'"),
@@ -266,6 +272,9 @@ def test_values_of_own_types_show_in_no_question(
         ("powers", "integer, fine", False),
         ("%", "fine, integer", True),
         ("%", "fine, mood", False),
+        ("power", "integer, colour", True),
+        ("power", "colour, colour", False),
+        ("%", "integer, shade", True),
     ],
 )
 def test_what_takes_a_domain_takes_the_type_that_it_is_over(
@@ -274,11 +283,15 @@ def test_what_takes_a_domain_takes_the_type_that_it_is_over(
     """power(2, 3) calls power(integer, domain over integer): PostgreSQL's own fit less well."""
     called = "f" if name == "%" else name
     made = f"CREATE FUNCTION {called}({arguments}) RETURNS integer LANGUAGE sql AS 'SELECT 1'"
-    run(postgres_url, *ROWS, *ENUM, *DOMAINS, made)
+    run(postgres_url, *ROWS, *ENUM, *DOMAINS, *CAST, made)
     if name == "%":
         left, right = arguments.split(", ")
         sides = f"LEFTARG = {left}, RIGHTARG = {right}"
         run(postgres_url, f"CREATE OPERATOR % (FUNCTION = f, {sides})")
+    if name == "power":
+        plain = "SELECT pg_catalog.power(2, 3) = power(2, 3) AS same"
+        with closing(engine.PostgreSQL.open(postgres_url)) as unchecked:
+            assert unchecked.read(plain).to_pylist() == [{"same": not refused}]
     if refused:
         with pytest.raises(InputError, match=f"called like postgres's: {name}\\."):
             tulle.Database.connect(postgres_url, owners={"person": "id"})

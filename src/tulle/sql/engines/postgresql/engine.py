@@ -90,10 +90,13 @@ _REASONS = {
 }
 
 _SHADOWED = """
-WITH RECURSIVE known(oid) AS (
-  SELECT y.oid FROM pg_catalog.pg_type y WHERE y.typnamespace = 'pg_catalog'::regnamespace
-  UNION SELECT y.oid FROM known JOIN pg_catalog.pg_type y ON y.typbasetype = known.oid
-  WHERE y.typtype = 'd'
+WITH RECURSIVE reached(oid, uncast) AS (
+  SELECT y.oid, true FROM pg_catalog.pg_type y WHERE y.typnamespace = 'pg_catalog'::regnamespace
+  UNION SELECT c.casttarget, false
+  FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_type s ON s.oid = c.castsource
+  WHERE c.oid >= 16384 AND c.castcontext = 'i' AND s.typnamespace = 'pg_catalog'::regnamespace
+  UNION SELECT y.oid, reached.uncast
+  FROM reached JOIN pg_catalog.pg_type y ON y.typbasetype = reached.oid WHERE y.typtype = 'd'
 ), own AS MATERIALIZED (
   SELECT p.proname, p.proargtypes
   FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
@@ -107,8 +110,12 @@ WHERE EXISTS (
   )
   AND NOT EXISTS (
     SELECT 1 FROM unnest(p.proargtypes::oid[]) AS a(kind)
-    WHERE a.kind NOT IN (SELECT oid FROM known)
+    WHERE a.kind NOT IN (SELECT oid FROM reached)
   )
+  AND (p.proargtypes = '' OR EXISTS (
+    SELECT 1 FROM unnest(p.proargtypes::oid[]) AS a(kind)
+    WHERE a.kind IN (SELECT oid FROM reached WHERE uncast)
+  ))
 UNION
 SELECT o.oprname::text
 FROM pg_catalog.pg_operator o
@@ -117,8 +124,10 @@ WHERE o.oprnamespace <> 'pg_catalog'::regnamespace
     SELECT 1 FROM pg_catalog.pg_operator b
     WHERE b.oprname = o.oprname AND b.oprnamespace = 'pg_catalog'::regnamespace
   )
-  AND (o.oprleft = 0 OR o.oprleft IN (SELECT oid FROM known))
-  AND (o.oprright = 0 OR o.oprright IN (SELECT oid FROM known))
+  AND (o.oprleft = 0 OR o.oprleft IN (SELECT oid FROM reached))
+  AND (o.oprright = 0 OR o.oprright IN (SELECT oid FROM reached))
+  AND (o.oprleft IN (SELECT oid FROM reached WHERE uncast)
+       OR o.oprright IN (SELECT oid FROM reached WHERE uncast))
 UNION
 SELECT 'CAST(' || c.castsource::regtype || ' AS ' || c.casttarget::regtype || ')'
 FROM pg_catalog.pg_cast c
@@ -128,9 +137,11 @@ WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace
   AND t.typnamespace = 'pg_catalog'::regnamespace
 ORDER BY 1
 """
-"""Functions, operators and casts that take only PostgreSQL's types and are called like its own.
+"""Functions, operators and casts that take PostgreSQL's types and are called like its own.
 
-What takes a domain over such a type takes its values as well. Domains have no casts of their own.
+What takes a domain over such a type takes its values as well, and so does what takes a type that
+they become without being told to. Extensions have some of which every argument would have to become
+another: these stay, since PostgreSQL prefers types of its own. Domains have no casts of their own.
 """
 
 _SCHEMA = "(SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = '{name}')"
